@@ -16,7 +16,7 @@ import atheris
 
 with atheris.instrument_imports(include=["wavesim_sdk"]):
     from wavesim_sdk import log
-    from wavesim_sdk.commander import parse as parse_command
+    from wavesim_sdk.commander import parse_command as parse_command
     from wavesim_sdk.config import load
     from wavesim_sdk.devices import dvl, nanomodem, ping1d, seabird
     from wavesim_sdk.errors import ConfigError, LogError
@@ -37,7 +37,7 @@ def decoder(data: bytes) -> None:
         try:
             codec.decode_body(data, codec.decode_header(data, from_client))
         except codec.Dropped as dropped:
-            assert dropped.reason in codec.REASONS
+            assert dropped.reason in codec.DROP_REASONS
     for record in (*EVENTS.numbers, *REQUESTS.numbers, *(record for _, _, record in MESSAGES.values())):
         with contextlib.suppress(Malformed):
             unpack(record, data)
@@ -64,8 +64,8 @@ def session(data: bytes) -> None:
             sessions.receive(head + part[1:], ("127.0.0.1", 4), now)
             client.receive(head + part[1:], now)
             client.outgoing(now)
-            sessions.tick(now)
-    sealed = sessions_for_tests(keys=seal.Keyring([seal.Holder("*", bytes(32))]), broke=_fails)
+            sessions.poll(now)
+    sealed = sessions_for_tests(keys=seal.Keyring([seal.KeyHolder("*", bytes(32))]), broke=_fails)
     sealed.receive(data, ("127.0.0.1", 4), now)
 
 
@@ -94,13 +94,13 @@ def devices(data: bytes) -> None:
     """Any bytes from the hosts of virtual devices."""
     out: list[bytes] = []
     for device in (
-        seabird.SeaBird(37, out.append),
-        seabird.SeaBird(45, out.append),
-        dvl.Dvl(out.append),
-        ping1d.Ping1D(out.append, 1500.0),
+        seabird.SeaBirdDevice(37, out.append),
+        seabird.SeaBirdDevice(45, out.append),
+        dvl.DvlDevice(out.append),
+        ping1d.Ping1DDevice(out.append, 1500.0),
     ):
         device.receive(data)
-    nanomodem.Parser().feed(data)
+    nanomodem.NanoModemParser().feed(data)
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
@@ -125,8 +125,8 @@ def seeds(name: str) -> list[bytes]:
             b"$P003$B05hello$?",
             b"INTERVAL=5\rTS\r",
             b"===PD6\rCS\r",
-            ping1d.frame(1001, bytes(8)),
-            ping1d.frame(6, b"\xbb\x04"),
+            ping1d.encode_frame(1001, bytes(8)),
+            ping1d.encode_frame(6, b"\xbb\x04"),
         ],
     }
     return found[name]

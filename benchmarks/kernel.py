@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config import library, load
-from wavesim_sdk.parts import kernel
+from wavesim_sdk.kernel_compiler import kernel
 from wavesim_server import Simulation, tick
 from wavesim_server.dynamics import integrators
 from wavesim_server.dynamics import rows as r

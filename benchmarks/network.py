@@ -253,7 +253,7 @@ def library() -> None:
 def sealing() -> None:
     """What keys cost: a datagram of 300 bytes sealed and opened, beside encoding and decoding it."""
     state = StateMessage(25, 100_000_000, 1, 0, (0.5,) * 16, (0.0,) * 10, None, ())
-    a, b = (seal.Seal(bytes(32), bytes(16), 7, 9, is_client=c) for c in (True, False))
+    a, b = (seal.SessionSeal(bytes(32), bytes(16), 7, 9, is_client=c) for c in (True, False))
     n = 20_000
     begun = time.perf_counter()
     for k in range(n):
@@ -261,7 +261,7 @@ def sealing() -> None:
     encoded = time.perf_counter()
     header = data[:HEADER_BYTES]
     for k in range(n):
-        shut = a.close(header, data[HEADER_BYTES:], k + 1)
+        shut = a.seal(header, data[HEADER_BYTES:], k + 1)
         b.open(header, shut, k + 1)
     sealed = time.perf_counter()
     print(

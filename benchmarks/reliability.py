@@ -27,10 +27,10 @@ import numpy as np
 from benchmarks import harm, matrix
 from benchmarks.network import CLI, Server
 from benchmarks.processes import children, cpu_s, memory_mb
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.testing import admit_all, at_rest
+from wavesim_sdk.shared_memory import OWNER
+from wavesim_sdk.testing import admit_all, stopped_clock
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.messages import MESSAGES, Join
@@ -46,9 +46,9 @@ class Hostile:
     def __init__(self, token: int, seed: int) -> None:
         self.random = random.Random(seed)
         self.good = [
-            codec.encode(message, token if MESSAGES[codec.type_of(message)][1] else 0, 5, 0)
+            codec.encode(message, token if MESSAGES[codec.message_type(message)][1] else 0, 5, 0)
             for _, _, _, message in VECTORS
-            if MESSAGES[codec.type_of(message)][0]
+            if MESSAGES[codec.message_type(message)][0]
         ]
         self.sequence = 10
 
@@ -73,7 +73,7 @@ class Hostile:
 
 def fuzz(count: int) -> None:
     faults: list[Exception] = []
-    sessions = ServerSessions(admit_all, at_rest, 0.5, 1e9, broke=faults.append)
+    sessions = ServerSessions(admit_all, stopped_clock, 0.5, 1e9, on_error=faults.append)
     client, now = ClientSession(Join(name="a")), 100.0
     fuzz_join(sessions, client, now)
     hostile = Hostile(client.token, 1)

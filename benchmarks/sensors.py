@@ -21,10 +21,10 @@ import trimesh
 from sensors_before import place
 
 from wavesim_emulators.station import Station
-from wavesim_sdk.attach import SharedState, Snapshot
+from wavesim_sdk.attach import FleetSnapshot, SharedState
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.config import LoadedConfig, load
+from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, IDENTITY, INSTRUMENTS, STATE, WEATHER
 
@@ -39,7 +39,7 @@ PAUSE_S = 5e-5  #: between looks: a reader that spins takes a core from the othe
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 
 
-def configuration(inner: str) -> Loaded:
+def configuration(inner: str) -> LoadedConfig:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.xml"
         path.write_text(f"<wavesim files='/'>{inner}</wavesim>")
@@ -77,7 +77,7 @@ class Fleet:
         """Seconds for a value of all of them."""
         best, rows = np.inf, np.arange(len(self.state))
         for tick in range(ticks):
-            view = Snapshot(tick, tick * 4_000_000, rows, self.identity, self.state, self.tables, (1,))
+            view = FleetSnapshot(tick, tick * 4_000_000, rows, self.identity, self.state, self.tables, (1,))
             before = time.perf_counter()
             self.station.compute(view, tick)
             best = min(best, time.perf_counter() - before)
@@ -148,7 +148,7 @@ def rays() -> None:
             "hills, wall, pier": HILLS + WALLS,
             "hills, mesh": HILLS + mesh,
         }
-        scenes = {name: Scene(configuration(f"<world>{world}</world>")) for name, world in worlds.items()}
+        scenes = {name: RaycastScene(configuration(f"<world>{world}</world>")) for name, world in worlds.items()}
     for name, scene in scenes.items():
         o = np.array([0.0, 0.0, 5.0]) + rng.uniform(-2, 2, (len(d), 3))
         best = np.inf

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.attach import Snapshot
+from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.config import load
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, IDENTITY, STATE
@@ -46,7 +46,9 @@ def main(world: str, names: list[str], counts: list[int], ticks: int) -> None:
             best = np.inf
             for tick in range(ticks):
                 before = time.perf_counter()
-                emulator.compute(Snapshot(tick, tick * 4_000_000, np.arange(bodies), identity, state), none, 1, out)
+                emulator.compute(
+                    FleetSnapshot(tick, tick * 4_000_000, np.arange(bodies), identity, state), none, 1, out
+                )
                 best = min(best, time.perf_counter() - before)
             found.setdefault(name, {})[str(bodies)] = best
     print(json.dumps(found))

@@ -19,7 +19,7 @@ from wavesim_emulators.sonar.camera import View
 from wavesim_emulators.sonar.design import Design
 from wavesim_sdk.config import load
 from wavesim_sdk.config.imaging import Optics
-from wavesim_sdk.config.sensors import Camera
+from wavesim_sdk.config.sensors import CameraConfig
 from wavesim_sdk.ocean import bed
 from wavesim_sdk.sonars import presets
 
@@ -38,7 +38,7 @@ def world(folder: Path) -> tuple[scene.World3, Any]:
         f'<wavesim><world><soundings file="bed.txt"/><obstacles><block position="45 0 18 m" size="1 30 6 m"/>{posts}</obstacles></world></wavesim>'
     )
     loaded = load(folder / "c.xml")
-    return scene.World3(loaded), bed.triangles(loaded)
+    return scene.World3(loaded), bed.triangulated_bed(loaded)
 
 
 def cpu(of: Callable[[], object]) -> float:
@@ -57,7 +57,7 @@ def main() -> None:
     TriangleMesh(bare, np.ascontiguousarray(corners - pose.p, np.float32))
 
     def make(name: str, bins: int, **changes: Any) -> Design:
-        p = replace(presets.find(name), **changes)
+        p = replace(presets.find_preset(name), **changes)
         return Design(p, p.range, bins, absorption=0.1)
 
     forward = engine.Forward(make("m750d-low", 500, range=50.0), w, 5.0, 1)
@@ -90,7 +90,7 @@ def main() -> None:
     print(
         f"rays: {ours / 1e6:.2f} M/s with normals, materials, walls; embree alone {theirs / 1e6:.2f} M/s: {ours / theirs:.0%}"
     )
-    eye = View(Camera(lamp=3.0), w, Optics(), (), 1)
+    eye = View(CameraConfig(lamp=3.0), w, Optics(), (), 1)
     took = sorted(cpu(lambda: eye.picture(pose.p, pose.R, 1)) for _ in range(TURNS))[TURNS // 2]
     print(f"camera 320 x 240 with a lamp: {took * 1e3:.0f} ms")
     print(f"columns {len(rays.u)}, rays {shape.RAYS}, triangles {len(corners)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.sonars.frames import Reader
+from wavesim_sdk.sonars.frames import FrameReader
 
 NAME = f"sonar-fleet-{os.getpid()}"
 FORWARD = '<sonar name="s" preset="m750d-low" range="40 m" rate="5 Hz" beams="256" bins="500"/>'
@@ -58,7 +58,7 @@ def main() -> None:
             emulator = subprocess.Popen([*command, "emulate", "sonar", str(file), "-s", NAME])
             with Commander(NAME) as commander:
                 commander.send("start")
-            readers = [Reader.of(NAME, f"v{k}", "s") for k in range(4)]
+            readers = [FrameReader.open(NAME, f"v{k}", "s") for k in range(4)]
             while not all(int(r.rings.done[r.ring]) for r in readers):  # kernels are loaded by then
                 time.sleep(0.1)
             before = [int(r.rings.done[r.ring]) for r in readers]

@@ -13,7 +13,7 @@ from wavesim_bridges.ardupilot import parameter_files, parameters
 from wavesim_sdk import mailbox, tables
 from wavesim_sdk.config import export
 from wavesim_sdk.sonars.frames import FRAME
-from wavesim_sdk.wire import document, vectors
+from wavesim_sdk.wire import protocol_export, vectors
 from wavesim_studies.campaign.metrics import LIBRARY
 from wavesim_studies.campaign.model import Campaign
 
@@ -69,7 +69,7 @@ def commands() -> str:
 def campaign_page() -> str:
     """The page of campaigns, with its keys and metrics."""
     text = (ROOT / "docs/campaigns.md").read_text()
-    text = between(text, "keys", "\n".join(export.reference(Campaign, {Campaign: "campaign"}, "###")).rstrip())
+    text = between(text, "keys", "\n".join(export.reference_sections(Campaign, {Campaign: "campaign"}, "###")).rstrip())
     rows = [f"| `{k.name}` | {k.unit or '-'} | {k.better or '-'} | {k.doc} |" for k in LIBRARY.values()]
     return between(text, "metrics", "\n".join(["| metric | unit | better | meaning |", "|---|---|---|---|", *rows]))
 
@@ -91,8 +91,8 @@ def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
     for name, content in {
-        **document.tables(),
-        "vectors": vectors.markdown(),
+        **protocol_export.protocol_tables(),
+        "vectors": vectors.vectors_markdown(),
         "alternatives": vectors.alternatives_markdown(),
         "sealed": vectors.sealed_markdown(),
     }.items():
@@ -100,8 +100,8 @@ def pages() -> dict[Path, str]:
     shared = (ROOT / "docs/SHARED_MEMORY.md").read_text()
     return {
         ROOT / "docs/PROTOCOL.md": protocol,
-        document.FILE: document.protocol_json(),
-        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.markdown()),
+        protocol_export.FILE: protocol_export.protocol_json(),
+        ROOT / "docs/SHARED_MEMORY.md": between(shared, "tables", tables.tables_markdown()),
         ROOT / "docs/sonars.md": between((ROOT / "docs/sonars.md").read_text(), "frame", offsets(FRAME)),
         ROOT / "docs/campaigns.md": campaign_page(),
         ROOT / "docs/bridges/ardupilot.md": between(

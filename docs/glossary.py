@@ -31,7 +31,13 @@ def vocabulary(page: str) -> set[str]:
 
 
 def _known(word: str, allowed: set[str]) -> bool:
-    forms = (word, word.removesuffix("s"), word.removesuffix("es"), re.sub("ies$", "y", word), re.sub("ves$", "f", word))
+    forms = (
+        word,
+        word.removesuffix("s"),
+        word.removesuffix("es"),
+        re.sub("ies$", "y", word),
+        re.sub("ves$", "f", word),
+    )
     return len(word) == 1 or any(form in allowed for form in forms)
 
 

@@ -16,7 +16,9 @@ SHORTEST = 5  #: words; a shorter text says too little to judge
 
 @click.command()
 @click.argument("count", type=click.IntRange(4), default=200)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw; the same seed draws the same texts.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the draw; the same seed draws the same texts."
+)
 def main(count: int, seed: int) -> None:
     """Draw COUNT texts that people read, a quarter of each kind, and print where each stands."""
     rng = random.Random(seed)

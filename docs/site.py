@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 TOP = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 #: page -> title, modules
 API = {
-    "api/broker.md": ("Brokers", ("wavesim_sdk.broker", "wavesim_sdk.onboard", "wavesim_sdk.servers")),
+    "api/broker.md": ("Brokers", ("wavesim_sdk.broker", "wavesim_sdk.onboard", "wavesim_sdk.server_address")),
     "api/lab.md": ("Lab and simulation", ("wavesim_server.lab", "wavesim_server.simulation", "wavesim_server.study")),
     "api/observer.md": ("Observers, shared memory", ("wavesim_sdk.observer", "wavesim_sdk.attach")),
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),

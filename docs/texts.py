@@ -169,7 +169,11 @@ def _typescript() -> Iterator[Text]:
             code = re.sub(r"(?<![:\"'`])//.*$", "", line)
             for match in _TS_STRING.finditer(code):
                 words = (match[1] or match[2] or "").replace('\\"', '"')
-                if len(words.split()) >= 2 and re.search(r"[a-z]{2,} [a-z]", words) and not re.search(r"[{};]\s*\w+:", words):
+                if (
+                    len(words.split()) >= 2
+                    and re.search(r"[a-z]{2,} [a-z]", words)
+                    and not re.search(r"[{};]\s*\w+:", words)
+                ):
                     yield Text(HELP, file, number, " ".join(words.replace("${", "{").split()))
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.nursery import CLI, launch
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import NotRunning
 from wavesim_server import cache
 from wavesim_server.resources import wipe
@@ -75,10 +75,10 @@ def name() -> Iterator[str]:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Callable[..., Loaded]:
+def config(tmp_path: Path) -> Callable[..., LoadedConfig]:
     """Write a configuration from the text inside <wavesim> and read it."""
 
-    def make(inner: str, **attributes: str) -> Loaded:
+    def make(inner: str, **attributes: str) -> LoadedConfig:
         head = "".join(f' {k}="{v}"' for k, v in attributes.items())
         path = tmp_path / f"config{next(_numbers)}.xml"
         path.write_text(f"<wavesim{head}>\n{inner}\n</wavesim>\n")

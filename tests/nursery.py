@@ -21,7 +21,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, Any
 
-from wavesim_sdk import console, forks
+from wavesim_sdk import console, forked_process
 from wavesim_server import compiling
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
@@ -64,7 +64,7 @@ def _nursery() -> Nursery:
     return Nursery()
 
 
-class Program(forks.Fork):
+class Program(forked_process.ForkedProcess):
     """A child of the nursery. ``stderr`` is a pipe, if that was asked for; ``stdout`` is the tests' own."""
 
     stdout: IO[str] | None = None
@@ -111,7 +111,7 @@ def _import() -> None:
         "wavesim_server.serve",
         "wavesim_server.network.process",
         "wavesim_server.engine.process",
-        "wavesim_sdk.files",
+        "wavesim_sdk.data_files",
     ):
         importlib.import_module(module)
     for entry in entry_points(group="wavesim.emulators"):
@@ -123,7 +123,7 @@ def _import() -> None:
 def main(ours: socket.socket) -> None:
     """Until the tests close their end."""
     _import()
-    children: dict[int, forks.Fork] = {}
+    children: dict[int, forked_process.ForkedProcess] = {}
     while True:
         text, fds, _, _ = socket.recv_fds(ours, MOST_BYTES, 2)
         if not text:
@@ -132,7 +132,9 @@ def main(ours: socket.socket) -> None:
         if "poll" in request:
             answer = children[request["poll"]].poll()
         else:
-            child = forks.start("wavesim", functools.partial(_run, request["run"], request["folder"], *fds), fds)
+            child = forked_process.fork_process(
+                "wavesim", functools.partial(_run, request["run"], request["folder"], *fds), fds
+            )
             answer, children[child.pid] = child.pid, child
         for fd in fds:
             os.close(fd)

@@ -138,9 +138,9 @@ class Client(Program):
         assert session is not None
         session._sequence += 1
         ack = session._inbox.received if ack is None else ack
-        flags = 0 if session._seal is None else codec.SEALED
+        flags = 0 if session._seal is None else codec.SEALED_FLAG
         header = codec._HEADER.pack(MAGIC, VERSION, kind, flags, session.token, session._sequence, ack)
-        data = header + (body if session._seal is None else session._seal.close(header, body, session._sequence))
+        data = header + (body if session._seal is None else session._seal.seal(header, body, session._sequence))
         self._send(data)
 
     def join_absurd(self, now: float) -> None:
@@ -166,7 +166,7 @@ class Client(Program):
             MAGIC, VERSION, Type.JOIN, int(key is not None), 0 if key is None else seal.key_id(key), 1, 0
         )
         if key is not None:
-            body = seal.Handshake(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES)).close(header, body, 1)
+            body = seal.HandshakeSeal(key, seal.JOIN, r.randbytes(seal.NONCE_BYTES)).seal(header, body, 1)
         return header + body
 
     def mum(self, now: float) -> None:

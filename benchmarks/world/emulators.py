@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area
-from wavesim_sdk.sensors import HEAD
+from wavesim_sdk.sensors import HEAD_COLUMNS
+from wavesim_sdk.shared_memory import DUE, OWNER, OWNER_START, SYNCHRONOUS, SharedMemoryArea
 from wavesim_server.network.states import count_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Bell:
 class Emulator:
     """All instruments of one type."""
 
-    def __init__(self, world: World, sensor: str, r: random.Random, bell: Bell, vehicles: Area) -> None:
+    def __init__(self, world: World, sensor: str, r: random.Random, bell: Bell, vehicles: SharedMemoryArea) -> None:
         self.world, self.sensor, self.random, self._bell, self._vehicles = world, sensor, r, bell, vehicles
         self.table = vehicles[sensor]
         self.delay = r.choice((0.001, 0.001, 0.01, 0.2))
@@ -91,7 +91,7 @@ class Emulator:
             if not self.free and (tick % max(int(i["period"]), 1) or not identity[body]["present"]):
                 continue
             who = self.world.index(bytes(identity[body]["name"]).decode())
-            numbers[place, HEAD : HEAD + count] = value(who, int(i["number"]), tick, count)
+            numbers[place, HEAD_COLUMNS : HEAD_COLUMNS + count] = value(who, int(i["number"]), tick, count)
             row = rows[place]
             row["tick"], row["time_ns"], row["valid"] = tick, tick * self.world.step_ns, 1
             row["generation"] = i["generation"]

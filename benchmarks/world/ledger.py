@@ -54,7 +54,7 @@ class Book:
     def server_side(self, session: Session) -> None:
         """Watch the server's end, from the moment it is made."""
         self.server = session
-        self.events.said += [msgpack.packb(item) for item in session.outbox.undelivered()]
+        self.events.said += [msgpack.packb(item) for item in session.outbox.unacknowledged()]
         _watch(session.outbox, "push", lambda result, item: self.events.said.append(msgpack.packb(item)))
         _watch(session.inbox, "accept", lambda result, *_: self._requests(result))
 

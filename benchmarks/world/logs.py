@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.world.report import Broken
 from wavesim_sdk import commands, log
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import RECEPTION, SENT, VEHICLE_TABLES, RunState
 from wavesim_server import messages
 
@@ -54,7 +54,7 @@ def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) ->
     match event:
         case messages.Log(_, table, rows, records):
             whose = np.frombuffer(rows, np.int64)
-            dtype = (_TABLES.get(table) or table_of(table).told).dtype
+            dtype = (_TABLES.get(table) or sensor_table_of(table).visible).dtype
             if table in _TABLES:
                 topics = [f"/{table}/{names.get(int(row), '')}" for row in whose]
             else:

@@ -54,7 +54,7 @@ class Commander:
         self._take(data)
 
     def _take(self, data: bytes) -> None:
-        command = commander.parse(data[: commander.COMMAND_BYTES])
+        command = commander.parse_command(data[: commander.COMMAND_BYTES])
         if command is None:
             self.world.note("bad command")
             return
@@ -242,7 +242,7 @@ class Thief:
         if s is None or (s.address == self.address and data not in self._forgeries):
             return ()
         window = (s.seal._highest, s.seal._seen) if s.seal is not None else ()
-        return (s.address, s.last_heard, s.newest, s.inbox.received, len(s.outbox), s.datagrams_in, *window)
+        return (s.address, s.last_heard, s.newest_sequence, s.inbox.received, len(s.outbox), s.datagrams_in, *window)
 
     def _asked(self, data: bytes, source: Address, now: float) -> None:
         """The server asks him to prove himself: only the client can answer that."""

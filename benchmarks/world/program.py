@@ -15,7 +15,7 @@ from benchmarks.world.report import Broken
 from benchmarks.world.scenes import NEWCOMERS
 from benchmarks.world.server import ADDRESS
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import State
@@ -101,7 +101,7 @@ class Program:
         front = self.world.server.front
         if front is None or self.session is None:
             return False
-        over = front.sessions._over._of.get(self.session.token)
+        over = front.sessions._recently_ended._by_token.get(self.session.token)
         return over is not None and over.session.address != self.address and "no sign of life" not in over.text
 
     def _well(self, now: float) -> bool:
@@ -184,7 +184,7 @@ class Program:
                 if self.honest and code == Refusal.EXPIRED:
                     self.last_token = 0
                 self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
-            case Ended(text):
+            case SessionClosed(text):
                 self.world.note("ended", self.name, text)
                 if "failed" in text:
                     raise Broken(f"a session ended by a failure of the server: {self.name}: {text}")

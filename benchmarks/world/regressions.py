@@ -55,7 +55,7 @@ class Regression:
 
 def _unchecked(record: type[Any]) -> Callable[[Any], Any]:
     """As if a record declared nothing but how many items it has."""
-    count = len(schema_of(record).items)
+    count = len(schema_of(record).fields)
     return lambda values: record(*[*values, *[None] * count][:count])
 
 
@@ -109,7 +109,7 @@ def endless_refusals() -> Any:
 
     def push(self: ServerSessions, session: Session, event: Any) -> None:
         session.outbox.push(EVENTS.encode(event))
-        self._news[session.token] = session
+        self._unflushed[session.token] = session
 
     return mock.patch.object(ServerSessions, "push", push)
 
@@ -190,7 +190,7 @@ def log_that_must_begin() -> Any:
 
 def stale_welcome() -> Any:
     """WELCOME after resuming says tick 0 and that time stands."""
-    real = joining.welcome
+    real = joining.make_welcome
 
     def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
         return real(session, (0, 0) if session.resumed else clock, keepalive)
@@ -200,7 +200,7 @@ def stale_welcome() -> Any:
 
 def new_or_resumed() -> Any:
     """WELCOME does not say how it came about."""
-    real = joining.welcome
+    real = joining.make_welcome
 
     def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
         how, session.resumed = session.resumed, messages.Resumption.NEW
@@ -214,7 +214,7 @@ def new_or_resumed() -> Any:
 
 def expired_is_new() -> Any:
     """A token that is not known silently gives a fresh session."""
-    real = joining.wanted
+    real = joining.resolve_join
 
     def wanted(body: Any, owner: str, by_token: Any, *more: Any) -> Any:
         try:
@@ -228,7 +228,7 @@ def expired_is_new() -> Any:
     return mock.patch.object(joining, "wanted", wanted)
 
 
-JOIN_PREVIOUS = [i.name for i in schema_of(Join).items].index("previous")
+JOIN_PREVIOUS = [i.name for i in schema_of(Join).fields].index("previous")
 
 
 def stalled_requests() -> Any:
@@ -249,10 +249,14 @@ def stalled_requests() -> Any:
 
 def nested_requests() -> Any:
     """The same where one of them is nested too deep."""
-    real = codec.unpack
+    real = codec.unpack_body
 
     def unpack(plain: bytes, kind: Type) -> Any:
-        if codec._LARGE(plain) and messages.MESSAGES[kind][0] and not codec.modest(plain, 1200, messages.MAX_DEPTH):
+        if (
+            codec._LARGE(plain)
+            and messages.MESSAGES[kind][0]
+            and not codec.is_within_limits(plain, 1200, messages.MAX_DEPTH)
+        ):
             raise codec.Dropped("body")
         return real(plain, kind)
 
@@ -273,8 +277,10 @@ def locked_out() -> Any:
     real = ServerSessions._join
 
     def join(self: ServerSessions, body: Any, size: int, address: Any, now: float, owner: Any) -> Any:
-        cookie, nonce = joining.front(body)
-        if self._strangers.knows(cookie, address, now) and self._strangers.spent(address, nonce):
+        cookie, nonce = joining.cookie_and_nonce(body)
+        if self._address_validator.is_valid_cookie(cookie, address, now) and self._address_validator.is_replayed_join(
+            address, nonce
+        ):
             raise codec.Dropped("replay")
         return real(self, body, size, address, now, owner)
 
@@ -283,7 +289,7 @@ def locked_out() -> Any:
 
 def no_repeats() -> Any:
     """What was lost is not sent again."""
-    return mock.patch.object(reliable.Pace, "wait", lambda self, repeats=0: 1e9)
+    return mock.patch.object(reliable.RttEstimator, "wait", lambda self, repeats=0: 1e9)
 
 
 # -- bodies and steps --------------------------------------------------------------------------------------------------
@@ -322,7 +328,9 @@ def late_answers() -> Any:
     real = ServerSessions._handle
 
     def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
-        late = isinstance(message, Done) and session.question is not None and message.tick < session.question.tick
+        late = (
+            isinstance(message, Done) and session.pending_step is not None and message.tick < session.pending_step.tick
+        )
         return [] if late else real(self, session, message, now)
 
     return mock.patch.object(ServerSessions, "_handle", handle)
@@ -344,7 +352,7 @@ def copies_recorded() -> Any:
 @contextlib.contextmanager
 def forged_life() -> Iterator[None]:
     """Whatever comes in the name of a session is a sign of life."""
-    real = ServerSessions._of_session
+    real = ServerSessions._receive_in_session
 
     def of_session(self: ServerSessions, session: Session, header: Any, data: bytes, address: Any, now: float) -> Any:
         session.last_heard = now

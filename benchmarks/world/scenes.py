@@ -13,8 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.wire.seal import Holder, Keyring
+from wavesim_sdk.config import LoadedConfig, load
+from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
 _TRANSDUCER = '<transducer recharge="200 ms" query="25 kHz" reply="26 kHz"><modem address="{}"/></transducer>'
 _BODIES = f"""
@@ -88,7 +88,7 @@ class Scene:
     """A loaded configuration."""
 
     name: str
-    loaded: Loaded
+    loaded: LoadedConfig
     sealed: bool
 
     @property
@@ -105,7 +105,7 @@ class Scene:
 
     def keyring(self, r: random.Random) -> Keyring | None:
         """The server's keys."""
-        return Keyring([Holder(name, key) for name, key in KEYS.items()]) if self.sealed else None
+        return Keyring([KeyHolder(name, key) for name, key in KEYS.items()]) if self.sealed else None
 
     def key(self, name: str) -> bytes | None:
         """The key that a client of a name has, where keys are wanted."""

@@ -19,7 +19,7 @@ from benchmarks.world.clock import Timer
 from benchmarks.world.emulators import Bell
 from benchmarks.world.network import Address
 from benchmarks.world.sizes import sizes
-from wavesim_sdk.area import Area
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import Emulators
 from wavesim_server.instruments import Instruments
@@ -47,18 +47,18 @@ _NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "
 
 
 @functools.cache
-def _made(name: str) -> dict[str, tuple[Area, bytearray, bytes]]:
+def _made(name: str) -> dict[str, tuple[SharedMemoryArea, bytearray, bytes]]:
     """Areas of a scene, and their bytes as they are at first."""
     made = {}
     for area, tables in tables_of(scenes.scene(name).loaded).items():
-        new = Area.private(tables)
+        new = SharedMemoryArea.create_private(tables)
         memory = new._memory
         assert isinstance(memory, bytearray)
         made[area] = new, memory, bytes(memory)
     return made
 
 
-def _areas(scene: Scene) -> dict[str, Area]:
+def _areas(scene: Scene) -> dict[str, SharedMemoryArea]:
     """Empty areas. One world lives after the other, so they are used again: to make them costs as much as a tenth of a world."""
     found = {}
     for name, (area, memory, first) in _made(scene.name).items():

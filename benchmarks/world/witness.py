@@ -14,7 +14,7 @@ from benchmarks.world import scenes
 from benchmarks.world.emulators import value
 from benchmarks.world.logs import Told, compare
 from benchmarks.world.report import Broken, Trace
-from wavesim_sdk.commander import Reply
+from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.messages import Resumption, Role, Welcome
 from wavesim_sdk.wire.state import State
@@ -142,7 +142,7 @@ class Witness:
             if tick > state.tick:
                 raise Broken(f"values of the future: {client.name} at tick {state.tick} was told {name} of tick {tick}")
 
-    def replied(self, reply: Reply) -> None:
+    def replied(self, reply: CommandReply) -> None:
         """A reply to the commander."""
         if "the server failed" in reply.text:
             raise Broken(f"a command failed inside the server: {reply.text}")

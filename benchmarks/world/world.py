@@ -27,12 +27,12 @@ from benchmarks.world.report import Broken, Report, Trace
 from benchmarks.world.scenes import NAMES, NEWCOMERS, Scene, scene
 from benchmarks.world.server import Server
 from benchmarks.world.witness import Witness
-from wavesim_sdk.commander import Reply
+from wavesim_sdk.commander import CommandReply
 from wavesim_sdk.wire import reliable, server
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, EventKind, Request
 from wavesim_sdk.wire.messages import Role, Welcome
 from wavesim_sdk.wire.schema import schema_of
-from wavesim_sdk.wire.session import Gone, Joined, Moved, Resumed
+from wavesim_sdk.wire.session import AddressMigrated, Joined, Resumed, SessionGone
 from wavesim_sdk.wire.state import State
 from wavesim_server.engine import emulators as asked
 from wavesim_server.logbook import writer
@@ -203,7 +203,7 @@ class World:
             return
         book.adopt(client.book)
 
-    def replied(self, message: dict[str, Any], reply: Reply) -> None:
+    def replied(self, message: dict[str, Any], reply: CommandReply) -> None:
         """The front answered the commander."""
         if not self.commander.replied(message, reply.ok):
             raise Broken(f"a reply to nothing: {message} got {reply}")
@@ -227,7 +227,7 @@ class World:
             thief = self.thief if self.thief is not None and self.thief.said(data, address) else None
             before = thief.touches(front, data) if thief is not None else ()
             happened = receive(data, address, now)
-            said = any(isinstance(h, Moved | Gone) for h in happened)
+            said = any(isinstance(h, AddressMigrated | SessionGone) for h in happened)
             if thief is not None and not said and (after := thief.touches(front, data)) != before:
                 raise Broken(f"somebody without a key changed a session: {before} to {after}")
             for h in happened:

@@ -16,7 +16,7 @@ from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distan
 from wavesim_bridges.motion import Array, Motion
 from wavesim_bridges.outputs import Mixer, Output, chosen
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -209,7 +209,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     known = parameter_files()
     for name in names.split(","):
         if name not in known:
-            raise click.BadParameter(f"no parameters for '{name}'{nearest(name, known)}")
+            raise click.BadParameter(f"no parameters for '{name}'{suggest_name(name, known)}")
     click.echo(",".join(str(known[name]) for name in names.split(",")))
     context.exit()
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config import Loaded
+    from wavesim_sdk.config import LoadedConfig
 
 
 class _Bridges(click.Group):
@@ -30,13 +30,15 @@ def bridge() -> None:
     """Fly a vehicle by existing on-board software."""
 
 
-def check(loaded: Loaded) -> None:
+def check(loaded: LoadedConfig) -> None:
     """ConfigError if a program names a bridge that there is not."""
     known = sorted(e.name for e in entry_points(group="wavesim.bridges"))
     for body in loaded.config.fleet.bodies:
         name = body.program.bridge if body.program is not None else ""
         if name and name not in known:
-            raise ConfigError(f"'{body.name}': there is no bridge '{name}'{nearest(name, known)}", str(loaded.path))
+            raise ConfigError(
+                f"'{body.name}': there is no bridge '{name}'{suggest_name(name, known)}", str(loaded.path)
+            )
 
 
 def commands() -> list[click.Command]:

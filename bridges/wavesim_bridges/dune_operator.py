@@ -14,12 +14,12 @@ from wavesim_bridges.dune_sound import Sound
 from wavesim_bridges.dune_vehicle import Reference
 from wavesim_bridges.imc_codec import Message, Unusable
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.config.sensors import Leak
+from wavesim_sdk.config.sensors import LeakConfig
 from wavesim_sdk.errors import WaveSimError
 
 #: compartments by the labels of DUNE's leak sensors
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
-COMPARTMENTS: Sequence[str] = Leak().names
+COMPARTMENTS: Sequence[str] = LeakConfig().names
 FAULT_LASTS_S = 60.0  #: as in DUNE
 REPORT_S = 1.0  #: of simulation time: leak sensors tell their state so often
 FARTHEST_M = 1e5  #: a fix beyond is none

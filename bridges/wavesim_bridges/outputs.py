@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wavesim_sdk.errors import BrokerError, WaveSimError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.items import ActuatorDescription
 
 
@@ -46,7 +46,7 @@ def moved_by(output: Output, actuators: Sequence[ActuatorDescription]) -> Actuat
         if a.name == output.actuator:
             return a
     known = [a.name for a in actuators]
-    raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{nearest(output.actuator, known)}")
+    raise BrokerError(f"the vehicle has no actuator '{output.actuator}'{suggest_name(output.actuator, known)}")
 
 
 class Mixer:

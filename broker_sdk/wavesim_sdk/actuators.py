@@ -15,16 +15,16 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from wavesim_sdk import units
-from wavesim_sdk.names import nearest, shown
+from wavesim_sdk.names import shorten, suggest_name
 
 if TYPE_CHECKING:
     from wavesim_sdk.config.vehicle import Model, Thruster
 
-THRUSTERS = 12  #: most thrusters of a model
-FINS = 8  #: most fins
-SWIVELS = 4  #: the first thrusters, which may turn or have a deflector
-BALLASTS = 4  #: most ballast tanks, and actuators of other types after them
-MAX_ACTUATORS = THRUSTERS + FINS + 2 * SWIVELS + BALLASTS
+MAX_THRUSTERS = 12  #: most thrusters of a model
+MAX_FINS = 8  #: most fins
+MAX_SWIVELS = 4  #: the first thrusters, which may turn or have a deflector
+MAX_BALLASTS = 4  #: most ballast tanks, and actuators of other types after them
+MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 
 class ActuatorKind(IntEnum):
@@ -41,11 +41,11 @@ class ActuatorKind(IntEnum):
 #: the first slot of each kind in a table that has room for every actuator a model may have
 FIRST_SLOT = {
     ActuatorKind.THRUSTER: 0,
-    ActuatorKind.FIN: THRUSTERS,
-    ActuatorKind.ANGLE: THRUSTERS + FINS,
-    ActuatorKind.DEFLECTOR: THRUSTERS + FINS + SWIVELS,
-    ActuatorKind.BALLAST: THRUSTERS + FINS + 2 * SWIVELS,
-    ActuatorKind.OTHER: THRUSTERS + FINS + 2 * SWIVELS,
+    ActuatorKind.FIN: MAX_THRUSTERS,
+    ActuatorKind.ANGLE: MAX_THRUSTERS + MAX_FINS,
+    ActuatorKind.DEFLECTOR: MAX_THRUSTERS + MAX_FINS + MAX_SWIVELS,
+    ActuatorKind.BALLAST: MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS,
+    ActuatorKind.OTHER: MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS,
 }
 
 
@@ -67,7 +67,7 @@ class Actuator:
     actual_unit: str = ""
 
     @property
-    def rest(self) -> float:
+    def rest_value(self) -> float:
         """Its value before any command."""
         return 1.0 if self.kind is ActuatorKind.DEFLECTOR else 0.0
 
@@ -75,22 +75,25 @@ class Actuator:
 def actuators_of(model: Model) -> tuple[Actuator, ...]:
     """The actuators of a model, in its order."""
     found = [_thruster(t, k) for k, t in enumerate(model.thruster)]
-    found += [_made(f.name, ActuatorKind.FIN, k, "rad", -f.limit, f.limit) for k, f in enumerate(model.fin)]
+    found += [_make_actuator(f.name, ActuatorKind.FIN, k, "rad", -f.limit, f.limit) for k, f in enumerate(model.fin)]
     for k, t in enumerate(model.thruster):
         if (s := t.swivel) is not None:
-            found.append(_made(f"{t.name}-angle", ActuatorKind.ANGLE, k, "rad", s.minimum, s.maximum))
+            found.append(_make_actuator(f"{t.name}-angle", ActuatorKind.ANGLE, k, "rad", s.minimum, s.maximum))
     for k, t in enumerate(model.thruster):
         if (d := t.deflector) is not None:
-            found.append(_made(f"{t.name}-deflector", ActuatorKind.DEFLECTOR, k, "", d.minimum, d.maximum))
-    found += [_made(b.name, ActuatorKind.BALLAST, k, "kg", b.minimum, b.maximum) for k, b in enumerate(model.ballast)]
+            found.append(_make_actuator(f"{t.name}-deflector", ActuatorKind.DEFLECTOR, k, "", d.minimum, d.maximum))
+    found += [
+        _make_actuator(b.name, ActuatorKind.BALLAST, k, "kg", b.minimum, b.maximum) for k, b in enumerate(model.ballast)
+    ]
     tanks = len(model.ballast)
     found += [
-        _made(a.name, ActuatorKind.OTHER, tanks + k, a.unit, a.minimum, a.maximum) for k, a in enumerate(model.actuator)
+        _make_actuator(a.name, ActuatorKind.OTHER, tanks + k, a.unit, a.minimum, a.maximum)
+        for k, a in enumerate(model.actuator)
     ]
     return tuple(found)
 
 
-def _made(name: str, kind: ActuatorKind, number: int, unit: str, minimum: float, maximum: float) -> Actuator:
+def _make_actuator(name: str, kind: ActuatorKind, number: int, unit: str, minimum: float, maximum: float) -> Actuator:
     return Actuator(name, kind, unit, minimum, maximum, FIRST_SLOT[kind] + number, unit)
 
 
@@ -113,7 +116,7 @@ def clipped_text(actuator: Actuator, value: float, count: int) -> str:
 _FLOATS = frozenset({float})
 #: what may be wrong with an actuator: it stays where it is (for ever, or for a time), has no force or a share of it, has the
 #: wrong sign, or is whole
-FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
+ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
@@ -122,8 +125,10 @@ def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> f
 
     A text may have a unit.  ValueError if the actuator cannot have such a fault.
     """
-    if fault not in FAULTS:
-        raise ValueError(f"'{shown(fault)}' is no fault of an actuator{nearest(shown(fault), FAULTS)}")
+    if fault not in ACTUATOR_FAULTS:
+        raise ValueError(
+            f"'{shorten(fault)}' is no fault of an actuator{suggest_name(shorten(fault), ACTUATOR_FAULTS)}"
+        )
     if fault in ("lost", "reduced") and actuator.kind > ActuatorKind.FIN:
         raise ValueError(f"'{actuator.name}' makes no force of its own; it can be stuck, frozen or reversed")
     if fault not in ("frozen", "reduced") or (fault == "frozen" and amount == ""):
@@ -145,7 +150,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def position_of(actuators: Sequence[Actuator], which: object) -> int:
+def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
     """Position of an actuator, by its name or its number; ValueError names the nearest."""
     if isinstance(which, str):
         for k, a in enumerate(actuators):
@@ -158,13 +163,15 @@ def position_of(actuators: Sequence[Actuator], which: object) -> int:
         if 0 <= k < len(actuators):
             return k
         there = f"they are 0 to {len(actuators) - 1}" if actuators else "it has none"
-        raise ValueError(f"there is no actuator {shown(k, 20)}; {there}")
+        raise ValueError(f"there is no actuator {shorten(k, 20)}; {there}")
     if not actuators:
-        raise ValueError(f"there is no actuator '{shown(which)}': it has none")
-    raise ValueError(f"there is no actuator '{shown(which)}'{nearest(shown(which), [a.name for a in actuators])}")
+        raise ValueError(f"there is no actuator '{shorten(which)}': it has none")
+    raise ValueError(
+        f"there is no actuator '{shorten(which)}'{suggest_name(shorten(which), [a.name for a in actuators])}"
+    )
 
 
-def arranged(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
+def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
     """A command by position, None where an actuator keeps its command.
 
     ``values`` is a mapping from names or numbers to values, or a sequence by position, which may be shorter than the
@@ -177,7 +184,7 @@ def arranged(actuators: Sequence[Actuator], values: object) -> Sequence[float | 
     if isinstance(values, Mapping):
         found: list[float | None] = [None] * len(actuators)
         for which, value in values.items():
-            k = position_of(actuators, which)
+            k = actuator_index(actuators, which)
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
@@ -190,13 +197,13 @@ def arranged(actuators: Sequence[Actuator], values: object) -> Sequence[float | 
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    number = units.real(value)
+    number = units.to_real(value)
     if math.isfinite(number):
         return number
-    raise ValueError(f"actuator '{name}': {shown(value)} is no command")
+    raise ValueError(f"actuator '{name}': {shorten(value)} is no command")
 
 
-def written(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
+def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
     """A command as people write it, with blanks between: numbers by position (``8 0.1``), or ``NAME=VALUE`` each."""
     words = text.split()
     pairs = [w.partition("=") for w in words]
@@ -207,4 +214,4 @@ def written(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
         values = [float(value if equals else name) for name, equals, value in pairs]
     except ValueError:
         raise ValueError(f"'{text[:40]}' is no command; write numbers by position, or NAME=VALUE") from None
-    return arranged(actuators, dict(zip((p[0] for p in pairs), values, strict=True)) if any(named) else values)
+    return order_command(actuators, dict(zip((p[0] for p in pairs), values, strict=True)) if any(named) else values)

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 KNOT = 1852.0 / 3600.0
-CLASS_A, CLASS_B, CLASS_B_SO, MARK, RECEIVER = range(1, 6)  #: kinds of stations
-STATIONS = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": MARK, "receiver": RECEIVER}
+CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: kinds of stations
+STATION_CLASSES = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": AID_TO_NAVIGATION, "receiver": RECEIVER}
 STATIC_PERIOD = 360.0  #: s from one message 5 or 24 to the next
 ANCHORED = 1  #: navigational status: at anchor
-PAYLOAD = 60  #: characters of payload in a sentence
+MAX_PAYLOAD_CHARACTERS = 60  #: characters of payload in a sentence
 
 # steps of the position reports
 STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: rad: 1/10 000 minute, 0.185 m of latitude
@@ -27,7 +27,7 @@ STEP_HEADING = math.radians(1.0)
 
 
 @dataclass(frozen=True)
-class Report:
+class AisReport:
     """What a station reports. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m."""
 
     mmsi: int
@@ -48,12 +48,12 @@ class Report:
     destination: str = ""
 
 
-def interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
+def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
     """Seconds from one position report to the next (ITU-R M.1371-5, table 1); 0 = a receiver, which sends none."""
     knots = sog / KNOT
     if kind == RECEIVER:
         return 0.0
-    if kind == MARK or (kind == CLASS_A and status == ANCHORED and knots < 3.0):
+    if kind == AID_TO_NAVIGATION or (kind == CLASS_A and status == ANCHORED and knots < 3.0):
         return 180.0
     if kind == CLASS_A:
         if knots <= 14.0:
@@ -66,7 +66,7 @@ def interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
     return 15.0 if knots <= 23.0 else 5.0
 
 
-def rounded(value: float, step: float) -> float:
+def quantise(value: float, step: float) -> float:
     """To the step of a report: halves go up, as on every machine."""
     return math.floor(value / step + 0.5) * step
 
@@ -81,10 +81,10 @@ def turn_code(turn: float | None) -> int:
 
 # ------------------------------------------------------------------ bits
 
-Bits = list[tuple[int, int]]  # (value, width)
+BitFields = list[tuple[int, int]]  # (value, width)
 
 
-def _text(text: str, characters: int) -> Bits:
+def _text(text: str, characters: int) -> BitFields:
     """Six bits a character: @ A..Z [ \\ ] ^ - and blank to ?; whatever else is a blank, the rest is @."""
     codes = []
     for c in text.upper()[:characters]:
@@ -129,11 +129,11 @@ def _angle(angle: float | None, step: float, around: int, none: int, width: int)
     return (none if angle is None else math.floor(angle / step + 0.5) % around), width
 
 
-def _place(r: Report) -> Bits:
+def _place(r: AisReport) -> BitFields:
     return [_degrees(r.longitude, 181, 28), _degrees(r.latitude, 91, 27)]
 
 
-def _course(r: Report) -> Bits:
+def _course(r: AisReport) -> BitFields:
     return [
         _angle(r.cog, STEP_COURSE, 3600, 3600, 12),
         _angle(r.heading, STEP_HEADING, 360, 511, 9),
@@ -141,18 +141,18 @@ def _course(r: Report) -> Bits:
     ]
 
 
-def _size(r: Report) -> Bits:
+def _size(r: AisReport) -> BitFields:
     """To bow, stern, port and starboard of the reported place, which is the middle."""
     length, width = min(1022, math.floor(r.length + 0.5)), min(126, math.floor(r.width + 0.5))
     return [(length // 2, 9), (length - length // 2, 9), (width // 2, 6), (width - width // 2, 6)]
 
 
-def position(r: Report) -> Bits:
+def position_report(r: AisReport) -> BitFields:
     """Message 1, 18 or 21, by the kind of station."""
     if r.kind == CLASS_A:
         head = [(1, 6), (0, 2), (r.mmsi, 30), (r.status, 4), (turn_code(r.turn) & 255, 8), _speed(r.sog), (1, 1)]
         return [*head, *_place(r), *_course(r), (0, 2), (0, 3), (0, 1), (0, 19)]
-    if r.kind == MARK:
+    if r.kind == AID_TO_NAVIGATION:
         head = [(21, 6), (0, 2), (r.mmsi, 30), (r.ship_type, 5), *_text(r.name, 20), (1, 1)]
         return [*head, *_place(r), *_size(r), (1, 4), (math.floor(r.time) % 60, 6), (0, 1), (0, 8), (0, 1), (0, 1), (0, 1), (0, 1)]  # fmt: skip
     carrier = (
@@ -162,7 +162,7 @@ def position(r: Report) -> Bits:
     return [*head, *carrier, (0, 1), (0, 1), (0, 20)]
 
 
-def static(r: Report) -> Iterator[Bits]:
+def static_reports(r: AisReport) -> Iterator[BitFields]:
     """Message 5, or the two parts of 24; none of an aid to navigation, which tells its name with its place."""
     if r.kind == CLASS_A:
         head = [
@@ -181,7 +181,7 @@ def static(r: Report) -> Iterator[Bits]:
         yield [(24, 6), (0, 2), (r.mmsi, 30), (1, 2), (r.ship_type, 8), (0, 42), *_text(r.callsign, 7), *_size(r), (1, 4), (0, 2)]  # fmt: skip
 
 
-def sentences(bits: Bits, own: bool = False, channel: str = "A", number: int = 0) -> Iterator[bytes]:
+def sentences(bits: BitFields, own: bool = False, channel: str = "A", number: int = 0) -> Iterator[bytes]:
     """The sentences of a message: ``!AIVDM`` of others, ``!AIVDO`` of the own station. ``number`` tells the parts of several
     long messages apart."""
     total, width = 0, 0
@@ -191,7 +191,7 @@ def sentences(bits: Bits, own: bool = False, channel: str = "A", number: int = 0
     total, count = total << fill, (width + fill) // 6
     codes = [total >> 6 * (count - 1 - k) & 63 for k in range(count)]
     payload = "".join(chr(code + 48 if code < 40 else code + 56) for code in codes)
-    parts = [payload[k : k + PAYLOAD] for k in range(0, count, PAYLOAD)]
+    parts = [payload[k : k + MAX_PAYLOAD_CHARACTERS] for k in range(0, count, MAX_PAYLOAD_CHARACTERS)]
     for k, part in enumerate(parts):
         message = str(number % 10) if len(parts) > 1 else ""
         last = fill if k == len(parts) - 1 else 0

@@ -18,10 +18,10 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 def norm(v: Any) -> Any:
     """Length of vectors (..., n) -> (...)."""
     v = np.asarray(v, float)
-    return np.sqrt(inner(v, v))
+    return np.sqrt(dot(v, v))
 
 
-def inner(a: Any, b: Any) -> Any:
+def dot(a: Any, b: Any) -> Any:
     """Inner products of vectors (..., n) -> (...), from the first component to the last."""
     total = a[..., 0] * b[..., 0]
     for i in range(1, a.shape[-1]):
@@ -29,7 +29,7 @@ def inner(a: Any, b: Any) -> Any:
     return total
 
 
-def times(m: Any, v: Any) -> Any:
+def matvec(m: Any, v: Any) -> Any:
     """Matrices (..., n, k) times vectors (..., k) -> (..., n)."""
     total = m[..., 0] * v[..., 0, None]
     for i in range(1, m.shape[-1]):
@@ -37,7 +37,7 @@ def times(m: Any, v: Any) -> Any:
     return total
 
 
-def turned(v: Any, m: Any) -> Any:
+def vecmat(v: Any, m: Any) -> Any:
     """Vectors (..., n) times matrices (..., n, k) -> (..., k): the transposed matrices times the vectors."""
     total = v[..., 0, None] * m[..., 0, :]
     for i in range(1, m.shape[-2]):
@@ -45,7 +45,7 @@ def turned(v: Any, m: Any) -> Any:
     return total
 
 
-def product(a: Any, b: Any) -> Any:
+def matmul(a: Any, b: Any) -> Any:
     """Matrices (..., n, k) times matrices (..., k, m) -> (..., n, m)."""
     total = a[..., :, 0, None] * b[..., 0, None, :]
     for i in range(1, a.shape[-1]):
@@ -72,7 +72,7 @@ def inverse(matrix: Any) -> Array:
     return b
 
 
-def principal(matrix: Any) -> tuple[Array, Array]:
+def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
     """Eigenvalues (n,), descending, and eigenvectors, the rows (n, n), of a symmetric matrix, by Jacobi's rotations."""
     a, v = np.array(matrix, float), np.eye(len(matrix))
     for _ in range(60):
@@ -98,11 +98,11 @@ def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Ar
     directions are those that the matrix does not reach.
     """
     m = np.asarray(points, float)
-    values, directions = principal(product(m.T, m))
+    values, directions = symmetric_eigen(matmul(m.T, m))
     rank = int((values > tolerance * tolerance * values[0]).sum())
     found = np.zeros(m.T.shape)
     for value, d in zip(values[:rank], directions[:rank], strict=True):
-        found += d[:, None] * (times(m, d) / value)[None, :]
+        found += d[:, None] * (matvec(m, d) / value)[None, :]
     return found, rank, directions
 
 
@@ -112,6 +112,6 @@ def interpolate(x: Any, at: Sequence[float] | Array, values: Sequence[float] | A
     if len(at) == 1:
         return np.full(x.shape, values[0])
     k = np.clip(np.searchsorted(at, x, side="right") - 1, 0, len(at) - 2)
-    way = at[k + 1] - at[k]
-    part = np.clip((x - at[k]) / np.where(way > 0.0, way, 1.0), 0.0, 1.0)
-    return np.asarray(values[k] + part * (values[k + 1] - values[k]))
+    gap = at[k + 1] - at[k]
+    fraction = np.clip((x - at[k]) / np.where(gap > 0.0, gap, 1.0), 0.0, 1.0)
+    return np.asarray(values[k] + fraction * (values[k + 1] - values[k]))

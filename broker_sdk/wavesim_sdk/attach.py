@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.area import (
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.shared_memory import (
     BEGUN,
     DONE,
     DUE,
     OWNER,
     OWNER_START,
     SYNCHRONOUS,
-    Area,
     Record,
+    SharedMemoryArea,
     TableView,
-    alive,
+    is_process_alive,
     process_start,
     segment_name,
 )
-from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.tables import (
     CLIENTS,
     CREW,
     CREW_ROWS,
-    HISTORY,
+    HISTORY_ROWS,
     NOTICE,
     RECEPTION,
     SENT,
@@ -51,7 +51,7 @@ AGREE_S = 1.0  #: the engine publishes within microseconds; tables that disagree
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class FleetSnapshot:
     """Bodies of one tick. ``rows`` are those with a body; arrays have capacity rows.
 
     ``tables`` holds what else was asked for, of the same moment.  ``version`` stands for who is there: equal versions, the same
@@ -76,17 +76,20 @@ class SharedState:
 
     def __init__(self, server: str = "wavesim") -> None:
         self.server = server
-        self._map(Area.attach(segment_name(server, "simulation")), Area.attach(segment_name(server, "vehicles")))
+        self._map(
+            SharedMemoryArea.attach(segment_name(server, "simulation")),
+            SharedMemoryArea.attach(segment_name(server, "vehicles")),
+        )
 
     @classmethod
-    def over(cls, simulation: Area, vehicles: Area) -> SharedState:
+    def from_areas(cls, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> SharedState:
         """A reader of areas that lie in this process."""
         reader = cls.__new__(cls)
         reader.server = ""
         reader._map(simulation, vehicles)
         return reader
 
-    def _map(self, simulation: Area, vehicles: Area) -> None:
+    def _map(self, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> None:
         self.simulation, self.vehicles = simulation, vehicles
         self._step_ns = self._await_engine()
 
@@ -103,7 +106,7 @@ class SharedState:
 
     def alive(self) -> bool:
         """Whether the server still runs."""
-        return alive(*self.simulation.server)
+        return is_process_alive(*self.simulation.server)
 
     def clock(self) -> Record:
         """The clock's record."""
@@ -155,7 +158,7 @@ class SharedState:
                 return area.tables[name]
         raise AttachError(f"this run has no table '{name}'")
 
-    def snapshot(self, *more: str) -> Snapshot:
+    def snapshot(self, *more: str) -> FleetSnapshot:
         """Identity and motion of every body at one tick, and the tables named besides, all of one moment.
 
         Tables that are written at each tick are of the same one, and nobody came, went or had a fault changed between the first
@@ -173,7 +176,7 @@ class SharedState:
                 raise AttachError("the tables change faster than they can be read together")
             time.sleep(0.0)
 
-    def _together(self, views: dict[str, TableView]) -> Snapshot | None:
+    def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
         """One attempt; None if the engine wrote meanwhile."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: int(v.header[DONE]) for n, v in steady.items()}
@@ -187,7 +190,7 @@ class SharedState:
         tick, identity = ticks.pop(), copies.pop("identity")
         rows = np.flatnonzero(identity["present"])
         state = copies.pop("state")
-        return Snapshot(tick, tick * self._step_ns, rows, identity, state, copies, tuple(before.values()))
+        return FleetSnapshot(tick, tick * self._step_ns, rows, identity, state, copies, tuple(before.values()))
 
     def row(self, name: str) -> int:
         """Row of a body by its name."""
@@ -222,7 +225,7 @@ class SharedState:
         return self.vehicles[type_].snapshot()[1]
 
 
-class SensorColumn:
+class SensorTableClaim:
     """The right to write the table of one type of sensor.
 
     A claim is guarded by a POSIX semaphore with a time limit; it is refused while another live
@@ -233,28 +236,28 @@ class SensorColumn:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
             raise AttachError(f"this run has no sensor of the type '{sensor}'; name it under <sensors>")
-        self.table = Area.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
+        self.table = SharedMemoryArea.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with ClaimLock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
-            if alive(owner, start) and owner != os.getpid():
+            if is_process_alive(owner, start) and owner != os.getpid():
                 raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = os.getpid()
             self.table.header[OWNER_START] = process_start(os.getpid())
-        self._due = semaphore(simulation.server, sensor, "due")
-        self._done = semaphore(simulation.server, sensor, "done")
+        self._due = open_semaphore(simulation.server, sensor, "due")
+        self._done = open_semaphore(simulation.server, sensor, "done")
         # A predecessor that was killed may have left posts behind.
         for s in (self._due, self._done):
             with contextlib.suppress(posix_ipc.BusyError):
                 while True:
                     s.acquire(0)
 
-    def synchronise(self) -> None:
+    def request_synchronous(self) -> None:
         """Ask the engine to wait for this column at each tick at which one of its instruments has a value."""
         self.table.header[SYNCHRONOUS] = 1
 
     @property
-    def synchronous(self) -> bool:
+    def is_synchronous(self) -> bool:
         """Whether the engine still waits for this column."""
         return bool(self.table.header[SYNCHRONOUS])
 
@@ -270,7 +273,7 @@ class SensorColumn:
         """Publish the values of all rows."""
         self.table.publish(rows, tick)
 
-    def answer(self) -> None:
+    def signal_done(self) -> None:
         """Tell the engine that the values of the due tick are written."""
         self._done.release()
 
@@ -284,12 +287,12 @@ class SensorColumn:
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
     """The tables of the area *simulation* with their rows."""
-    rows = {t.name: HISTORY for t in (SENT, RECEPTION, NOTICE)}
+    rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
     rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
-def make_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
+def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
     """What guards claims and paces synchronous sensors; see :func:`remove_semaphores`."""
     mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # there is no way to change it later
     try:
@@ -302,7 +305,7 @@ def make_semaphores(server: str, sensors: Iterable[str], group: bool = False) ->
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove what :func:`make_semaphores` made, as far as it is there; returns the names."""
+    """Remove what :func:`create_semaphores` made, as far as it is there; returns the names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):
@@ -328,7 +331,7 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
         raise AttachError(f"no permission for the semaphore {name}") from None
 
 
-def semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
+def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
     """One of the two semaphores that pace a synchronous sensor: ``due`` or ``done``."""
     return _open(server, _semaphore_name(server, sensor, what))
 

@@ -22,24 +22,24 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
-from wavesim_sdk.encounters import Role, domain, role
+from wavesim_sdk.encounters import EncounterRole, domain, role
 from wavesim_sdk.frames import wrap
 from wavesim_sdk.targets import Target
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Place = tuple[float, float]
 
-TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
-SPEEDS = (1.0, 0.5, 0.25, 0.0)
+CANDIDATE_TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
+CANDIDATE_SPEEDS = (1.0, 0.5, 0.25, 0.0)
 HOLD = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0)  #: lengths of way for which a plan may hold its course
 PARALLEL = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)  #: and for which it may sail parallel to its leg
-RULES = {Role.HEAD_ON, Role.GIVE_WAY}  #: in which she does not turn to port
-HOLDS = {Role.STAND_ON, Role.OVERTAKEN}
+STARBOARD_ONLY_ROLES = {EncounterRole.HEAD_ON, EncounterRole.GIVE_WAY}  #: in which she does not turn to port
+STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
 # prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
 # being a horizon later back on her way, of cutting off a waypoint
-TURN, SLOW, PORT, AHEAD, CHANGE, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
+TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
 PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
-DANGER = 20.0  #: of a conflict that is about to happen
+CONFLICT_COST = 20.0  #: of a conflict that is about to happen
 MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
 RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
 COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
@@ -183,25 +183,32 @@ class Avoider:
 
     length: float
     speed: float
-    clear: float = 0.0  #: least distance at which others are passed: the domain that is kept clear
+    clear_distance: float = 0.0  #: least distance at which others are passed: the domain that is kept clear
     horizon: float = 0.0  #: how early it acts: 60 lengths of way
     patience: float = 0.0  #: TCPA at which the one that stands on acts: 35 lengths of way
-    roles: dict[int, Role] = field(default_factory=dict)  #: towards whom there was a conflict
-    chosen: tuple[float, float] | None = None  #: course and speed that it holds now
+    roles: dict[int, EncounterRole] = field(default_factory=dict)  #: towards whom there was a conflict
+    chosen_order: tuple[float, float] | None = None  #: course and speed that it holds now
     returning: bool = False  #: to the leg, after a manoeuvre
-    turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
+    chosen_turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
     _unseen: dict[int, float] = field(default_factory=dict)
     _busy: float = 0.0  #: s (calls) since she left her leg
     _aborted: float = 0.0  #: how often a return to the leg was given up since then
     _until_back: float = 0.0  #: when it is to be over
 
     def __post_init__(self) -> None:
-        self.clear = self.clear or domain(self.length)[1]
+        self.clear_distance = self.clear_distance or domain(self.length)[1]
         self.horizon = self.horizon or 60.0 * self.length / self.speed
         self.patience = self.patience or PATIENCE * self.length / self.speed
         way = self.length / self.speed  # s
         grid = [(0.0, 1.0, 0.0, p) for p in PARALLEL[1:]]
-        grid += [(a, k, h, p) for a in TURNS for k in SPEEDS for h in HOLD for p in PARALLEL if (a, k) != (0.0, 1.0)]
+        grid += [
+            (a, k, h, p)
+            for a in CANDIDATE_TURNS
+            for k in CANDIDATE_SPEEDS
+            for h in HOLD
+            for p in PARALLEL
+            if (a, k) != (0.0, 1.0)
+        ]
         self._all = np.array(grid).T * np.array([1.0, 1.0, way, way])[:, None]
 
     def order(
@@ -225,29 +232,32 @@ class Avoider:
         for t in targets:
             self._judge(t, on, place, velocity, own)
         self._forget(targets)
-        here = [t for t in targets if t.who in self.roles]
+        here = [t for t in targets if t.track_id in self.roles]
         acting = [t for t in here if self._acts_for(t, place, velocity)]
         self._busy += 1.0
-        if self.chosen is None:
+        if self.chosen_order is None:
             if not acting or self._free(on, place, acting, KEEP if self.returning else 1.0)[0]:
                 return self._back(plans, wanted)
         elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, 1.5)[0]:
-            self.chosen, self.returning = None, True
+            self.chosen_order, self.returning = None, True
             return self._back(plans, wanted)
         else:
             straight = plans.course, wanted[1]
-            if self.chosen != straight and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf:
-                self.chosen = straight
+            if (
+                self.chosen_order != straight
+                and (back := self._ends(plans, straight, place, targets, RESUME)) < math.inf
+            ):
+                self.chosen_order = straight
                 self._allow(back)
-            if self.chosen != straight and self._busy > LONGEST * self.horizon:
+            if self.chosen_order != straight and self._busy > LONGEST * self.horizon:
                 stop = plans.sail(*(np.array([v]) for v in (0.0, 0.0, self.horizon, 0.0)))
                 if self._free(stop, place, targets, STOP)[0]:  # 8e: let her go who keeps pace
-                    self.chosen = self.chosen[0], 0.0
-                    return self.chosen
-            if self._ends(plans, self.chosen, place, targets, KEEP) < self._until_back - self._busy:
-                return self.chosen
+                    self.chosen_order = self.chosen_order[0], 0.0
+                    return self.chosen_order
+            if self._ends(plans, self.chosen_order, place, targets, KEEP) < self._until_back - self._busy:
+                return self.chosen_order
         self._choose(plans, place, targets, acting)
-        return self.chosen if self.chosen is not None else self._back(plans, wanted)
+        return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
         """The mission, and after a manoeuvre an acute angle towards its leg."""
@@ -258,7 +268,7 @@ class Avoider:
         return wrap(plans.course + math.copysign(RETURN, off)), wanted[1]
 
     def _clear(self, t: Target) -> float:
-        return min(self.clear, FIXED * self.length) if t.fixed else self.clear
+        return min(self.clear_distance, FIXED * self.length) if t.fixed else self.clear_distance
 
     def _judge(self, t: Target, on: Paths, place: Place, velocity: Place, own: float) -> None:
         """Note the role towards a target when its conflict begins; forget it when it is past and clear."""
@@ -266,18 +276,18 @@ class Avoider:
         approach, _, _ = on.nearest(t, np.maximum(self._until(on, t, 0.0), 2.0 * self.horizon))
         near = approach[0] < 1.2 * self._clear(t)
         closing = away[0] * (t.velocity[0] - velocity[0]) + away[1] * (t.velocity[1] - velocity[1]) < 0.0
-        if t.who not in self.roles:
+        if t.track_id not in self.roles:
             if near and (closing or approach[0] < hypot(*away) - 0.5 * t.length - 1e-6):
                 course, speed = float(atan2(t.velocity[1], t.velocity[0])), float(hypot(*t.velocity))
                 part = role(away, own, course, self.speed, speed)
                 slow = speed < SLOW_TARGET * self.speed
-                self.roles[t.who] = Role.OVERTAKING if slow and part in HOLDS else part
+                self.roles[t.track_id] = EncounterRole.OVERTAKING if slow and part in STAND_ON_ROLES else part
         elif not closing and not near and hypot(*away) > self._clear(t):
-            del self.roles[t.who]
+            del self.roles[t.track_id]
 
     def _forget(self, targets: Sequence[Target]) -> None:
         """Roles of those who are seen no more: their numbers may come again."""
-        seen = {t.who for t in targets}
+        seen = {t.track_id for t in targets}
         for who in list(self.roles):
             self._unseen[who] = 0.0 if who in seen else self._unseen.get(who, 0.0) + 1.0
             if self._unseen[who] > FORGET:
@@ -286,7 +296,7 @@ class Avoider:
 
     def _acts_for(self, t: Target, place: Place, velocity: Place) -> bool:
         """Whether she has to do something about a target."""
-        if self.roles[t.who] not in HOLDS or self.chosen is not None:
+        if self.roles[t.track_id] not in STAND_ON_ROLES or self.chosen_order is not None:
             return True
         n, e = t.place[0] - place[0], t.place[1] - place[1]
         vn, ve = t.velocity[0] - velocity[0], t.velocity[1] - velocity[1]
@@ -311,7 +321,7 @@ class Avoider:
         """How far ahead a target counts; whom she overtakes, until she is finally past and clear (13d)."""
         far = (
             2.0 * PARALLEL[-1] * self.length / self.speed
-            if self.roles.get(t.who) is Role.OVERTAKING and not t.fixed
+            if self.roles.get(t.track_id) is EncounterRole.OVERTAKING and not t.fixed
             else 0.0
         )
         return np.maximum(paths.back + after * self.horizon if after else self.horizon, np.minimum(far, paths.ends))
@@ -321,7 +331,7 @@ class Avoider:
     ) -> float:
         """When the first free plan that begins with an order is back on the way, s; infinite without one."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
-        hold, parallel = self._all[2:, np.abs(self._all[0] - TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
+        hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
         return float(np.where(self._free(paths, place, targets, share, 1.0), paths.back, math.inf).min())
 
@@ -331,37 +341,37 @@ class Avoider:
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
         """Take the plan of least price."""
-        if self.chosen is None and not self.returning:
+        if self.chosen_order is None and not self.returning:
             self._busy = self._aborted = 0.0
-        elif self.chosen is None:
+        elif self.chosen_order is None:
             self._aborted += 1.0
         turn, share, hold, parallel = self._all
         paths = plans.sail(turn, share, hold, parallel)
-        price = TURN * np.abs(turn) + SLOW * (1.0 - share) + CUT * paths.cut
+        price = TURN_COST * np.abs(turn) + SLOWDOWN_COST * (1.0 - share) + CUT * paths.cut
         delay = DELAY * (
             1.0 + max(0.0, self._busy / self.horizon - 1.0)
         )  # the longer it has lasted, the sooner it is to end
         price = price + delay * paths.late / self.horizon
-        if any(self.roles[t.who] in RULES | HOLDS for t in acting):  # 14, 15, 17c
-            price = price + np.where(turn < 0.0, PORT, 0.0)
-        if self.chosen is not None:
-            off = np.abs(turn - wrap(self.chosen[0] - plans.course))
+        if any(self.roles[t.track_id] in STARBOARD_ONLY_ROLES | STAND_ON_ROLES for t in acting):  # 14, 15, 17c
+            price = price + np.where(turn < 0.0, PORT_TURN_COST, 0.0)
+        if self.chosen_order is not None:
+            off = np.abs(turn - wrap(self.chosen_order[0] - plans.course))
             off = np.minimum(off, 2.0 * math.pi - off)
-            price = price + CHANGE * (off + np.abs(share - self.chosen[1] / plans.speed))
+            price = price + CHANGE_COST * (off + np.abs(share - self.chosen_order[1] / plans.speed))
         for t in targets:
             price = price + self._risk(paths, place, t)
         k = int(np.argmin(price))
         self._allow(float(paths.back[k]))
-        self.turns.append(float(turn[k]))
-        self.chosen = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
+        self.chosen_turns.append(float(turn[k]))
+        self.chosen_order = wrap(plans.course + float(turn[k])), plans.speed * float(share[k])
 
     def _risk(self, paths: Paths, place: Place, t: Target) -> Array:
         approach, time, ahead = paths.nearest(t, self._until(paths, t, 1.0))
         kept = np.maximum(approach, 0.0) / self._clear(t)
         lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
         # that she is too near already is no reason for a plan that only stays so near
-        price = DANGER * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
+        price = CONFLICT_COST * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
         price = price + MARGIN * np.clip((RESUME - kept) / (RESUME - 1.0), 0.0, 1.0)
-        if self.roles.get(t.who) is Role.GIVE_WAY:
-            price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear), AHEAD, 0.0)
+        if self.roles.get(t.track_id) is EncounterRole.GIVE_WAY:
+            price = price + np.where((ahead > 0.0) & (approach < 3.0 * self.clear_distance), PASS_AHEAD_COST, 0.0)
         return np.asarray(price)

@@ -27,15 +27,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.errors import SessionLost
-from wavesim_sdk.onboard import Base, Command, Step
-from wavesim_sdk.servers import DEFAULT_SERVER
+from wavesim_sdk.onboard import BrokerBase, Command, Step
+from wavesim_sdk.server_address import DEFAULT_SERVER
 from wavesim_sdk.wire.client import ClientSession, Phase
-from wavesim_sdk.wire.link import FAREWELL_S, Link, check, make_session, no_answer, own_address, silent
+from wavesim_sdk.wire.link import (
+    FAREWELL_S,
+    SessionLink,
+    is_silent,
+    local_address,
+    make_session,
+    no_answer_error,
+    raise_if_ended,
+)
 from wavesim_sdk.wire.messages import Welcome
-from wavesim_sdk.wire.udp import Address, Udp, open_socket
+from wavesim_sdk.wire.udp import Address, UdpSocket, open_socket
 
 if TYPE_CHECKING:
-    from wavesim_sdk.sonars.frames import Frame
+    from wavesim_sdk.sonars.frames import ImagingFrame
 
 __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
@@ -45,11 +53,11 @@ LOOK_S = 0.5  #: at most between two looks at whether the server is still there
 KEPT_STEPS = 1024  #: for a program that is slow; what happened in older ones goes into the oldest of these
 
 
-class Broker(Base):
+class Broker(BrokerBase):
     """A blocking broker. Call :meth:`steps` or :meth:`poll` often: they also answer the keep-alive."""
 
-    def _session(self, key: bytes | None) -> ClientSession:
-        self._link = Link(self.join, self.server, key)
+    def _create_session(self, key: bytes | None) -> ClientSession:
+        self._link = SessionLink(self.join, self.server, key)
         self._kept: list[Step] = []  # came while an answer was awaited
         return self._link.session
 
@@ -66,16 +74,16 @@ class Broker(Base):
         """Join the server; returns when it has told what the body has."""
         return self._link.connect(timeout)
 
-    def _turn(self, limit: float) -> list[Step]:
+    def _poll_once(self, limit: float) -> list[Step]:
         """Steps that came within a turn."""
-        return [step for event in self._link.turn(limit) if (step := self._feed(event)) is not None]
+        return [step for event in self._link.poll(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
         """Steps that arrive within ``timeout`` seconds; returns at once when there is one, or when the run ends."""
         limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
-            finished = finished or self._turn(limit)
+            finished = finished or self._poll_once(limit)
             if finished:
                 self._step = finished[-1].state
                 self._link.flush(time.monotonic())
@@ -98,12 +106,12 @@ class Broker(Base):
         come meanwhile are kept for :meth:`poll`. A lockstep client's request belongs to its step: answer that first."""
         limit = time.monotonic() + timeout
         while True:
-            said = self._steps.outcomes.of(request)
+            said = self._steps.outcomes.take(request)
             if said is not None:
                 return said
             if time.monotonic() >= limit:
                 raise SessionLost(f"the server said nothing to request {request} within {timeout:g} s")
-            self._kept += self._turn(limit)
+            self._kept += self._poll_once(limit)
             self._link.check_alive()
 
     def close(self) -> None:
@@ -111,11 +119,11 @@ class Broker(Base):
         self._link.close()
 
 
-class AsyncBroker(Base):
+class AsyncBroker(BrokerBase):
     """:class:`Broker` for asyncio: the keep-alive is answered whatever the program does."""
 
-    def _session(self, key: bytes | None) -> ClientSession:
-        self._udp: Udp | None = None
+    def _create_session(self, key: bytes | None) -> ClientSession:
+        self._udp: UdpSocket | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._waiting: deque[Step] = deque()
         self._error: Exception | None = None
@@ -133,7 +141,7 @@ class AsyncBroker(Base):
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
         """Join the server; returns when it has told what the body has."""
-        self._udp = await Udp.over(open_socket(own_address(self.server[0]), 0), self._take)
+        self._udp = await UdpSocket.wrap(open_socket(local_address(self.server[0]), 0), self._take)
         limit = time.monotonic() + timeout
         try:
             self._flush()
@@ -141,7 +149,7 @@ class AsyncBroker(Base):
                 if self._error is not None:
                     raise self._error
                 if not await self._something(limit - time.monotonic()):
-                    raise no_answer(self.server, self.session)
+                    raise no_answer_error(self.server, self.session)
         except BaseException:
             await self.close()
             raise
@@ -163,7 +171,7 @@ class AsyncBroker(Base):
             return
         try:
             for event in self.session.receive(data, time.monotonic()):
-                check(event)
+                raise_if_ended(event)
                 step = self._feed(event)
                 if step is not None:
                     self._put(step)
@@ -175,7 +183,7 @@ class AsyncBroker(Base):
     def _put(self, step: Step) -> None:
         self._waiting.append(step)
         if len(self._waiting) > KEPT_STEPS:
-            self._waiting.popleft().before(self._waiting[0])
+            self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
         """Send what is due, and be back when more is; at the latest when the server may have become silent."""
@@ -195,7 +203,7 @@ class AsyncBroker(Base):
     def _ring(self) -> None:
         self._alarm = None
         self._flush()
-        if silent(self.session, time.monotonic()):
+        if is_silent(self.session, time.monotonic()):
             self._changed.set()
 
     async def _next(self) -> Step | None:
@@ -207,8 +215,8 @@ class AsyncBroker(Base):
                 return None
             await self._changed.wait()
             self._changed.clear()
-            if not self._waiting and silent(self.session, time.monotonic()):
-                raise no_answer(self.server, self.session)
+            if not self._waiting and is_silent(self.session, time.monotonic()):
+                raise no_answer_error(self.server, self.session)
         return self._waiting.popleft()
 
     async def steps(self) -> AsyncIterator[Step]:
@@ -220,7 +228,7 @@ class AsyncBroker(Base):
                 self.answer()
             self._flush()
 
-    async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[Frame]:
+    async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[ImagingFrame]:
         """Frames of imaging sonars as they come, until the run has ended; see :meth:`subscribe_frames`. Another task may take
         steps meanwhile."""
         await self.wait(self.subscribe_frames(*sonars, period=period))
@@ -233,8 +241,8 @@ class AsyncBroker(Base):
                     raise self._error
                 if self.ended and not come:
                     return
-                if not come and not await self._something(LOOK_S) and silent(self.session, time.monotonic()):
-                    raise no_answer(self.server, self.session)
+                if not come and not await self._something(LOOK_S) and is_silent(self.session, time.monotonic()):
+                    raise no_answer_error(self.server, self.session)
         finally:
             if self.session.phase is Phase.JOINED:
                 self.stop_frames()
@@ -245,7 +253,7 @@ class AsyncBroker(Base):
         limit = time.monotonic() + timeout
         self._flush()
         while True:
-            said = self._steps.outcomes.of(request)
+            said = self._steps.outcomes.take(request)
             if said is not None:
                 return said
             if self._error is not None:

@@ -61,7 +61,7 @@ def cli() -> None:
     """
 
 
-def load() -> None:
+def load_commands() -> None:
     """The commands of every package that is installed."""
     for entry in entry_points(group="wavesim.commands"):
         try:
@@ -90,7 +90,7 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     with Commander(server) as commander:
         data = commander.send("status").data
     if prometheus:
-        click.echo(metrics.text(data), nl=False)
+        click.echo(metrics.prometheus_text(data), nl=False)
         return
     if as_json:
         click.echo(json.dumps(data, indent=2))
@@ -116,28 +116,28 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Read a configuration and say what is wrong with it, or what it holds."""
-    from wavesim_sdk import files
-    from wavesim_sdk.config import export, load, suites
+    from wavesim_sdk import data_files
+    from wavesim_sdk.config import export, instrument_checks, load
 
     if schema:
         unused("with --schema", "config", "as_json")
         click.echo(export.xsd().decode(), nl=False)
         return
     loaded = load(config)
-    files.check(loaded)
+    data_files.check(loaded)
     for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
         entry.load()(loaded)
-    bodies, warnings = loaded.config.fleet.bodies, suites.drowned(loaded)
+    bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
     for text in warnings:
         click.echo(f"wavesim: {config}: {text}", err=True)
     if as_json:
-        told = [
-            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.plain for i in loaded.suite(b)]}
+        entries = [
+            {"name": b.name, "model": b.model, "client": b.client, "sensors": [i.as_dict for i in loaded.suite(b)]}
             for b in bodies
         ]
         click.echo(
             json.dumps(
-                {"name": loaded.config.name, "digest": loaded.digest, "bodies": told, "warnings": warnings}, indent=2
+                {"name": loaded.config.name, "digest": loaded.digest, "bodies": entries, "warnings": warnings}, indent=2
             )
         )
         return
@@ -229,7 +229,7 @@ def conformance(
     period of 100 ms; an emulator shall serve the server of that name, synchronously. A server (--at, --body) runs already, and
     wants no keys. Exit code 5 if it breaks a rule.
     """
-    from wavesim_sdk.conformance import Checker, Checks, Finding
+    from wavesim_sdk.conformance import BrokerChecker, ConformanceChecker, Finding
     from wavesim_sdk.conformance_emulator import EmulatorChecker
     from wavesim_sdk.conformance_server import ServerChecker
     from wavesim_sdk.errors import BrokerError
@@ -246,7 +246,7 @@ def conformance(
         unused("without --sensor: an emulator's tick", "step")
     if server is None:
         unused("without --at", "body")
-    checker: Checks
+    checker: ConformanceChecker
     if server is not None:
         host, _, port = server.rpartition(":")
         if command or not port.isdecimal() or not host or not body:
@@ -255,7 +255,7 @@ def conformance(
     elif not command:
         raise click.UsageError("COMMAND is missing: what starts the broker or the emulator")
     else:
-        checker = EmulatorChecker(command, sensor, step, say) if sensor else Checker(command, say)
+        checker = EmulatorChecker(command, sensor, step, say) if sensor else BrokerChecker(command, say)
     findings = checker.run()
     if as_json:
         click.echo(json.dumps([vars(f) for f in findings], indent=2))
@@ -275,8 +275,8 @@ def unused(why: str, *names: str) -> None:
 
 def whole(log: Log) -> None:
     """LogError of a log that is not whole, after all that could be done with it was done: what is missing may be what mattered."""
-    if log.lacks:
-        raise LogError(log.lacks)
+    if log.damage_notice:
+        raise LogError(log.damage_notice)
 
 
 def commands() -> list[click.Command]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wavesim_sdk.verbs import TIMER_VERBS
+from wavesim_sdk.timer_verbs import TIMER_VERBS
 
 server_option = click.option(
     "--server", "-s", default="wavesim", envvar="WAVESIM_SERVER", show_default=True, help="Name of the server."
@@ -21,7 +21,7 @@ def address_options(function: Any) -> Any:
 
     @functools.wraps(function)
     def run(server: str | None, host: str | None, port: int | None, **own: Any) -> Any:
-        from wavesim_sdk.servers import DEFAULT_SERVER, address_of
+        from wavesim_sdk.server_address import DEFAULT_SERVER, address_of
 
         here = (host or DEFAULT_SERVER[0]).removeprefix("[").removesuffix("]"), port or DEFAULT_SERVER[1]
         return function(server=here if host or port else address_of(server), **own)
@@ -176,18 +176,18 @@ def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 def servers(as_json: bool) -> None:
     """List the servers that run on this machine."""
-    from wavesim_sdk.area import running
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import WaveSimError
+    from wavesim_sdk.shared_memory import running_servers
 
     found: list[dict[str, Any]] = []
-    for name, pid in running():
+    for name, pid in running_servers():
         entry: dict[str, Any] = {"name": name, "process": pid}
         try:
             with Commander(name) as commander:
-                told = commander.send("status").data
-            entry |= {k: told.get(k) for k in ("address", "state", "clients_total", "configuration")}
-            entry["time_s"] = told["time_ns"] * 1e-9
+                status = commander.send("status").data
+            entry |= {k: status.get(k) for k in ("address", "state", "clients_total", "configuration")}
+            entry["time_s"] = status["time_ns"] * 1e-9
         except WaveSimError as error:  # another user's; one that is just ending
             entry["refuses"] = str(error)
         found.append(entry)

@@ -9,7 +9,7 @@ import click
 from wavesim_sdk.cli_commands import address_options
 
 if TYPE_CHECKING:
-    from wavesim_sdk.devices.serve import Place, Ports
+    from wavesim_sdk.devices.serve import DeviceOptions, Ports
 
 
 @click.group()
@@ -23,9 +23,9 @@ def _at_body(function: Any) -> Any:
     def run(
         name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
     ) -> None:
-        from wavesim_sdk.devices.serve import Place
+        from wavesim_sdk.devices.serve import DeviceOptions
 
-        function(Place(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
+        function(DeviceOptions(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
 
     run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own
     run.__name__ = function.__name__
@@ -50,11 +50,11 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
     """A command that serves a device of body NAME; the function it is made from gives its kind."""
 
     def make(function: Any) -> click.Command:
-        def run(place: Place, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
+        def run(place: DeviceOptions, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
             import asyncio
 
             from wavesim_sdk.devices import ports
-            from wavesim_sdk.devices.serve import serve
+            from wavesim_sdk.devices.serve import serve_devices
 
             if sum((tcp is not None, udp is not None, bool(link))) > 1:
                 raise click.UsageError("give one of --tcp, --udp and --link")
@@ -64,7 +64,7 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
                     return ports.UdpPort(receive, udp) if talks else ports.UdpServerPort(receive, udp)
                 return ports.PtyPort(receive, link) if tcp is None else ports.TcpPort(receive, tcp)
 
-            asyncio.run(serve(place, (function(**own), open_port)))
+            asyncio.run(serve_devices(place, (function(**own), open_port)))
 
         for option in (
             click.option("--link", default="", help="Make this symbolic link to the pty."),
@@ -93,29 +93,33 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
     modem=True,
 )
 def nanomodem(address: int) -> Any:
-    from wavesim_sdk.devices.nanomodem import NanoModem
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.nanomodem import NanoModemDevice
+    from wavesim_sdk.devices.serve import DeviceType
 
-    return Kind(
-        f"nano-modem {address:03d}", lambda b, send, _: NanoModem(b, address, b.welcome.sound_speed, send), sound=True
+    return DeviceType(
+        f"nano-modem {address:03d}",
+        lambda b, send, _: NanoModemDevice(b, address, b.welcome.sound_speed, send),
+        uses_acoustics=True,
     )
 
 
 @_device("NMEA 0183 sentences of the sensors of body NAME.", talks=True)
 def nmea() -> Any:
-    from wavesim_sdk.devices.nmea import TYPES, Talker
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.nmea import TYPES, NmeaDevice
+    from wavesim_sdk.devices.serve import DeviceType
 
-    return Kind("NMEA 0183", lambda _, send, picked: Talker(send, picked), TYPES)
+    return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
 
 
 @_device("A Blue Robotics Ping over a sensor `echosounder` of body NAME.")
 def ping1d() -> Any:
-    from wavesim_sdk.devices.ping1d import Ping1D
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.ping1d import Ping1DDevice
+    from wavesim_sdk.devices.serve import DeviceType
 
     sensor = "echosounder"
-    return Kind("Ping", lambda b, send, p: Ping1D(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor)
+    return DeviceType(
+        "Ping", lambda b, send, p: Ping1DDevice(send, b.welcome.sound_speed, p[sensor]), (sensor,), sensor
+    )
 
 
 @_device(
@@ -123,27 +127,27 @@ def ping1d() -> Any:
     click.option("--frames", is_flag=True, help="Echoes from the frames of a `sonar` of the kind scanning."),
 )
 def ping360(frames: bool) -> Any:
-    from wavesim_sdk.devices.cerulean import Pictures
-    from wavesim_sdk.devices.ping360 import Ping360
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.cerulean import SonarFrameSource
+    from wavesim_sdk.devices.ping360 import Ping360Device
+    from wavesim_sdk.devices.serve import DeviceType
 
     sensor = "sonar" if frames else "scanner"
 
-    def make(b: Any, send: Any, p: dict[str, str]) -> Ping360:
-        new = Pictures(b, p[sensor], "scanning", "a Ping360").new if frames else None
-        return Ping360(send, b.welcome.sound_speed, p[sensor], new)
+    def make(b: Any, send: Any, p: dict[str, str]) -> Ping360Device:
+        new = SonarFrameSource(b, p[sensor], "scanning", "a Ping360").take_frames if frames else None
+        return Ping360Device(send, b.welcome.sound_speed, p[sensor], new)
 
-    return Kind("Ping360", make, (sensor,), sensor)
+    return DeviceType("Ping360", make, (sensor,), sensor)
 
 
 def _cerulean(title: str, name: str, kind: str) -> Any:
     from wavesim_sdk.devices import cerulean
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.serve import DeviceType
 
     def make(b: Any, send: Any, p: dict[str, str]) -> Any:
-        return getattr(cerulean, name)(send, cerulean.Pictures(b, p["sonar"], kind, f"an {title}" if title[0] == "O" else f"a {title}").new)  # fmt: skip
+        return getattr(cerulean, name)(send, cerulean.SonarFrameSource(b, p["sonar"], kind, f"an {title}" if title[0] == "O" else f"a {title}").take_frames)  # fmt: skip
 
-    return Kind(title, make, ("sonar",), "sonar")
+    return DeviceType(title, make, ("sonar",), "sonar")
 
 
 @_device("A Cerulean Omniscan 450 over a side-scan `sonar` of body NAME.")
@@ -157,10 +161,12 @@ def surveyor() -> Any:
 
 
 def _sea_bird(model: int) -> Any:
-    from wavesim_sdk.devices.seabird import SeaBird
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.seabird import SeaBirdDevice
+    from wavesim_sdk.devices.serve import DeviceType
 
-    return Kind(f"SBE {model}", lambda _, send, picked: SeaBird(model, send, picked["ctd"]), ("ctd",), "ctd")
+    return DeviceType(
+        f"SBE {model}", lambda _, send, picked: SeaBirdDevice(model, send, picked["ctd"]), ("ctd",), "ctd"
+    )
 
 
 @_device("A Sea-Bird SBE 37 (moored CTD) over a sensor `ctd` of body NAME.")
@@ -188,10 +194,12 @@ def sbe45() -> Any:
     ),
 )
 def dvl(form: str, beam_angle: int) -> Any:
-    from wavesim_sdk.devices.dvl import TYPES, Dvl
-    from wavesim_sdk.devices.serve import Kind
+    from wavesim_sdk.devices.dvl import TYPES, DvlDevice
+    from wavesim_sdk.devices.serve import DeviceType
 
-    return Kind("DVL", lambda b, send, p: Dvl(send, form, b.welcome.sound_speed, beam_angle, p), TYPES, "dvl")
+    return DeviceType(
+        "DVL", lambda b, send, p: DvlDevice(send, form, b.welcome.sound_speed, beam_angle, p), TYPES, "dvl"
+    )
 
 
 def _where(text: str) -> Ports:
@@ -225,13 +233,15 @@ def _outlet(option: str, title: str) -> Any:
 @_outlet("--nmea2000", "CAN frames in Yacht Devices' RAW form, a line each")
 @_outlet("--signalk", "Deltas, a line of JSON each")
 @_named
-def boat(place: Place, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...], signalk: tuple[Ports, ...]) -> None:
+def boat(
+    place: DeviceOptions, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...], signalk: tuple[Ports, ...]
+) -> None:
     import asyncio
 
     from wavesim_sdk.devices import nmea
     from wavesim_sdk.devices import nmea2000 as n2k
     from wavesim_sdk.devices import signalk as sk
-    from wavesim_sdk.devices.serve import Kind, serve
+    from wavesim_sdk.devices.serve import DeviceType, serve_devices
 
     if not (nmea0183 or nmea2000 or signalk):
         nmea0183, nmea2000, signalk = (
@@ -240,8 +250,8 @@ def boat(place: Place, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...],
             (_where("tcp:8375"),),
         )
     kinds = (
-        (Kind("NMEA 0183", lambda _, send, picked: nmea.Talker(send, picked), nmea.TYPES), nmea0183),
-        (Kind("NMEA 2000", lambda _, send, picked: n2k.Bus(send, picked), n2k.TYPES), nmea2000),
-        (Kind("Signal K", lambda _, send, picked: sk.Server(send, picked), sk.TYPES), signalk),
+        (DeviceType("NMEA 0183", lambda _, send, picked: nmea.NmeaDevice(send, picked), nmea.TYPES), nmea0183),
+        (DeviceType("NMEA 2000", lambda _, send, picked: n2k.Nmea2000Device(send, picked), n2k.TYPES), nmea2000),
+        (DeviceType("Signal K", lambda _, send, picked: sk.SignalKDevice(send, picked), sk.TYPES), signalk),
     )
-    asyncio.run(serve(place, *((kind, port) for kind, ports in kinds for port in ports)))
+    asyncio.run(serve_devices(place, *((kind, port) for kind, ports in kinds for port in ports)))

@@ -2,7 +2,7 @@
 
 A command is one JSON object: ``{"verb": "start", "reply": "/wavesim.SERVER.reply...", "id": 1, ...}``.
 The reply, on the queue that the sender made, is ``{"id": 1, "ok": true, "text": "...", "data": {...}}``,
-in pieces (:mod:`wavesim_sdk.replies`).
+in pieces (:mod:`wavesim_sdk.reply_queue`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 import posix_ipc
 
-from wavesim_sdk import replies
-from wavesim_sdk.area import others_running
-from wavesim_sdk.commands import mission, values
+from wavesim_sdk import reply_queue
+from wavesim_sdk.commands import split_mission, to_dict
 from wavesim_sdk.errors import CommanderError, NotRunning
 from wavesim_sdk.names import server_name
+from wavesim_sdk.shared_memory import running_servers_hint
 
 COMMAND_BYTES = 4096  #: an allocation matrix of twelve thrusters has 72 numbers
 QUEUE_LENGTH = 8
@@ -36,7 +36,7 @@ def queue_name(server: str) -> str:
 
 
 @dataclass(frozen=True)
-class Reply:
+class CommandReply:
     """The server's answer to a command."""
 
     ok: bool
@@ -54,17 +54,17 @@ class Commander:
         except posix_ipc.ExistentialError:
             raise NotRunning(
                 f"no server named '{server}' is running (there is no queue {queue_name(server)})"
-                + (others_running(server) or "; start one with: wavesim serve CONFIG")
+                + (running_servers_hint(server) or "; start one with: wavesim serve CONFIG")
             ) from None
         except posix_ipc.PermissionsError:
             raise CommanderError(f"the server '{server}' belongs to another user") from None
         try:
-            self._reply = replies.ReplyQueue(server, self._queue.mqd)
+            self._reply = reply_queue.ReplyQueue(server, self._queue.mqd)
         except (OSError, posix_ipc.Error) as error:
             self._queue.close()
             raise CommanderError(f"cannot make a queue for replies (ulimit -q): {error}") from None
 
-    def send(self, verb: str, timeout: float = 5.0, **arguments: Any) -> Reply:
+    def send(self, verb: str, timeout: float = 5.0, **arguments: Any) -> CommandReply:
         """Send a command and wait for its answer."""
         number = next(_ids)
         message = json.dumps({"verb": verb, "reply": self._reply.name, "id": number, **arguments}).encode()
@@ -74,7 +74,7 @@ class Commander:
             self._queue.send(message, timeout)
         except posix_ipc.BusyError:
             raise CommanderError(f"the server '{self.server}' does not take commands (its queue is full)") from None
-        joiner = replies.Joiner(number)
+        joiner = reply_queue.ReplyAssembler(number)
         while True:
             try:
                 text = joiner.add(self._reply.receive(timeout))
@@ -84,17 +84,17 @@ class Commander:
                 ) from None
             if text is not None:
                 answer = json.loads(text)
-                return Reply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
+                return CommandReply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
 
-    def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> Reply:
+    def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> CommandReply:
         """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that takes missions. ValueError if
         they can be none."""
         number = 1 + time.time_ns() // 10**6 % (
             2**31 - 1
         )  # another than that of a mission that somebody else sends now
-        reply = Reply(False, "")
-        for part in mission(waypoints, number, body):
-            reply = self.send(**values(part))
+        reply = CommandReply(False, "")
+        for part in split_mission(waypoints, number, body):
+            reply = self.send(**to_dict(part))
             if not reply.ok:
                 break
         return reply
@@ -111,7 +111,7 @@ class Commander:
         self.close()
 
 
-def parse(data: bytes) -> dict[str, Any] | None:
+def parse_command(data: bytes) -> dict[str, Any] | None:
     """A well-formed command, or None."""
     try:
         command = json.loads(data)
@@ -132,7 +132,7 @@ class CommanderQueue:
 
     def __init__(self, server: str, group: bool = False) -> None:
         self.server, self.name = server, queue_name(server)
-        self._outbox = replies.Outbox()
+        self._outbox = reply_queue.ReplyOutbox()
         self._sweep_at = 0.0
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_message_queue(self.name)
@@ -145,7 +145,7 @@ class CommanderQueue:
         except (OSError, posix_ipc.Error) as error:
             raise CommanderError(f"cannot make the commander's queue (ulimit -q, /dev/mqueue): {error}") from None
         self._queue.block = False
-        self.bad = 0
+        self.malformed_count = 0
 
     @property
     def fd(self) -> int:
@@ -159,33 +159,33 @@ class CommanderQueue:
                 data = self._queue.receive(0)[0]
             except posix_ipc.BusyError:
                 return
-            command = parse(data)
+            command = parse_command(data)
             if command is not None:
                 yield command
             else:
-                self.bad += 1
+                self.malformed_count += 1
 
     @property
-    def unread(self) -> int:
+    def undelivered_count(self) -> int:
         """Answers that their askers did not take, or that found no room to wait."""
-        return self._outbox.given_up
+        return self._outbox.abandoned_count
 
-    def reply(self, command: dict[str, Any], reply: Reply) -> None:
+    def reply(self, command: dict[str, Any], reply: CommandReply) -> None:
         """Answer, if the sender made a queue; it gets as much as it has room for, the rest in the next turns."""
         name = str(command.get("reply"))
-        if not replies.is_name(self.server, name):
+        if not reply_queue.is_reply_queue_name(self.server, name):
             return
         number = int(command["id"])
-        full = Reply(False, "the server has no room for this answer now")
+        full = CommandReply(False, "the server has no room for this answer now")
         if not any(self._outbox.send(name, number, _text(number, r)) for r in (reply, full)):
-            self._outbox.given_up += 1
+            self._outbox.abandoned_count += 1
 
-    def turn(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Go on with answers that found no room; now and then remove what dead askers left."""
-        self._outbox.turn(now)
+        self._outbox.poll(now)
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_S
-            replies.sweep(self.server)
+            reply_queue.remove_stale_queues(self.server)
 
     def close(self) -> None:
         self._outbox.close()
@@ -194,5 +194,5 @@ class CommanderQueue:
             posix_ipc.unlink_message_queue(self.name)
 
 
-def _text(number: int, reply: Reply) -> bytes:
+def _text(number: int, reply: CommandReply) -> bytes:
     return json.dumps({"id": number, "ok": reply.ok, "text": reply.text, "data": reply.data}).encode()

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from wavesim_sdk.verbs import TIMER_VERBS as TIMER_VERBS
+from wavesim_sdk.timer_verbs import TIMER_VERBS as TIMER_VERBS
 from wavesim_sdk.wire.items import (
-    MOST_IN_MISSION,
-    MOST_WAYPOINTS,
+    MAX_ITEM_WAYPOINTS,
+    MAX_MISSION_WAYPOINTS,
     REQUESTS,
     Allocate,
     Control,
@@ -53,8 +53,8 @@ RIGHTS: dict[type[Any], Right] = {
     Mission: Right.MISSION,
 }
 _NAMES: dict[type[Any], str] = {record: verb for verb, (record, _) in VERBS.items()}
-MOST_TICKS = 10_000_000
-LEAST_SPEED, MOST_SPEED = 1e-3, 1000.0
+MAX_TICKS = 10_000_000
+MIN_SPEED, MAX_SPEED = 1e-3, 1000.0
 
 
 def verb_of(command: Command) -> str:
@@ -62,26 +62,26 @@ def verb_of(command: Command) -> str:
     return command.verb if isinstance(command, Control) else _NAMES[type(command)]
 
 
-def body_of(command: Command) -> str | None:
+def target_body(command: Command) -> str | None:
     """The name of the body that a command acts on; None if it acts on none, "" for the sender's own."""
     return None if isinstance(command, Control | Weather) else command.body
 
 
-def on(command: Command, body: str) -> Command:
+def for_body(command: Command, body: str) -> Command:
     """The command, on a body of that name."""
     if isinstance(command, Control | Weather):
         return command
     return replace(command, body=body)
 
 
-def make(verb: str, arguments: Mapping[str, Any]) -> Command:
+def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
     """A command from a verb and values by name, as JSON brings them. ValueError says what is wrong, for people."""
     if verb in TIMER_VERBS:
         name = TIMER_VERBS[verb][0]
         value = arguments.get(name) if name else None
         if name and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ValueError(f"'{verb}' needs {name}=NUMBER")
-        return sensible(_checked(verb, Control(verb, value)))
+        return check_plausible(_checked(verb, Control(verb, value)))
     if verb not in VERBS:
         raise ValueError(f"there is no command '{verb[:40]}'")
     record = VERBS[verb][0]
@@ -89,10 +89,10 @@ def make(verb: str, arguments: Mapping[str, Any]) -> Command:
     if record is Allocate and isinstance(matrix := given.get("matrix"), list):
         given["matrix"] = [v for row in matrix for v in (row if isinstance(row, list) else [row])]
     try:
-        command: Command = schema_of(record).from_map(given)
+        command: Command = schema_of(record).from_dict(given)
     except Malformed as error:
         raise ValueError(f"{verb}: {error}") from None
-    return sensible(command)
+    return check_plausible(command)
 
 
 def _checked(verb: str, command: Command) -> Command:
@@ -102,7 +102,7 @@ def _checked(verb: str, command: Command) -> Command:
         raise ValueError(f"{verb}: {error}") from None
 
 
-def sensible(command: Command) -> Command:
+def check_plausible(command: Command) -> Command:
     """The command, if its values can be: what bounds of single items do not say. ValueError if not."""
     if isinstance(command, Control):
         _sensible_control(command)
@@ -127,12 +127,12 @@ def _sensible_mission(command: Mission) -> None:
         raise ValueError("mission: the speed at a waypoint is above 0")
 
 
-def mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
+def split_mission(waypoints: Sequence[Sequence[float]], number: int, body: str = "") -> list[Mission]:
     """The parts of a mission: waypoints of north, east, down (m, W) and speed (m/s). ValueError if it cannot be."""
-    if not 0 < len(waypoints) <= MOST_IN_MISSION or any(len(w) != 4 for w in waypoints):
-        raise ValueError(f"a mission has 1 to {MOST_IN_MISSION} waypoints, each of north, east, down, speed")
-    firsts = range(0, len(waypoints), MOST_WAYPOINTS)
-    rows = [[float(v) for w in waypoints[k : k + MOST_WAYPOINTS] for v in w] for k in firsts]
+    if not 0 < len(waypoints) <= MAX_MISSION_WAYPOINTS or any(len(w) != 4 for w in waypoints):
+        raise ValueError(f"a mission has 1 to {MAX_MISSION_WAYPOINTS} waypoints, each of north, east, down, speed")
+    firsts = range(0, len(waypoints), MAX_ITEM_WAYPOINTS)
+    rows = [[float(v) for w in waypoints[k : k + MAX_ITEM_WAYPOINTS] for v in w] for k in firsts]
     return [Mission(body, number, k, len(waypoints), tuple(r)) for k, r in zip(firsts, rows, strict=True)]
 
 
@@ -143,15 +143,15 @@ def _sensible_control(command: Control) -> None:
     name = TIMER_VERBS[verb][0]
     if name and value is None:
         raise ValueError(f"'{verb}' needs a number: {name}")
-    if verb == "step" and value is not None and (value != int(value) or not 1 <= value <= MOST_TICKS):
-        raise ValueError(f"a step is 1 to {MOST_TICKS} whole ticks")
-    if verb == "speed" and value and not LEAST_SPEED <= value <= MOST_SPEED:
-        raise ValueError(f"speed is 0 (as fast as possible), or {LEAST_SPEED:g} to {MOST_SPEED:g}")
+    if verb == "step" and value is not None and (value != int(value) or not 1 <= value <= MAX_TICKS):
+        raise ValueError(f"a step is 1 to {MAX_TICKS} whole ticks")
+    if verb == "speed" and value and not MIN_SPEED <= value <= MAX_SPEED:
+        raise ValueError(f"speed is 0 (as fast as possible), or {MIN_SPEED:g} to {MAX_SPEED:g}")
 
 
-def values(command: Command) -> dict[str, Any]:
+def to_dict(command: Command) -> dict[str, Any]:
     """Verb and values by name, for the log."""
-    named = schema_of(type(command)).to_map(command)
+    named = schema_of(type(command)).to_dict(command)
     named.pop("verb", None)
     return {"verb": verb_of(command), **{k: _plain(v) for k, v in named.items() if v is not None and v != ""}}
 

@@ -21,7 +21,7 @@ from typing import Any
 import msgpack
 
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.testing import STEP_NS, FakeServer, step_of
+from wavesim_sdk.testing import STEP_NS, FakeServer, make_step
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
 from wavesim_sdk.wire.items import RunStateChanged
@@ -41,27 +41,27 @@ class Finding:
     text: str = ""
 
 
-class Checks:
+class ConformanceChecker:
     """Findings, told as they come."""
 
     def __init__(self, say: Callable[[Finding], None]) -> None:
-        self.say = say
+        self.report = say
         self.findings: list[Finding] = []
 
     def run(self) -> list[Finding]:
         """All findings, in order; stops at the first that the others need."""
         raise NotImplementedError
 
-    def note(self, rule: str, ok: bool, text: str = "") -> bool:
+    def record(self, rule: str, ok: bool, text: str = "") -> bool:
         """Whether a rule is kept; what was seen if not."""
         ok = bool(ok)
         finding = Finding(rule, ok, "" if ok else text)
         self.findings.append(finding)
-        self.say(finding)
+        self.report(finding)
         return ok
 
     @staticmethod
-    def until(condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
+    def wait_until(condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
         """Wait for something."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
@@ -71,7 +71,7 @@ class Checks:
         return condition()
 
 
-class Checker(Checks):
+class BrokerChecker(ConformanceChecker):
     """One run of a broker against the scripted server."""
 
     def __init__(self, command: Sequence[str], say: Callable[[Finding], None] = lambda f: None) -> None:
@@ -83,7 +83,7 @@ class Checker(Checks):
         with FakeServer() as server:
             self.server = server
             self._hellos = 0
-            server.drop = self._lose_first
+            server.drop_datagram = self._lose_first
             command = [part.format(port=server.address[1], name=NAME) for part in self.command]
             try:
                 process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env={**os.environ, "WAVESIM_KEYS": ""})
@@ -98,7 +98,7 @@ class Checker(Checks):
                     self._numbers()
                     self._ending(process)
             except TimeoutError as error:  # of the scripted server: the session that it was to go on with is gone
-                self.note("it stays joined until it is told to end", False, str(error))
+                self.record("it stays joined until it is told to end", False, str(error))
             finally:
                 if process.poll() is None:
                     process.kill()
@@ -130,45 +130,53 @@ class Checker(Checks):
     # -- the rules -----------------------------------------------------------------------------------------
 
     def _joining(self) -> bool:
-        joined = self.until(lambda: any(s.name == NAME for s in list(self.server.sessions.by_token.values())))
+        joined = self.wait_until(lambda: any(s.name == NAME for s in list(self.server.sessions.by_token.values())))
         hellos, joins = self._datagrams(Type.HELLO), self._datagrams(Type.JOIN)
         sizes = [len(d) for _, d in list(self.server.raw) if len(d) > 5 and d[5] == Type.HELLO]
-        self.note(
+        self.record(
             "HELLO has at least 64 bytes", bool(sizes) and min(sizes) >= MIN_HELLO, f"it has {min(sizes, default=0)}"
         )
-        self.note(
+        self.record(
             "HELLO is repeated until it is answered", len(hellos) >= 3, f"{len(hellos)} came; the first two were lost"
         )
-        self.note("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
+        self.record("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
         nonces = {join.nonce for _, _, join in joins}
-        self.note("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
-        if not self.note("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
+        self.record("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
+        if not self.record("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
             return False
         join = self.server.session(NAME).join
-        self.note("it joins as a pilot", join.role == Role.PILOT, f"as {join.role}")
+        self.record("it joins as a pilot", join.role == Role.PILOT, f"as {join.role}")
         lockstep = join.lockstep_ns
-        return self.note(
+        return self.record(
             "it asks for a lockstep period of 100 ms", lockstep == 100_000_000, f"it asks for {lockstep} ns"
         )
 
     def _keepalive(self) -> None:
         session = self.server.session(NAME)
-        ok = self.until(lambda: session.rtt.replies >= 3, 3.0)
-        self.note("KEEPALIVE is answered with its number", ok, f"{session.rtt.replies} right answers in 3 s")
-        self.note("it is answered within 0.2 s", 0.0 < session.rtt.greatest < 0.2, f"{session.rtt.greatest:.3f} s")
+        ok = self.wait_until(lambda: session.rtt_statistics.replies >= 3, 3.0)
+        self.record(
+            "KEEPALIVE is answered with its number", ok, f"{session.rtt_statistics.replies} right answers in 3 s"
+        )
+        self.record(
+            "it is answered within 0.2 s",
+            0.0 < session.rtt_statistics.maximum < 0.2,
+            f"{session.rtt_statistics.maximum:.3f} s",
+        )
         since = time.monotonic()
         header = codec.encode(Keepalive(0), session.token, 2**29)[:HEADER_BYTES]
         for body in ("dc0001cf0000000000000d05", "dd00000001cd0d06", "91d10d07", "92cc0882a16101a162c0"):
             self.server.send_bytes(NAME, header + bytes.fromhex(body))
         wanted = {0xD05, 0xD06, 0xD07, 8}
-        found = self.until(
+        found = self.wait_until(
             lambda: wanted <= {reply.number for _, _, reply in self._datagrams(Type.KEEPALIVE_REPLY, since=since)}, 2.0
         )
-        self.note("any correct msgpack encoding is taken", found, "KEEPALIVEs in other encodings are not all answered")
+        self.record(
+            "any correct msgpack encoding is taken", found, "KEEPALIVEs in other encodings are not all answered"
+        )
         self.server.send(NAME, Prove(2**64 - 1))
-        proved = self.until(lambda: bool(self._datagrams(Type.PROOF, since=since)), 2.0)
+        proved = self.wait_until(lambda: bool(self._datagrams(Type.PROOF, since=since)), 2.0)
         right = proved and self._datagrams(Type.PROOF, since=since)[0][2].number == 2**64 - 1
-        self.note("PROVE is answered by PROOF with its number", right, "another number" if proved else "no answer")
+        self.record("PROVE is answered by PROOF with its number", right, "another number" if proved else "no answer")
 
     def _events(self) -> None:
         session = self.server.session(NAME)
@@ -178,11 +186,13 @@ class Checker(Checks):
         self.server.item(NAME, [99, "an event of the future", [1, 2, 3]])
         self.server.item(NAME, [4, "malformed"])
         self.server.event(NAME, RunStateChanged(1, 3))
-        ok = self.until(lambda: session.outbox.next_timer() is None, 2.0)
-        self.note("events are acknowledged, those of an unknown kind and malformed ones too", ok, "not all within 2 s")
+        ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
+        self.record(
+            "events are acknowledged, those of an unknown kind and malformed ones too", ok, "not all within 2 s"
+        )
         first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
         late = first[0] - since if first else float("inf")
-        self.note("within 0.2 s", late < 0.2, f"{late:.3f} s")
+        self.record("within 0.2 s", late < 0.2, f"{late:.3f} s")
 
     def _steps(self) -> None:
         values: dict[str, list[float | None]] = {
@@ -192,33 +202,33 @@ class Checker(Checks):
         for tick in (25, 50, 75):
             since = time.monotonic()
             self.server.step(NAME, tick, values)
-            if not self.note(
+            if not self.record(
                 f"STEP {tick} is answered by DONE with its tick", self._done(tick, since), "no answer within 2 s"
             ):
                 return
         done = self._datagrams(Type.DONE)[-1]
         since = time.monotonic()
         self.server.step(NAME, 75, values)
-        ok = self.until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
+        ok = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
-        self.note("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
+        self.record("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
         self._parts()
 
     def _parts(self) -> None:
         """A STEP whose SENSORS datagrams come late."""
         since = time.monotonic()
         session = self.server.session(NAME)
-        step, parts = step_of(session, 100, {"sonar": [float(k) for k in range(256)]})
+        step, parts = make_step(session, 100, {"sonar": [float(k) for k in range(256)]})
         self.server.send(NAME, replace(step, parts=len(parts), last_event=session.outbox.last))
-        early = self.until(lambda: bool(self._datagrams(Type.DONE, since=since)), 0.4)
-        self.note("a STEP is answered when all its parts have come", not early, "DONE came before them")
+        early = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 0.4)
+        self.record("a STEP is answered when all its parts have come", not early, "DONE came before them")
         for part in reversed(parts):
             self.server.send(NAME, part)
-        self.note("in any order", early or self._done(100, since), "no DONE within 2 s")
+        self.record("in any order", early or self._done(100, since), "no DONE within 2 s")
 
     def _done(self, tick: int, since: float) -> bool:
         """Whether a DONE of a tick comes within two seconds."""
-        return self.until(lambda: any(b.tick == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
+        return self.wait_until(lambda: any(b.tick == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
 
     def _tolerance(self) -> None:
         session, since = self.server.session(NAME), time.monotonic()
@@ -234,26 +244,26 @@ class Checker(Checks):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self.note("trailing elements and foreign bytes are ignored", ok, "it answers no STEP after them")
+        self.record("trailing elements and foreign bytes are ignored", ok, "it answers no STEP after them")
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)
         mine = [(h.sequence, h.ack) for _, h, _ in self._datagrams(*Type) if h.token == session.token]
         sequences = [s for s, _ in mine]
         grows = all(b == a + 1 for a, b in itertools.pairwise(sequences))
-        self.note("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
+        self.record("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
         acks = [a for _, a in mine]
-        self.note("acknowledgements never go back", acks == sorted(acks), f"{acks}")
+        self.record("acknowledgements never go back", acks == sorted(acks), f"{acks}")
         drops = {k: v for k, v in self.server.sessions.drops.items() if k != "token"}
-        self.note("no datagram of it breaks a rule", not drops, f"dropped: {drops}")
+        self.record("no datagram of it breaks a rule", not drops, f"dropped: {drops}")
 
     def _ending(self, process: subprocess.Popen[bytes]) -> None:
         self.server.bye(NAME)
         since = time.monotonic() + 0.5
-        self.until(lambda: process.poll() is not None, 3.0)
+        self.wait_until(lambda: process.poll() is not None, 3.0)
         after = [
             d
             for when, d in list(self.server.raw)
             if when > since and len(d) > 5 and d[5] not in (Type.HELLO, Type.JOIN)
         ]
-        self.note("after BYE it is silent", not after, f"{len(after)} datagrams came")
+        self.record("after BYE it is silent", not after, f"{len(after)} datagrams came")

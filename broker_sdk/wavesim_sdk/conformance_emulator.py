@@ -21,11 +21,11 @@ import numpy as np
 import posix_ipc
 
 from wavesim_sdk import frames
-from wavesim_sdk.area import BEGUN, DONE, DUE, OWNER, SYNCHRONOUS, Area, Record, segment_name
-from wavesim_sdk.attach import make_semaphores, remove_semaphores, semaphore, simulation_tables
-from wavesim_sdk.conformance import Checks, Finding
+from wavesim_sdk.attach import create_semaphores, open_semaphore, remove_semaphores, simulation_tables
+from wavesim_sdk.conformance import ConformanceChecker, Finding
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.sensors import HEAD, numbers, table_of
+from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
+from wavesim_sdk.shared_memory import BEGUN, DONE, DUE, OWNER, SYNCHRONOUS, Record, SharedMemoryArea, segment_name
 from wavesim_sdk.tables import (
     CLOCK,
     IDENTITY,
@@ -42,7 +42,7 @@ NAMES = ("alpha", "beta", "gamma")
 CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
 #: (row of the body, instrument, place of its values): places that are not the rows of the bodies
-CARRIED = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
+MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
 NEWCOMER = (6, "delta", 1)  #: row, name, place of its instrument
 ANSWER_S = 1.0
 JOIN_S = 20.0
@@ -53,14 +53,14 @@ class FakeEngine:
 
     def __init__(self, name: str, sensor: str, step: float = 0.004, seed: int = 7) -> None:
         self.name, self.sensor, self.step_ns, self.tick = name, sensor, round(step * 1e9), 0
-        table = table_of(sensor)  # before anything is made that would have to be removed
-        self.simulation = Area.create(segment_name(name, "simulation"), simulation_tables(CAPACITY, 16))
+        table = sensor_table_of(sensor)  # before anything is made that would have to be removed
+        self.simulation = SharedMemoryArea.create(segment_name(name, "simulation"), simulation_tables(CAPACITY, 16))
         tables = [(t, CAPACITY) for t in (*VEHICLE_TABLES, table)]
-        self.count = numbers(table)
-        self.vehicles = Area.create(segment_name(name, "vehicles"), tables)
+        self.count = value_count(table)
+        self.vehicles = SharedMemoryArea.create(segment_name(name, "vehicles"), tables)
         self.table = self.vehicles[sensor]
-        make_semaphores(name, [sensor])
-        self._due, self._done = semaphore(name, sensor, "due"), semaphore(name, sensor, "done")
+        create_semaphores(name, [sensor])
+        self._due, self._done = open_semaphore(name, sensor, "due"), open_semaphore(name, sensor, "done")
         self.identity = np.zeros(CAPACITY, IDENTITY.dtype)
         self.instruments = np.zeros(CAPACITY, INSTRUMENTS.dtype)
         self.instruments["body"] = -1
@@ -68,13 +68,13 @@ class FakeEngine:
         world["step_ns"], world["seed"], world["sound_speed"] = self.step_ns, seed, 1500.0
         world["density"], world["gravity"], world["ambient_noise"] = 1025.0, 9.81, 60.0
         for k, body in enumerate(NAMES):
-            self.present(k, body)
-        for k, (row, instrument, place) in enumerate(CARRIED):
-            self.mount(k, row, instrument, place)
+            self.set_body(k, body)
+        for k, (row, instrument, place) in enumerate(MOUNTED_INSTRUMENTS):
+            self.mount_instrument(k, row, instrument, place)
         self.publish(0)
         self.simulation[WORLD.name].publish(world, 0)
 
-    def present(self, row: int, name: str) -> None:
+    def set_body(self, row: int, name: str) -> None:
         """A body enters a row; an empty name: it leaves."""
         who = self.identity[row]
         who["present"], who["type"], who["name"] = bool(name), BodyType.SURFACE, name.encode()
@@ -82,14 +82,14 @@ class FakeEngine:
         if not name:
             self.instruments["body"][self.instruments["body"] == row] = -1
 
-    def mount(self, k: int, row: int, instrument: str, place: int) -> None:
+    def mount_instrument(self, k: int, row: int, instrument: str, place: int) -> None:
         """A body gets an instrument: row k of the table instruments."""
         entry = self.instruments[k]
         entry["body"], entry["number"] = row, int((self.instruments["body"] == row).sum() - (entry["body"] == row))
         entry["type"], entry["name"], entry["place"] = self.sensor.encode(), instrument.encode(), place
         entry["period"], entry["generation"] = PERIODS[instrument], entry["generation"] + 1
 
-    def fault(self, kind: SensorFault, first: int = 0, count: int | None = None, amount: float = 0.0) -> None:
+    def set_fault(self, kind: SensorFault, first: int = 0, count: int | None = None, amount: float = 0.0) -> None:
         """The same fault of every instrument; all numbers of a value if none is named."""
         i = self.instruments
         i["fault"], i["fault_first"], i["fault_amount"] = kind, first, amount
@@ -112,7 +112,7 @@ class FakeEngine:
         self.simulation[WEATHER.name].publish(np.zeros(1, WEATHER.dtype), tick)
         self.simulation[CLOCK.name].publish(clock, tick)
 
-    def ask(self, tick: int, timeout: float = ANSWER_S) -> float | None:
+    def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
         """Ask for the values of a tick; seconds until the answer, None if there was none."""
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
@@ -130,7 +130,7 @@ class FakeEngine:
     def values(self) -> Record:
         return self.table.snapshot()[1]
 
-    def die(self) -> None:
+    def simulate_server_death(self) -> None:
         """As if the server were gone: its process is nobody's."""
         for area in (self.simulation, self.vehicles):
             area.header[5] = 0
@@ -141,7 +141,7 @@ class FakeEngine:
         remove_semaphores(self.name, [self.sensor])
 
 
-class EmulatorChecker(Checks):
+class EmulatorChecker(ConformanceChecker):
     """Two runs of an emulator against shared memory without a simulation."""
 
     def __init__(
@@ -160,22 +160,22 @@ class EmulatorChecker(Checks):
                 self._bodies(engine)
                 self._faults(engine)
             process.send_signal(signal.SIGTERM)
-            gone = self.until(lambda: process.poll() is not None, 5.0)
-            self.note("SIGTERM ends it within 5 s", gone, "it runs on")
-            self.note("then its table is free again", engine.table.header[OWNER] == 0, "it still holds the claim")
+            gone = self.wait_until(lambda: process.poll() is not None, 5.0)
+            self.record("SIGTERM ends it within 5 s", gone, "it runs on")
+            self.record("then its table is free again", engine.table.header[OWNER] == 0, "it still holds the claim")
         if first is None:
             return self.findings
         with self._stage() as (engine, process):
-            if not self.until(lambda: engine.table.header[SYNCHRONOUS] > 0, JOIN_S):
+            if not self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, JOIN_S):
                 return self.findings
-            again = [engine.values() for tick in self._ticks() if engine.ask(tick) is not None]
+            again = [engine.values() for tick in self._ticks() if engine.request_values(tick) is not None]
             same = len(again) == len(first) and all(
                 a.tobytes() == b.tobytes() for a, b in zip(first, again, strict=True)
             )
-            self.note("the same seed and the same motion give the same values", same, "another run gave others")
-            engine.die()
-            gone = self.until(lambda: process.poll() is not None, 5.0)
-            self.note("it ends by itself within 5 s when the server is gone", gone, "it runs on")
+            self.record("the same seed and the same motion give the same values", same, "another run gave others")
+            engine.simulate_server_death()
+            gone = self.wait_until(lambda: process.poll() is not None, 5.0)
+            self.record("it ends by itself within 5 s when the server is gone", gone, "it runs on")
         return self.findings
 
     @contextlib.contextmanager
@@ -202,18 +202,18 @@ class EmulatorChecker(Checks):
     # -- the rules -----------------------------------------------------------------------------------------
 
     def _claiming(self, engine: FakeEngine, process: subprocess.Popen[bytes]) -> bool:
-        claimed = self.until(lambda: engine.table.header[OWNER] != 0 or process.poll() is not None, JOIN_S)
+        claimed = self.wait_until(lambda: engine.table.header[OWNER] != 0 or process.poll() is not None, JOIN_S)
         owner = int(engine.table.header[OWNER])
-        if not self.note(
+        if not self.record(
             "it claims its sensor's table with its process", claimed and owner != 0, f"nobody within {JOIN_S:g} s"
         ):
             return False
-        asked = self.until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
-        if not self.note("it asks to be waited for", asked, "that word of the table's header is 0"):
+        asked = self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
+        if not self.record("it asks to be waited for", asked, "that word of the table's header is 0"):
             return False
         written = int(engine.table.header[DONE])
         time.sleep(0.5)
-        return self.note(
+        return self.record(
             "it writes nothing before it is asked", int(engine.table.header[DONE]) == written, "values came unasked"
         )
 
@@ -221,92 +221,94 @@ class EmulatorChecker(Checks):
         found, slowest, before = [], 0.0, engine.values()
         torn = False
         for tick in self._ticks():
-            took = engine.ask(tick)
+            took = engine.request_values(tick)
             if took is None:
-                self.note(f"a due tick is answered within {ANSWER_S:g} s", False, f"no answer for tick {tick}")
+                self.record(f"a due tick is answered within {ANSWER_S:g} s", False, f"no answer for tick {tick}")
                 return None
             slowest = max(slowest, took)
             torn |= int(engine.table.header[BEGUN]) != int(engine.table.header[DONE])
             found.append(engine.values())
-        self.note(f"a due tick is answered within {ANSWER_S:g} s", True)
-        self.note("the values are there before the answer", not torn and len(found[-1]) > 0, "a write was under way")
-        places, last = [place for _, _, place in CARRIED], found[-1]
+        self.record(f"a due tick is answered within {ANSWER_S:g} s", True)
+        self.record("the values are there before the answer", not torn and len(found[-1]) > 0, "a write was under way")
+        places, last = [place for _, _, place in MOUNTED_INSTRUMENTS], found[-1]
         at = (last["tick"][places] == engine.tick).all()
         at &= (last["time_ns"][places] == engine.tick * engine.step_ns).all()
-        self.note(
+        self.record(
             "a value carries the tick and the time of its bodies",
             bool(at),
             f"{last['tick'][places]} at tick {engine.tick}",
         )
         grows = (last["sequence"] - before["sequence"])[places]
-        wanted = [sum(tick % PERIODS[name] == 0 for tick in self._ticks()) for _, name, _ in CARRIED]
-        self.note(
+        wanted = [sum(tick % PERIODS[name] == 0 for tick in self._ticks()) for _, name, _ in MOUNTED_INSTRUMENTS]
+        self.record(
             "each instrument has a value at each multiple of its period, and its number grows by one",
             grows.tolist() == wanted,
             f"{grows} values where {wanted} were due",
         )
         valid = (last["valid"][places] == 1).all()
         finite = np.isfinite(self._numbers(last)[places]).any(axis=1).all()
-        self.note(
+        self.record(
             "every instrument has a valid value of at least one number",
             bool(valid and finite),
             f"valid {last['valid'][places]}",
         )
-        mine = (last["generation"][places] == engine.instruments["generation"][: len(CARRIED)]).all()
-        self.note("a value carries the generation of its instrument", bool(mine), f"{last['generation'][places]}")
+        mine = (last["generation"][places] == engine.instruments["generation"][: len(MOUNTED_INSTRUMENTS)]).all()
+        self.record("a value carries the generation of its instrument", bool(mine), f"{last['generation'][places]}")
         others = [k for k in range(CAPACITY) if k not in places]
-        self.note("places without an instrument stay empty", not last["sequence"][others].any(), "a value for nobody")
+        self.record("places without an instrument stay empty", not last["sequence"][others].any(), "a value for nobody")
         return found
 
     def _numbers(self, values: Record) -> Any:
-        return values.view(np.float64).reshape(len(values), -1)[:, HEAD : HEAD + numbers(table_of(self.sensor))]
+        return values.view(np.float64).reshape(len(values), -1)[
+            :, HEAD_COLUMNS : HEAD_COLUMNS + value_count(sensor_table_of(self.sensor))
+        ]
 
     @staticmethod
     def _next(engine: FakeEngine) -> Record:
         """The values after the next tick at which all are due."""
         longest = max(PERIODS.values())
-        engine.ask((engine.tick // longest + 1) * longest)
+        engine.request_values((engine.tick // longest + 1) * longest)
         return engine.values()
 
     def _bodies(self, engine: FakeEngine) -> None:
         row, name, place = NEWCOMER
-        engine.present(row, name)
-        engine.mount(len(CARRIED), row, "first", place)
+        engine.set_body(row, name)
+        engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
-        self.note("a body that enters has a value when it is due", entered["sequence"][place] == 1, "it has none")
-        gone = CARRIED[2][2]
-        engine.present(1, "")
+        self.record("a body that enters has a value when it is due", entered["sequence"][place] == 1, "it has none")
+        gone = MOUNTED_INSTRUMENTS[2][2]
+        engine.set_body(1, "")
         before, after = self._next(engine), self._next(engine)
-        self.note(
+        self.record(
             "a body that left gets none",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
             "it has one",
         )
 
     def _faults(self, engine: FakeEngine) -> None:
-        one = CARRIED[0][2]
-        engine.fault(SensorFault.LOST)
+        one = MOUNTED_INSTRUMENTS[0][2]
+        engine.set_fault(SensorFault.LOST)
         lost = self._next(engine)
-        self.note("the fault 'lost' makes values invalid", not lost["valid"][one], "it is valid")
-        engine.fault(SensorFault.NONE)
+        self.record("the fault 'lost' makes values invalid", not lost["valid"][one], "it is valid")
+        engine.set_fault(SensorFault.NONE)
         good = self._next(engine)
-        engine.fault(SensorFault.FROZEN)
+        engine.set_fault(SensorFault.FROZEN)
         frozen = self._next(engine)
         same = np.array_equal(self._numbers(good)[one], self._numbers(frozen)[one], equal_nan=True)
-        self.note("'none' ends it", bool(good["valid"][one]), "it is still invalid")
-        self.note(
+        self.record("'none' ends it", bool(good["valid"][one]), "it is still invalid")
+        self.record(
             "'frozen' repeats the last value as if it were new",
             same and frozen["sequence"][one] > good["sequence"][one],
             "other values, or none",
         )
-        engine.fault(SensorFault.NONE)
+        engine.set_fault(SensorFault.NONE)
         self._next(engine)
-        engine.fault(SensorFault.BIAS, 0, 1, 1e6)
+        engine.set_fault(SensorFault.BIAS, 0, 1, 1e6)
         biased = self._numbers(self._next(engine))[one]
         hit = abs(biased[0]) > 9e5 or not np.isfinite(biased[0])
-        self.note(
+        self.record(
             "a fault acts on the numbers that it names, and on no others",
             bool(hit and not (np.abs(biased[1:]) > 9e5).any()),
             f"{biased[:4]}",
         )
-        engine.fault(SensorFault.NONE)
+        engine.set_fault(SensorFault.NONE)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgpack
 
-from wavesim_sdk.conformance import Checks, Finding
+from wavesim_sdk.conformance import ConformanceChecker, Finding
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.client import RETRY_S
@@ -30,7 +30,7 @@ ANSWER_S = 2.0
 QUIET_S = 0.3
 NONCE = 2**63 + 5  #: more than a signed integer or a double holds
 HELLO = m.Hello(NONCE, bytes(40))
-BOMBS = (
+MALFORMED_BODIES = (
     b"\x91" * 1170,
     (b"\xdc\x04\x80" * 392)[:1170],
     b"\xdd\xff\xff\xff\xff",
@@ -40,7 +40,7 @@ BOMBS = (
 )
 
 
-class Port:
+class ClientSocket:
     """A client's socket."""
 
     def __init__(self, server: Address) -> None:
@@ -51,15 +51,15 @@ class Port:
     def send(self, message: Any, token: int = 0, ack: int = 0) -> None:
         """A message as it should be."""
         self.sequence += 1
-        self.raw(codec.encode(message, token, self.sequence, ack))
+        self.send_raw(codec.encode(message, token, self.sequence, ack))
 
-    def values(self, kind: Type, values: Sequence[Any], token: int = 0, ack: int = 0) -> None:
+    def send_values(self, kind: Type, values: Sequence[Any], token: int = 0, ack: int = 0) -> None:
         """A message of any values."""
         self.sequence += 1
         header = codec._HEADER.pack(m.MAGIC, m.VERSION, kind, 0, token, self.sequence, ack)
-        self.raw(header + msgpack.packb(list(values)))
+        self.send_raw(header + msgpack.packb(list(values)))
 
-    def raw(self, data: bytes) -> None:
+    def send_raw(self, data: bytes) -> None:
         """Any bytes."""
         with suppress(ConnectionRefusedError):
             self.socket.send(data)
@@ -87,7 +87,7 @@ class Port:
                 return got
         return None
 
-    def ask(
+    def request(
         self, message: Any, *kinds: type[Any], token: int = 0, ack: int = 0
     ) -> tuple[bytes, codec.Header, Any] | None:
         """Say something until it is answered."""
@@ -99,7 +99,7 @@ class Port:
         return None
 
 
-class ServerChecker(Checks):
+class ServerChecker(ConformanceChecker):
     """One look at a server."""
 
     def __init__(self, server: Address, name: str, say: Callable[[Finding], None] = lambda f: None) -> None:
@@ -110,7 +110,7 @@ class ServerChecker(Checks):
 
     def run(self) -> list[Finding]:
         """All findings, in order; stops at the first that the others need."""
-        self.port, self.other = Port(self.server), Port(self.server)
+        self.port, self.other = ClientSocket(self.server), ClientSocket(self.server)
         try:
             if self._hello() and self._refusals() and self._welcome():
                 self._described()
@@ -118,7 +118,7 @@ class ServerChecker(Checks):
                 self._requests()
                 self._keepalive()
                 self._rubbish()
-                self._elsewhere()
+                self._migration()
                 self._resume()
                 self._leave()
         finally:
@@ -129,40 +129,42 @@ class ServerChecker(Checks):
         return self.findings
 
     def _hello(self) -> bool:
-        first = Port(self.server)  # of its own: a late answer must not meet the questions that follow
+        first = ClientSocket(self.server)  # of its own: a late answer must not meet the questions that follow
         try:
-            if first.ask(HELLO, m.Challenge) is None:
+            if first.request(HELLO, m.Challenge) is None:
                 nobody = f"nothing from {self.server[0]}:{self.server[1]} within 2 s; is a server running there?"
-                return self.note("HELLO is answered by CHALLENGE", False, nobody)
+                return self.record("HELLO is answered by CHALLENGE", False, nobody)
         finally:
             first.socket.close()
-        self.port.raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
-        self.note("a HELLO of less than 64 bytes gets no answer", self.port.receive(QUIET_S) is None, "there is one")
+        self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
+        self.record("a HELLO of less than 64 bytes gets no answer", self.port.receive(QUIET_S) is None, "there is one")
         nonce = msgpack.packb([NONCE, bytes(60)])
-        self.port.raw(b"WVSM\x01\x01" + bytes(18) + nonce)
+        self.port.send_raw(b"WVSM\x01\x01" + bytes(18) + nonce)
         try:
             self.port.socket.settimeout(ANSWER_S)
             old = self.port.socket.recv(2048)
-            told = old[:6] == b"WVSM\x01\x05" and msgpack.unpackb(old[HEADER_BYTES:])[:2] == [NONCE, 6]
+            is_version_1 = old[:6] == b"WVSM\x01\x05" and msgpack.unpackb(old[HEADER_BYTES:])[:2] == [NONCE, 6]
         except (TimeoutError, ConnectionRefusedError, ValueError):
-            told = False
-        self.note("a HELLO of version 1 is refused in the shape of version 1", told, "it is not")
-        got = self.port.ask(HELLO, m.Challenge)
-        if not self.note("HELLO is answered by CHALLENGE", got is not None, "no answer within 2 s") or got is None:
+            is_version_1 = False
+        self.record("a HELLO of version 1 is refused in the shape of version 1", is_version_1, "it is not")
+        got = self.port.request(HELLO, m.Challenge)
+        if not self.record("HELLO is answered by CHALLENGE", got is not None, "no answer within 2 s") or got is None:
             return False
         data, header, challenge = got
-        self.note("CHALLENGE is no longer than the HELLO", len(data) <= len(codec.encode(HELLO)), f"{len(data)} bytes")
-        self.note("it brings the nonce back", challenge.nonce == NONCE, f"{challenge.nonce}")
-        self.note(
+        self.record(
+            "CHALLENGE is no longer than the HELLO", len(data) <= len(codec.encode(HELLO)), f"{len(data)} bytes"
+        )
+        self.record("it brings the nonce back", challenge.nonce == NONCE, f"{challenge.nonce}")
+        self.record(
             "outside of a session token and sequence are 0", (header.token, header.sequence) == (0, 0), f"{header}"
         )
         self.join = Join(challenge.cookie, NONCE, self.name)
         return True
 
-    def _refused(self, port: Port, values: Sequence[Any], code: Refusal) -> tuple[bool, str]:
+    def _refused(self, port: ClientSocket, values: Sequence[Any], code: Refusal) -> tuple[bool, str]:
         answer = None
         for _ in range(4):
-            port.values(Type.JOIN, values)
+            port.send_values(Type.JOIN, values)
             if (got := port.wait(m.Refuse, m.Welcome, seconds=ANSWER_S / 4)) is not None:
                 answer = got[2]
                 break
@@ -170,7 +172,7 @@ class ServerChecker(Checks):
 
     def _refusals(self) -> bool:
         plain = list(schema_of(Join).encode(self.join))
-        self.note("a cookie belongs to an address", *self._refused(self.other, plain, Refusal.COOKIE))
+        self.record("a cookie belongs to an address", *self._refused(self.other, plain, Refusal.COOKIE))
         for text, at, value in (
             ("a nested position is refused", 5, [[1.0], 2.0, 3.0]),
             ("a period beyond all bounds is refused", 8, 2**64 - 1),
@@ -179,25 +181,27 @@ class ServerChecker(Checks):
             ("a name with control characters is refused", 2, "a\n"),
         ):
             values = [*plain[:at], value, *plain[at + 1 :]]
-            self.note(text, *self._refused(self.port, values, Refusal.BAD_VALUE))
+            self.record(text, *self._refused(self.port, values, Refusal.BAD_VALUE))
         values = list(schema_of(Join).encode(replace(self.join, previous=12345)))
-        self.note("a token of no session is expired", *self._refused(self.port, values, Refusal.EXPIRED))
+        self.record("a token of no session is expired", *self._refused(self.port, values, Refusal.EXPIRED))
         return True
 
     def _welcome(self) -> bool:
-        got = self.port.ask(self.join, m.Welcome, m.Refuse)
-        if not self.note(
+        got = self.port.request(self.join, m.Welcome, m.Refuse)
+        if not self.record(
             "JOIN is answered by WELCOME", got is not None and isinstance(got[2], m.Welcome), f"{got and got[2]}"
         ):
             return False
         assert got is not None
         self.welcome, self.token = got[2], got[1].token
-        self.note("WELCOME brings the nonce of the JOIN", self.welcome.nonce == NONCE, f"{self.welcome.nonce}")
-        self.note("it is number 1 of its session", got[1].sequence == 1, f"{got[1].sequence}")
-        self.note("it says that the session is new", self.welcome.resumed == 0, f"{self.welcome.resumed}")
-        again = self.port.ask(self.join, m.Welcome)
+        self.record("WELCOME brings the nonce of the JOIN", self.welcome.nonce == NONCE, f"{self.welcome.nonce}")
+        self.record("it is number 1 of its session", got[1].sequence == 1, f"{got[1].sequence}")
+        self.record("it says that the session is new", self.welcome.resumed == 0, f"{self.welcome.resumed}")
+        again = self.port.request(self.join, m.Welcome)
         same = again is not None and again[1].token == self.token
-        self.note("a repeated JOIN gets the same session", same, f"{again and again[1].token} instead of {self.token}")
+        self.record(
+            "a repeated JOIN gets the same session", same, f"{again and again[1].token} instead of {self.token}"
+        )
         return True
 
     def _collect(self, seconds: float, until: Callable[[], bool] = lambda: False) -> list[Any]:
@@ -224,45 +228,45 @@ class ServerChecker(Checks):
         while repeats < 2 and (got := self.port.wait(m.Events, seconds=limit - time.monotonic())) is not None:
             repeats += got[2].first == 1
         if wanted:
-            self.note("events are repeated until they are acknowledged", repeats >= 2, f"{repeats} came in 2 s")
+            self.record("events are repeated until they are acknowledged", repeats >= 2, f"{repeats} came in 2 s")
         self._collect(ANSWER_S, lambda: self.received >= wanted)
         kinds = [self.events[k][0] for k in sorted(self.events)][:wanted]
         right = kinds == [9] * self.welcome.actuators + [10] * self.welcome.sensors
-        self.note("the body is described first, as WELCOME promises", right, f"kinds {kinds}")
+        self.record("the body is described first, as WELCOME promises", right, f"kinds {kinds}")
         wrong = []
         for number, item in self.events.items():
             try:
                 EVENTS.decode(item)
             except Malformed as malformed:
                 wrong.append(f"{number}: {malformed}")
-        self.note("events are as declared", not wrong, "; ".join(wrong))
+        self.record("events are as declared", not wrong, "; ".join(wrong))
         states = [x for x in self._collect(1.0) if isinstance(x, m.StateMessage)]
         lengths = {len(x.actuation) for x in states}
-        self.note("states have the actuators that were told", lengths <= {self.welcome.actuators}, f"{lengths}")
+        self.record("states have the actuators that were told", lengths <= {self.welcome.actuators}, f"{lengths}")
 
     def _second(self) -> None:
-        got = self.other.ask(HELLO, m.Challenge)
+        got = self.other.request(HELLO, m.Challenge)
         if got is None:
             return
         join = replace(self.join, cookie=got[2].cookie)
-        got = self.other.ask(join, m.Refuse, m.Welcome)
+        got = self.other.request(join, m.Refuse, m.Welcome)
         answer = None if got is None else got[2]
         taken = isinstance(answer, m.Welcome)
-        self.note("a second pilot is refused", not taken and answer is not None, f"{answer}")
+        self.record("a second pilot is refused", not taken and answer is not None, f"{answer}")
         mine = str(self.port.socket.getsockname()[1])
-        self.note("and not told where the first is", mine not in getattr(answer, "text", ""), f"{answer}")
-        got = self.other.ask(replace(join, nonce=NONCE + 1, role=Role.LISTENER), m.Welcome, m.Refuse)
+        self.record("and not told where the first is", mine not in getattr(answer, "text", ""), f"{answer}")
+        got = self.other.request(replace(join, nonce=NONCE + 1, role=Role.LISTENER), m.Welcome, m.Refuse)
         beside = got is not None and isinstance(got[2], m.Welcome)
-        self.note("a listener joins beside the pilot", beside, f"{got and got[2]}")
+        self.record("a listener joins beside the pilot", beside, f"{got and got[2]}")
         if beside and got is not None:
-            left = self.other.ask(m.Leave(), m.Bye, token=got[1].token)
-            self.note("and leaves alone", left is not None, "its LEAVE is not answered")
+            left = self.other.request(m.Leave(), m.Bye, token=got[1].token)
+            self.record("and leaves alone", left is not None, "its LEAVE is not answered")
 
     def _requests(self) -> None:
         good = REQUESTS.encode(Subscribe())
         before = self.received
         for _ in range(2):
-            self.port.values(
+            self.port.send_values(
                 Type.REQUESTS, [1, [good, ["bad"], [8, "", [[1.0]], 0], [99, 1], good]], self.token, self.received
             )
         self._collect(1.5, lambda: len([k for k in self.events if k > before]) >= 5)
@@ -271,14 +275,14 @@ class ServerChecker(Checks):
         for number, item in self.events.items():
             if number > before and item[0] == 3:
                 refused.setdefault(item[1], []).append(item[2])
-        self.note("what is malformed or unknown is refused by its number", {2, 3, 4} <= set(refused), f"{refused}")
-        self.note("once", all(len(texts) == 1 for texts in refused.values()), f"{refused}")
+        self.record("what is malformed or unknown is refused by its number", {2, 3, 4} <= set(refused), f"{refused}")
+        self.record("once", all(len(texts) == 1 for texts in refused.values()), f"{refused}")
         answered = {item[1] for number, item in self.events.items() if number > before and item[0] in (3, 11)}
-        self.note("and what stands beside it is served", {1, 5} <= answered, f"answers to {sorted(answered)}")
-        self.port.values(Type.REQUESTS, [9, [good]], self.token, self.received)
-        self.port.values(Type.KEEPALIVE_REPLY, [0], self.token, self.received)
+        self.record("and what stands beside it is served", {1, 5} <= answered, f"answers to {sorted(answered)}")
+        self.port.send_values(Type.REQUESTS, [9, [good]], self.token, self.received)
+        self.port.send_values(Type.KEEPALIVE_REPLY, [0], self.token, self.received)
         acks = [got[1].ack for _ in range(40) if (got := self.port.receive(0.02)) and got[1].token == self.token]
-        self.note(
+        self.record(
             "requests are acknowledged in order, and none behind a gap", set(acks) <= {5} or not acks, f"{set(acks)}"
         )
 
@@ -291,38 +295,38 @@ class ServerChecker(Checks):
         limit = time.monotonic() + self._three_periods()
         while len(numbers) < 3 and (left := limit - time.monotonic()) > 0.0:
             numbers += [x.number for x in self._collect(min(left, 0.1)) if isinstance(x, m.Keepalive) and x.number]
-        self.note("KEEPALIVE comes every period", len(numbers) >= 2, f"{len(numbers)} in three periods")
-        self.note("with a number of its own each time", len(set(numbers)) == len(numbers), f"{numbers}")
+        self.record("KEEPALIVE comes every period", len(numbers) >= 2, f"{len(numbers)} in three periods")
+        self.record("with a number of its own each time", len(set(numbers)) == len(numbers), f"{numbers}")
 
     def _rubbish(self) -> None:
-        for bomb in BOMBS:
+        for bomb in MALFORMED_BODIES:
             for kind in (Type.HELLO, Type.JOIN, Type.ACTUATE, Type.REQUESTS, Type.DONE, 99):
                 header = codec._HEADER.pack(m.MAGIC, m.VERSION, kind, 0, self.token, 2**31, 0)
                 for _ in range(5):
-                    self.port.raw(header + bomb)
+                    self.port.send_raw(header + bomb)
             time.sleep(0.005)  # into whatever buffer the server has
         absurd: list[list[Any]] = [[[[[]]]], [[float("nan")]], [[1e308]], [None], [{}], [[True]], []]
         for values in absurd:
             for kind in (Type.ACTUATE, Type.ESTIMATE, Type.KEEPALIVE_REPLY):
-                self.port.values(kind, values, self.token, self.received)
-            self.port.values(Type.DONE, [1, 0, *values, None], self.token, self.received)
+                self.port.send_values(kind, values, self.token, self.received)
+            self.port.send_values(Type.DONE, [1, 0, *values, None], self.token, self.received)
         for data in (b"", b"x" * 23, b"x" * (MAX_DATAGRAM + 100), b"WVSM" + bytes(30)):
-            self.port.raw(data)
+            self.port.send_raw(data)
         begin = time.monotonic()
-        answered = self.other.ask(HELLO, m.Challenge) is not None
-        self.note("after rubbish others are served", answered, "HELLO is not answered")
-        self.note("without delay", time.monotonic() - begin < 1.0, f"{time.monotonic() - begin:.2f} s")
+        answered = self.other.request(HELLO, m.Challenge) is not None
+        self.record("after rubbish others are served", answered, "HELLO is not answered")
+        self.record("without delay", time.monotonic() - begin < 1.0, f"{time.monotonic() - begin:.2f} s")
         ended = any(isinstance(x, m.Bye) for x in self._collect(0.5))
-        self.note("and the session lives on", not ended, "it was ended")
+        self.record("and the session lives on", not ended, "it was ended")
 
-    def _elsewhere(self) -> None:
-        new = Port(self.server)
+    def _migration(self) -> None:
+        new = ClientSocket(self.server)
         new.sequence = self.port.sequence
-        new.values(Type.ACK, [None] * 9, self.token, self.received)  # as long as a PROVE
+        new.send_values(Type.ACK, [None] * 9, self.token, self.received)  # as long as a PROVE
         got = new.wait(m.Prove)
-        self.note("a session that speaks from elsewhere has to prove it", got is not None, "no PROVE came there")
+        self.record("a session that speaks from elsewhere has to prove it", got is not None, "no PROVE came there")
         quiet = not isinstance(got and got[2], m.StateMessage)
-        self.note("and gets nothing else there before", quiet, f"{got and got[2]}")
+        self.record("and gets nothing else there before", quiet, f"{got and got[2]}")
         if got is not None:
             new.send(m.Proof(got[2].number), self.token, self.received)
             self.port.socket.close()
@@ -330,32 +334,32 @@ class ServerChecker(Checks):
             moved = bool(
                 [x for x in self._collect(3.0 * self.welcome.keepalive_period + 0.5) if isinstance(x, m.Keepalive)]
             )
-            self.note("after PROOF it lives there", moved, "nothing comes there")
+            self.record("after PROOF it lives there", moved, "nothing comes there")
         else:
             new.socket.close()
 
     def _resume(self) -> None:
-        got = self.port.ask(HELLO, m.Challenge)
+        got = self.port.request(HELLO, m.Challenge)
         if got is None:
             return
         self.join = replace(self.join, cookie=got[2].cookie, nonce=NONCE + 2, previous=self.token)
-        got = self.port.ask(self.join, m.Welcome, m.Refuse)
+        got = self.port.request(self.join, m.Welcome, m.Refuse)
         back = got is not None and isinstance(got[2], m.Welcome) and got[2].resumed == 1 and got[1].token != self.token
-        self.note("a client comes back with its token to a session of its own", back, f"{got and got[2]}")
+        self.record("a client comes back with its token to a session of its own", back, f"{got and got[2]}")
         if back and got is not None:
             self.token, self.received, self.events = got[1].token, 0, {}
             self._collect(1.0)
 
     def _leave(self) -> None:
         for text in ("LEAVE is answered by BYE", "and once more if it is repeated"):
-            got = self.port.ask(m.Leave(), m.Bye, token=self.token, ack=self.received)
-            self.note(text, got is not None, "no BYE within 2 s")
+            got = self.port.request(m.Leave(), m.Bye, token=self.token, ack=self.received)
+            self.record(text, got is not None, "no BYE within 2 s")
         before = self.token
         self.token = 0
-        got = self.port.ask(HELLO, m.Challenge)
+        got = self.port.request(HELLO, m.Challenge)
         if got is not None:
             late = replace(self.join, cookie=got[2].cookie, nonce=NONCE + 3, previous=before)
-            got = self.port.ask(late, m.Refuse, m.Welcome)
+            got = self.port.request(late, m.Refuse, m.Welcome)
             answer = None if got is None else got[2]
             expired = isinstance(answer, m.Refuse) and answer.code == Refusal.EXPIRED
-            self.note("whoever has left does not come back", expired, f"{answer}")
+            self.record("whoever has left does not come back", expired, f"{answer}")

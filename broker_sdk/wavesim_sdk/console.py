@@ -18,8 +18,8 @@ def main() -> None:
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # whoever ignores it goes on doing so
         signal.signal(signal.SIGINT, _leave)
-    from wavesim_sdk.cli import cli, load
+    from wavesim_sdk.cli import cli, load_commands
 
-    load()
+    load_commands()
     signal.signal(signal.SIGINT, usual)
     cli()

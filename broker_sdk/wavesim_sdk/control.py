@@ -28,7 +28,7 @@ def clamp(value: float, limit: float) -> float:
     return max(-limit, min(limit, value))
 
 
-class Speed:
+class SpeedController:
     """PI control of surge speed; the output is a thrust in N, ``start`` of it from the beginning."""
 
     def __init__(self, kp: float, ki: float, low: float, high: float, start: float = 0.0) -> None:
@@ -36,7 +36,7 @@ class Speed:
         self._integral = start / ki if ki else 0.0
 
     @property
-    def steady(self) -> float:
+    def steady_thrust(self) -> float:
         """The thrust that is left without an error, N."""
         return self.ki * self._integral
 
@@ -49,18 +49,18 @@ class Speed:
         return max(self.low, min(self.high, raw))
 
 
-class Heading:
+class HeadingController:
     """PD control of heading with the measured rate of turn."""
 
     def __init__(self, kp: float, kd: float, limit: float) -> None:
         self.kp, self.kd, self.limit = kp, kd, limit
 
-    def turn(self, wanted: float, heading: float, rate: float) -> float:
+    def control_action(self, wanted: float, heading: float, rate: float) -> float:
         """Control action, positive to starboard."""
         return clamp(self.kp * wrap(wanted - heading) - self.kd * rate, self.limit)
 
 
-class Depth:
+class DepthController:
     """Depth by pitch: an outer PI loop asks for a pitch angle, an inner PD loop moves the planes."""
 
     def __init__(
@@ -126,7 +126,7 @@ class LineOfSight:
 
     def course(self, north: float, east: float) -> float:
         """Desired course over ground in rad."""
-        if self._arc is not None and self._arc.passed(north, east):
+        if self._arc is not None and self._arc.is_passed(north, east):
             self._arc = None
         elif self._arc is None and self._reached(north, east):
             target = self.target
@@ -142,7 +142,7 @@ class LineOfSight:
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
         self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
-        left = max(0.0, arc.side * wrap(arc.until - at)) * arc.radius
+        left = max(0.0, arc.side * wrap(arc.exit_angle - at)) * arc.radius
         turned = arc.side * min(self.lead, left) / arc.radius
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
@@ -154,7 +154,7 @@ class LineOfSight:
         self.cross_track = -dn * s + de * c
         arc = self._into_next() if self.lead and abs(self.cross_track) < self.acceptance else None
         if arc is not None:
-            left = (self.target.north - north) * c + (self.target.east - east) * s - arc.before
+            left = (self.target.north - north) * c + (self.target.east - east) * s - arc.entry_distance
             if left < self.lead:
                 return along + arc.side * (self.lead - left) / arc.radius, arc.side / arc.radius
         return along, 0.0
@@ -196,16 +196,16 @@ class _Arc:
     """A turn from leg to leg, which begins so far before the waypoint: to starboard if ``side`` is 1, to port if -1. It ends at ``end``,
     in a direction, where it is seen from its centre at the angle ``until``."""
 
-    before: float
+    entry_distance: float
     centre: tuple[float, float]
     radius: float
     side: float
     end: tuple[float, float]
-    towards: tuple[float, float]
-    until: float
+    exit_direction: tuple[float, float]
+    exit_angle: float
 
-    def passed(self, north: float, east: float) -> bool:
-        return (north - self.end[0]) * self.towards[0] + (east - self.end[1]) * self.towards[1] > 0.0
+    def is_passed(self, north: float, east: float) -> bool:
+        return (north - self.end[0]) * self.exit_direction[0] + (east - self.end[1]) * self.exit_direction[1] > 0.0
 
 
 class CrabAngle:

@@ -59,14 +59,14 @@ def _exponent(x: Any) -> Any:
 # ------------------------------------------------------------------ parts
 
 
-def _sum(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """a + b exactly, as a rounded sum and its error (Knuth)."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
 
 
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
     """a b exactly, as a rounded product and its error (Dekker)."""
     c, d = _SPLIT * a, _SPLIT * b
     ah, bh = c - (c - a), d - (d - b)
@@ -79,8 +79,8 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
     """x = n pi/2 + y + tail; pi/2 in three parts of 33 bits and the rest, so products are exact up to n = 2^20."""
     x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, neighbours lie a quarter of a radian apart
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
-    r, e = _sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
-    r, f = _sum(r, -(n * 2.0222662487111665e-21))
+    r, e = _two_sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
+    r, f = _two_sum(r, -(n * 2.0222662487111665e-21))
     low = (e + f) - n * 8.4784276603689e-32
     y = r + low
     tail = (r - y) + low
@@ -169,16 +169,16 @@ def _logarithm(x: Any, shift: Any) -> Any:
 def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
     """log(x 2^-shift) as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
     f, e = _split(x, shift)
-    d, d_low = _sum(2.0 + 0.0 * f, f)
+    d, d_low = _two_sum(2.0 + 0.0 * f, f)
     inverse = 1.0 / d
     s = f * inverse
-    p, p_low = _product(s, d)
+    p, p_low = _two_product(s, d)
     s_low = (((f - p) - p_low) - s * d_low) * inverse
-    z, z_low = _product(s, s)
+    z, z_low = _two_product(s, s)
     z_low = z_low + 2.0 * s * s_low
-    c, c_low = _product(s, z)
+    c, c_low = _two_product(s, z)
     c_low = c_low + (s * z_low + s_low * z)
-    t, t_low = _product(c, 0.6666666666666666 + 0.0 * f)
+    t, t_low = _two_product(c, 0.6666666666666666 + 0.0 * f)
     t_low = t_low + (c * 3.700743415417188e-17 + c_low * 0.6666666666666666)
     zz = z * z
     tail = (
@@ -192,8 +192,8 @@ def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
             * ((0.15384556894678095 + z * 0.13336316507339857) + zz * (0.11674837026827266 + z * 0.11988858810348758))
         )
     )
-    a, a_low = _sum(e * 0.6931471805598903, 2.0 * s)
-    b, b_low = _sum(a, t)
+    a, a_low = _two_sum(e * 0.6931471805598903, 2.0 * s)
+    b, b_low = _two_sum(a, t)
     low = a_low + b_low + (2.0 * s_low + t_low + tail + e * 5.497923018708371e-14)
     return b + low, (b - (b + low)) + low
 
@@ -207,13 +207,13 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
     a_low, b_low = _where(steep, ax_low, ay_low), _where(steep, ay_low, ax_low)
     a, b, a_low, b_low = level * a, level * b, level * a_low, level * b_low
     far = a > 0.41421356237309503 * b
-    less, less_low = _sum(a, -b)
-    more, more_low = _sum(a, b)
+    less, less_low = _two_sum(a, -b)
+    more, more_low = _two_sum(a, b)
     n, n_low = _where(far, less, a), _where(far, less_low + (a_low - b_low), a_low)
     d, d_low = _where(far, more, b), _where(far, more_low + (a_low + b_low), b_low)
     inverse = 1.0 / _where(d > 0.0, d, 1.0)
     q = n * inverse
-    p, p_low = _product(q, d)
+    p, p_low = _two_product(q, d)
     q_low = ((((n - p) - p_low) + n_low) - q * d_low) * inverse
     z = q * q
     zz = z * z
@@ -227,18 +227,18 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
     sign, eighths = _where(steep, -1.0, 1.0), _where(far, 1.0, 0.0)
     eighths = _where(steep, 2.0 - eighths, eighths)
     sign, eighths = _where(x < 0.0, -sign, sign), _where(x < 0.0, 4.0 - eighths, eighths)
-    high, error = _sum(eighths * 0.7853981633974483, sign * q)
+    high, error = _two_sum(eighths * 0.7853981633974483, sign * q)
     angle = high + (error + (sign * low + eighths * 3.061616997868383e-17))
     return _where(y < 0.0, -angle, angle)
 
 
 def _beside(x: Any) -> tuple[Any, Any]:
     """sqrt(1 - x^2) as a sum of two numbers."""
-    s, s_low = _product(x, x)
+    s, s_low = _two_product(x, x)
     r = 1.0 - s
     r_low = ((1.0 - r) - s) - s_low
     c = _root(r)
-    p, p_low = _product(c, c)
+    p, p_low = _two_product(c, c)
     return c, (((r - p) - p_low) + r_low) / _where(c > 0.0, c + c, 1.0)
 
 
@@ -323,7 +323,7 @@ def asinh(x: Any) -> Any:
     a = abs(x)
     large = a > 1e9  # log 2a
     b = _where(large, 1.0, a)
-    h, low = _sum(1.0 + 0.0 * b, b + b * b / (1.0 + _root(1.0 + b * b)))
+    h, low = _two_sum(1.0 + 0.0 * b, b + b * b / (1.0 + _root(1.0 + b * b)))
     y = _logarithm(_where(large, a, h), 0.0) + _where(large, 0.6931471805599453, low / h)
     return _where(x < 0.0, -y, y)
 
@@ -335,7 +335,7 @@ def power(x: Any, y: Any) -> Any:
     y = _where(y > 1e19, 1e19, _where(y < -1e19, -1e19, y))  # which is 0 or infinite already, but of 1
     z, shift = _normal(x)
     high, low = _wide_logarithm(z, shift)
-    p, p_low = _product(y, high)
+    p, p_low = _two_product(y, high)
     e, n = _grown(p, _where(abs(p) < 1000.0, p_low + y * low, 0.0))
     return _where(good, _scaled(1.0 + e, n), _where(x >= 0.0, 0.0, math.nan))
 
@@ -384,5 +384,17 @@ def flush(x: Any) -> Any:
 
 
 #: what a compiler must know besides what it has its own ways for
-PARTS = (_sum, _product, _sine_cosine, _grown, _scaled, _normal, _split, _logarithm, _wide_logarithm, _angle, _beside)
+INTERNAL_FUNCTIONS = (
+    _two_sum,
+    _two_product,
+    _sine_cosine,
+    _grown,
+    _scaled,
+    _normal,
+    _split,
+    _logarithm,
+    _wide_logarithm,
+    _angle,
+    _beside,
+)
 FUNCTIONS = (sin_cos, sin, cos, exp, expm1, log, log10, asinh, power, atan2, asin, acos, hypot, flush)

@@ -11,11 +11,14 @@ import numpy as np
 from wavesim_sdk.frames import wrap
 
 ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam: the sector of the stern light
-LEAST, PREFERRED = 2.0, 10.0  #: lengths of own ship: the domain that no other may enter, and the one that is kept clear
+MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
+    2.0,
+    10.0,
+)  #: lengths of own ship: the domain that no other may enter, and the one that is kept clear
 HEAD_ON = math.radians(12.0)  #: a reciprocal course is one within so much, seen from both
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CONTACT = "contact with "  #: so begins the notice of a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: so begins the notice of a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
@@ -33,10 +36,10 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
 def domain(length: float) -> tuple[float, float]:
     """Ship domain of own ship, whose ``length`` is in m: radii in m of the circles around others that she may not and should not
     enter. Scores and pictures of encounters use these, the reference avoider the second."""
-    return LEAST * length, PREFERRED * length
+    return MIN_DOMAIN_LENGTHS * length, PREFERRED_DOMAIN_LENGTHS * length
 
 
-class Role(enum.Enum):
+class EncounterRole(enum.Enum):
     """Part that a power-driven vessel plays towards another in sight of it (COLREG rules 13 to 15 and 17)."""
 
     HEAD_ON = "head-on"  #: 14: both alter course to starboard
@@ -48,7 +51,7 @@ class Role(enum.Enum):
 
 def role(
     p_AB_W: Any, course_A: float, course_B: float, speed_A: float, speed_B: float, head_on: float = HEAD_ON
-) -> Role:
+) -> EncounterRole:
     """What A is towards B. ``p_AB_W``: where B is from A (north, east, m); courses in rad, speeds in m/s.
 
     It holds whether or not there is a risk of collision, and is that of this moment: a vessel keeps the role in which an
@@ -59,16 +62,16 @@ def role(
     aspect = wrap(bearing + math.pi - course_B)  # of A from B
     closing = speed_A * math.cos(seen) + speed_B * math.cos(aspect)  # m/s
     if closing > 0.0 and abs(aspect) >= ABAFT - 1e-9 and abs(seen) < ABAFT - 1e-9:
-        return Role.OVERTAKING
+        return EncounterRole.OVERTAKING
     if closing > 0.0 and abs(seen) >= ABAFT - 1e-9 and abs(aspect) < ABAFT - 1e-9:
-        return Role.OVERTAKEN
+        return EncounterRole.OVERTAKEN
     if abs(seen) <= head_on and abs(aspect) <= head_on:
-        return Role.HEAD_ON
+        return EncounterRole.HEAD_ON
     side = seen if abs(seen) > 1e-9 else -aspect  # right ahead: by what the other sees
-    return Role.GIVE_WAY if side > 0.0 else Role.STAND_ON
+    return EncounterRole.GIVE_WAY if side > 0.0 else EncounterRole.STAND_ON
 
 
-def nearest(times: Array, p_AB_W: Array) -> tuple[float, float]:
+def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
     """(least distance in m, when in s) of a relative track: places (n, axes) at ``times`` (n,), straight between them."""
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])
@@ -81,7 +84,7 @@ def nearest(times: Array, p_AB_W: Array) -> tuple[float, float]:
     return float(distance[k]), float(times[k] + after[k])
 
 
-def passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
+def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
     """For each track by name, (times in s, places in W): who came nearest, how near in m, when in s.
 
     Two are compared while both are there, at the times of the first; a track that met none has no entry.
@@ -98,7 +101,7 @@ def passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float
             if not both.any():
                 continue
             at = np.stack([np.interp(ta[both], tb, pb[:, k]) for k in range(pb.shape[1])], axis=1)
-            distance, time = nearest(ta[both], at - pa[both])
+            distance, time = closest_on_track(ta[both], at - pa[both])
             for one, other in ((a, b), (b, a)):
                 if one not in found or distance < found[one][1]:
                     found[one] = other, distance, time

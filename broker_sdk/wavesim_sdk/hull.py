@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Wetted:
+class WettedVolume:
     """What is under a water plane: volume (m3), its centre (m, body axes)."""
 
     volume: float
@@ -30,7 +30,7 @@ class Wetted:
 
 
 @dataclass(frozen=True)
-class Afloat:
+class FloatingState:
     """A hull at rest, upright: z of the water line (m, body axes), draft below it (m), volume (m3), centre of buoyancy (m),
     area of the water plane (m2) and its centre (x, y in m), metacentric heights in roll and pitch (m)."""
 
@@ -53,14 +53,14 @@ class Hull:
             raise ValueError(f"a hull is triangles of three finite corners, shape (n, 3, 3), not {t.shape}")
         if not _closed(t):
             raise ValueError("the surface is not closed: some edge is not run through once each way by its two faces")
-        self.volume = self._sum(t, np.zeros(3)).volume
+        self.volume = self._volume_and_centre(t, np.zeros(3)).volume
         if self.volume <= 0.0:
             raise ValueError("the surface is inside out: its faces are to be counter-clockwise seen from outside")
 
-    def wetted(self, down: Sequence[float], level: float) -> Wetted:
+    def wetted_part(self, down: Sequence[float], level: float) -> WettedVolume:
         """The part where ``down . p > level``; ``down`` is the world's unit vector in body axes."""
         n = np.asarray(down, float)
-        return self._sum(self._cut(n, level)[0], n * level)
+        return self._volume_and_centre(self._cut(n, level)[0], n * level)
 
     def level(self, down: Sequence[float], volume: float) -> float:
         """The level of the water plane under which there is this volume (m3). ValueError if the hull has no more than it."""
@@ -72,21 +72,21 @@ class Hull:
             middle = 0.5 * (low + high)
             if middle in (low, high):
                 break
-            low, high = (middle, high) if self.wetted(down, middle).volume > volume else (low, middle)
+            low, high = (middle, high) if self.wetted_part(down, middle).volume > volume else (low, middle)
         return 0.5 * (low + high)
 
-    def afloat(self, mass: float, centre: Sequence[float], density: float = 1025.0) -> Afloat:
+    def afloat(self, mass: float, centre: Sequence[float], density: float = 1025.0) -> FloatingState:
         """The hull upright with a mass (kg) at a centre of gravity (m)."""
         down = (0.0, 0.0, 1.0)
         level = self.level(down, mass / density)
-        wet = self.wetted(down, level)
+        wet = self.wetted_part(down, level)
         a, b = np.moveaxis(self._cut(np.array(down), level)[1][:, :, :2], 1, 0)  # the sides of the water plane
         cross = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
         area = 0.5 * cross.sum()
         x, y = ((a + b) * cross[:, None]).sum(axis=0) / (6.0 * area)
         second = ((a * a + a * b + b * b) * cross[:, None]).sum(axis=0) / 12.0
         above = float(wet.centre[2] - centre[2])  # the centre of gravity over that of buoyancy
-        return Afloat(
+        return FloatingState(
             level, float(self.triangles[:, :, 2].max()) - level, wet.volume, wet.centre, abs(float(area)), (float(x), float(y)),
             float(abs(second[1]) - abs(area) * y * y) / wet.volume - above,
             float(abs(second[0]) - abs(area) * x * x) / wet.volume - above,
@@ -96,7 +96,7 @@ class Hull:
         """GZ in m at an angle of heel in rad, positive if it rights a hull heeled to starboard."""
         c, s = math.cos(heel), math.sin(heel)
         down = (0.0, s, c)
-        b = self.wetted(down, self.level(down, mass / density)).centre
+        b = self.wetted_part(down, self.level(down, mass / density)).centre
         return float((b[1] - centre[1]) * c - (b[2] - centre[2]) * s)
 
     def _cut(self, n: Array, level: float) -> tuple[Array, Array]:
@@ -123,12 +123,12 @@ class Hull:
         return np.concatenate([whole, *pieces]), np.concatenate(sides)
 
     @staticmethod
-    def _sum(triangles: Array, apex: Array) -> Wetted:
+    def _volume_and_centre(triangles: Array, apex: Array) -> WettedVolume:
         a, b, c = np.moveaxis(triangles - apex, 1, 0)
         volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
         total = float(volumes.sum())
         centre = apex + (volumes[:, None] * (a + b + c)).sum(axis=0) / (4.0 * total) if total else apex
-        return Wetted(total, centre)
+        return WettedVolume(total, centre)
 
 
 def _closed(triangles: Array) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config.currents import Adcp
-from wavesim_sdk.config.sensors import Dvl, Multibeam, RangeBeam, Ranger
+from wavesim_sdk.config.adcp import AdcpConfig
+from wavesim_sdk.config.sensors import DvlConfig, MultibeamConfig, RangeBeam, RangerConfig
 from wavesim_sdk.elementary import atan2, cos, sin
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,21 +28,21 @@ SOUND_SIGMA = 0.02  #: m/s
 ECHO_SIGMA = 0.02  #: m, of an echosounder
 
 
-def listed(beams: tuple[RangeBeam, ...]) -> tuple[Floats, Floats]:
+def beam_geometry(beams: tuple[RangeBeam, ...]) -> tuple[Floats, Floats]:
     """Directions and places (n, 3) in S of beams that are declared one by one."""
     return np.array([b.direction for b in beams]), np.array([b.position for b in beams])
 
 
-def dvl_beams(p: Dvl) -> tuple[Floats, Floats]:
+def dvl_beams(p: DvlConfig) -> tuple[Floats, Floats]:
     """Directions and places (n, 3) in S."""
     if p.beam:
-        return listed(p.beam)
+        return beam_geometry(p.beam)
     azimuth = p.first + np.arange(4) * math.pi / 2.0
     around = np.stack([cos(azimuth), sin(azimuth), np.zeros(4)], axis=1)
     return sin(p.angle) * around + (0.0, 0.0, cos(p.angle)), p.radius * around
 
 
-def adcp_beams(p: Adcp) -> Floats:
+def adcp_beams(p: AdcpConfig) -> Floats:
     """Directions (4, 3) in S."""
     azimuth = p.first + np.arange(4) * math.pi / 2.0
     around = np.stack([cos(azimuth), sin(azimuth), np.zeros(4)], axis=1)
@@ -57,15 +57,15 @@ def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
     return np.mod(atan2(-level, ahead), 2.0 * math.pi)
 
 
-def ranger_beams(p: Ranger) -> tuple[Floats, Floats]:
+def ranger_beams(p: RangerConfig) -> tuple[Floats, Floats]:
     """The same; one ahead if none is declared."""
-    return listed(p.beam or (RangeBeam(),))
+    return beam_geometry(p.beam or (RangeBeam(),))
 
 
-def multibeam_beams(p: Multibeam) -> tuple[Floats, Floats]:
+def multibeam_beams(p: MultibeamConfig) -> tuple[Floats, Floats]:
     """The same; a fan if none is declared."""
     if p.beam:
-        return listed(p.beam)
+        return beam_geometry(p.beam)
     a = np.linspace(-0.5, 0.5, p.beams) * p.width
     along = np.stack([np.zeros_like(a), sin(a), cos(a)], axis=1)
     return along, np.zeros_like(along)

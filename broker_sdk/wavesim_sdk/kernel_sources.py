@@ -40,7 +40,7 @@ def file_digest(path: str) -> str:
         return path
 
 
-def note(function: Any) -> None:
+def record_digest(function: Any) -> None:
     """Keep what the file of a function is like now."""
     _noted[function] = file_digest(function.__code__.co_filename)
 
@@ -86,7 +86,7 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, _PLAIN) else ""
 
 
-def reached(function: FunctionType) -> tuple[dict[str, str], set[str]]:
+def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]:
     """Digests of the files of all functions that are compiled into one, by their paths; and the constants, as texts."""
     files: dict[str, str] = {}
     constants: set[str] = set()
@@ -103,10 +103,10 @@ def reached(function: FunctionType) -> tuple[dict[str, str], set[str]]:
     return files, constants
 
 
-def fields(kinds: Any) -> str:
+def named_tuple_members(kinds: Any) -> str:
     """The members of all named tuples among types of arguments: a signature knows only their classes."""
     found = ""
     for kind in kinds:
         if isinstance(kind, types.BaseNamedTuple):
-            found += f"{kind.instance_class.__qualname__} {kind.fields} {fields(kind.types)} "
+            found += f"{kind.instance_class.__qualname__} {kind.fields} {named_tuple_members(kind.types)} "
     return found

@@ -16,31 +16,33 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import LogError
+from wavesim_sdk.log_validation import LATEST_NS, check_message, is_short_text, possible, possible_frame, valid_metadata
 from wavesim_sdk.logfile import METADATA, records
-from wavesim_sdk.logtexts import LATEST_NS, is_text, possible, possible_frame, sound, well_formed
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensors import known
-from wavesim_sdk.sonars.frames import FRAME, Frame
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensors import all_sensor_tables
+from wavesim_sdk.sonars.frames import FRAME, ImagingFrame
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, STATE, VEHICLE_TABLES, Table
 
 CDR_HEADER = b"\x00\x01\x00\x00"
 TEXT, TEXT_SCHEMA = "std_msgs/msg/String", "# a JSON object\nstring data"
 Record = np.ndarray[Any, np.dtype[np.void]]
 
-TABLES: dict[str, Table] = {t.message: t.told for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *known().values())}
+TABLES: dict[str, Table] = {
+    t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
+}
 #: kinds of topics that have the name of a body as their second part
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
-def cdr_text(text: str) -> bytes:
+def encode_cdr_text(text: str) -> bytes:
     """A ROS string as a message."""
     data = text.encode() + b"\0"
     return CDR_HEADER + struct.pack("<I", len(data)) + data
 
 
-def text_of(message: bytes) -> str:
-    """What :func:`cdr_text` made a message of. ValueError, also where it is torn."""
+def decode_cdr_text(message: bytes) -> str:
+    """What :func:`encode_cdr_text` made a message of. ValueError, also where it is torn."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("no ROS string")
     return message[8:-1].decode()
@@ -72,7 +74,7 @@ class Log:
         return str(self.path)
 
     @property
-    def lacks(self) -> str:
+    def damage_notice(self) -> str:
         """What has to be said of a log that was cut, or is damaged anywhere; empty if it is whole."""
         until = f"it was read up to {self.end_ns * 1e-9:.2f} s; what came after, or some of it, is missing"
         return "" if self.complete else f"{self.path.name} is cut or damaged: {until}"
@@ -107,7 +109,7 @@ class Log:
     def _body(self, name: str) -> str:
         """A name of :attr:`names`; LogError says which there are."""
         if name not in self.names:
-            raise LogError(f"{self.path} has no body '{name}'{nearest(name, self.names) or '; it has none'}")
+            raise LogError(f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has none'}")
         return name
 
     def sensors(self, body: str) -> dict[str, Series]:
@@ -115,10 +117,10 @@ class Log:
         prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
-    def of_type(self, type_: str) -> dict[tuple[str, str], Series]:
+    def by_type(self, type_: str) -> dict[tuple[str, str], Series]:
         """The values of all instruments of a type, by body and instrument. LogError where no type is called so."""
-        if type_ not in known():
-            raise LogError(f"there is no sensor type '{type_}'{nearest(type_, known())}")
+        if type_ not in all_sensor_tables():
+            raise LogError(f"there is no sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
         found = {}
         for topic, series in self.series.items():
             if topic.startswith("/sensor/") and series.type == type_:
@@ -145,15 +147,17 @@ class Log:
             return found
         _, kind, *who = topic.split("/") if topic.startswith("/") else ("", topic)
         if kind not in (*OWNED, "acoustics", "lines"):
-            raise LogError(f"no log has a topic '{topic}'{nearest(kind, (*OWNED, 'acoustics', 'lines'))}")
+            raise LogError(f"no log has a topic '{topic}'{suggest_name(kind, (*OWNED, 'acoustics', 'lines'))}")
         if kind in OWNED:
             body = self._body(who[0] if who else "")
             if kind == "sensor":
                 carried = self.sensors(body)
-                raise LogError(f"'{body}' has no instrument '{who[-1]}'{nearest(who[-1], carried) or '; it has none'}")
+                raise LogError(
+                    f"'{body}' has no instrument '{who[-1]}'{suggest_name(who[-1], carried) or '; it has none'}"
+                )
         elif kind == "acoustics" and who not in (["sent"], ["reception"]):
-            raise LogError(f"no log has a topic '{topic}'{nearest(''.join(who), ('sent', 'reception'))}")
-        return Series(np.zeros(0, np.int64), np.zeros(0, table.told.dtype), table.name)
+            raise LogError(f"no log has a topic '{topic}'{suggest_name(''.join(who), ('sent', 'reception'))}")
+        return Series(np.zeros(0, np.int64), np.zeros(0, table.visible.dtype), table.name)
 
 
 def read(path: str | Path | Log) -> Log:
@@ -181,8 +185,8 @@ def read(path: str | Path | Log) -> Log:
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == TEXT:
                 with contextlib.suppress(ValueError, RecursionError):
-                    told = well_formed(topic, json.loads(text_of(r.data)))
-                    log.json[topic].append((r.log_time, told))
+                    message = check_message(topic, json.loads(decode_cdr_text(r.data)))
+                    log.json[topic].append((r.log_time, message))
             else:
                 times[topic].append(r.log_time)
                 end = _FRAME_END if schema == FRAME.message else None  # their payloads do not fit into memory
@@ -191,10 +195,10 @@ def read(path: str | Path | Log) -> Log:
         elif kind == "Schema":
             schemas[r.id] = r.name
         elif kind == "Channel":
-            if is_text(r.topic):
+            if is_short_text(r.topic):
                 channels[r.id] = (r.topic, schemas.get(r.schema_id, ""))
         elif kind == "Metadata" and r.name == METADATA:
-            log.metadata = sound(r.metadata)
+            log.metadata = valid_metadata(r.metadata)
             digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
         elif kind == "Whole":
             log.complete = True
@@ -214,7 +218,7 @@ def read(path: str | Path | Log) -> Log:
     return log
 
 
-def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Frame]:
+def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
     """The frames of imaging sonars of a log, one after the other: of a body, of one of its sonars, or (empty) of all."""
     wanted: set[int] = set()
     for r in records(Path(path)):
@@ -226,7 +230,7 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Frame]:
         elif kind == "Message" and r.channel_id in wanted:
             with contextlib.suppress(ValueError):
                 at = _FRAME_END
-                frame = Frame.of(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
+                frame = ImagingFrame.from_bytes(r.data[len(CDR_HEADER) : at] + r.data[at + 4 :])
                 if possible_frame(frame):
                     yield frame
 

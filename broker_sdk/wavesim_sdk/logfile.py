@@ -39,8 +39,8 @@ def records(path: Path) -> Iterator[Any]:
         kind = type(r).__name__
         whole = kind == "Footer"
         if not whole:
-            if kind == "Metadata" and (told := _identity(r)) is not None:
-                run, number = told
+            if kind == "Metadata" and (identity := _identity(r)) is not None:
+                run, number = identity
             yield r
     first = path.with_name(path.stem.removesuffix(f".{number}") + path.suffix) if number > 1 else path
     while whole and run and _continues(part_path(first, number + 1), run, number + 1):
@@ -51,10 +51,10 @@ def records(path: Path) -> Iterator[Any]:
             if kind in ("Schema", "Channel") or (kind == "Message" and r.sequence):
                 yield r
     if whole:
-        yield Whole()
+        yield LogComplete()
 
 
-class Whole:
+class LogComplete:
     """Comes last, where the last part is whole."""
 
 
@@ -71,7 +71,10 @@ def _continues(path: Path, run: str, number: int) -> bool:
     if not path.is_file():
         return False
     with contextlib.suppress(LogError):
-        return next((told for r in _records_of(path) if (told := _identity(r)) is not None), None) == (run, number)
+        return next((identity for r in _records_of(path) if (identity := _identity(r)) is not None), None) == (
+            run,
+            number,
+        )
     return False
 
 

@@ -41,9 +41,9 @@ from wavesim_sdk.wire.state import State
 
 STATE, RECEPTION, RUN_STATE, ACTUATOR, SENSOR, VALUES = range(1, 7)
 MESSAGE_BYTES = 4096
-LENGTH = 8
-BACKLOG = 4096
-LAST_WORDS_S = 5.0  #: how long a slow reader is given at the end of the run
+QUEUE_LENGTH = 8
+MAX_BACKLOG = 4096
+FINAL_FLUSH_TIMEOUT_S = 5.0  #: how long a slow reader is given at the end of the run
 _HEAD = struct.Struct("<ii")
 
 
@@ -76,7 +76,11 @@ class Mailbox:
         try:
             try:
                 self._queue = posix_ipc.MessageQueue(
-                    self.queue_name, posix_ipc.O_CREX, mode=0o600, max_messages=LENGTH, max_message_size=MESSAGE_BYTES
+                    self.queue_name,
+                    posix_ipc.O_CREX,
+                    mode=0o600,
+                    max_messages=QUEUE_LENGTH,
+                    max_message_size=MESSAGE_BYTES,
                 )
                 self._created = True
             except posix_ipc.ExistentialError:
@@ -101,7 +105,7 @@ class Mailbox:
 
     def put(self, kind: int, record: bytes) -> None:
         """Drop a message into the queue, as soon as there is room, and tell the reader."""
-        if len(self._backlog) >= BACKLOG:
+        if len(self._backlog) >= MAX_BACKLOG:
             self._backlog.popleft()
             self.dropped += 1
         self._backlog.append(_HEAD.pack(kind, len(record)) + record)
@@ -189,7 +193,7 @@ class Mailbox:
         for step in broker.steps():
             self.put_step(step)
         self.put(RUN_STATE, struct.pack("<q", RunState.ENDED))
-        limit = time.monotonic() + LAST_WORDS_S
+        limit = time.monotonic() + FINAL_FLUSH_TIMEOUT_S
         while not self.flush() and time.monotonic() < limit:
             time.sleep(0.01)
 

@@ -12,7 +12,7 @@ COUNTERS = (
 MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "client")}
 
 
-def text(status: dict[str, Any]) -> str:
+def prometheus_text(status: dict[str, Any]) -> str:
     """All numbers of a status as ``wavesim_NAME{server="..."} VALUE``."""
     server = f'server="{status["name"]}"'
     lines: list[str] = []

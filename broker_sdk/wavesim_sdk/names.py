@@ -16,12 +16,12 @@ def server_name(name: str) -> str:
     """The name of a server, which names its shared memory, queues and files too; ConfigError if it cannot."""
     if not _SERVER.fullmatch(name):
         raise ConfigError(
-            f"'{shown(name)}' is no name of a server: 1 to 64 letters, digits, - and _, no - at the beginning"
+            f"'{shorten(name)}' is no name of a server: 1 to 64 letters, digits, - and _, no - at the beginning"
         )
     return name
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` or the list of what is allowed."""
     known = list(known)
     close = difflib.get_close_matches(name, known, 1)
@@ -30,7 +30,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; allowed are: {', '.join(known)}" if known else ""
 
 
-def shown(value: object, most: int = 40) -> str:
+def shorten(value: object, most: int = 40) -> str:
     """A value that somebody sent, for a message: short, and whatever it is no error."""
     try:
         text = value if isinstance(value, str) else reprlib.repr(value)

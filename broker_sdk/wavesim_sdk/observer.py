@@ -21,8 +21,8 @@ import numpy as np
 
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
 from wavesim_sdk.errors import BrokerError, SessionLost
-from wavesim_sdk.onboard import Outcomes, Permitted
-from wavesim_sdk.servers import Server, address_of
+from wavesim_sdk.onboard import PrivilegedRequests, RequestOutcomes
+from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.wire.client import SessionEvent
 from wavesim_sdk.wire.items import (
     Answer,
@@ -33,7 +33,7 @@ from wavesim_sdk.wire.items import (
     RunStateChanged,
     SignalSeen,
 )
-from wavesim_sdk.wire.link import Link
+from wavesim_sdk.wire.link import SessionLink
 from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
@@ -50,19 +50,19 @@ class FleetFrame:
     time_ns: int
     run_state: int
     bodies: np.ndarray[Any, np.dtype[np.void]]
-    whole: bool
+    is_complete: bool
     signals: list[SignalSeen] = field(default_factory=list)
     fates: list[FateSeen] = field(default_factory=list)
 
 
-class Observer(Permitted):
+class Observer(PrivilegedRequests):
     """A blocking observer. Frames come ``rate`` times a second (wall time), of all bodies, or of those ``bodies`` (rows),
     or of those within ``radius`` (m) of ``center`` (W)."""
 
     def __init__(
         self,
         name: str,
-        server: Server | None = None,
+        server: ServerName | None = None,
         *,
         rate: float = 20.0,
         bodies: Sequence[int] | None = None,
@@ -71,7 +71,7 @@ class Observer(Permitted):
         sounds: bool = False,
         key: bytes | None = None,
     ) -> None:
-        self.link = Link(Join(name=name, role=Role.OBSERVER), address_of(server), key)
+        self.link = SessionLink(Join(name=name, role=Role.OBSERVER), address_of(server), key)
         self.session = self.link.session
         self.names: dict[int, str] = {}  #: row -> name of the bodies that are there
         self.models: dict[int, str] = {}
@@ -80,7 +80,7 @@ class Observer(Permitted):
         self._signals: list[SignalSeen] = []
         self._fates: list[FateSeen] = []
         self._newest = -1
-        self._outcomes = Outcomes()
+        self._outcomes = RequestOutcomes()
         self._kept: list[FleetFrame] = []  # came while an answer was awaited
         self.watch(rate, bodies, center, radius, sounds)
 
@@ -120,21 +120,21 @@ class Observer(Permitted):
         limit = time.monotonic() + timeout
         while True:
             found, self._kept = self._kept, []
-            found = found or self._turn(limit)
+            found = found or self._poll_once(limit)
             if found or time.monotonic() >= limit:
                 return found
             self.link.check_alive()
 
-    def _turn(self, limit: float) -> list[FleetFrame]:
-        return [f for event in self.link.turn(limit) if (f := self._feed(event)) is not None]
+    def _poll_once(self, limit: float) -> list[FleetFrame]:
+        return [f for event in self.link.poll(limit) if (f := self._feed(event)) is not None]
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
         """What the server says to a request; Refused if it says no. Frames that come meanwhile are kept for :meth:`poll`."""
         limit = time.monotonic() + timeout
-        while (said := self._outcomes.of(request)) is None:
+        while (said := self._outcomes.take(request)) is None:
             if time.monotonic() >= limit:
                 raise SessionLost(f"the server said nothing to request {request} within {timeout:g} s")
-            self._kept = [*self._kept, *self._turn(limit)][-KEPT_FRAMES:]
+            self._kept = [*self._kept, *self._poll_once(limit)][-KEPT_FRAMES:]
             self.link.check_alive()
         return said
 
@@ -157,12 +157,12 @@ class Observer(Permitted):
             case FateSeen():
                 self._fates.append(event)
             case Answer() | RequestRefused():
-                self._outcomes.note(event)
+                self._outcomes.add(event)
             case Fleet():
-                return self._part(event)
+                return self._add_part(event)
         return None
 
-    def _part(self, part: Fleet) -> FleetFrame | None:
+    def _add_part(self, part: Fleet) -> FleetFrame | None:
         if part.tick < self._newest:
             return None  # overtaken; the same tick again comes while time stands still
         parts = self._parts.setdefault(part.tick, {})

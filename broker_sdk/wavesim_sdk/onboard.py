@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk import commands
 from wavesim_sdk.errors import BrokerError, Refused
-from wavesim_sdk.servers import Server, address_of
+from wavesim_sdk.server_address import ServerName, address_of
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
-from wavesim_sdk.wire.frames import WholeFrame
+from wavesim_sdk.wire.frame_pieces import WholeFrame
 from wavesim_sdk.wire.items import (
     ActuatorDescription,
     Answer,
@@ -31,11 +31,11 @@ from wavesim_sdk.wire.items import (
 from wavesim_sdk.wire.link import make_session
 from wavesim_sdk.wire.messages import Join, Role, Welcome
 from wavesim_sdk.wire.schema import Malformed
-from wavesim_sdk.wire.state import Sensors, State, absent
+from wavesim_sdk.wire.state import Sensors, State, missing_name_text
 
 if TYPE_CHECKING:
     from wavesim_sdk.config.model import Waypoint
-    from wavesim_sdk.sonars.frames import Frame
+    from wavesim_sdk.sonars.frames import ImagingFrame
 
 KEPT_ANSWERS = 256
 KEPT_FRAMES = 4  #: of each sonar, for a program that is slow
@@ -55,7 +55,7 @@ class Step:
     run_states: list[RunStateChanged] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     others: list[BodyChanged] = field(default_factory=list)
-    missions: list[Mission] = field(default_factory=list)
+    missions: list[ReceivedMission] = field(default_factory=list)
 
     @property
     def time(self) -> float:
@@ -67,7 +67,7 @@ class Step:
         """The sensors that have a valid value: ``step.sensors.ctd.temperature``."""
         return self.state.sensors
 
-    def before(self, later: Step) -> None:
+    def merge_into(self, later: Step) -> None:
         """A program was too slow for this step: what happened in it goes into a later one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
@@ -76,7 +76,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Mission:
+class ReceivedMission:
     """What somebody who may has sent to a pilot that takes missions: to be followed instead of the one before."""
 
     number: int
@@ -90,27 +90,27 @@ class Mission:
         return [Waypoint(north=n, east=e, depth=d, speed=u) for n, e, d, u in self.points]
 
 
-class Drawn:
+class MissionAssembler:
     """Puts missions together from their parts, which come in order; parts that do not fit are another sender's, and dropped."""
 
     def __init__(self) -> None:
-        self._of = 0, 0  # number and size of the one that is coming
+        self._current = 0, 0  # number and size of the one that is coming
         self._numbers: list[float] = []  # that have come of it
 
-    def add(self, part: MissionPart) -> Mission | None:
+    def add(self, part: MissionPart) -> ReceivedMission | None:
         """The whole mission, with its last part."""
         if part.first == 0:
-            self._of, self._numbers = (part.number, part.count), []
-        if (part.number, part.count) != self._of or 4 * part.first != len(self._numbers) or len(part.points) % 4:
+            self._current, self._numbers = (part.number, part.count), []
+        if (part.number, part.count) != self._current or 4 * part.first != len(self._numbers) or len(part.points) % 4:
             return None
         self._numbers += part.points
         if len(self._numbers) != 4 * part.count:
             return None
-        self._of = 0, 0
-        return Mission(part.number, tuple(zip(*(iter(self._numbers),) * 4, strict=True)))
+        self._current = 0, 0
+        return ReceivedMission(part.number, tuple(zip(*(iter(self._numbers),) * 4, strict=True)))
 
 
-class Outcomes:
+class RequestOutcomes:
     """What the server said to requests: the newest, each told once."""
 
     def __init__(self) -> None:
@@ -119,13 +119,13 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self._said)
 
-    def note(self, event: Answer | RequestRefused) -> None:
+    def add(self, event: Answer | RequestRefused) -> None:
         """It came."""
         self._said[event.request] = event
         while len(self._said) > KEPT_ANSWERS:
             del self._said[next(iter(self._said))]
 
-    def of(self, request: int) -> str | None:
+    def take(self, request: int) -> str | None:
         """What the server said to a request, None if nothing yet; Refused if it said no."""
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
@@ -135,23 +135,23 @@ class Outcomes:
         return None
 
 
-class Steps:
+class StepCollector:
     """Collects session events into steps."""
 
     def __init__(self) -> None:
         self.ended = False
         self.listeners: list[Callable[[Reception], None]] = []
-        self.outcomes = Outcomes()
-        self.drawn = Drawn()
-        self.next = Step(State())
+        self.outcomes = RequestOutcomes()
+        self.missions = MissionAssembler()
+        self.pending = Step(State())
 
     def feed(self, event: SessionEvent) -> Step | None:
         """A finished step, if this event completes one."""
-        step = self.next
+        step = self.pending
         match event:
             case State():
                 step.state = event
-                self.next = Step(event)
+                self.pending = Step(event)
                 return step
             case Reception():
                 step.receptions.append(event)
@@ -161,10 +161,10 @@ class Steps:
                 step.sent.append(event)
             case RequestRefused():
                 step.refused.append(event)
-                self.outcomes.note(event)
+                self.outcomes.add(event)
             case Answer():
                 step.answers.append(event)
-                self.outcomes.note(event)
+                self.outcomes.add(event)
             case RunStateChanged():
                 step.run_states.append(event)
                 self.ended = self.ended or event.run_state == RunState.ENDED
@@ -172,12 +172,12 @@ class Steps:
                 step.notices.append(event)
             case BodyChanged():
                 step.others.append(event)
-            case MissionPart() if (mission := self.drawn.add(event)) is not None:
+            case MissionPart() if (mission := self.missions.add(event)) is not None:
                 step.missions.append(mission)
         return None
 
 
-class Permitted:
+class PrivilegedRequests:
     """Requests that need a right (`<network><grant>`). Each returns its number, which its answer or refusal carries."""
 
     session: ClientSession
@@ -222,7 +222,7 @@ class Permitted:
         except TypeError:
             known = items.Weather.__dataclass_fields__
             strange = next((name for name in values if name not in known), "")
-            raise BrokerError(absent("the weather has", strange, known)) from None
+            raise BrokerError(missing_name_text("the weather has", strange, known)) from None
 
     _missions = 0
 
@@ -231,19 +231,19 @@ class Permitted:
         long one, which goes in several requests, the number is that of the last."""
         self._missions += 1
         try:
-            parts = commands.mission(waypoints, self._missions, body)
+            parts = commands.split_mission(waypoints, self._missions, body)
         except (ValueError, TypeError) as error:
             raise BrokerError(str(error)) from None
         return [self.request(part) for part in parts][-1]
 
 
-class Base(Permitted):
+class BrokerBase(PrivilegedRequests):
     """What both kinds of broker share: the session and the calls that need no waiting."""
 
     def __init__(
         self,
         name: str,
-        server: Server | None = None,
+        server: ServerName | None = None,
         *,
         role: str = "pilot",
         model: str = "",
@@ -259,7 +259,7 @@ class Base(Permitted):
         key: bytes | None = None,
     ) -> None:
         if role not in ROLES:
-            raise BrokerError(f"{absent('there is', role, ROLES)} among the roles")
+            raise BrokerError(f"{missing_name_text('there is', role, ROLES)} among the roles")
         self.name, self.server, self.lockstep = name, address_of(server), lockstep
         self.join = Join(
             name=name, role=ROLES[role], model=model, position=_floats(position), attitude=_floats(attitude),
@@ -267,13 +267,13 @@ class Base(Permitted):
             sensors=None if sensors is None else tuple(sensors), acoustics=int(acoustics), effort=int(effort),
             others=int(others),
         )  # fmt: skip
-        self.session = self._session(key)
-        self._steps = Steps()
+        self.session = self._create_session(key)
+        self._steps = StepCollector()
         self._step: State | None = None
-        self._frames: dict[int, deque[Frame]] = {}
+        self._frames: dict[int, deque[ImagingFrame]] = {}
         self._frames_late = 0
 
-    def _session(self, key: bytes | None) -> ClientSession:
+    def _create_session(self, key: bytes | None) -> ClientSession:
         return make_session(self.join, key)
 
     @property
@@ -298,7 +298,7 @@ class Base(Permitted):
     @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:
         """What the body can be commanded, in order: name, unit, limits."""
-        return self.session.body.ordered
+        return self.session.body.ordered_actuators
 
     @property
     def sensors(self) -> tuple[SensorDescription, ...]:
@@ -308,12 +308,12 @@ class Base(Permitted):
     @property
     def frames_lost(self) -> int:
         """Frames of sonars that the network lost a piece of, or that :meth:`take_frames` came too late for."""
-        return self.session.frames.lost + self._frames_late
+        return self.session.frames.lost_frames + self._frames_late
 
     @property
     def since(self) -> Step:
         """What happened since the last step that was handed out; its state is that one's."""
-        return self._steps.next
+        return self._steps.pending
 
     # -- requests --------------------------------------------------------------------------
 
@@ -358,17 +358,17 @@ class Base(Permitted):
         """No more frames."""
         return self.request(items.Frames((), 0))
 
-    def take_frames(self) -> list[Frame]:
+    def take_frames(self) -> list[ImagingFrame]:
         """The frames that have come since the last call, at most four of each sonar."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found
 
     def _frame(self, whole: WholeFrame) -> None:
-        from wavesim_sdk.sonars.frames import Frame  # NumPy: not before it is needed
+        from wavesim_sdk.sonars.frames import ImagingFrame  # NumPy: not before it is needed
 
         try:
-            frame = Frame.of(whole.data)
+            frame = ImagingFrame.from_bytes(whole.data)
         except ValueError:
             self.session.drops["frame"] += 1
             return
@@ -397,7 +397,7 @@ class Base(Permitted):
             values: list[Any] = [None] * len(actuators)
             for name, value in wanted.items():
                 if name not in positions:
-                    raise BrokerError(absent(f"'{self.name}' has", name, positions))
+                    raise BrokerError(missing_name_text(f"'{self.name}' has", name, positions))
                 values[positions[name]] = value
         else:
             values = list(wanted)
@@ -415,18 +415,18 @@ class Base(Permitted):
         nothing was sent then, and a step still waits for its answer.
         """
         values = None if command is None else self.command(command)
-        belief = None
+        estimated = None
         if estimate is not None:
-            belief = [None if v is None else _number(v, f"estimate[{k}]") for k, v in enumerate(estimate)]
+            estimated = [None if v is None else _number(v, f"estimate[{k}]") for k, v in enumerate(estimate)]
         try:
             if self._step is not None and self._step.step:
-                self.session.done(self._step.tick, values, belief)
+                self.session.done(self._step.tick, values, estimated)
                 self._step = None
                 return
             if values is not None:
                 self.session.actuate(values)
-            if belief is not None:
-                self.session.estimate(belief)
+            if estimated is not None:
+                self.session.estimate(estimated)
         except Malformed as malformed:
             raise BrokerError(f"an answer like this cannot be sent: {malformed}") from None
 

@@ -6,22 +6,22 @@ import math
 from dataclasses import dataclass
 
 from wavesim_sdk import units
-from wavesim_sdk.config.sensors import Instrument, Leak
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensors import columns, numbers, value_fields
+from wavesim_sdk.config.sensors import InstrumentConfig, LeakConfig
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensors import find_columns, value_count, value_fields
 from wavesim_sdk.tables import SensorFault
 
-KINDS: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
+FAULT_NAMES: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
 _ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults of one type
 
 
-def kinds_of(type_: str) -> list[str]:
+def fault_names_of(type_: str) -> list[str]:
     """Words of the faults that a sensor of a type can have."""
-    return [name for name, kind in KINDS.items() if _ONLY.get(kind, type_) == type_]
+    return [name for name, kind in FAULT_NAMES.items() if _ONLY.get(kind, type_) == type_]
 
 
 @dataclass(frozen=True)
-class Fault:
+class InstrumentFault:
     """What the table `instruments` holds of a fault: its kind, the numbers it acts on, its amount in their unit."""
 
     kind: SensorFault
@@ -30,20 +30,20 @@ class Fault:
     amount: float
 
 
-def fault_of(instrument: Instrument, kind: str, amount: float | str = 0.0, field: str = "") -> Fault:
+def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0.0, field: str = "") -> InstrumentFault:
     """A fault by its words.
 
     ``amount`` is a number in the unit of the field, or a text with a unit (`5 deg`); for `wet` the compartment.  ``field`` is a
     field of the value, one number of it (`rates.2`), or empty for all.  ValueError says what is wrong.
     """
-    if kind not in KINDS:
-        raise ValueError(f"there is no fault '{kind}' of a sensor{nearest(kind, KINDS)}")
-    found = KINDS[kind]
+    if kind not in FAULT_NAMES:
+        raise ValueError(f"there is no fault '{kind}' of a sensor{suggest_name(kind, FAULT_NAMES)}")
+    found = FAULT_NAMES[kind]
     if instrument.type != _ONLY.get(found, instrument.type):
         raise ValueError(f"'{kind}' is a fault of the sensor type '{_ONLY[found]}'; '{instrument.name}' is of another")
     if found in _ONLY and field:
         raise ValueError(f"'{kind}' acts on the whole instrument, not on a field")
-    first, count, unit = columns(instrument.table, field) if field else (0, numbers(instrument.table), "")
+    first, count, unit = find_columns(instrument.table, field) if field else (0, value_count(instrument.table), "")
     value = 0.0
     if found is SensorFault.BIAS:
         value = _quantity(kind, amount, unit if field else _one_unit(instrument))
@@ -56,10 +56,10 @@ def fault_of(instrument: Instrument, kind: str, amount: float | str = 0.0, field
                 "chance of a spike is 0 to 1" if found is SensorFault.SPIKES else "factor of the noise is not negative"
             )
             raise ValueError(f"the {what}; {value:g} is not possible")
-    return Fault(found, first, count, value)
+    return InstrumentFault(found, first, count, value)
 
 
-def _one_unit(instrument: Instrument) -> str:
+def _one_unit(instrument: InstrumentConfig) -> str:
     """The unit of all fields of a value; ValueError if they have several, because then one must be named."""
     fields = value_fields(instrument.table)
     if len({f.unit for f in fields}) > 1:
@@ -85,10 +85,10 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
     return float(amount)
 
 
-def _compartment(instrument: Instrument, name: str) -> float:
+def _compartment(instrument: InstrumentConfig, name: str) -> float:
     """The bit of a compartment."""
     parameters = instrument.parameters
-    assert isinstance(parameters, Leak)
+    assert isinstance(parameters, LeakConfig)
     if name not in parameters.names:
         raise ValueError(f"there is no compartment '{name}'; there are {', '.join(parameters.names)}")
     return float(1 << parameters.names.index(name))

@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 
-from wavesim_sdk.actuators import THRUSTERS
+from wavesim_sdk.actuators import MAX_THRUSTERS
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
-HEAD = 4  #: columns of a sensor's table before its values
-BEAMS = 256  #: of a multibeam
-SCALARS = 4  #: quantities of the water that a sensor can tell
-COMPARTMENTS = 4  #: of a leak detector
-RANGERS = 8  #: beams of a ranger
+HEAD_COLUMNS = 4  #: columns of a sensor's table before its values
+MULTIBEAM_BEAMS = 256  #: of a multibeam
+MAX_SCALARS = 4  #: quantities of the water that a sensor can tell
+LEAK_COMPARTMENTS = 4  #: of a leak detector
+RANGER_BEAMS = 8  #: beams of a ranger
 DVL_BEAMS = 4  #: of a Doppler log
 ADCP_BEAMS = 4  #: of a current profiler
 ADCP_CELLS = 64  #: of its profile, at most
-TARGETS = 16  #: of a radar
-STATIONS = 16  #: of an AIS receiver, its own the first
+RADAR_TARGETS = 16  #: of a radar
+AIS_STATIONS = 16  #: of an AIS receiver, its own the first
 
 
 def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[Field] = ()) -> Table:
@@ -72,14 +72,14 @@ _BUILT_IN = (
     sensor_table(
         "scalar",
         "Other quantities of the water, in the order of <scalar> in the world.",
-        (value("value", "as configured", "Quantity; -1 = none here.", SCALARS),),
+        (value("value", "as configured", "Quantity; -1 = none here.", MAX_SCALARS),),
     ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Least distance within its cone."),)),
     sensor_table(
         "ranger",
         "Fixed range beams: forward looking, or to the walls of a tunnel.",
-        (value("range", "m", "Distance along each beam; NaN = nothing within reach.", RANGERS),),
+        (value("range", "m", "Distance along each beam; NaN = nothing within reach.", RANGER_BEAMS),),
     ),
     sensor_table(
         "scanner",
@@ -92,7 +92,7 @@ _BUILT_IN = (
     sensor_table(
         "multibeam",
         "Fan of beams across the track.",
-        (value("range", "m", "Distance along each beam, from port to starboard; NaN = none.", BEAMS),),
+        (value("range", "m", "Distance along each beam, from port to starboard; NaN = none.", MULTIBEAM_BEAMS),),
     ),
     sensor_table(
         "sonar",
@@ -195,8 +195,8 @@ _BUILT_IN = (
         (value("speed", "m/s", "Speed."), value("angle", "rad", "Direction from which it blows, from the bow to starboard.")),
     ),
     sensor_table("encoder", "Actuators as they report themselves.", (value("actuator", "1/s, rad or kg", "Value.", MAX_ACTUATORS),)),
-    sensor_table("rpm", "Speed of the propellers, counted by pulses.", (value("rpm", "1/min", "Thrusters; NaN = one without a shaft.", THRUSTERS),)),
-    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", COMPARTMENTS),)),
+    sensor_table("rpm", "Speed of the propellers, counted by pulses.", (value("rpm", "1/min", "Thrusters; NaN = one without a shaft.", MAX_THRUSTERS),)),
+    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", LEAK_COMPARTMENTS),)),
     sensor_table(
         "battery",
         "Battery.",
@@ -219,22 +219,22 @@ _BUILT_IN = (
         "radar",
         "Target list of a radar: tracks, each at a place of its own; NaN = none.",
         (
-            value("target", "", "Number of the track, 1 to 99; a lost one's is used again.", TARGETS),
-            value("range", "m", "Distance of the track, smoothed.", TARGETS),
-            value("bearing", "rad", "True bearing, 0..2 pi.", TARGETS),
-            value("course", "rad", "Course over ground, 0..2 pi; NaN until there is a trend.", TARGETS),
-            value("speed", "m/s", "Speed over ground.", TARGETS),
-            value("age", "s", "Time since the track was seen last.", TARGETS),
-            value("status", "", "1 acquired, 2 followed.", TARGETS),
+            value("target", "", "Number of the track, 1 to 99; a lost one's is used again.", RADAR_TARGETS),
+            value("range", "m", "Distance of the track, smoothed.", RADAR_TARGETS),
+            value("bearing", "rad", "True bearing, 0..2 pi.", RADAR_TARGETS),
+            value("course", "rad", "Course over ground, 0..2 pi; NaN until there is a trend.", RADAR_TARGETS),
+            value("speed", "m/s", "Speed over ground.", RADAR_TARGETS),
+            value("age", "s", "Time since the track was seen last.", RADAR_TARGETS),
+            value("status", "", "1 acquired, 2 followed.", RADAR_TARGETS),
         ),
         (
-            value("north", "m", "Place of the track.", TARGETS),
-            value("east", "m", "Place of the track.", TARGETS),
-            value("v_north", "m/s", "Velocity of the track.", TARGETS),
-            value("v_east", "m/s", "Velocity of the track.", TARGETS),
-            value("scans", "", "Scans that saw it.", TARGETS),
-            value("missed", "", "The last ten scans as bits, 1 = not seen.", TARGETS),
-            value("since", "s", "Time at which it was first seen.", TARGETS),
+            value("north", "m", "Place of the track.", RADAR_TARGETS),
+            value("east", "m", "Place of the track.", RADAR_TARGETS),
+            value("v_north", "m/s", "Velocity of the track.", RADAR_TARGETS),
+            value("v_east", "m/s", "Velocity of the track.", RADAR_TARGETS),
+            value("scans", "", "Scans that saw it.", RADAR_TARGETS),
+            value("missed", "", "The last ten scans as bits, 1 = not seen.", RADAR_TARGETS),
+            value("since", "s", "Time at which it was first seen.", RADAR_TARGETS),
             value("next", "", "Number of the next track."),
         ),
     ),
@@ -242,22 +242,22 @@ _BUILT_IN = (
         "ais",
         "Reports of AIS stations: the newest of each, one's own first, in the steps of their messages; NaN = none, or not told.",
         (
-            value("mmsi", "", "Number of the station.", STATIONS),
-            value("latitude", "rad", "WGS84.", STATIONS),
-            value("longitude", "rad", "WGS84.", STATIONS),
-            value("sog", "m/s", "Speed over ground.", STATIONS),
-            value("cog", "rad", "Course over ground, 0..2 pi.", STATIONS),
-            value("heading", "rad", "True heading, 0..2 pi.", STATIONS),
-            value("turn", "rad/s", "Rate of turn, to starboard positive; class A.", STATIONS),
-            value("age", "s", "Time since the report.", STATIONS),
-            value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 a mere receiver.", STATIONS),
-            value("kind", "", "Type of ship or of mark.", STATIONS),
-            value("status", "", "Navigational status.", STATIONS),
-            value("length", "m", "Of the ship.", STATIONS),
-            value("width", "m", "Of the ship.", STATIONS),
-            value("called", "", "Name in six-bit characters, seven to a number: wavesim_sdk.ais.unpacked.", 3 * STATIONS),
+            value("mmsi", "", "Number of the station.", AIS_STATIONS),
+            value("latitude", "rad", "WGS84.", AIS_STATIONS),
+            value("longitude", "rad", "WGS84.", AIS_STATIONS),
+            value("sog", "m/s", "Speed over ground.", AIS_STATIONS),
+            value("cog", "rad", "Course over ground, 0..2 pi.", AIS_STATIONS),
+            value("heading", "rad", "True heading, 0..2 pi.", AIS_STATIONS),
+            value("turn", "rad/s", "Rate of turn, to starboard positive; class A.", AIS_STATIONS),
+            value("age", "s", "Time since the report.", AIS_STATIONS),
+            value("station", "", "1 class A, 2 class B (carrier sense), 3 class B (self-organised), 4 mark, 5 a mere receiver.", AIS_STATIONS),
+            value("kind", "", "Type of ship or of mark.", AIS_STATIONS),
+            value("status", "", "Navigational status.", AIS_STATIONS),
+            value("length", "m", "Of the ship.", AIS_STATIONS),
+            value("width", "m", "Of the ship.", AIS_STATIONS),
+            value("called", "", "Name in six-bit characters, seven to a number: wavesim_sdk.ais.unpacked.", 3 * AIS_STATIONS),
         ),
-        (value("reported", "s", "Time of the report.", STATIONS),),
+        (value("reported", "s", "Time of the report.", AIS_STATIONS),),
     ),
 )  # fmt: skip
 
@@ -276,30 +276,30 @@ def _foreign() -> dict[str, Table]:
     return found
 
 
-def known() -> dict[str, Table]:
+def all_sensor_tables() -> dict[str, Table]:
     """All sensors that there are."""
     return {**_foreign(), **SENSORS}
 
 
-def table_of(name: str) -> Table:
+def sensor_table_of(name: str) -> Table:
     """The table of a sensor of WaVeSim or of an installed package; ConfigError names what there is."""
-    tables = known()
+    tables = all_sensor_tables()
     if name not in tables:
         raise ConfigError(f"there is no sensor '{name}'; known are: {', '.join(sorted(tables))}")
     return tables[name]
 
 
-def numbers(table: Table) -> int:
+def value_count(table: Table) -> int:
     """Numbers of one value, without the head and what is hidden."""
-    return table.told.dtype.itemsize // 8 - HEAD
+    return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 
 def value_fields(table: Table) -> tuple[Field, ...]:
     """The fields of a value, without the head and what is hidden."""
-    return table.told.fields[HEAD:]
+    return table.visible.fields[HEAD_COLUMNS:]
 
 
-def columns(table: Table, name: str) -> tuple[int, int, str]:
+def find_columns(table: Table, name: str) -> tuple[int, int, str]:
     """(first number, count, unit) of a value's field: `heading`, or one number of several, `rates.2`.
 
     ValueError names what there is.

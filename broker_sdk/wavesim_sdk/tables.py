@@ -114,7 +114,7 @@ class Table:
         return "wavesim/msg/" + "".join(part.capitalize() for part in self.name.split("_"))
 
     @functools.cached_property
-    def told(self) -> Table:
+    def visible(self) -> Table:
         """The table without its hidden columns, which stand last: a row's first bytes are a row of this one."""
         return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden), self.tail)
 
@@ -498,7 +498,7 @@ ESTIMATE = Table(
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
-HISTORY = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
+HISTORY_ROWS = 512  #: newest records of SENT, RECEPTION and NOTICE in shared memory
 
 
 def layout_hash() -> str:
@@ -509,7 +509,7 @@ def layout_hash() -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def ros2msg(table: Table) -> str:
+def ros2_definition(table: Table) -> str:
     """The table as a ROS 2 message definition; its CDR body is the record's bytes."""
     lines = []
     for f in table.fields:
@@ -535,7 +535,7 @@ def c_struct(table: Table) -> str:
     return "\n".join([*lines, "};"])
 
 
-def markdown() -> str:
+def tables_markdown() -> str:
     """The tables part of docs/SHARED_MEMORY.md."""
     from wavesim_sdk.mailbox_tables import RECORDS
     from wavesim_sdk.sensors import SENSORS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wavesim_sdk.devices.ais import reports
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.sensors import TARGETS
+from wavesim_sdk.sensors import RADAR_TARGETS
 from wavesim_sdk.wire.state import Value
 
 
@@ -17,7 +17,7 @@ from wavesim_sdk.wire.state import Value
 class Target:
     """A vessel: who (a number that stays while it is followed), where and how it moves over ground (north, east; m, m/s)."""
 
-    who: int
+    track_id: int
     place: tuple[float, float]
     velocity: tuple[float, float]
     length: float = 0.0  #: m; 0 = unknown
@@ -26,7 +26,7 @@ class Target:
 
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
     """The targets of a sensor `radar` that have a course; ``place``: one's own (north, east) at that time."""
-    for i in range(TARGETS):
+    for i in range(RADAR_TARGETS):
         if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):
             (sb, cb), (sc, cc) = sin_cos(value.bearing[i]), sin_cos(value.course[i])
             r, v = value.range[i], value.speed[i]

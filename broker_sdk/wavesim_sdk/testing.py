@@ -24,10 +24,10 @@ from typing import Any, Self
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import ActuatorDescription, AnyEvent, FieldDescription, SensorDescription
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Reading, Role, SensorsMessage, StepMessage
-from wavesim_sdk.wire.pieces import divide
 from wavesim_sdk.wire.schema import check
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Admission, Happening, Requested, Session
+from wavesim_sdk.wire.state_parts import split_readings
 
 Address = tuple[str, int]
 STEP_NS = 4_000_000
@@ -59,7 +59,7 @@ def admit_all(join: Join, _old: Session | None = None) -> Admission:
     return Admission(3, STEP_NS, 1500.0, 50_000_000, actuators=ACTUATORS, sensors=SENSORS)
 
 
-def at_rest() -> tuple[int, int]:
+def stopped_clock() -> tuple[int, int]:
     """A clock that stands still."""
     return 0, 0
 
@@ -69,11 +69,11 @@ def sessions_for_tests(
 ) -> ServerSessions:
     """Sessions whose secrets repeat."""
     options.setdefault("dice", random.Random(7))
-    return ServerSessions(admit, options.pop("clock", at_rest), keepalive, 5.0, **options)
+    return ServerSessions(admit, options.pop("clock", stopped_clock), keepalive, 5.0, **options)
 
 
 @dataclass
-class Pair:
+class InMemoryLink:
     """A client and a server joined in memory, with a bad network between them, in virtual time."""
 
     client: ClientSession
@@ -85,17 +85,17 @@ class Pair:
     delay: float = 0.0  #: of each datagram, at most; 0 = a hundred milliseconds if some are lost, else one
 
     def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)
-        self.wires: list[tuple[float, bool, bytes]] = []
+        self.rng = random.Random(self.seed)
+        self.in_flight: list[tuple[float, bool, bytes]] = []
         self.events: list[SessionEvent] = []
-        self.happenings: list[Happening] = []
+        self.server_events: list[Happening] = []
 
-    def carry(self, to_server: bool, data: bytes) -> None:
+    def transmit(self, to_server: bool, data: bytes) -> None:
         """Put a datagram on its way."""
-        for _ in range(2 if self.random.random() < self.loss / 2 else 1):
-            if self.random.random() >= self.loss:
+        for _ in range(2 if self.rng.random() < self.loss / 2 else 1):
+            if self.rng.random() >= self.loss:
                 delay = self.delay or (0.1 if self.loss else 0.001)
-                self.wires.append((self.now + self.random.uniform(0.0, delay), to_server, data))
+                self.in_flight.append((self.now + self.rng.uniform(0.0, delay), to_server, data))
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -103,18 +103,18 @@ class Pair:
         while self.now < end:
             self.now += 0.005
             for data in self.client.outgoing(self.now):
-                self.carry(True, data)
-            self.happenings += self.sessions.tick(self.now)
-            due = [w for w in self.wires if w[0] <= self.now]
-            self.wires = [w for w in self.wires if w[0] > self.now]
+                self.transmit(True, data)
+            self.server_events += self.sessions.poll(self.now)
+            due = [w for w in self.in_flight if w[0] <= self.now]
+            self.in_flight = [w for w in self.in_flight if w[0] > self.now]
             for _, to_server, data in sorted(due):
                 if to_server:
-                    self.happenings += self.sessions.receive(data, self.address, self.now)
+                    self.server_events += self.sessions.receive(data, self.address, self.now)
                 else:
                     self.events += self.client.receive(data, self.now)
             for data, address in self.sessions.outgoing:
                 if address == self.address:
-                    self.carry(False, data)
+                    self.transmit(False, data)
             self.sessions.outgoing.clear()
 
     @property
@@ -123,7 +123,7 @@ class Pair:
         return next(iter(self.sessions.by_token.values()))
 
 
-class _Loop(ABC):
+class _LoopThread(ABC):
     """An asyncio loop in a thread of its own, for as long as a ``with`` lasts."""
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramT
     return transport
 
 
-class LossyProxy(_Loop):
+class LossyProxy(_LoopThread):
     """A UDP proxy on loopback that loses, doubles, delays and so reorders datagrams of both directions, by a seed."""
 
     def __init__(
@@ -230,7 +230,7 @@ class LossyProxy(_Loop):
             transport.sendto(data, to)
 
 
-class FakeServer(_Loop):
+class FakeServer(_LoopThread):
     """The server's side of the protocol over real UDP, without a simulation. What clients do stands in ``happenings``;
     ``raw`` holds every datagram as it came. Set ``drop`` to a function to lose some on the way in, and ``answer`` to one that
     says what a request is answered with."""
@@ -239,10 +239,10 @@ class FakeServer(_Loop):
         self, admit: Callable[[Join, Session | None], Admission] = admit_all, *, keepalive: float = 0.3, **options: Any
     ) -> None:
         super().__init__()
-        self.sessions = ServerSessions(admit, options.pop("clock", at_rest), keepalive, 5.0, **options)
-        self.happenings: list[Happening] = []
+        self.sessions = ServerSessions(admit, options.pop("clock", stopped_clock), keepalive, 5.0, **options)
+        self.server_events: list[Happening] = []
         self.raw: list[tuple[float, bytes]] = []
-        self.drop: Callable[[bytes], bool] = lambda data: False
+        self.drop_datagram: Callable[[bytes], bool] = lambda data: False
         self.answer: Callable[[Requested], AnyEvent | None] = lambda request: None
         self.address: Address = ("", 0)
 
@@ -259,9 +259,9 @@ class FakeServer(_Loop):
     def _received(self, data: bytes, address: Address) -> None:
         now = time.monotonic()
         self.raw.append((now, data))
-        if len(data) <= MAX_DATAGRAM and not self.drop(data):
+        if len(data) <= MAX_DATAGRAM and not self.drop_datagram(data):
             new = self.sessions.receive(data, address, now)
-            self.happenings += new
+            self.server_events += new
             for happening in new:
                 if isinstance(happening, Requested) and (answer := self.answer(happening)) is not None:
                     self.sessions.push(happening.session, answer)
@@ -274,7 +274,7 @@ class FakeServer(_Loop):
 
     async def _tick(self) -> None:
         while True:
-            self.happenings += self.sessions.tick(time.monotonic())
+            self.server_events += self.sessions.poll(time.monotonic())
             self._flush()
             await asyncio.sleep(0.01)
 
@@ -325,7 +325,7 @@ class FakeServer(_Loop):
     def step(self, name: str, tick: int, sensors: Mapping[str, Sequence[float | None]] | None = None) -> None:
         """Ask a lockstep client; ``sensors`` are values by name."""
         session = self.session(name)
-        step, parts = step_of(session, tick, sensors or {})
+        step, parts = make_step(session, tick, sensors or {})
         self._do(lambda: self.sessions.step(session, step, parts, time.monotonic()))
 
     def bye(self, name: str, text: str = "the test is over") -> None:
@@ -333,18 +333,18 @@ class FakeServer(_Loop):
         session = self.session(name)
         self._do(lambda: self.sessions.bye(session, text))
 
-    def of(self, kind: type[Happening], name: str) -> list[Any]:
+    def events_of(self, kind: type[Happening], name: str) -> list[Any]:
         """What a client did, of one kind."""
-        return [h for h in list(self.happenings) if isinstance(h, kind) and h.session.name == name]
+        return [h for h in list(self.server_events) if isinstance(h, kind) and h.session.name == name]
 
 
-def step_of(
+def make_step(
     session: Session, tick: int, sensors: Mapping[str, Sequence[float | None]]
 ) -> tuple[StepMessage, list[SensorsMessage]]:
     """A STEP of the body of these tests, and the datagrams that its sensors need besides."""
-    told = {s.name: s.number for s in session.admission.sensors}
-    readings = [Reading(told[name], tick * STEP_NS, 0, tuple(values)) for name, values in sensors.items()]
+    sensor_numbers = {s.name: s.number for s in session.admission.sensors}
+    readings = [Reading(sensor_numbers[name], tick * STEP_NS, 0, tuple(values)) for name, values in sensors.items()]
     count = len(session.admission.actuators)
     step = StepMessage(tick, tick * STEP_NS, 1, 0, None, (0.0,) * count, None, (), 0)
-    first, parts = divide(step, readings)
+    first, parts = split_readings(step, readings)
     return replace(step, sensors=first), parts

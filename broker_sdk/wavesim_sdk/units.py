@@ -80,7 +80,7 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
     return tuple(n * factor for n in numbers)
 
 
-def real(value: object) -> float:
+def to_real(value: object) -> float:
     """A real number that somebody sent; NaN for anything else, also for truth values and what no float can hold."""
     if type(value) is float:  # nearly always
         return value
@@ -92,7 +92,7 @@ def real(value: object) -> float:
         return math.nan
 
 
-def text(value: float, quantity: str) -> str:
+def format_quantity(value: float, quantity: str) -> str:
     """A number in the first unit of its quantity, for documents and messages."""
     if not quantity:
         return f"{value:g}"

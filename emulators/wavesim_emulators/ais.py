@@ -12,16 +12,16 @@ import numpy as np
 from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_emulators.radar import horizon
 from wavesim_sdk import ais, randomness
-from wavesim_sdk.algebra import times
-from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.algebra import matvec
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.config.sensors import Ais as Declared
+from wavesim_sdk.config.sensors import AisConfig as Declared
 from wavesim_sdk.elementary import atan2, hypot
 from wavesim_sdk.frames import euler, rotation
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.sensors import STATIONS
+from wavesim_sdk.sensors import AIS_STATIONS
+from wavesim_sdk.shared_memory import Record
 
 FORGOTTEN = 600.0  #: s after which a station that is no longer heard leaves the list; marks and anchored ones report every 180 s
 COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
@@ -41,7 +41,7 @@ class Ais(Emulator):
 
     sensor = "ais"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         w = loaded.config.world
         self.origin = Origin(w.latitude, w.longitude)
@@ -49,11 +49,11 @@ class Ais(Emulator):
 
     def _find(self, body: bytes, model: bytes, name: bytes) -> Declared | None:
         """How an instrument is declared."""
-        suite = self.loaded.suite_for(body.decode(), model.decode())
+        suite = self.loaded.suite_by_name(body.decode(), model.decode())
         found = next((i.parameters for i in suite if i.type == "ais" and i.name == name.decode()), None)
         return found if isinstance(found, Declared) else None
 
-    def begin(self, view: Snapshot, weather: object) -> None:
+    def begin(self, view: FleetSnapshot, weather: object) -> None:
         self._view = view
         self._stations: dict[int, list[Station]] = {}  # by period
 
@@ -77,7 +77,9 @@ class Ais(Emulator):
         """Whether the station's clock passed a multiple of its interval since the last value. Its phase follows from its number."""
         u, v, _ = state["v_WB_B"].tolist()
         turning = abs(float(state["w_WB_B"][2])) >= declared.turning
-        every = ais.interval(ais.STATIONS[declared.station], math.sqrt(u * u + v * v), turning, declared.status)
+        every = ais.reporting_interval(
+            ais.STATION_CLASSES[declared.station], math.sqrt(u * u + v * v), turning, declared.status
+        )
         if every == 0.0:
             return False
         every_ns = round(every * 1e9)
@@ -85,14 +87,14 @@ class Ais(Emulator):
         step_ns = round(self.loaded.config.time.step * 1e9)
         return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
 
-    def _report(self, s: Station) -> tuple[Floats, ais.Report]:
+    def _report(self, s: Station) -> tuple[Floats, ais.AisReport]:
         """(place of the antenna in W, what the station says of itself now), exact."""
         who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
         R_WB = rotation(state["q_WB"])
-        velocity = times(R_WB, state["v_WB_B"])
+        velocity = matvec(R_WB, state["v_WB_B"])
         length, width = shape_of(self.loaded.model(who["model"].decode())).size[:2]
-        return state["p_WB_W"] + times(R_WB, np.asarray(declared.position)), ais.Report(
-            declared.mmsi, ais.STATIONS[declared.station], sog=float(hypot(velocity[0], velocity[1])),
+        return state["p_WB_W"] + matvec(R_WB, np.asarray(declared.position)), ais.AisReport(
+            declared.mmsi, ais.STATION_CLASSES[declared.station], sog=float(hypot(velocity[0], velocity[1])),
             cog=float(atan2(velocity[1], velocity[0])) % (2.0 * math.pi),
             heading=float(euler(state["q_WB"])[2]) % (2.0 * math.pi), turn=float(state["w_WB_B"][2]),
             time=self._view.time_ns * 1e-9, status=declared.status, name=declared.called or who["name"].decode(),
@@ -121,7 +123,7 @@ class Ais(Emulator):
         gone = np.isnan(out["mmsi"])
         for name in COLUMNS:
             out[name][gone] = math.nan
-        out["called"].reshape(-1, STATIONS, 3)[gone] = math.nan
+        out["called"].reshape(-1, AIS_STATIONS, 3)[gone] = math.nan
 
     def _received(self, now: Batch, k: int, place: Floats, mmsi: int) -> bool:
         own, p = now.p_WS_W[k], now.parameters
@@ -141,7 +143,7 @@ class Ais(Emulator):
         free = np.flatnonzero(np.isnan(numbers))
         return int(free[0] if len(free) else np.argmin(row["reported"][1:])) + 1
 
-    def _write(self, now: Batch, k: int, row: Any, i: int, antenna: Floats, r: ais.Report) -> None:
+    def _write(self, now: Batch, k: int, row: Any, i: int, antenna: Floats, r: ais.AisReport) -> None:
         """A report, in the steps that its message has."""
         place, sigma = antenna, now.parameters.sigma * float(now.noise.scale[k])
         if sigma:
@@ -149,13 +151,13 @@ class Ais(Emulator):
             error = [float(randomness.normal(key, now.tick, 2 * r.mmsi + j)[0]) for j in (0, 1)]
             place = antenna + sigma * np.array([*error, 0.0])
         latitude, longitude, _ = self.origin.geodetic(place[None])
-        moves = r.kind != ais.MARK
+        moves = r.kind != ais.AID_TO_NAVIGATION
         told = {
-            "mmsi": float(r.mmsi), "latitude": ais.rounded(float(latitude[0]), ais.STEP_ANGLE),
-            "longitude": ais.rounded(float(longitude[0]), ais.STEP_ANGLE),
-            "sog": ais.rounded(r.sog or 0.0, ais.STEP_SPEED) if moves else math.nan,
-            "cog": ais.rounded(r.cog or 0.0, ais.STEP_COURSE) % (2.0 * math.pi) if moves else math.nan,
-            "heading": ais.rounded(r.heading or 0.0, ais.STEP_HEADING) % (2.0 * math.pi) if moves else math.nan,
+            "mmsi": float(r.mmsi), "latitude": ais.quantise(float(latitude[0]), ais.STEP_ANGLE),
+            "longitude": ais.quantise(float(longitude[0]), ais.STEP_ANGLE),
+            "sog": ais.quantise(r.sog or 0.0, ais.STEP_SPEED) if moves else math.nan,
+            "cog": ais.quantise(r.cog or 0.0, ais.STEP_COURSE) % (2.0 * math.pi) if moves else math.nan,
+            "heading": ais.quantise(r.heading or 0.0, ais.STEP_HEADING) % (2.0 * math.pi) if moves else math.nan,
             "turn": r.turn if r.kind == ais.CLASS_A else math.nan, "station": float(r.kind), "kind": float(r.ship_type),
             "status": float(r.status), "length": r.length, "width": r.width,
         }  # fmt: skip

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from wavesim_sdk import frames, randomness
-from wavesim_sdk.algebra import product, times, turned
-from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import Sensor
+from wavesim_sdk.algebra import matmul, matvec, vecmat
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import SensorConfig
 from wavesim_sdk.config.world import World
-from wavesim_sdk.ocean.water import tide
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.ocean.water import uniform_current
+from wavesim_sdk.sensors import sensor_table_of
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import WEATHER
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Mounted(NamedTuple):
 class Mounting:
     """Place and attitude of some sensors on their bodies: one for all of them if they have the same, else a row for each."""
 
-    def __init__(self, declared: Sequence[Sensor]) -> None:
+    def __init__(self, declared: Sequence[SensorConfig]) -> None:
         places, attitudes = ([getattr(s, name) for s in declared] for name in ("position", "attitude"))
         self.lever = np.array(places[0] if len(set(places)) == 1 else places, float)
         self.turned = any(map(any, attitudes))
@@ -144,18 +144,18 @@ class Mounting:
 
     def place(self, R_WB: Floats) -> Floats:
         """The arms in W (n, 3)."""
-        return np.asarray(times(R_WB, self.lever))
+        return np.asarray(matvec(R_WB, self.lever))
 
     def speed(self, v_B: Floats, w_B: Floats) -> Floats:
         """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""
-        turning = turned(w_B, self._cross)
+        turning = vecmat(w_B, self._cross)
         return np.asarray(v_B + turning)
 
     def into_S(self, vectors_B: Floats) -> Floats:
         """Vectors (n, 3) of B in S."""
         if not self.turned:
             return vectors_B
-        return np.asarray(turned(vectors_B, self.R_BS))
+        return np.asarray(vecmat(vectors_B, self.R_BS))
 
 
 class Batch:
@@ -166,7 +166,7 @@ class Batch:
     """
 
     def __init__(
-        self, parameters: Any, prepared: Any, mounting: Mounting, period: int, view: Snapshot, rows: Rows, noise: Noise,
+        self, parameters: Any, prepared: Any, mounting: Mounting, period: int, view: FleetSnapshot, rows: Rows, noise: Noise,
         fresh: Flags, since: Floats, fault: Any, amount: Any, weather: Any, places: Rows,
     ) -> None:  # fmt: skip
         self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
@@ -205,14 +205,14 @@ class Batch:
 
     @functools.cached_property
     def R_WS(self) -> Floats:
-        return np.asarray(product(self.R_WB, self.mounting.R_BS)) if self.mounting.turned else self.R_WB
+        return np.asarray(matmul(self.R_WB, self.mounting.R_BS)) if self.mounting.turned else self.R_WB
 
     @functools.cached_property
     def mounted(self) -> Mounted:
         """Place, attitude and motion of the sensors."""
         state = self.state
         speed = self.mounting.speed(state["v_WB_B"], state["w_WB_B"])
-        v_WS_W = times(self.R_WB, speed)
+        v_WS_W = matvec(self.R_WB, speed)
         return Mounted(self.p_WS_W, self.R_WB, self.R_WS, v_WS_W, state["w_WB_B"])
 
 
@@ -223,7 +223,7 @@ class Emulator:
     sensor: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()  #: more tables of shared memory, of the same tick
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
 
     def prepare(self, parameters: Any) -> Any:
@@ -234,12 +234,12 @@ class Emulator:
         """All instruments of this type, with a table of their own of so many rows: for who has no server."""
         from wavesim_emulators.station import Station
 
-        return Station(self, seed, np.zeros(count, table_of(self.sensor).dtype))
+        return Station(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
         """Called once in a process that serves a running server: for what an emulator writes beside its table."""
 
-    def begin(self, view: Snapshot, weather: Any) -> None:
+    def begin(self, view: FleetSnapshot, weather: Any) -> None:
         """Called once at each tick, before :meth:`measure`."""
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -253,7 +253,7 @@ class Emulator:
 def still(world: World, time_s: float) -> Record:
     """The weather without gusts, drift and slow wind."""
     w = np.zeros(1, WEATHER.dtype)
-    w["current_W"] = tide(world.current, time_s)
+    w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction
     w["level"] = world.tide.level(time_s)
     record: Record = w[0]

@@ -10,7 +10,7 @@ import click
 
 from wavesim_sdk.cli import json_option, server_option
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 
 @click.command()
@@ -36,7 +36,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     def checked(wanted: Iterable[str]) -> list[str]:
         for sensor in (found := list(dict.fromkeys(wanted))):
             if sensor not in known:
-                raise AttachError(f"there is no emulator '{sensor}'{nearest(sensor, sorted(known))}")
+                raise AttachError(f"there is no emulator '{sensor}'{suggest_name(sensor, sorted(known))}")
         return found
 
     asked = [] if names == ["all"] else checked(n.replace("-", "_") for n in names)  # before the file is read
@@ -46,7 +46,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         raise AttachError(f"{config} has no sensors; name them under <sensors>")
     for sensor in wanted:
         if sensor not in there:
-            raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{nearest(sensor, there)}")
+            raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{suggest_name(sensor, there)}")
     kinds = {s: known[s].load() for s in wanted}
     if len(wanted) > 1:
         Manager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
@@ -66,13 +66,13 @@ def sonars(names: tuple[str, ...], as_json: bool) -> None:
 
     from wavesim_sdk.sonars import presets
 
-    chosen = [presets.find(n) for n in names] or list(presets.PRESETS.values())
+    chosen = [presets.find_preset(n) for n in names] or list(presets.PRESETS.values())
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(p) for p in chosen], indent=2))
     elif names:
-        click.echo("\n\n".join(presets.explain(p) for p in chosen))
+        click.echo("\n\n".join(presets.describe_preset(p) for p in chosen))
     else:
-        click.echo(presets.listing())
+        click.echo(presets.list_presets())
         click.echo("\n`wavesim sonars NAME` explains one. Numbers from memory or assumed are marked there.")
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Floats
 from wavesim_emulators.ranging import Scenery
-from wavesim_sdk.algebra import inner, times, turned
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.currents import Adcp as Parameters
+from wavesim_sdk.algebra import dot, matvec, vecmat
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.adcp import AdcpConfig as Parameters
 from wavesim_sdk.elementary import cos, sin
 from wavesim_sdk.instruments import adcp_beams
-from wavesim_sdk.ocean.water import Water, tide
+from wavesim_sdk.ocean.water import Water, uniform_current
+from wavesim_sdk.shared_memory import Record
 
 #: a cell hears its middle best and its neighbours' middles no more: places in cells, and weights, of a triangle of two cells' width
 PLACES, WEIGHTS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0, np.array([1.0, 2.0, 3.0, 2.0, 1.0]) / 9.0
@@ -41,13 +41,13 @@ class Adcp(Scenery):
 
     sensor = "adcp"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.water = Water(loaded)
         self.world = loaded.config.world
 
     def prepare(self, parameters: Parameters) -> Profile:
-        p = parameters.told
+        p = parameters.resolved
         middles = p.blank + p.cell * (1.0 + np.arange(p.cells))
         return Profile(
             p,
@@ -60,7 +60,7 @@ class Adcp(Scenery):
     def measure(self, now: Batch, out: Record) -> None:
         profile = now.prepared
         p, m, cells = profile.parameters, now.mounted, profile.parameters.cells
-        directions = times(m.R_WS[:, None], profile.along)
+        directions = matvec(m.R_WS[:, None], profile.along)
         starts = self.starts(now, np.zeros((1, 3)))
         reach = (profile.middles[-1] + p.cell) / (
             profile.steep * profile.steep
@@ -68,12 +68,12 @@ class Adcp(Scenery):
         ranges, _ = self.look(now, starts, directions, reach)
         slant = profile.middles / profile.steep
         beams = np.zeros((len(now), 4, cells))
-        drift = np.array(now.weather["current_W"]) - tide(self.world.current, now.time)
+        drift = np.array(now.weather["current_W"]) - uniform_current(self.world.current, now.time)
         for place, weight in zip(PLACES, WEIGHTS, strict=True):
             away = slant + place * p.cell / profile.steep
             points = starts[:, :, None] + away[:, None] * directions[:, :, None, :]
             flow = self.water.current(points, now.time) + drift - m.v_WS_W[:, None, None]
-            beams += weight * inner(flow, directions[:, :, None, :])
+            beams += weight * dot(flow, directions[:, :, None, :])
         beams += profile.sigma * now.noise.several(4 * cells).reshape(-1, 4, cells)
         nearest = profile.steep * ranges.min(axis=1)  # of what is across the axis
         ends = profile.middles + 0.5 * p.cell
@@ -98,7 +98,7 @@ class Adcp(Scenery):
         s, c = float(sin(p.angle)), profile.steep
         ahead, aside = (filled[:, 0] - filled[:, 2]) / (2.0 * s), (filled[:, 1] - filled[:, 3]) / (2.0 * s)
         turn = np.array([[cos(p.first), -sin(p.first)], [sin(p.first), cos(p.first)]])
-        level = turned(np.stack([ahead, aside], axis=-1), turn.T)
+        level = vecmat(np.stack([ahead, aside], axis=-1), turn.T)
         good = count >= 3
         z = filled.sum(axis=1) / (4.0 * c)
         error = np.where(count == 4, whole / (2.0 * np.sqrt(2.0) * s), np.nan)

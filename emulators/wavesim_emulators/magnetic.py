@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats, Noise
-from wavesim_sdk.algebra import times, turned
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.magnetic import Magnetometer as Parameters
+from wavesim_sdk.algebra import matvec, vecmat
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.magnetometer import MagnetometerConfig as Parameters
 from wavesim_sdk.config.world import World
+from wavesim_sdk.shared_memory import Record
 
 
 def field(world: World) -> Floats:
@@ -32,22 +32,22 @@ class Magnetometer(Emulator):
 
     sensor = "magnetometer"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.field_W = field(loaded.config.world)
 
     def prepare(self, parameters: Parameters) -> Parameters:
-        return parameters.graded
+        return parameters.resolved
 
     def measure(self, now: Batch, out: Record) -> None:
         p = now.prepared
         iron = np.array(p.soft_iron).reshape(3, 3)
-        found = times(iron, turned(self.field_W, now.R_WS)) + np.array(p.hard_iron)
+        found = matvec(iron, vecmat(self.field_W, now.R_WS)) + np.array(p.hard_iron)
         drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").several(
             12
         )  # the same for an instrument's whole life
         spread = np.where(np.eye(3, dtype=bool), p.scale, p.misalignment)
-        found = found + times(spread * drawn[:, :9].reshape(-1, 3, 3), found) + p.offset * drawn[:, 9:]
+        found = found + matvec(spread * drawn[:, :9].reshape(-1, 3, 3), found) + p.offset * drawn[:, 9:]
         found = found + p.sigma * now.noise.several(3)
         if p.limit:
             found = np.clip(found, -p.limit, p.limit)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from wavesim_sdk import endings, forks
+from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
 from wavesim_sdk.errors import NotRunning, WaveSimError
@@ -27,14 +27,16 @@ class Manager:
     def __init__(self, sensors: list[str], config: str, server: str, free: bool, say: Callable[[str], None]) -> None:
         self.server, self.say = server, say
         self.tail = [config, "--server", server, *(["--free"] if free else [])]
-        self.processes: dict[str, forks.Fork] = {}
+        self.processes: dict[str, forked_process.ForkedProcess] = {}
         self.quick = dict.fromkeys(sensors, 0)  # deaths in a row soon after the start
         self.begun: dict[str, float] = {}
         self._stop = False
 
     def _start(self, sensor: str) -> None:
         """As by its own command; in a session of its own: Ctrl-C comes to the manager, which ends them in order."""
-        self.processes[sensor] = forks.start(f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.tail]))
+        self.processes[sensor] = forked_process.fork_process(
+            f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.tail])
+        )
         with contextlib.suppress(OSError):  # a start of theirs takes a core for a second; the engine's tick goes first
             os.setpriority(os.PRIO_PROCESS, self.processes[sensor].pid, NICE)
         self.begun[sensor] = time.monotonic()
@@ -42,7 +44,7 @@ class Manager:
     def run(self) -> None:
         """Until the server ends, a signal comes, or no emulator is left."""
         simulation = SharedState(self.server)
-        for s in endings.heard():
+        for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)
         for sensor in self.quick:
             self._start(sensor)

@@ -9,14 +9,14 @@ import numpy as np
 from wavesim_emulators.base import Batch, Emulator, Floats, Noise
 from wavesim_emulators.ranging import Scenery
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import inner, pseudo_inverse, times, turned
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import Dvl as DvlParameters
-from wavesim_sdk.config.sensors import Imu as ImuParameters
+from wavesim_sdk.algebra import dot, matvec, pseudo_inverse, vecmat
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import DvlConfig as DvlParameters
+from wavesim_sdk.config.sensors import ImuConfig as ImuParameters
 from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.instruments import HEADING_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.sensors import DVL_BEAMS
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
 
@@ -59,14 +59,14 @@ class Imu(Emulator):
 
     sensor = "imu"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         world = loaded.config.world
         self.gravity = world.gravity
         self.turn_W = EARTH_RATE * np.array([cos(world.latitude), 0.0, -sin(world.latitude)])
 
     def prepare(self, parameters: ImuParameters) -> ImuParameters:
-        return parameters.graded
+        return parameters.resolved
 
     def measure(self, now: Batch, out: Record) -> None:
         """In frame S, where what turns with the body stays as it is: f = dv/dt + w x v - g, its mean over the interval.
@@ -88,7 +88,7 @@ class Imu(Emulator):
         force = (v1 - v0) / dt + turning - self.gravity * mounting.into_S(down)
         out["v_WS_S"], out["q_WB"], out["w_WB_B"] = v1, q1, state["w_WB_B"]
         if p.earth:
-            earth = mounting.into_S(turned(self.turn_W, frames.rotation(half)))
+            earth = mounting.into_S(vecmat(self.turn_W, frames.rotation(half)))
             w, force = w + earth, force + 2.0 * np.cross(earth, v)
 
         force, w = self._crooked(now, force, w)
@@ -131,8 +131,8 @@ class Imu(Emulator):
             for k, scale in enumerate((p.accelerometer_scale, p.gyro_scale))
         ]
         return (
-            force + times(errors[0], force),
-            rates + times(errors[1], rates),
+            force + matvec(errors[0], force),
+            rates + matvec(errors[1], rates),
         )
 
 
@@ -143,7 +143,7 @@ class Navigation(Emulator):
 
     def measure(self, now: Batch, out: Record) -> None:
         state = now.state
-        velocity = times(now.R_WB, state["v_WB_B"])
+        velocity = matvec(now.R_WB, state["v_WB_B"])
         out["a_WB_W"] = (velocity - out["v_before_W"]) / np.where(now.fresh, 1.0, now.since)[:, None]
         out["v_before_W"] = velocity
         out["p_WB_W"], out["euler"] = state["p_WB_W"], frames.euler(state["q_WB"])
@@ -180,7 +180,7 @@ class Dvl(Scenery):
     def measure(self, now: Batch, out: Record) -> None:
         p, m, janus = now.parameters, now.mounted, now.prepared
         beams = len(janus.along)
-        directions = times(m.R_WS[:, None], janus.along)
+        directions = matvec(m.R_WS[:, None], janus.along)
         starts = self.starts(now, janus.places)
         ranges, hit = self.look(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
@@ -188,20 +188,20 @@ class Dvl(Scenery):
             lock &= np.stack([now.noise.chance(k) for k in range(beams)], axis=1) >= p.beam_drop_out
         lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
         noise = now.noise.several(2 * beams)
-        over = times(janus.along, turned(m.v_WS_W, m.R_WS))
+        over = matvec(janus.along, vecmat(m.v_WS_W, m.R_WS))
         if (hit >= 0).any():
             points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
-            over -= inner(directions, self.bodies.velocity(hit, points))
+            over -= dot(directions, self.bodies.velocity(hit, points))
         found = over + p.bottom_sigma * noise[:, :beams]
         bottom = np.full((len(now), 3), np.nan)
         masks = (lock << np.arange(beams)).sum(axis=1)
         for mask, inverse in janus.solve.items():
             here = masks == mask
             if here.any():
-                bottom[here] = times(inverse, found[here])
+                bottom[here] = matvec(inverse, found[here])
         through = now.mounting.into_S(now.mounting.speed(now.state["v_FB_B"], now.state["w_WB_B"]))
-        water = times(janus.along, through) + p.water_sigma * noise[:, beams:]
-        out["bottom"], out["water"] = bottom, times(janus.solve[(1 << beams) - 1], water)
+        water = matvec(janus.along, through) + p.water_sigma * noise[:, beams:]
+        out["bottom"], out["water"] = bottom, matvec(janus.solve[(1 << beams) - 1], water)
         if beams < DVL_BEAMS:
             out["beams"], out["ranges"] = np.nan, np.nan
         out["beams"][:, :beams] = np.where(lock, found, np.nan)

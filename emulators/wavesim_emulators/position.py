@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.elementary import atan2, exp, hypot
 from wavesim_sdk.geodesy import Origin
+from wavesim_sdk.shared_memory import Record
 
 
 class Gps(Emulator):
@@ -18,7 +18,7 @@ class Gps(Emulator):
 
     sensor = "gps"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         w = loaded.config.world
         self.origin = Origin(w.latitude, w.longitude)

@@ -9,8 +9,8 @@ from types import FrameType
 
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.station import Station
-from wavesim_sdk import endings
-from wavesim_sdk.attach import SensorColumn, SharedState
+from wavesim_sdk import termination_signals
+from wavesim_sdk.attach import SensorTableClaim, SharedState
 from wavesim_sdk.errors import AttachError, NotRunning
 
 LOOK_S = 0.2  #: how often it looks whether the server still lives
@@ -31,7 +31,7 @@ class Process:
                 f"({ours[:12]}); name the file that it runs, as it was when it started"
             )
         self.step_ns = int(world["step_ns"])
-        self.column = SensorColumn(self.simulation, emulator.sensor)
+        self.column = SensorTableClaim(self.simulation, emulator.sensor)
         emulator.open(server)
         self.station = Station(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
         self._tables = ("instruments", "weather", *emulator.needs)
@@ -42,12 +42,12 @@ class Process:
         Synchronous (the default): the engine says when a value is due and, unless time is real, waits for it.  Free: at its
         own pace in wall time, as in the paper.
         """
-        for s in endings.heard():
+        for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)
         written = 0
         try:
             if not self.free:
-                self.column.synchronise()
+                self.column.request_synchronous()
             ready()
             while not self._stop:
                 due = self._wait()
@@ -57,13 +57,13 @@ class Process:
                         self.column.write(self.station.table, view.tick)
                     written += 1
                     if not self.free:
-                        self.column.answer()
+                        self.column.signal_done()
                 elif not self.simulation.alive():
                     break
                 elif (
-                    not self.free and not self.column.synchronous
+                    not self.free and not self.column.is_synchronous
                 ):  # the engine gave up on us: ask to be waited for again
-                    self.column.synchronise()
+                    self.column.request_synchronous()
         except NotRunning:
             pass
         finally:

@@ -13,9 +13,9 @@ import numpy as np
 from wavesim_emulators.base import Batch, Floats, Rows
 from wavesim_emulators.ranging import Scenery
 from wavesim_sdk import randomness
-from wavesim_sdk.area import Record
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
-from wavesim_sdk.sensors import TARGETS
+from wavesim_sdk.sensors import RADAR_TARGETS
+from wavesim_sdk.shared_memory import Record
 
 HORIZON = 4110.0  #: m per root of m of height, of each of two antennas (four thirds of the earth's radius)
 GATE = 6.0  #: standard deviations, and what a turn may add, within which an echo belongs to a track
@@ -99,7 +99,7 @@ class Radar(Scenery):
         if now.fresh[k]:
             row["scans"], row["next"] = 0.0, 1.0
         place = now.p_WS_W[k]
-        live = [i for i in range(TARGETS) if row["scans"][i] > 0.0]
+        live = [i for i in range(RADAR_TARGETS) if row["scans"][i] > 0.0]
         for i in live:
             row["north"][i] += row["v_north"][i] * since
             row["east"][i] += row["v_east"][i] * since
@@ -151,10 +151,10 @@ class Radar(Scenery):
 
     def _acquire(self, row: Any, at: tuple[float, float], time: float) -> None:
         """A new track, if there is room for it."""
-        free = [i for i in range(TARGETS) if row["scans"][i] == 0.0]
+        free = [i for i in range(RADAR_TARGETS) if row["scans"][i] == 0.0]
         if not free:
             return
-        used = {int(row["target"][i]) for i in range(TARGETS) if row["scans"][i] > 0.0}
+        used = {int(row["target"][i]) for i in range(RADAR_TARGETS) if row["scans"][i] > 0.0}
         number = int(row["next"])
         while number in used:
             number = number % NUMBERS + 1
@@ -165,7 +165,7 @@ class Radar(Scenery):
         row["scans"][i], row["since"][i] = 1.0, time
 
     def _tell(self, row: Any, place: Floats, time: float, trend: float) -> None:
-        for i in range(TARGETS):
+        for i in range(RADAR_TARGETS):
             if row["scans"][i] == 0.0:
                 for name in ("target", "range", "bearing", "course", "speed", "age", "status"):
                     row[name][i] = math.nan

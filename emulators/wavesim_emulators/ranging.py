@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats, Rows
-from wavesim_sdk.algebra import times
-from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.algebra import matvec
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config import sensors as declared
 from wavesim_sdk.elementary import cos, sin
 from wavesim_sdk.instruments import ECHO_SIGMA, multibeam_beams, ranger_beams
-from wavesim_sdk.ocean.bodies import Bodies, Shapes
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
+from wavesim_sdk.ocean.scene import RaycastScene
+from wavesim_sdk.shared_memory import Record
 
 RINGS, SPOKES = 3, 12  #: rays of a cone
 FLOATING = 0.5  #: m above the water at which an echosounder on a floating hull still counts as wet
@@ -47,19 +47,19 @@ class Beams(NamedTuple):
 class Scenery(Emulator):
     """An emulator that looks into the world: bed, obstacles, surface, and the bodies as they are now."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
-        self.scene = Scene(loaded)
-        self._shapes = Shapes(loaded)
+        self.scene = RaycastScene(loaded)
+        self._shapes = ModelShapes(loaded)
 
-    def begin(self, view: Snapshot, weather: object) -> None:
-        self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)
+    def begin(self, view: FleetSnapshot, weather: object) -> None:
+        self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
     def starts(self, now: Batch, places: Floats) -> Floats:
         """Where beams start in W (instruments, beams or 1, 3), from their places in S."""
         if not places.any():
             return now.p_WS_W[:, None, :]
-        return np.asarray(now.p_WS_W[:, None, :] + times(now.R_WS[:, None], places))
+        return np.asarray(now.p_WS_W[:, None, :] + matvec(now.R_WS[:, None], places))
 
     def look(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
@@ -71,7 +71,7 @@ class Scenery(Emulator):
 
     def ranges(self, now: Batch, beams: Beams, surface: bool = True, level: bool = False) -> Floats:
         """Ranges (n, beams) along beams of S, or of W if ``level``."""
-        along = beams.along[None] if level else times(now.R_WS[:, None], beams.along)
+        along = beams.along[None] if level else matvec(now.R_WS[:, None], beams.along)
         return self.look(now, self.starts(now, beams.places), along, now.parameters.maximum, surface)[0]
 
 
@@ -80,7 +80,7 @@ class Echosounder(Scenery):
 
     sensor = "echosounder"
 
-    def prepare(self, parameters: declared.Echosounder) -> Beams:
+    def prepare(self, parameters: declared.EchosounderConfig) -> Beams:
         return Beams.from_origin(cone(parameters.width))
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -95,7 +95,7 @@ class Ranger(Scenery):
 
     sensor = "ranger"
 
-    def prepare(self, parameters: declared.Ranger) -> Beams:
+    def prepare(self, parameters: declared.RangerConfig) -> Beams:
         return Beams(*ranger_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
@@ -125,7 +125,7 @@ class Multibeam(Scenery):
 
     sensor = "multibeam"
 
-    def prepare(self, parameters: declared.Multibeam) -> Beams:
+    def prepare(self, parameters: declared.MultibeamConfig) -> Beams:
         return Beams(*multibeam_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:

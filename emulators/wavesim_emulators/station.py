@@ -13,18 +13,18 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, Rows, Streams, still
 from wavesim_sdk import randomness
-from wavesim_sdk.area import Record
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.sensors import HEAD, numbers, table_of
+from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
 #: purposes of random numbers that no sensor uses
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
-Fitted = tuple[Instrument, int]  #: an instrument, and the key of its random numbers
+Fitted = tuple[InstrumentConfig, int]  #: an instrument, and the key of its random numbers
 
 
 class Group:
@@ -63,15 +63,17 @@ class Station:
         self.groups: dict[tuple[Any, int], Group] = {}
         names = table.dtype.names or ()
         self.remembers = "measured_ns" in names
-        self._count = numbers(table_of(emulator.sensor))
-        self._told = HEAD + self._count + 1  # columns of a row without the state: what is told, and the generation
+        self._count = value_count(sensor_table_of(emulator.sensor))
+        self._told = (
+            HEAD_COLUMNS + self._count + 1
+        )  # columns of a row without the state: what is told, and the generation
         self._last = table.copy()  # the newest of each, come out or not
         self._generations = np.zeros(len(table), np.int64)  # of the instruments that are there; 0 = none
         self._faults = np.zeros(len(table), np.int64)  # rows of the table `instruments`
         self._version: tuple[int, ...] | None = None
         self._known: dict[Any, Fitted] = {}  # by names of body, model, instrument
 
-    def compute(self, view: Snapshot, due: int) -> bool:
+    def compute(self, view: FleetSnapshot, due: int) -> bool:
         """Bring the table to what is known at a tick: the values of all instruments that are due at or before ``due`` and have
         not been computed. True if it changed."""
         changed = self._attend(view, due)
@@ -94,7 +96,7 @@ class Station:
 
     # -- who is there ------------------------------------------------------------------------------
 
-    def _attend(self, view: Snapshot, due: int) -> bool:
+    def _attend(self, view: FleetSnapshot, due: int) -> bool:
         """Sort the instruments into groups, if bodies came or went; True if values became nobody's."""
         if view.version is not None and view.version == self._version:
             return False
@@ -107,7 +109,7 @@ class Station:
         fitted = [self._fitted(view, entry, known) for entry in entries]
         sorted_in: dict[tuple[Any, int], list[int]] = {}
         for k, (instrument, _) in enumerate(fitted):
-            sorted_in.setdefault((instrument.kind[1], int(entries["period"][k])), []).append(k)
+            sorted_in.setdefault((instrument.batch_key[1], int(entries["period"][k])), []).append(k)
         for kind in self.groups.keys() - sorted_in.keys():
             del self.groups[kind]
         for kind, members in sorted_in.items():
@@ -122,7 +124,7 @@ class Station:
         self.table["valid"][gone] = 0
         return bool(gone.any())
 
-    def _fitted(self, view: Snapshot, entry: Any, known: dict[Any, Fitted]) -> Fitted:
+    def _fitted(self, view: FleetSnapshot, entry: Any, known: dict[Any, Fitted]) -> Fitted:
         """How an instrument is declared, and the key of its random numbers."""
         who = view.identity[entry["body"]]
         asked = bytes(who["name"]), bytes(who["model"]), bytes(entry["name"])
@@ -130,7 +132,7 @@ class Station:
             self._known[asked] = known[asked]
             return known[asked]
         body, model, name = (part.decode() for part in asked)
-        suite = self.emulator.loaded.suite_for(body, model)
+        suite = self.emulator.loaded.suite_by_name(body, model)
         found = next((i for i in suite if i.name == name and i.type == self.emulator.sensor), None)
         if found is None:
             raise AttachError(
@@ -139,12 +141,12 @@ class Station:
         self._known[asked] = found, randomness.key(self.seed, body, name)
         return self._known[asked]
 
-    def _still(self, view: Snapshot) -> Any:
+    def _still(self, view: FleetSnapshot) -> Any:
         return still(self.emulator.loaded.config.world, view.time_ns * 1e-9)
 
     # -- values --------------------------------------------------------------------------------------
 
-    def _measure(self, group: Group, view: Snapshot, weather: Any) -> None:
+    def _measure(self, group: Group, view: FleetSnapshot, weather: Any) -> None:
         """Values of a group: those that come at once go into the table, the others wait."""
         places, p = group.places, group.parameters
         now = self._last.take(places)
@@ -216,7 +218,7 @@ class Station:
 
     def _values(self, rows: Record) -> Floats:
         """The numbers of values (n, count), as a view."""
-        return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD : HEAD + self._count]
+        return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
 
 
 def words(rows: Record) -> Any:

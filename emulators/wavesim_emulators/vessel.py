@@ -10,12 +10,12 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import THRUSTERS
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.actuators import MAX_THRUSTERS
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.elementary import atan2, cos, hypot, sin
-from wavesim_sdk.ocean.wind import profile
-from wavesim_sdk.sensors import COMPARTMENTS
+from wavesim_sdk.ocean.wind import wind_profile
+from wavesim_sdk.sensors import LEAK_COMPARTMENTS
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
 VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
@@ -30,7 +30,7 @@ class Anemometer(Emulator):
         m, wind, p = now.mounted, now.weather, now.parameters
         heading = frames.euler(now.state["q_WB"])[:, 2]
         height = -now.depth
-        speed = wind["wind_speed"] * profile(self.loaded.config.world.wind.drag, height)
+        speed = wind["wind_speed"] * wind_profile(self.loaded.config.world.wind.drag, height)
         away = wind["wind_direction"] + math.pi
         apparent = np.stack([speed * cos(away), speed * sin(away)], axis=1) - m.v_WS_W[:, :2]
         angle = atan2(apparent[:, 1], apparent[:, 0]) + math.pi - heading
@@ -52,14 +52,14 @@ class WithActuators(Emulator):
 
     needs = ("actuation",)
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.drive = functools.cache(self._drive)
 
     def _drive(self, model: bytes) -> Drive:
         thrusters = self.loaded.model(model.decode()).thruster
         shaft = [float(t.law == "shaft") for t in thrusters]
-        rest = [0.0] * (THRUSTERS - len(thrusters))
+        rest = [0.0] * (MAX_THRUSTERS - len(thrusters))
         return Drive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
 
     def actual(self, now: Batch) -> Floats:
@@ -89,7 +89,7 @@ class Rpm(WithActuators):
     sensor = "rpm"
 
     def measure(self, now: Batch, out: Record) -> None:
-        speed = self.actual(now)[:, :THRUSTERS]
+        speed = self.actual(now)[:, :MAX_THRUSTERS]
         if pulses := now.parameters.pulses:
             counted = pulses * now.period * self.loaded.config.time.step
             speed = np.floor(np.abs(speed) * counted + now.noise.chance()[:, None]) / counted * np.sign(speed)
@@ -103,7 +103,7 @@ class Leak(Emulator):
 
     def measure(self, now: Batch, out: Record) -> None:
         wet = np.where(now.fault == SensorFault.WET, now.amount, 0.0).astype(np.int64)
-        out["wet"] = wet[:, None] >> np.arange(COMPARTMENTS) & 1
+        out["wet"] = wet[:, None] >> np.arange(LEAK_COMPARTMENTS) & 1
 
 
 class Battery(WithActuators):
@@ -117,7 +117,7 @@ class Battery(WithActuators):
 
     def measure(self, now: Batch, out: Record) -> None:
         p = now.parameters
-        value = np.abs(self.actual(now)[:, :THRUSTERS])
+        value = np.abs(self.actual(now)[:, :MAX_THRUSTERS])
         shaft, force = self.drives(now)
         power = p.hotel + (
             p.per_thrust * force * value * np.sqrt(value) + p.per_shaft * shaft * value * value * value

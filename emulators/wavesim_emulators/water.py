@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.instruments import CONDUCTIVITY_SIGMA, PRESSURE_SIGMA, SALINITY_SIGMA, SOUND_SIGMA, TEMPERATURE_SIGMA
 from wavesim_sdk.ocean import seawater, sound
-from wavesim_sdk.ocean.water import NONE, Water, depth_of_pressure
+from wavesim_sdk.ocean.water import NO_SCALAR, Water, depth_of_pressure
+from wavesim_sdk.shared_memory import Record
 
 
 class InWater(Emulator):
     """A sensor of the water around it; without a value in the air."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.water = Water(loaded)
 
@@ -92,10 +92,10 @@ class Scalar(InWater):
 
     def measure(self, now: Batch, out: Record) -> None:
         p_W = self.place(now, out)
-        out["value"] = NONE
+        out["value"] = NO_SCALAR
         for k in range(len(self.water.world.scalar)):
             value = self.water.scalar(k, p_W, now.time)
-            out["value"][:, k] = np.where(value == NONE, NONE, value * (1.0 + 0.01 * now.noise(k)))
+            out["value"][:, k] = np.where(value == NO_SCALAR, NO_SCALAR, value * (1.0 + 0.01 * now.noise(k)))
 
 
 class SoundVelocity(InWater):

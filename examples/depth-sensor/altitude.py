@@ -1,11 +1,11 @@
 """A sensor of one's own in thirty lines: height over the bottom, with a scale error from the configuration."""
 
 from wavesim_emulators.base import Batch, Emulator
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import OtherSensor
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import OtherSensorConfig
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.sensors import sensor_table, value
+from wavesim_sdk.shared_memory import Record
 
 TABLE = sensor_table("altitude", "Height over the bottom.", [value("height", "m", "Straight down.")])
 
@@ -15,11 +15,11 @@ class Altitude(Emulator):
 
     sensor = "altitude"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.bed = sea_bed(loaded)
 
-    def prepare(self, parameters: OtherSensor) -> float:
+    def prepare(self, parameters: OtherSensorConfig) -> float:
         return float({p.name: p.value for p in parameters.parameter}.get("scale", "1"))
 
     def measure(self, now: Batch, out: Record) -> None:

@@ -19,14 +19,14 @@ import program
 from navigator import Beacon, Navigator
 from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.ocean.water import depth_of_pressure
 
 
 class Auv:
     """Navigation, guidance and control of one AUV, from the values of one step to actuator commands."""
 
-    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace | None = None) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace | None = None) -> None:
         config = loaded.config
         assert body.program is not None
         self.loaded, self.body, self.program = loaded, body, body.program
@@ -45,13 +45,13 @@ class Auv:
         self.guidance = control.LineOfSight(body.waypoint, (body.position[0], body.position[1]))
         self.crab = control.CrabAngle()
         limit = min(f.limit for f in model.fin)
-        self.heading = control.Heading(1.0, 1.2, limit)
-        self.depth = control.Depth(limit=limit)
+        self.heading = control.HeadingController(1.0, 1.2, limit)
+        self.depth = control.DepthController(limit=limit)
         self.propeller = model.thruster[0].name
         self.rudders = [f.name for f in model.fin if abs(f.normal[1]) > 0.5]
         self.planes = [f.name for f in model.fin if abs(f.normal[1]) <= 0.5]
         low, high = model.thruster[0].minimum, model.thruster[0].maximum
-        self.speed = control.Speed(12.0, 4.0, max(low, 0.0), high)
+        self.speed = control.SpeedController(12.0, 4.0, max(low, 0.0), high)
         self.asked: dict[int, float] = {}
         self._time = -1.0
 
@@ -103,7 +103,7 @@ class Auv:
         course = self.guidance.course(*n.place)
         target = self.guidance.target
         wanted = self.crab.heading(course, heading, surge, sway, n.current, dt)
-        rudder = -self.heading.turn(wanted, heading, r)
+        rudder = -self.heading.control_action(wanted, heading, r)
         planes = self.depth.planes(target.depth, depth, pitch, q, dt)
         thrust = self.speed.thrust(target.speed, surge, dt)
         return self._commands(thrust, rudder, planes)

@@ -17,12 +17,12 @@ import numpy as np
 import program
 from wavesim_sdk.avoidance import Avoider
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import hypot
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.helm import Motion, Pilot
+from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_sdk.targets import Target, from_ais, from_radar
 
 SAME = 100.0  #: m within which a target of the radar is one that AIS tells of
@@ -31,10 +31,10 @@ SAME = 100.0  #: m within which a target of the radar is one that AIS tells of
 class Captain:
     """Guidance, avoidance and helm of one vessel."""
 
-    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)
         start = body.position[0], body.position[1]
-        self.pilot = Pilot(model, start, body.waypoint, speed=body.speed or 1.0, radius=options.radius)
+        self.pilot = WaypointPilot(model, start, body.waypoint, speed=body.speed or 1.0, radius=options.radius)
         speed = max([w.speed for w in body.waypoint], default=1.0)
         self.avoider = Avoider(self.pilot.length, speed)
         world = loaded.config.world
@@ -52,16 +52,16 @@ class Captain:
         motion = step.state.motion
         if motion is None:
             raise BrokerError('this vessel needs its state; set truth="full" for it in the configuration')
-        now = Motion.of(motion, float(euler(np.array(motion[3:7]))[2]))
+        now = ShipMotion.from_state(motion, float(euler(np.array(motion[3:7]))[2]))
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
-        wanted = self.pilot.wanted(now)
+        wanted = self.pilot.course_and_speed(now)
         if (self.instruments or self.charted) and step.time >= self.after and step.time - self._looked > 1.0 - 1e-6:
             self._looked = step.time
             place = now.north, now.east
             seen = [*self._targets(step, place), *self.charted]
             self.order = self.avoider.order(place, now.velocity, wanted, seen, self.pilot.way)
-        return self.pilot.act(now, dt, self.order), None
+        return self.pilot.commands(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
         """Whom the instruments tell of; AIS goes before the radar for the same vessel."""

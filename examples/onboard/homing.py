@@ -12,7 +12,7 @@ import program
 from auv import Auv
 from reference import Reference
 from wavesim_sdk.broker import Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import atan2, hypot
 
 NEAR = 25.0  #: m from the dock at which it slows down
@@ -27,7 +27,7 @@ ANGLE = math.radians(1.0)  #: of the head
 class Homer(Auv):
     """It knows where the dock is, and hardly where itself; range and direction of each answer tell."""
 
-    def __init__(self, loaded: Loaded, body: Body) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)
         (self.dock,) = self.beacons.values()
         guess = body.position[0] - GUESS[0], body.position[1] - GUESS[1]
@@ -53,7 +53,7 @@ class Homer(Auv):
         if self.docked:
             return self._commands(0.0, 0.0, 0.0)
         wanted = self.crab.heading(atan2(east, north), heading, surge, sway, n.current, dt)
-        rudder = -self.heading.turn(wanted, heading, r)
+        rudder = -self.heading.control_action(wanted, heading, r)
         planes = self.depth.planes(self.dock.position[2], depth, pitch, q, dt)
         speed = 1.4 if far > NEAR else 0.8
         return self._commands(self.speed.thrust(speed, surge, dt), rudder, planes)

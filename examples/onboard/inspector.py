@@ -14,13 +14,13 @@ import numpy as np
 
 import program
 from wavesim_sdk import control
-from wavesim_sdk.algebra import inverse, product, times
+from wavesim_sdk.algebra import inverse, matmul, matvec
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import atan2, cos, hypot, sin
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.ocean.water import depth_of_pressure
-from wavesim_sdk.sonars.frames import Frame
+from wavesim_sdk.sonars.frames import ImagingFrame
 
 AWAY = 4.0  #: m to keep from the pile and from the quay
 HOLD_S = 30.0  #: at the pile
@@ -51,16 +51,16 @@ class Axis:
 class Inspector:
     """What the picture shows becomes forces ahead, to starboard and down, and a turn."""
 
-    def __init__(self, loaded: Loaded, body: Body) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         thrusters = loaded.model(body.model).thruster
         self.names = [t.name for t in thrusters]
         wrenches = np.array([[*t.direction, *np.cross(t.position, t.direction)] for t in thrusters])  # of 1 N each
-        self.shares = product(
-            wrenches, inverse(product(wrenches.T, wrenches))
+        self.shares = matmul(
+            wrenches, inverse(matmul(wrenches.T, wrenches))
         )  # thrusts for a wrench, least in sum of squares
         self.world = loaded.config.world
         self.depth, self.heading = body.position[2], float(body.attitude[2])
-        self.ahead, self.side, self.turn = Axis(), Axis(), control.Heading(3.0, 2.5, 4.0)
+        self.ahead, self.side, self.turn = Axis(), Axis(), control.HeadingController(3.0, 2.5, 4.0)
         self.seen = 0  #: number of the newest frame
         self.pile: tuple[float, float] | None = None  #: range and bearing of it
         self.error = (0.0, 0.0)  #: m, ahead and to starboard
@@ -86,17 +86,17 @@ class Inspector:
         surge, sway, heave = sensors.speedlog.v_FB_B
         side = self.side.go(ALONG, sway) if at_quay else self.side.force(self.error[1], sway, dt)
         ahead = self.ahead.force(self.error[0], surge, dt)
-        turn = self.turn.turn(self.heading, sensors.ahrs.heading, sensors.ahrs.rates[2])
+        turn = self.turn.control_action(self.heading, sensors.ahrs.heading, sensors.ahrs.rates[2])
         depth = float(depth_of_pressure(self.world, sensors.ctd.pressure))
         down = control.clamp(30.0 * (self.depth - depth) - 40.0 * heave, 40.0)
         roll, pitch = (
             -6.0 * a - 2.0 * w
             for a, w in zip((sensors.ahrs.roll, sensors.ahrs.pitch), sensors.ahrs.rates, strict=False)
         )
-        forces = times(self.shares, np.array([ahead, side, down, roll, pitch, turn]))
+        forces = matvec(self.shares, np.array([ahead, side, down, roll, pitch, turn]))
         return dict(zip(self.names, forces.tolist(), strict=True)), None
 
-    def _newest(self, number: int, broker: Broker) -> Frame | None:
+    def _newest(self, number: int, broker: Broker) -> ImagingFrame | None:
         """The frame of a number, once: its pieces may come after the step that tells of it, or never."""
         if number <= self.seen:
             return None
@@ -110,7 +110,7 @@ class Inspector:
         self.seen = number
         return None
 
-    def _look(self, frame: Frame, at_quay: bool, heading: float) -> None:
+    def _look(self, frame: ImagingFrame, at_quay: bool, heading: float) -> None:
         if at_quay:
             found = quay(frame)
             if found is None:  # not in sight yet
@@ -126,7 +126,7 @@ class Inspector:
                 self.error = far * cos(off) - AWAY, far * sin(off)
 
 
-def pile(frame: Frame, last: tuple[float, float] | None) -> tuple[float, float] | None:
+def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, float] | None:
     """(range m, bearing rad) of the nearest face of what is brightest; of where it was, if that is known."""
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     r, b = frame.ranges, frame.angles
@@ -140,7 +140,7 @@ def pile(frame: Frame, last: tuple[float, float] | None) -> tuple[float, float] 
     return float(r[bins.min()]), float(np.mean(b[beams]))
 
 
-def quay(frame: Frame) -> tuple[float, float] | None:
+def quay(frame: ImagingFrame) -> tuple[float, float] | None:
     """(distance m, bearing rad of its normal) of a straight wall: a line through the strongest echo of each beam."""
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     s[:, frame.ranges <= NEAREST] = 0.0
@@ -161,7 +161,7 @@ def quay(frame: Frame) -> tuple[float, float] | None:
     return far / float(hypot(1.0, slope)), float(atan2(-slope, 1.0))
 
 
-def make(loaded: Loaded, body: Body) -> Inspector:
+def make(loaded: LoadedConfig, body: BodyConfig) -> Inspector:
     """It needs its eye."""
     if not any(i.name == "eye" for i in loaded.suite(body)):
         raise BrokerError("this vehicle needs a forward-looking <sonar name='eye'>")

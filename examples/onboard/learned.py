@@ -17,9 +17,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 import program
-from wavesim_sdk.algebra import turned
+from wavesim_sdk.algebra import vecmat
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import expm1, sin_cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, rotation
@@ -31,7 +31,7 @@ SHARE = 0.5  #: of the episode that has passed; here there is none
 class Rov:
     """Observation, network, thrusters."""
 
-    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)
         self.names = [t.name for t in model.thruster]
         self.most = min(min(-t.minimum, t.maximum) for t in model.thruster)
@@ -50,7 +50,7 @@ class Rov:
             raise BrokerError('the policy knows its state; set truth="full" for it in the configuration')
         x = self.observation(np.array(motion))
         for k in range(0, len(self.layers), 2):
-            x = turned(x, self.layers[k]) + self.layers[k + 1]
+            x = vecmat(x, self.layers[k]) + self.layers[k + 1]
             if k + 2 < len(self.layers):
                 grown = expm1(2.0 * np.clip(x, -20.0, 20.0))
                 x = grown / (grown + 2.0)  # its hyperbolic tangent
@@ -61,7 +61,7 @@ class Rov:
         """What docs/learning.md lists, of a state of 13 numbers."""
         R_WB = rotation(motion[3:7])
         s, c = sin_cos(float(euler(motion[3:7])[2]))
-        away = turned(self.goal - motion[:3], R_WB)
+        away = vecmat(self.goal - motion[:3], R_WB)
         told = [*away, -s, c, *R_WB[2], *motion[7:13], 0.0, 0.0, 0.0, s, c, SHARE, *self.command]
         return np.clip(np.array(told), -BOUND, BOUND)
 

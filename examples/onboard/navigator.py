@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, norm, product, turned
+from wavesim_sdk.algebra import dot, matmul, norm, vecmat
 from wavesim_sdk.elementary import sin_cos
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -123,14 +123,14 @@ class Navigator:
             expected += distance
             H[:2] += difference[:2] / distance
         self.innovation = float(measured - expected)
-        gain = turned(H, self.P)
-        S = float(inner(H, gain)) + sigma * sigma
+        gain = vecmat(H, self.P)
+        S = float(dot(H, gain)) + sigma * sigma
         if self.innovation * self.innovation > 25.0 * S:
             self.rejected += 1
             return False
         gain = gain / S
         self.x += gain * self.innovation
-        self.P = product(np.eye(4) - np.outer(gain, H), self.P)
+        self.P = matmul(np.eye(4) - np.outer(gain, H), self.P)
         self.P = 0.5 * (self.P + self.P.T)
         self.accepted += 1
         return True

@@ -15,13 +15,13 @@ from auv import Auv
 from navigator import Beacon
 from reference import Reference
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 
 
 class Listener(Auv):
     """An AUV that navigates by one-way travel times."""
 
-    def __init__(self, loaded: Loaded, body: Body) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)
         self.schedule: list[tuple[Beacon, float, float]] = []  # with period and offset
         for b in loaded.config.fleet.bodies:

@@ -17,10 +17,10 @@ import numpy as np
 import program
 from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
-from wavesim_sdk.recorded import parse_map, read_columns
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SOON = 1e-6  #: s: a line is due that is due so soon
@@ -29,7 +29,7 @@ SOON = 1e-6  #: s: a line is due that is due so soon
 class Recorded:
     """Commands by time, and a track beside them."""
 
-    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         columns, self.times = read_columns(loaded.data_file(options.commands), options.rate)
         self.commands = dict(parse_map(loaded.model(body.model), item, columns) for item in options.map)
         self.track: list[Array] = []
@@ -37,7 +37,7 @@ class Recorded:
             measured, at = read_columns(loaded.data_file(options.track), options.rate)
             for name in (options.north, options.east):
                 if name not in measured:
-                    raise ConfigError(f"the track has no column '{name}'{nearest(name, measured)}", options.track)
+                    raise ConfigError(f"the track has no column '{name}'{suggest_name(name, measured)}", options.track)
             self.track = [at, measured[options.north], measured[options.east]]
         self._line = -1
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from navigator import Beacon
-from wavesim_sdk.algebra import times
+from wavesim_sdk.algebra import matvec
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
@@ -96,7 +96,7 @@ class Reference:
         q_WB = quaternion(*attitude)
         sigma = [(self.doubt, self.doubt, 0.1), 0.3, 0.005, 1e-5, 1e-3]
         place = *self.place, depth
-        return Filter(design.start(time, place, times(rotation(q_WB), np.array(v, float)), q_WB, sigma), memory=MEMORY)
+        return Filter(design.start(time, place, matvec(rotation(q_WB), np.array(v, float)), q_WB, sigma), memory=MEMORY)
 
     def _look(self) -> None:
         assert self._filter is not None

@@ -12,7 +12,7 @@ import sys
 import program
 from auv import Auv
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 
 SLOT_S = 1.0
 STATUS = struct.Struct("<Hhhh")  # number, north, east (dm), depth (dm)
@@ -21,7 +21,7 @@ STATUS = struct.Struct("<Hhhh")  # number, north, east (dm), depth (dm)
 class Talker(Auv):
     """An AUV that speaks in its slot, at the exact time by its own clock."""
 
-    def __init__(self, loaded: Loaded, body: Body) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)
         addresses = []
         for b in loaded.config.fleet.bodies:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import program
-from wavesim_sdk.algebra import pseudo_inverse, times, turned
+from wavesim_sdk.algebra import matvec, pseudo_inverse, vecmat
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
-from wavesim_sdk.config.plausible import matrix
+from wavesim_sdk.config import BodyConfig, LoadedConfig
+from wavesim_sdk.config.validation import matrix
 from wavesim_sdk.elementary import sin
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import rotation
@@ -33,7 +33,7 @@ LIFT_ARM = 0.02  #: m from the centre of mass up to that of buoyancy
 class Rov:
     """Guidance, centring and stabiliser."""
 
-    def __init__(self, loaded: Loaded, body: Body, options: argparse.Namespace) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)
         self.amplitude = options.amplitude
         self.names = [t.name for t in model.thruster]
@@ -70,26 +70,26 @@ class Rov:
         for k in range(2):
             pull = SMOOTH * SMOOTH * (wanted[k] - self.smooth[k, 0]) - 2.0 * SMOOTH * self.smooth[k, 1]
             self.smooth[k] += GUIDANCE * np.array([self.smooth[k, 1], pull])
-        speed = times(R_WB, state[7:10])
+        speed = matvec(R_WB, state[7:10])
         error = np.array([SURGE - state[7], *(self.smooth[:, 0] - offset)])
         if not np.isfinite(error).all():
             return  # a wall out of reach
         self.integral += GUIDANCE * np.clip(error, -0.3, 0.3)
         world = 1.2 * error[1:] + 0.05 * self.integral[1:] + 1.8 * (self.smooth[:, 1] - speed[1:])
-        force = turned(np.array([0.0, *world]), R_WB)
+        force = vecmat(np.array([0.0, *world]), R_WB)
         force[0] = 0.8 * error[0] + 0.1 * self.integral[0]
         q = state[3:7] * math.copysign(1.0, state[3])
         self.wanted = np.concatenate([force, -10.0 * q[1:] - 4.0 * state[10:13]])
 
     def _stabilise(self, state: np.ndarray, R_WB: np.ndarray) -> np.ndarray:
         nu = state[7:13]
-        down = turned(np.array([0.0, 0.0, 1.0]), R_WB)
+        down = vecmat(np.array([0.0, 0.0, 1.0]), R_WB)
         righting = _cross((0.0, 0.0, -LIFT_ARM), self.lift * down)
         tau = self.mass * self.wanted + (self.linear + self.quadratic * np.abs(nu)) * nu
         h = self.mass * nu
         tau[:3] += _cross(nu[3:], h[:3])
         tau[3:] += righting + _cross(nu[3:], h[3:]) + _cross(nu[:3], h[:3])
-        return np.asarray(times(self.allocation, tau))
+        return np.asarray(matvec(self.allocation, tau))
 
 
 def _cross(a: Any, b: Any) -> np.ndarray:

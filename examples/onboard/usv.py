@@ -15,7 +15,7 @@ import numpy as np
 import program
 from wavesim_sdk import control
 from wavesim_sdk.broker import Broker, Step
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.elementary import cos
 from wavesim_sdk.errors import BrokerError
@@ -25,11 +25,11 @@ from wavesim_sdk.frames import euler, wrap
 class Boat:
     """Guidance and control of one boat."""
 
-    def __init__(self, loaded: Loaded, body: Body) -> None:
+    def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         self.guidance = self.along(body.waypoint, body.position[0], body.position[1])
         self.crab = control.CrabAngle()
-        self.heading = control.Heading(250.0, 700.0, 100.0)
-        self.speed = control.Speed(60.0, 15.0, -60.0, 90.0)
+        self.heading = control.HeadingController(250.0, 700.0, 100.0)
+        self.speed = control.SpeedController(60.0, 15.0, -60.0, 90.0)
         self.port, self.starboard = (t.name for t in loaded.model(body.model).thruster)
         thruster = loaded.model(body.model).thruster[0]
         self.per_square = thruster.coefficients[1] if thruster.law == "shaft" else 0.0
@@ -50,7 +50,7 @@ class Boat:
         course = self.guidance.course(motion[0], motion[1])
         # Velocity over ground is known here, so the crab angle needs no current.
         wanted = self.crab.heading(course, heading, motion[7], motion[8], (0.0, 0.0), dt)
-        turn = self.heading.turn(wanted, heading, motion[12])
+        turn = self.heading.control_action(wanted, heading, motion[12])
         turning = max(0.3, cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
         thrust = self.speed.thrust(self.guidance.target.speed * turning, motion[13], dt)
         port, starboard = self.command(0.5 * thrust + 0.5 * turn), self.command(0.5 * thrust - 0.5 * turn)

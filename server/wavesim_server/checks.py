@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server.simulation import Simulation
 
 
-def check(loaded: Loaded) -> None:
+def check(loaded: LoadedConfig) -> None:
     """Make what the engine would make of a configuration; ConfigError for the first thing that it cannot use."""
     Simulation(loaded)

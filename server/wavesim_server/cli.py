@@ -14,17 +14,17 @@ from wavesim_server import cache
 from wavesim_server.cli_vehicles import replay_actuators, vehicles
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config import Loaded
+    from wavesim_sdk.config import LoadedConfig
 
 
-def _ready(config: Path, threads: int = 1) -> Loaded:
+def _ready(config: Path, threads: int = 1) -> LoadedConfig:
     """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
-    from wavesim_sdk import files
-    from wavesim_sdk.config import load, suites
+    from wavesim_sdk import data_files
+    from wavesim_sdk.config import instrument_checks, load
 
     loaded = load(config)
-    files.check(loaded)
-    for text in suites.drowned(loaded):
+    data_files.check(loaded)
+    for text in instrument_checks.drowned(loaded):
         click.echo(f"wavesim: {config}: {text}", err=True)
     cache.warm(threads=threads)
     return loaded
@@ -64,13 +64,13 @@ def serve(
 ) -> None:
     """Run a server. It stands still until `wavesim start`; Ctrl-C ends it."""
     from wavesim_sdk.commander import Commander
-    from wavesim_sdk.commands import make
+    from wavesim_sdk.commands import make_command
     from wavesim_server.serve import Supervisor, default_options
     from wavesim_server.serve import serve as run
 
     if speed is not None:
         try:
-            make("speed", {"factor": speed})
+            make_command("speed", {"factor": speed})
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
     loaded = _ready(config, threads)

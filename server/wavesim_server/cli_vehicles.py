@@ -12,7 +12,7 @@ import click
 
 from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 if TYPE_CHECKING:
     from wavesim_sdk.config import Model
@@ -26,16 +26,16 @@ def known(name: str, models: Path | None = None) -> Model:
     if models is not None:
         offered |= _of_file(models)
     if name not in offered:
-        raise ConfigError(f"there is no model '{name}'{nearest(name, offered)}")
+        raise ConfigError(f"there is no model '{name}'{suggest_name(name, offered)}")
     return offered[name]
 
 
 def _of_file(path: Path) -> dict[str, Model]:
     """Models of a file with a <models> or a <wavesim> root, checked."""
-    from wavesim_sdk.config.load import models_of
-    from wavesim_sdk.config.plausible import check_model
+    from wavesim_sdk.config.load import read_models
+    from wavesim_sdk.config.validation import check_model
 
-    found = models_of(path)
+    found = read_models(path)
     for model in found.values():
         check_model(model)
     return found
@@ -221,7 +221,7 @@ def replay_actuators(
     """
     import math
 
-    from wavesim_sdk.recorded import parse_map, read_columns
+    from wavesim_sdk.recorded_data import parse_map, read_columns
     from wavesim_server import study
 
     kind = known(model, models)
@@ -247,7 +247,7 @@ def replay_actuators(
         measured, at = read_columns(track, rate)
         for name in (north, east):
             if name not in measured:
-                raise ConfigError(f"the track has no column '{name}'{nearest(name, measured)}", str(track))
+                raise ConfigError(f"the track has no column '{name}'{suggest_name(name, measured)}", str(track))
         data["comparison"] = study.compare(result, at, measured[north], measured[east])
     if out is not None:
         with out.open("w", newline="") as target:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from wavesim_sdk import forks
+from wavesim_sdk import forked_process
 
 if TYPE_CHECKING:
     from wavesim_server.simulation import Simulation
@@ -71,10 +71,10 @@ def exercise(threads: int = 1) -> None:
 def side_by_side() -> None:
     """Compile the kernels, by three processes, of which two are busy at a time."""
     world = small_world()
-    begun = [forks.start("wavesim-sound", world.compile_sound)]
+    begun = [forked_process.fork_process("wavesim-sound", world.compile_sound)]
     try:
         world.compile_motion()
-        begun.append(forks.start("wavesim-bodies", lambda: ask(world)))
+        begun.append(forked_process.fork_process("wavesim-bodies", lambda: ask(world)))
         world.compile_tick()
         for process in begun:
             process.wait()

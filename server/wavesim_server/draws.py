@@ -1,5 +1,5 @@
 """The numbers of :mod:`wavesim_sdk.randomness`, compiled: the same bits."""
 
-from wavesim_sdk.compiled import normal, uniform
+from wavesim_sdk.compiled_elementary import normal, uniform
 
 __all__ = ["normal", "uniform"]

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.model import Fault
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.model import FaultConfig
 
 NEVER = sys.maxsize
 
@@ -37,7 +37,7 @@ class _Planned:
     """A fault in ticks: it acts from ``at`` for ``length``, and again after each ``every`` (0: once)."""
 
     body: str
-    fault: Fault
+    fault: FaultConfig
     at: int
     length: int
     every: int
@@ -64,7 +64,7 @@ class _Planned:
 class Schedule:
     """All faults of a configuration that have a time."""
 
-    def __init__(self, loaded: Loaded, step_ns: int) -> None:
+    def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         def ticks(seconds: float) -> int:  # rounded up: nothing begins or ends before its time
             return -(-round(seconds * 1e9) // step_ns)
 

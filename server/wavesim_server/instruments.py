@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.area import Record
-from wavesim_sdk.config.sensors import Instrument
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.sensors import value_fields
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import INSTRUMENTS, SensorFault
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 
@@ -45,13 +45,13 @@ class Pace(NamedTuple):
 class Entry:
     """An instrument that is on board of a body, and its row in the table `instruments`."""
 
-    instrument: Instrument
+    instrument: InstrumentConfig
     row: int
     place: int
     pace: Pace
 
 
-def described(number: int, instrument: Instrument, step_ns: int) -> SensorDescription:
+def described(number: int, instrument: InstrumentConfig, step_ns: int) -> SensorDescription:
     """What is told of an instrument: its number in the suite, name, type, period, fields."""
     fields = (FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in value_fields(instrument.table))
     period_ns = instrument.period(step_ns * 1e-9) * step_ns
@@ -81,7 +81,7 @@ class Instruments:
         """What the body in a row carries, in the order of its suite."""
         return tuple(self._suites.get(body, {}).values())
 
-    def enter(self, body: int, suite: Iterable[Instrument]) -> None:
+    def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
         """A body comes with its instruments. ValueError, with nothing changed, if there is no room for them."""
         suite = tuple(suite)
         if body in self._suites:
@@ -97,7 +97,7 @@ class Instruments:
             self._add(body, number, instrument)
         self.changed |= bool(suite)
 
-    def _add(self, body: int, number: int, instrument: Instrument) -> None:
+    def _add(self, body: int, number: int, instrument: InstrumentConfig) -> None:
         row, place = heapq.heappop(self._free), heapq.heappop(self._places[instrument.type])
         late = -(-round(instrument.parameters.latency * 1e9) // self.step_ns)
         pace = Pace(instrument.period(self.step_ns * 1e-9), late)
@@ -130,9 +130,9 @@ class Instruments:
         """Break an instrument, or mend it (`none`). ValueError says what is wrong."""
         suite = self._suites.get(body, {})
         if name not in suite:
-            raise ValueError(f"it has no sensor '{name}'{nearest(name, suite) or '; it has none at all'}")
+            raise ValueError(f"it has no sensor '{name}'{suggest_name(name, suite) or '; it has none at all'}")
         entry = suite[name]
-        fault = fault_of(entry.instrument, kind, amount, field)
+        fault = parse_fault(entry.instrument, kind, amount, field)
         record = self.rows[entry.row]
         bits = int(record["fault_amount"]) if record["fault"] == SensorFault.WET else 0
         record["fault"], record["fault_first"], record["fault_count"] = fault.kind, fault.first, fault.count

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import arranged
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded, Model, load, load_text
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensors import HEAD, numbers, table_of
+from wavesim_sdk.actuators import order_command
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.config import LoadedConfig, Model, load, load_text
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
 from wavesim_server.instruments import Instruments, described
@@ -61,7 +61,7 @@ class States(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> dict[str, float]:
         if name not in self.names:
-            raise KeyError(f"there is no body '{name}'{nearest(name, self.names)}")
+            raise KeyError(f"there is no body '{name}'{suggest_name(name, self.names)}")
         k = self.names.index(name)
         return {column: float(values[k]) for column, values in self.columns.items()}
 
@@ -103,7 +103,7 @@ class Lab(Simulation):
 
     def __init__(
         self,
-        configuration: str | Path | Loaded = "<wavesim/>",
+        configuration: str | Path | LoadedConfig = "<wavesim/>",
         seed: int | None = None,
         folder: str | Path | None = None,
     ) -> None:
@@ -135,7 +135,7 @@ class Lab(Simulation):
         """The row of a body; KeyError names the nearest."""
         found = self.row_of(name)
         if found is None:
-            raise KeyError(f"there is no body '{name}'{nearest(name, self.names)}")
+            raise KeyError(f"there is no body '{name}'{suggest_name(name, self.names)}")
         return found
 
     def enter(
@@ -154,7 +154,7 @@ class Lab(Simulation):
         }
         row = super().enter(name, model, position, attitude, row, variant, generation)
         try:
-            self.instruments.enter(row, self.loaded.suite_for(name, self.occupants[row].model.name))
+            self.instruments.enter(row, self.loaded.suite_by_name(name, self.occupants[row].model.name))
         except ValueError:
             super().leave(row)
             raise
@@ -187,7 +187,7 @@ class Lab(Simulation):
         """Actuator commands of many bodies: name -> as :meth:`command`. ValueError for anything that cannot be, and then none
         of all of them is taken."""
         rows = [self.row(name) for name in values]
-        found = [arranged(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]
+        found = [order_command(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]
         for row, numbers_ in zip(rows, found, strict=True):
             self.fleet.command(row, numbers_)
 
@@ -238,8 +238,8 @@ class Lab(Simulation):
                 continue
             record = self._stations[instrument.type].table[entry.place]
             if record["valid"] == 1:
-                count = numbers(table_of(instrument.type))
-                values = np.frombuffer(record.tobytes(), np.float64)[HEAD : HEAD + count]
+                count = value_count(sensor_table_of(instrument.type))
+                values = np.frombuffer(record.tobytes(), np.float64)[HEAD_COLUMNS : HEAD_COLUMNS + count]
                 layout = Layout(described(k, instrument, self.step_ns))
                 found[instrument.name] = Value(layout, int(record["time_ns"]), tuple(values.tolist()))
         return Sensors(found)
@@ -301,14 +301,14 @@ class Lab(Simulation):
         if any("actuation" in self._stations[name].emulator.needs for name in types):
             tables["actuation"] = self.actuation()
         rows = np.array(self.rows, np.int64)
-        view = Snapshot(self.tick, self.time_ns, rows, self.identity, self.state(), tables, (self._version,))
+        view = FleetSnapshot(self.tick, self.time_ns, rows, self.identity, self.state(), tables, (self._version,))
         for name in types:
             self._stations[name].compute(view, self.tick)
 
 
-def _loaded(configuration: str | Path | Loaded, folder: str | Path | None) -> Loaded:
+def _loaded(configuration: str | Path | LoadedConfig, folder: str | Path | None) -> LoadedConfig:
     if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
         return load_text(configuration, folder)
     if folder is not None:
         raise ValueError("`folder` belongs to a configuration that is given as text; a file has its own")
-    return configuration if isinstance(configuration, Loaded) else load(configuration)
+    return configuration if isinstance(configuration, LoadedConfig) else load(configuration)

@@ -14,21 +14,21 @@ import msgpack
 
 from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.items import REQUESTS
-from wavesim_sdk.wire.kinds import Checker
 from wavesim_sdk.wire.schema import (
     Bin,
-    Family,
     Int,
     List,
     Malformed,
-    Maybe,
-    Numbered,
+    Nullable,
     Numbers,
     Struct,
+    TaggedItem,
+    TaggedUnion,
     Text,
-    clean,
-    item,
+    record_field,
+    sanitise_text,
 )
+from wavesim_sdk.wire.value_types import Checker
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
@@ -40,8 +40,8 @@ FAILED = 70  #: exit code of an engine that failed at a tick, and has said so
 class _Saying(Text):
     """A text for people, which may quote anything: it is cut and cleaned on the way."""
 
-    def encoder(self) -> Checker | None:
-        return lambda text: clean(text, self.most)
+    def make_encoder(self) -> Checker | None:
+        return lambda text: sanitise_text(text, self.max_bytes)
 
 
 _ROW = Int(0, 2**31 - 1)
@@ -54,7 +54,7 @@ _ROWS = List(_ROW, 2**20)
 _BLOCK = Bin(0, 2**28)
 _FLAG = Int(0, 1)
 _LIFE = Int(0, 2**62)
-_COMMAND = Numbers(MAX_ACTUATORS, gaps=True)
+_COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 # ------------------------------------------------------------------------------------------------ front to engine
 
@@ -63,75 +63,75 @@ _COMMAND = Numbers(MAX_ACTUATORS, gaps=True)
 class Enter:
     """A pilot joined: let its body in, or keep it where it is."""
 
-    row: int = item(_ROW, "row")
-    session: int = item(_REQUEST, "number of the pilot's session, for an answer")
-    name: str = item(_NAME, "name")
-    model: str = item(_NAME, "model, for a name that the configuration does not have")
-    position: Sequence[float] = item(Numbers(exact=3), "in W", "m")
-    attitude: Sequence[float] = item(Numbers(exact=3), "roll, pitch, heading", "rad")
-    lockstep: int = item(_TICK, "period; 0 = free", "ticks")
-    generation: int = item(_LIFE, "the how-many-th body in this row it is")
+    row: int = record_field(_ROW, "row")
+    session: int = record_field(_REQUEST, "number of the pilot's session, for an answer")
+    name: str = record_field(_NAME, "name")
+    model: str = record_field(_NAME, "model, for a name that the configuration does not have")
+    position: Sequence[float] = record_field(Numbers(exact=3), "in W", "m")
+    attitude: Sequence[float] = record_field(Numbers(exact=3), "roll, pitch, heading", "rad")
+    lockstep: int = record_field(_TICK, "period; 0 = free", "ticks")
+    generation: int = record_field(_LIFE, "the how-many-th body in this row it is")
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
     """The pilot of a body is gone."""
 
-    row: int = item(_ROW, "row")
+    row: int = record_field(_ROW, "row")
 
 
 @dataclass(frozen=True, slots=True)
 class Actuate:
     """Actuator commands; None keeps the earlier one."""
 
-    row: int = item(_ROW, "row")
-    session: int = item(_REQUEST, "number of the pilot's session")
-    values: Sequence[float | None] = item(_COMMAND, "in the order of the model", "SI")
+    row: int = record_field(_ROW, "row")
+    session: int = record_field(_REQUEST, "number of the pilot's session")
+    values: Sequence[float | None] = record_field(_COMMAND, "in the order of the model", "SI")
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
     """An acoustic request."""
 
-    row: int = item(_ROW, "row")
-    number: int = item(_REQUEST, "number of the request and of its session: see the crew")
-    request: Sequence[Any] = item(Numbered("requests"), "PING, SEND or RANGE")
+    row: int = record_field(_ROW, "row")
+    number: int = record_field(_REQUEST, "number of the request and of its session: see the crew")
+    request: Sequence[Any] = record_field(TaggedItem("requests"), "PING, SEND or RANGE")
 
 
 @dataclass(frozen=True, slots=True)
 class Execute:
     """A command of the commander or of a session that may; ``number`` comes back."""
 
-    number: int = item(_REQUEST, "comes back")
-    command: Sequence[Any] = item(Numbered("requests"), "CONTROL, FAULT, PUSH, POSE, ALLOCATE or WEATHER")
+    number: int = record_field(_REQUEST, "comes back")
+    command: Sequence[Any] = record_field(TaggedItem("requests"), "CONTROL, FAULT, PUSH, POSE, ALLOCATE or WEATHER")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a lockstep client answered."""
 
-    row: int = item(_ROW, "row")
-    session: int = item(_REQUEST, "number of the pilot's session")
-    values: Sequence[float | None] | None = item(Maybe(_COMMAND), "nil = as before", "SI")
-    sounds: Sequence[Sound] = item(List(Struct(Sound), 2**16), "acoustic requests")
+    row: int = record_field(_ROW, "row")
+    session: int = record_field(_REQUEST, "number of the pilot's session")
+    values: Sequence[float | None] | None = record_field(Nullable(_COMMAND), "nil = as before", "SI")
+    sounds: Sequence[Sound] = record_field(List(Struct(Sound), 2**16), "acoustic requests")
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """All lockstep clients of a tick have answered, or are waited for no longer."""
 
-    tick: int = item(_TICK, "of the step")
-    answers: Sequence[Answer] = item(List(Struct(Answer), 2**16), "what they answered")
+    tick: int = record_field(_TICK, "of the step")
+    answers: Sequence[Answer] = record_field(List(Struct(Answer), 2**16), "what they answered")
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
     """Whose forces somebody wants to know."""
 
-    rows: Sequence[int] = item(_ROWS, "rows of the bodies")
+    rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
 
-COMMANDS = Family("commands", {1: Enter, 2: Leave, 3: Actuate, 4: Sound, 5: Execute, 6: Release, 7: Effort})
+COMMANDS = TaggedUnion("commands", {1: Enter, 2: Leave, 3: Actuate, 4: Sound, 5: Execute, 6: Release, 7: Effort})
 Command = Enter | Leave | Actuate | Sound | Execute | Release | Effort
 
 # ------------------------------------------------------------------------------------------------ engine to front
@@ -141,114 +141,114 @@ Command = Enter | Leave | Actuate | Sound | Execute | Release | Effort
 class Signals:
     """Records of the tables ``sent`` and ``reception``."""
 
-    sent: bytes = item(_BLOCK, "records")
-    receptions: bytes = item(_BLOCK, "records")
-    senders: bytes = item(_BLOCK, "generation of the body in the row of each that sent, int64")
-    receivers: bytes = item(_BLOCK, "and of each that heard")
+    sent: bytes = record_field(_BLOCK, "records")
+    receptions: bytes = record_field(_BLOCK, "records")
+    senders: bytes = record_field(_BLOCK, "generation of the body in the row of each that sent, int64")
+    receivers: bytes = record_field(_BLOCK, "and of each that heard")
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
     """Records of a table for the log."""
 
-    tick: int = item(_TICK, "tick")
-    table: str = item(_NAME, "name of the table")
-    rows: bytes = item(_BLOCK, "rows of the records in that table, int64")
-    records: bytes = item(_BLOCK, "the records")
-    generations: bytes = item(_BLOCK, "generation of the body of each, int64")
+    tick: int = record_field(_TICK, "tick")
+    table: str = record_field(_NAME, "name of the table")
+    rows: bytes = record_field(_BLOCK, "rows of the records in that table, int64")
+    records: bytes = record_field(_BLOCK, "the records")
+    generations: bytes = record_field(_BLOCK, "generation of the body of each, int64")
 
 
 @dataclass(frozen=True, slots=True)
 class LockstepDue:
     """Lockstep clients are due; the engine waits for :class:`Release`."""
 
-    tick: int = item(_TICK, "tick")
-    rows: Sequence[int] = item(_ROWS, "rows of the clients")
-    generations: Sequence[int] = item(List(_LIFE, 2**20), "of the bodies in them")
+    tick: int = record_field(_TICK, "tick")
+    rows: Sequence[int] = record_field(_ROWS, "rows of the clients")
+    generations: Sequence[int] = record_field(List(_LIFE, 2**20), "of the bodies in them")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """The timer changed."""
 
-    state: int = item(Int(0, 255), "state of the timer")
-    time_ns: int = item(_TIME, "when", "ns")
+    state: int = record_field(Int(0, 255), "state of the timer")
+    time_ns: int = record_field(_TIME, "when", "ns")
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
     """What became of a command."""
 
-    number: int = item(_REQUEST, "as it came; 0 = the configuration's own")
-    ok: int = item(_FLAG, "1 = done")
-    text: str = item(_SAYING, "why not, or what was done")
-    time_ns: int = item(_TIME, "when", "ns")
-    command: Sequence[Any] = item(Numbered("requests"), "the command")
+    number: int = record_field(_REQUEST, "as it came; 0 = the configuration's own")
+    ok: int = record_field(_FLAG, "1 = done")
+    text: str = record_field(_SAYING, "why not, or what was done")
+    time_ns: int = record_field(_TIME, "when", "ns")
+    command: Sequence[Any] = record_field(TaggedItem("requests"), "the command")
 
 
 @dataclass(frozen=True, slots=True)
 class SoundRefused:
     """An acoustic request that cannot be."""
 
-    row: int = item(_ROW, "row")
-    number: int = item(_REQUEST, "number of the request and of its session")
-    text: str = item(_SAYING, "why")
+    row: int = record_field(_ROW, "row")
+    number: int = record_field(_REQUEST, "number of the request and of its session")
+    text: str = record_field(_SAYING, "why")
 
 
 @dataclass(frozen=True, slots=True)
 class Roster:
     """A body came or left."""
 
-    time_ns: int = item(_TIME, "when", "ns")
-    row: int = item(_ROW, "row")
-    name: str = item(_NAME, "name")
-    model: str = item(_NAME, "model")
-    type: str = item(_NAME, "surface, underwater or buoy")
-    present: int = item(_FLAG, "1 = it came")
-    new: int = item(_FLAG, "1 = just now; 0 = said again at the start, for the log")
-    logged: int = item(_FLAG, "1 = the log shall have it")
-    generation: int = item(_LIFE, "the how-many-th body in this row it is")
+    time_ns: int = record_field(_TIME, "when", "ns")
+    row: int = record_field(_ROW, "row")
+    name: str = record_field(_NAME, "name")
+    model: str = record_field(_NAME, "model")
+    type: str = record_field(_NAME, "surface, underwater or buoy")
+    present: int = record_field(_FLAG, "1 = it came")
+    new: int = record_field(_FLAG, "1 = just now; 0 = said again at the start, for the log")
+    logged: int = record_field(_FLAG, "1 = the log shall have it")
+    generation: int = record_field(_LIFE, "the how-many-th body in this row it is")
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """Bodies that were frozen because their state was no longer finite."""
 
-    time_ns: int = item(_TIME, "when", "ns")
-    names: Sequence[str] = item(List(_NAME, 2**20), "their names")
+    time_ns: int = record_field(_TIME, "when", "ns")
+    names: Sequence[str] = record_field(List(_NAME, 2**20), "their names")
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
     """What a person should know."""
 
-    time_ns: int = item(_TIME, "when", "ns")
-    row: int = item(_ROW, "row of the body")
-    name: str = item(_NAME, "name of the body")
-    text: str = item(_SAYING, "the notice")
-    generation: int = item(_LIFE, "of the body in that row")
+    time_ns: int = record_field(_TIME, "when", "ns")
+    row: int = record_field(_ROW, "row of the body")
+    name: str = record_field(_NAME, "name of the body")
+    text: str = record_field(_SAYING, "the notice")
+    generation: int = record_field(_LIFE, "of the body in that row")
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """What a session asked for cannot be, so that it cannot go on: its body cannot enter, or the engine failed at it."""
 
-    row: int = item(_ROW, "row of its body")
-    session: int = item(_REQUEST, "number of the session")
-    text: str = item(_SAYING, "why")
-    internal: int = item(_FLAG, "1 = the fault is the engine's own")
+    row: int = record_field(_ROW, "row of its body")
+    session: int = record_field(_REQUEST, "number of the session")
+    text: str = record_field(_SAYING, "why")
+    internal: int = record_field(_FLAG, "1 = the fault is the engine's own")
 
 
 @dataclass(frozen=True, slots=True)
 class SlowEmulator:
     """Time waits for a synchronous emulator, or does so no longer."""
 
-    sensor: str = item(_NAME, "its type of sensor")
-    slow: int = item(_FLAG, "1 = it is slow")
-    text: str = item(_SAYING, "what to tell people")
+    sensor: str = record_field(_NAME, "its type of sensor")
+    slow: int = record_field(_FLAG, "1 = it is slow")
+    text: str = record_field(_SAYING, "what to tell people")
 
 
-EVENTS = Family(
+EVENTS = TaggedUnion(
     "events",
     {
         1: Signals, 2: Log, 3: LockstepDue, 4: Run, 5: Executed, 6: SoundRefused, 7: Roster, 8: Frozen, 9: Notice, 10: Ended,
@@ -284,7 +284,7 @@ def encode(record: Command | EngineEvent) -> tuple[int, bytes]:
     return kind, msgpack.packb(values)
 
 
-def _decode(family: Family, kind: int, payload: bytes) -> Any:
+def _decode(family: TaggedUnion, kind: int, payload: bytes) -> Any:
     record = family.decode((kind, *msgpack.unpackb(payload, use_list=False)))
     if record is None:
         raise Malformed(f"there is no record {kind}")

@@ -13,14 +13,14 @@ from typing import IO, NoReturn
 
 import posix_ipc
 
-from wavesim_sdk.area import segment_name
 from wavesim_sdk.attach import remove_semaphores, simulation_tables
 from wavesim_sdk.commander import queue_name
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import server_name
-from wavesim_sdk.replies import sweep
-from wavesim_sdk.sensors import known, table_of
+from wavesim_sdk.reply_queue import remove_stale_queues
+from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
+from wavesim_sdk.shared_memory import segment_name
 from wavesim_sdk.sonars import frames
 from wavesim_sdk.tables import INSTRUMENTS, LINES, VEHICLE_TABLES, Table
 from wavesim_server.messages import NO_RESOURCE
@@ -83,13 +83,13 @@ def _own(path: Path) -> IO[str]:
     return os.fdopen(descriptor, "r+")
 
 
-def tables_of(loaded: Loaded) -> dict[str, list[tuple[Table, int]]]:
+def tables_of(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
     """The tables of both areas of a server, with their rows."""
     shared = loaded.config.shared
     sensors = loaded.sensor_rows
     rows = {INSTRUMENTS.name: max(1, sum(sensors.values())), LINES.name: max(1, len(loaded.config.fleet.line))}
     vehicles = [(t, rows.get(t.name, shared.vehicles)) for t in VEHICLE_TABLES]
-    vehicles += [(table_of(s), count) for s, count in sensors.items()]
+    vehicles += [(sensor_table_of(s), count) for s, count in sensors.items()]
     return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}
 
 
@@ -113,9 +113,9 @@ def wipe(server: str) -> list[str]:
         with contextlib.suppress(posix_ipc.ExistentialError):
             posix_ipc.unlink_shared_memory(name)
             found.append(name)
-    found += frames.unlink(server)
-    found += remove_semaphores(server, known())
+    found += frames.remove_rings(server)
+    found += remove_semaphores(server, all_sensor_tables())
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_message_queue(queue_name(server))
         found.append(queue_name(server))
-    return found + sweep(server)
+    return found + remove_stale_queues(server)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import inner, interpolate, norm, times
+from wavesim_sdk.algebra import dot, interpolate, matvec, norm
 from wavesim_sdk.config.lines import STRETCHED, Line
-from wavesim_sdk.config.plausible import at
+from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.config.world import World
 from wavesim_sdk.tables import MAX_SEGMENTS
 from wavesim_server.dynamics import lines as w
@@ -130,7 +130,7 @@ class Rigging:
         b = fleet.body(int(self.rig.rows[body]))
         R_WB = frames.rotation(b[r.QW : r.QW + 4])
         speed = b[r.NU : r.NU + 3] + np.cross(b[r.NU + 3 : r.NU + 6], place)
-        return b[r.PX : r.PX + 3] + times(R_WB, place), times(R_WB, speed)
+        return b[r.PX : r.PX + 3] + matvec(R_WB, place), matvec(R_WB, speed)
 
     def check(self, row: int, position: Floats, q_WB: Floats, fleet: Fleet) -> None:
         """ValueError if a line of a body cannot reach from where it is to be to where the line's other end is now."""
@@ -140,7 +140,7 @@ class Rigging:
             other = ints[w.I_BODY + 1 - mine]
             if other >= 0 and int(self.rig.rows[other]) not in self._there:
                 continue
-            place = position + times(frames.rotation(q_WB), self.rig.ends[2 * k + mine, w.E_AT : w.E_AT + 3])
+            place = position + matvec(frames.rotation(q_WB), self.rig.ends[2 * k + mine, w.E_AT : w.E_AT + 3])
             away = float(norm(place - self._end(k, 1 - mine, fleet)[0]))
             if away > STRETCHED * line.length:
                 raise ValueError(
@@ -230,7 +230,7 @@ def _yield(params: Floats, arm: Sequence[float]) -> float:
     x, y, z = arm
     jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
     inverse = params[r.MINV : r.MINV + 36].reshape(6, 6)
-    return sum(float(inner(jacobian[i], times(inverse, jacobian[i]))) for i in range(3))
+    return sum(float(dot(jacobian[i], matvec(inverse, jacobian[i]))) for i in range(3))
 
 
 def _steps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
@@ -249,13 +249,13 @@ def _steps(line: Line, numbers: Floats, yields: Sequence[float], step: float) ->
     needed = math.ceil(float(step / longest))
     tick = f"a tick of {1e3 * step:g} ms"
     if needed > MOST_STEPS:
-        at(
+        fail_at(
             line.place,
             f"line '{line.name}': its stiffness needs {needed} substeps in {tick}, and at most {MOST_STEPS} are made; divide it into "
             f"fewer segments than {line.segments}, or give it less stiffness, less damping or more mass",
         )
     if 0 < line.substeps < needed:
-        at(
+        fail_at(
             line.place,
             f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0: that "
             "many by itself)",

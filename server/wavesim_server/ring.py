@@ -19,8 +19,8 @@ from enum import IntEnum
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.area import make_memory, map_memory
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.shared_memory import create_memory, map_memory
 
 _HEAD = struct.Struct("<ii")
 _BASE = 64
@@ -55,7 +55,7 @@ class Ring:
     @classmethod
     def create(cls, name: str, capacity: int) -> Ring:
         """A new one in shared memory, of so many bytes."""
-        return cls(_sized(make_memory(name, _BASE + capacity), capacity))
+        return cls(_sized(create_memory(name, _BASE + capacity), capacity))
 
     @classmethod
     def attach(cls, name: str) -> Ring:

@@ -18,7 +18,7 @@ import numpy as np
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.recorded import position
+from wavesim_sdk.recorded_data import actuator_position
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, resting_depth
@@ -183,7 +183,7 @@ def _sail(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[Ru
 def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
     """Command actuators by name; nothing where there are none."""
     if commands:
-        sim.command(row, {position(model, name): value for name, value in commands.items()})
+        sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
 
 
 def _push(sim: Simulation, row: int, begins: bool) -> None:

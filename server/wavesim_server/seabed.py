@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.ocean.bed import steepest, triangles
-from wavesim_sdk.parts import part
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_sdk.ocean.bed import max_slope, triangulated_bed
 from wavesim_server.elementary import exp
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -32,9 +32,9 @@ class Net(NamedTuple):
     neighbours: Any
 
 
-def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
+def bed_of(loaded: LoadedConfig) -> tuple[Bed, Net]:
     """The bed of a configuration for the kernels."""
-    t, slope = triangles(loaded), steepest(loaded)
+    t, slope = triangulated_bed(loaded), max_slope(loaded)
     if t is not None:
         return Bed(np.zeros(3), np.zeros((0, 5)), slope, True), Net(
             *(
@@ -50,7 +50,7 @@ def bed_of(loaded: Loaded) -> tuple[Bed, Net]:
     )
 
 
-@part
+@device_function
 def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> float:
     """Depth of the bed under (x, y); NaN where no soundings reach."""
     if not bed.soundings:

@@ -20,12 +20,12 @@ from types import FrameType
 
 import posix_ipc
 
-from wavesim_sdk import endings, forks
-from wavesim_sdk.area import DONE, MEMORY, Area, segment_name
-from wavesim_sdk.attach import make_semaphores
+from wavesim_sdk import forked_process, termination_signals
+from wavesim_sdk.attach import create_semaphores
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogError, WaveSimError
+from wavesim_sdk.shared_memory import DONE, MEMORY, SharedMemoryArea, segment_name
 from wavesim_sdk.sonars import frames
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, FAILED, NO_RESOURCE
@@ -72,7 +72,7 @@ class Options:
 class Part:
     """What the supervisor gives to a process of the server."""
 
-    loaded: Loaded
+    loaded: LoadedConfig
     options: Options
     commands: int  #: descriptor by which the engine is told of commands
     events: int  #: and the front of events
@@ -82,19 +82,19 @@ class Part:
 
 
 @contextlib.contextmanager
-def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
+def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
     """Areas, rings and semaphores of a server; removed at the end, whatever happens."""
     group = loaded.config.shared.group
     try:
         try:
             wipe(name)
             for area, tables in tables_of(loaded).items():
-                Area.create(segment_name(name, area), tables, group)
+                SharedMemoryArea.create(segment_name(name, area), tables, group)
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
             Ring.create(events, EVENTS_BYTES)
-            frames.make(loaded, name)
-            make_semaphores(name, loaded.sensor_rows, group)
+            frames.create_rings(loaded, name)
+            create_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot make what the server's processes share ({MEMORY}): {error}") from None
         yield
@@ -103,7 +103,7 @@ def shared_objects(loaded: Loaded, name: str) -> Iterator[None]:
             wipe(name)
 
 
-def bind(loaded: Loaded, port: int) -> socket.socket:
+def bind(loaded: LoadedConfig, port: int) -> socket.socket:
     """The server's UDP socket, or a clear refusal."""
     address = loaded.config.network.address
     try:
@@ -119,7 +119,8 @@ def ready(name: str) -> bool:
     try:
         with Commander(name) as commander:
             return (
-                Area.attach(segment_name(name, "vehicles"))["identity"].header[DONE] > 0 and commander.send("status").ok
+                SharedMemoryArea.attach(segment_name(name, "vehicles"))["identity"].header[DONE] > 0
+                and commander.send("status").ok
             )
     except (CommanderError, AttachError):
         return False
@@ -146,7 +147,7 @@ def fresh(log: str) -> str:
 class Supervisor:
     """A running server as seen by the process that started it."""
 
-    def __init__(self, loaded: Loaded, options: Options, sock: socket.socket) -> None:
+    def __init__(self, loaded: LoadedConfig, options: Options, sock: socket.socket) -> None:
         self.options, self.restarts = options, loaded.config.network.restarts
         self._crashes: list[float] = []
         self.stopping: Callable[[], bool] = lambda: False
@@ -188,9 +189,9 @@ class Supervisor:
         return True
 
     @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order
-    def _start(name: str, module: str, part: Part, fds: tuple[int, ...]) -> forks.Fork:
+    def _start(name: str, module: str, part: Part, fds: tuple[int, ...]) -> forked_process.ForkedProcess:
         """What only this process needs, the kernels say, it imports itself."""
-        return forks.start(name, lambda: importlib.import_module(module).main(part), fds)
+        return forked_process.fork_process(name, lambda: importlib.import_module(module).main(part), fds)
 
     def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
         """Until the engine has its kernels and the front takes commands. Where kernels cannot be kept the engine compiles them
@@ -267,7 +268,7 @@ def _crashed(name: str, code: int) -> Crashed:
     return Crashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
 
 
-def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], None] | None = None) -> None:
+def serve(loaded: LoadedConfig, options: Options, on_start: Callable[[Supervisor], None] | None = None) -> None:
     """Run a server until it is shut down, Ctrl-C, SIGTERM, or the loss of one of its processes."""
     stop = False
 
@@ -280,7 +281,7 @@ def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], Non
         sock = bind(loaded, options.port)
         options = dataclasses.replace(options, log=fresh(options.log))
         with shared_objects(loaded, options.name):
-            previous = {s: signal.signal(s, ask) for s in endings.heard()}
+            previous = {s: signal.signal(s, ask) for s in termination_signals.termination_signals()}
             server = Supervisor(loaded, options, sock)
             server.stopping = lambda: stop
             try:
@@ -296,7 +297,7 @@ def serve(loaded: Loaded, options: Options, on_start: Callable[[Supervisor], Non
         lock.release()
 
 
-def _log_of(loaded: Loaded) -> str:
+def _log_of(loaded: LoadedConfig) -> str:
     """The log that the configuration names: below the working folder, or where its files may lie."""
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)
@@ -309,7 +310,7 @@ def _log_of(loaded: Loaded) -> str:
 
 
 def default_options(
-    loaded: Loaded, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None,
+    loaded: LoadedConfig, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None,
     threads: int = 1,
 ) -> Options:  # fmt: skip
     """Command-line values over the configuration's."""

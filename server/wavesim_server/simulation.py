@@ -23,16 +23,16 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.actuators import Actuator, arranged, clipped_text, fault_amount, position_of
-from wavesim_sdk.algebra import turned
-from wavesim_sdk.config import Body, Loaded, Model, Transducer, load
-from wavesim_sdk.config.plausible import at
+from wavesim_sdk.actuators import Actuator, actuator_index, clipped_text, fault_amount, order_command
+from wavesim_sdk.algebra import vecmat
+from wavesim_sdk.config import BodyConfig, LoadedConfig, Model, TransducerConfig, load
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import shown
+from wavesim_sdk.kernel_compiler import compile_for_types
+from wavesim_sdk.names import shorten
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.ocean.water import Water
-from wavesim_sdk.parts import compile_for
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
@@ -73,7 +73,7 @@ class Occupant:
 
     name: str
     model: Model
-    transducer: Transducer | None
+    transducer: TransducerConfig | None
     actuators: tuple[Actuator, ...]
 
 
@@ -82,19 +82,19 @@ class Entry:
     """All that is needed to let a body in: whatever could be wrong has been found before."""
 
     form: Form
-    transducer: Transducer | None
+    transducer: TransducerConfig | None
     position: Array
     attitude: Array
     operators: exposure.Operators | None
     fittings: Fittings | None
-    body: Body | None = None  #: of the configuration
+    body: BodyConfig | None = None  #: of the configuration
     commands: list[float | None] | None = None  #: that hold its speed
 
 
 class Simulation:
     """All bodies, the sea and the sound, advanced tick by tick. ``threads`` share out large fleets; the numbers are the same."""
 
-    def __init__(self, loaded: Loaded, seed: int | None = None, threads: int = 1) -> None:
+    def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
         config = loaded.config
         self.loaded, self.config = loaded, config
         self.seed = config.seed if seed is None else seed
@@ -159,7 +159,7 @@ class Simulation:
         pair = self._room.apart([(loaded.model(b.model), b.position, b.attitude) for b in together])
         if pair is not None:
             first, second = (together[k] for k in pair)
-            at(second.place, f"'{second.name}': it starts inside '{first.name}'")
+            fail_at(second.place, f"'{second.name}': it starts inside '{first.name}'")
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
@@ -249,7 +249,7 @@ class Simulation:
             self.channel.start(row, time)
         return row
 
-    def _configured(self, body: Body) -> Entry:
+    def _configured(self, body: BodyConfig) -> Entry:
         """A body of the configuration as it will enter; ConfigError if it cannot."""
         model = self.loaded.model(body.model)
         try:
@@ -264,10 +264,10 @@ class Simulation:
                 self._trims[key] = trim.hold(entry.form, body.speed)
             return dataclasses.replace(entry, body=body, commands=self._trims[key])
         except ValueError as error:
-            at(body.place, f"'{body.name}': {error}")
+            fail_at(body.place, f"'{body.name}': {error}")
 
     def _entry(
-        self, model: Model, transducer: Transducer | None, position: Array, attitude: Array, shared: bool
+        self, model: Model, transducer: TransducerConfig | None, position: Array, attitude: Array, shared: bool
     ) -> Entry:
         form, operators = self.fleet.form(model, shared), self.climate.operators(model)
         self._room.check(model, position, attitude)
@@ -276,7 +276,7 @@ class Simulation:
     def _vacant(self, name: str, row: int | None) -> int:
         """The row that a name gets; ValueError if there is none."""
         if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
-            raise ValueError(f"'{shown(name)}' is no name: 1 to {NAME_BYTES} bytes")
+            raise ValueError(f"'{shorten(name)}' is no name: 1 to {NAME_BYTES} bytes")
         if name in self._rows:
             raise ValueError(f"'{name}' is in the simulation already")
         row = self.row_for(name) if row is None else row
@@ -285,21 +285,21 @@ class Simulation:
                 f'all {self.capacity} rows are taken; <shared vehicles="N"/> in the configuration makes room for more bodies'
             )
         if not isinstance(row, int) or not 0 <= row < self.capacity:
-            raise ValueError(f"there is no row {shown(row, 20)}; they are 0 to {self.capacity - 1}")
+            raise ValueError(f"there is no row {shorten(row, 20)}; they are 0 to {self.capacity - 1}")
         if row in self.occupants:
             raise ValueError(f"row {row} is taken by '{self.occupants[row].name}'")
         if (row < len(self._reserved) or name in self._reserved) and self._reserved.get(name, (-1,))[0] != row:
             raise ValueError(f"row {row} is kept for another body than '{name}'")
         return row
 
-    def _start(self, row: int, body: Body, commands: list[float | None] | None) -> None:
+    def _start(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
         """The motion with which a body of the configuration begins."""
         b = self.fleet.body(row)
         if commands is None:
             b[r.NU : r.NU + 6] = *body.velocity, *body.angular_velocity
             return
         # the speed is that through the water, which does not move what the model holds
-        v = turned(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
+        v = vecmat(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
         free = free_axes(self.occupants[row].model)
         for k in range(3):
             b[r.NU + k] = v[k] if k in free else 0.0
@@ -323,7 +323,7 @@ class Simulation:
         try:
             return self.occupants[row]
         except (KeyError, TypeError):
-            raise ValueError(f"there is no body in row {shown(row, 20)}") from None
+            raise ValueError(f"there is no body in row {shorten(row, 20)}") from None
 
     def _reorder(self) -> None:
         """The rows that are in, from the lowest north on: so contacts want them."""
@@ -378,7 +378,7 @@ class Simulation:
         """Actuator commands by position or by name; None keeps the earlier one. ValueError for anything else, and then
         none of them is taken."""
         occupant = self._occupant(row)
-        self.fleet.command(row, arranged(occupant.actuators, values))
+        self.fleet.command(row, order_command(occupant.actuators, values))
 
     def clipped(self, row: int) -> dict[str, int]:
         """How many commands each actuator of a body got beyond its range, which were taken as the end of it; none that got none."""
@@ -401,7 +401,7 @@ class Simulation:
         share ``amount``, ``reversed``, or ``none`` to repair it. A text may have a unit (`5 s`)."""
         occupant = self._occupant(row)
         try:
-            position = position_of(occupant.actuators, actuator)
+            position = actuator_index(occupant.actuators, actuator)
             number = fault_amount(occupant.actuators[position], fault, amount)
             self.fleet.fail(row, position, fault, number, self.time_ns * 1e-9)
         except ValueError as error:
@@ -472,7 +472,7 @@ class Simulation:
         self, row: int, frequency: float, level: float | None = None, at: int | None = None, code: int | None = None,
         *, number: int = 0,
     ) -> None:  # fmt: skip
-        """Send a pulse at the start of the next tick, or ``at`` a time of the node's own clock (ns).
+        """Send a pulse at the start of the next tick, or ``fail_at`` a time of the node's own clock (ns).
 
         ValueError if the node cannot send such a one.
         """
@@ -550,11 +550,11 @@ class Simulation:
     def compile_motion(self) -> None:
         """What a tick's motion is made of, for the kernel of the tick."""
         *movers, _ = self._whole()[0]
-        compile_for(tick.move, *movers, self.step_ns, self.tick)
+        compile_for_types(tick.move, *movers, self.step_ns, self.tick)
 
     def compile_tick(self) -> None:
         """The kernel of a tick but for its sound."""
-        compile_for(tick.ticks, self._whole()[1], 0, self.step_ns, self.tick, self.tick, False)
+        compile_for_types(tick.ticks, self._whole()[1], 0, self.step_ns, self.tick, self.tick, False)
 
     def compile_sound(self) -> None:
         """The kernel of a tick's sound."""

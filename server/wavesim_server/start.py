@@ -11,7 +11,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.algebra import norm
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.parts import kernel
+from wavesim_sdk.kernel_compiler import kernel
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.fleet import Fleet
@@ -37,7 +37,7 @@ class Room:
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
         """ValueError if the body would start inside the bed or an obstacle; it says how deep."""
-        g, reach = geometry(model, position, attitude), shape_of(model).reach
+        g, reach = geometry(model, position, attitude), shape_of(model).bounding_radius
         self._above_bed(g, reach)
         middles = self.fixed[:, shapes.POSE : shapes.ROTATION]
         away = norm(middles - g[shapes.POSE : shapes.ROTATION])
@@ -49,7 +49,7 @@ class Room:
 
     def beside(self, model: Model, position: Vector, attitude: Vector, fleet: Fleet) -> int | None:
         """The row of a body of the fleet inside which this one would start, if there is one."""
-        g, reach = geometry(model, position, attitude), shape_of(model).reach
+        g, reach = geometry(model, position, attitude), shape_of(model).bounding_radius
         seat = -1
         while (
             seat := _near(fleet.blocks, fleet.heads, fleet.params, g[shapes.POSE : shapes.ROTATION], reach, seat + 1)
@@ -66,7 +66,7 @@ class Room:
     def apart(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
         """The numbers of two of these (model, position, attitude) that would start inside each other, if there are such."""
         shape = [geometry(m, p, a) for m, p, a in starts]
-        reach = [shape_of(m).reach for m, _, _ in starts]
+        reach = [shape_of(m).bounding_radius for m, _, _ in starts]
         order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])
         active: list[int] = []
         for k in order:
@@ -125,7 +125,7 @@ def _near(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first:
 def geometry(model: Model, position: Vector, attitude: Vector) -> Array:
     """A body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m, roll, pitch, yaw in rad."""
     shape = shape_of(model)
-    return _geometry(shape.code, shape.half, margin_of(shape), position, frames.quaternion(*attitude))
+    return _geometry(shape.code, shape.half_size, margin_of(shape), position, frames.quaternion(*attitude))
 
 
 def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> Array:

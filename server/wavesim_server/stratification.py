@@ -39,7 +39,7 @@ class Stratification:
 
     def __init__(self, world: World, water: Water, step: float) -> None:
         self.world, self.water = world, water
-        self.period = max(1, round(PERIOD_S / step)) if world.stratified else 0  #: ticks; 0 = never
+        self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0  #: ticks; 0 = never
 
     def refresh(
         self, rows: Sequence[int], models: Mapping[int, Model], fleet: Fleet, volumes: Floats, time_s: float

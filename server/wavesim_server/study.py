@@ -15,10 +15,10 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import Model, library, load_text
-from wavesim_sdk.config.plausible import check_model, matrix
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.validation import check_model, matrix
 from wavesim_sdk.config.vehicle import Matrix6
-from wavesim_sdk.recorded import position
+from wavesim_sdk.recorded_data import actuator_position
 from wavesim_server.dynamics import hulls, hydrostatics
 from wavesim_server.simulation import Simulation
 
@@ -79,10 +79,10 @@ def resting_depth(model: Model, density: float) -> float:
     share = model.mass.value / (density * volume)
     if share >= 1.0:
         return 0.0
-    above, below = -shape.reach, shape.reach  # of the origin, out of the water and all in it
+    above, below = -shape.bounding_radius, shape.bounding_radius  # of the origin, out of the water and all in it
     for _ in range(60):
         middle = 0.5 * (above + below)
-        wet = hydrostatics.submerged(shape.code, *shape.half, shape.reach, 0.0, 0.0, 1.0, -middle)[0]
+        wet = hydrostatics.submerged(shape.code, *shape.half_size, shape.bounding_radius, 0.0, 0.0, 1.0, -middle)[0]
         above, below = (above, middle) if wet > share else (middle, below)
     return 0.5 * (above + below)
 
@@ -109,7 +109,7 @@ def batch(
         down = resting_depth(model, sim.config.world.density) if depth is None else depth
         row = sim.enter(f"v{k}", position=(1000.0 * k, 0.0, down), variant=model)
         sim.set_pose(row, velocity=velocity)
-        sim.command(row, {position(model, name): value for name, value in commands.items()})
+        sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
     ticks = max(1, round(every / step))
     rows = [[track_row(sim, s) for s in sim.state()]]
     while sim.time_ns < seconds * 1e9 - 1:

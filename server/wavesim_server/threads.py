@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.parts import kernel
+from wavesim_sdk.kernel_compiler import kernel
 from wavesim_server import pointers
 from wavesim_server.acoustics import memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep

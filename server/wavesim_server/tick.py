@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wavesim_sdk.parts import inlined, kernel, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function, kernel
 from wavesim_server import calls, pointers
 from wavesim_server.acoustics import medium, memory
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
@@ -69,7 +69,7 @@ class Whole(NamedTuple):
 whole = pointers.unpacked(Whole)
 
 
-@part
+@device_function
 def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
     """Places of all transducers at the end of a tick: position and velocity in W, attitude."""
     m = memory.views(sound)
@@ -93,7 +93,7 @@ def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
         place.vx, place.vy, place.vz = xx * u + xy * v + xz * w, yx * u + yy * v + yz * w, zx * u + zy * v + zz * w
 
 
-@inlined
+@always_inline
 def move(
     f: Bodies,
     machine: Machine,

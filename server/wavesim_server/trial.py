@@ -15,14 +15,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from wavesim_sdk import endings, forks
-from wavesim_sdk.area import SYNCHRONOUS
+from wavesim_sdk import forked_process, termination_signals
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.cli import cli
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.model import Program
 from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
+from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
 from wavesim_server.layout import same_layout
 from wavesim_server.logbook import report
@@ -73,7 +73,7 @@ class Trial:
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         out: Path,
         *,
         realtime: bool = False,
@@ -95,7 +95,7 @@ class Trial:
         speed = 1.0 if realtime else None
         port = config.network.port if port is None else port
         self.options = Options(self.name, self.seed, port, str(self.log), speed, self.duration)
-        self.processes: dict[str, subprocess.Popen[bytes] | forks.Fork] = {}
+        self.processes: dict[str, subprocess.Popen[bytes] | forked_process.ForkedProcess] = {}
         self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
         self.damage: list[str] = []  #: what the run should have had and has not
         self.frozen: list[str] = []  #: bodies whose state was no longer finite, and since when
@@ -103,7 +103,7 @@ class Trial:
     def run(self, plots: bool = True) -> str:
         """Run it; returns the table as text. What was lost stands in it and in :attr:`damage`."""
         lock = NameLock(self.name)
-        handlers = {s: signal.signal(s, _interrupt) for s in endings.heard()}
+        handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
             sock = bind(self.loaded, self.options.port)
             self._prepare_folder()
@@ -156,7 +156,7 @@ class Trial:
 
         label = f"{EMULATOR}{sensor}"
         with (self.folder / f"{label}.txt").open("wb") as out:
-            self.processes[label] = forks.start(label, run, output=out.fileno())
+            self.processes[label] = forked_process.fork_process(label, run, output=out.fileno())
 
     def _command(self, name: str, program: Program, port: str) -> list[str]:
         here = ["--vehicle", name, "--port", port]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.elementary import LEAST
-from wavesim_sdk.names import shown
+from wavesim_sdk.names import shorten
 from wavesim_server.acoustics.memory import MAX_SPEED
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -31,9 +31,9 @@ def numbers(what: str, values: Any, count: int, most: float, shape: tuple[int, .
     except (ValueError, TypeError, RecursionError):  # ragged, or nested beyond measure
         array = np.zeros(0, object)
     if array.dtype.kind not in "iuf" or array.size != count or array.shape not in ((count,), shape):
-        raise ValueError(f"{what} has {count} numbers; this is {shown(values, 60)}")
+        raise ValueError(f"{what} has {count} numbers; this is {shorten(values, 60)}")
     found: Array = array.astype(float)
     if not (np.abs(found) <= most).all():
-        raise ValueError(f"{what} of {shown(values, 60)} is out of range (at most {most:g} to either side)")
+        raise ValueError(f"{what} of {shorten(values, 60)} is out of range (at most {most:g} to either side)")
     found[np.abs(found) < LEAST] = 0.0
     return found

@@ -99,7 +99,7 @@ def _floating(model: Model) -> dict[str, Any]:
     rest = _track(sim, 120.0)[-1]
     z = float(rest[3])
     hull = hulls.of(model)
-    keel = float(hull.triangles[:, :, 2].max()) if hull else shape_of(model).half[2]
+    keel = float(hull.triangles[:, :, 2].max()) if hull else shape_of(model).half_size[2]
     found: dict[str, Any] = {"draft_m": round(z + keel, 3)}
     if hull:
         afloat = hull.afloat(model.mass.value, model.mass.centre, DENSITY)
@@ -158,7 +158,7 @@ def describe(model: Model) -> dict[str, Any]:
         "fins": [f.name for f in model.fin],
         "ballast": [b.name for b in model.ballast],
         "transducer": model.transducer is not None,
-        "sensors": [i.plain for i in (model.sensors.instruments if model.sensors is not None else ())],
+        "sensors": [i.as_dict for i in (model.sensors.instruments if model.sensors is not None else ())],
         "source": model.source,
         "validated": model.validated,
         "valid_speed_m_s": model.valid_speed or None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from wavesim_sdk.actuators import actuators_of, written
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.actuators import actuators_of, parse_command
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 
 NEVER = sys.maxsize
 
@@ -14,7 +14,7 @@ NEVER = sys.maxsize
 class Watchdog:
     """All bodies that have one."""
 
-    def __init__(self, loaded: Loaded, step_ns: int) -> None:
+    def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self._bodies = {b.name: b for b in loaded.config.fleet.bodies if b.watchdog > 0.0}
         self._commands = {n: _command(b, loaded) for n, b in self._bodies.items()}
         self._ticks = {n: max(1, -(-round(b.watchdog * 1e9) // step_ns)) for n, b in self._bodies.items()}
@@ -53,12 +53,12 @@ class Watchdog:
             yield row, name, self._commands[name], f"no command for {body.watchdog:g} s: {done}"
 
 
-def _command(body: Body, loaded: Loaded) -> Sequence[float | None] | None:
+def _command(body: BodyConfig, loaded: LoadedConfig) -> Sequence[float | None] | None:
     """What the actuators of a body are told then, by position; None to hold what they were told."""
     actuators = actuators_of(loaded.model(body.model))
     commands: dict[str, Sequence[float | None] | None] = {
         "zero": [0.0] * len(actuators),
         "hold": None,
-        "safe": written(actuators, body.safe),
+        "safe": parse_command(actuators, body.safe),
     }
     return commands[body.failsafe]

@@ -22,7 +22,7 @@ from wavesim_bridges.core import Seat
 from wavesim_bridges.motion import Motion
 from wavesim_bridges.outputs import Output
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import STATE
@@ -91,7 +91,9 @@ def settled(pilot: Autopilot, share: float = 0.2) -> list[State]:
 
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
-def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly) -> None:
+def test_three_autopilots_in_one_world(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
+) -> None:
     """Two frames of ArduSub below 12 m, with our parameters, and a boat, in lockstep; one is killed in mid-flight and comes back, one is asked every second step
     only. All say 1200 frames a second, as ArduPilot does before it is told otherwise."""
     server = serve(config(WORLD).path, "--speed", "0")
@@ -137,7 +139,9 @@ def test_three_autopilots_in_one_world(config: Callable[..., Loaded], serve: Cal
 
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
-def test_what_an_accelerometer_feels(config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly) -> None:
+def test_what_an_accelerometer_feels(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
+) -> None:
     """Its integral is the velocity: specific force and attitude belong together, also in a turn."""
     server = serve(config(WORLD).path, "--speed", "0")
     fly("ardupilot", server, "heavy", "--frame", "vectored_6dof")
@@ -164,7 +168,7 @@ def test_what_an_accelerometer_feels(config: Callable[..., Loaded], serve: Calla
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
 def test_bad_input_is_counted_and_ends_nothing(
-    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
 ) -> None:
     server = serve(config(WORLD).path, "--speed", "0")
     bridge = fly("ardupilot", server, "rov", "--frame", "vectored")
@@ -203,7 +207,7 @@ def test_every_frame_names_outputs_once() -> None:
 
 @pytest.mark.system
 @pytest.mark.xdist_group("ardupilot")
-def test_a_trial_starts_a_bridge_as_a_program(config: Callable[..., Loaded], name: str, tmp_path: Path) -> None:
+def test_a_trial_starts_a_bridge_as_a_program(config: Callable[..., LoadedConfig], name: str, tmp_path: Path) -> None:
     path = config(
         '<time step="2.5 ms" duration="8 s"/><world><bed depth="60 m"/></world><fleet>'
         '<vehicle name="rov" model="bluerov2" position="0 0 2 m" client="required">'

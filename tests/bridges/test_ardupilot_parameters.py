@@ -17,7 +17,7 @@ from wavesim_bridges.ardupilot import FRAMES, frame, parameter_files, parameters
 from wavesim_bridges.motion import motion_of
 from wavesim_bridges.outputs import Mixer
 from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_sdk.wire.state import Effort
 from wavesim_sdk.wire.state import State as Told
@@ -42,7 +42,7 @@ class Flight(NamedTuple):
     thrust: np.ndarray[tuple[int, int], np.dtype[np.float64]]  #: of the vertical thrusters, N
 
 
-def dive(config: Callable[..., Loaded], model: str, parm: Mapping[str, float], seconds: float = 32.0) -> Flight:
+def dive(config: Callable[..., LoadedConfig], model: str, parm: Mapping[str, float], seconds: float = 32.0) -> Flight:
     """From 2 m to ``DEPTH``, through the bridge's bytes both ways, 400 times a second; what was in the last six seconds."""
     sim = Simulation(config('<time step="2.5 ms"/><world><bed depth="40 m"/></world>'))
     row = sim.enter("rov", model, (0.0, 0.0, 2.0), (0.0, 0.0, 0.0))
@@ -56,7 +56,9 @@ def dive(config: Callable[..., Loaded], model: str, parm: Mapping[str, float], s
         state, effort = sim.state()[row], sim.effort([row])[row]
         numbers = np.concatenate([state[n] for n in ("p_WB_W", "q_WB", "v_WB_B", "w_WB_B", "v_FB_B")])
         motion = motion_of(
-            Told(k, sim.time_ns, 1, numbers.tolist(), effort=Effort.of([*effort["acceleration"], *[0.0] * 42]))
+            Told(
+                k, sim.time_ns, 1, numbers.tolist(), effort=Effort.from_numbers([*effort["acceleration"], *[0.0] * 42])
+            )
         )
         assert motion is not None
         outputs = pilot(State(frame(motion).decode()))
@@ -72,7 +74,7 @@ def dive(config: Callable[..., Loaded], model: str, parm: Mapping[str, float], s
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("model", sorted(ROVS))
-def test_below_twelve_metres_by_the_shipped_parameters(config: Callable[..., Loaded], model: str) -> None:
+def test_below_twelve_metres_by_the_shipped_parameters(config: Callable[..., LoadedConfig], model: str) -> None:
     """The reported depth is the true one, and the vertical thrusters are steady."""
     flight = dive(config, model, shipped(model))
     assert np.abs(flight.reported - flight.true).max() < 0.02
@@ -81,7 +83,7 @@ def test_below_twelve_metres_by_the_shipped_parameters(config: Callable[..., Loa
 
 
 @pytest.mark.compiled
-def test_without_our_parameters_the_same_flight_is_wrong(config: Callable[..., Loaded]) -> None:
+def test_without_our_parameters_the_same_flight_is_wrong(config: Callable[..., LoadedConfig]) -> None:
     """With `sub.parm` alone a BlueROV2 reports 16 m where it is 0.39 m higher, and its thrusters swing by tens of newtons."""
     flight = dive(config, "bluerov2-vectored", SUB_PARM)
     assert (flight.reported - flight.true).mean() == pytest.approx(0.0247 * flight.true.mean(), abs=0.01)

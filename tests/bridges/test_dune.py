@@ -34,10 +34,10 @@ from wavesim_bridges.dune_vehicle import (
 from wavesim_bridges.geography import Origin
 from wavesim_bridges.motion import Motion
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler, quaternion, rotation
-from wavesim_sdk.sensors import table_of, value_fields
+from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, SensorDescription
 from wavesim_sdk.wire.state import Layout, Sensors, Value
 
@@ -203,7 +203,7 @@ def test_commands_that_are_none(message: imc_codec.Message, text: str) -> None:
 
 
 def described(number: int, kind: str) -> SensorDescription:
-    fields = [FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(table_of(kind))]
+    fields = [FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(sensor_table_of(kind))]
     return SensorDescription(number, f"my-{kind}", kind, 100_000_000, fields)
 
 
@@ -296,7 +296,7 @@ def turned(a: float, b: float) -> float:
 
 @pytest.mark.system
 def test_two_lauvs_in_one_world(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], dunes: list[Dune]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], bridges: list[Bridge], dunes: list[Dune]
 ) -> None:
     """One holds depth and heading in a current, the other depth on its way through points, six times as fast as real time, their
     fins by the signs of IMC; one is killed and comes back; rubbish and strangers meanwhile. Neptus sees one of them."""
@@ -377,7 +377,7 @@ def test_two_lauvs_in_one_world(
 
 @pytest.mark.system
 def test_instruments_against_the_truth(
-    config: Callable[..., Loaded], serve: Callable[..., Server], bridges: list[Bridge], dunes: list[Dune]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], bridges: list[Bridge], dunes: list[Dune]
 ) -> None:
     """A vehicle that hides its truth, with a mast for its antenna."""
     carried = ["ahrs", "imu", "dvl", "pressure", "gps"]

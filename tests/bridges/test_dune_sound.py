@@ -26,7 +26,7 @@ from wavesim_bridges.dune_vehicle import Reference
 from wavesim_bridges.geography import Origin
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Step
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.wire.state import State
@@ -55,7 +55,7 @@ def statuses(dune: Dune, seq: int) -> list[str]:
 
 
 @pytest.mark.system
-def test_sound_and_operators(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     path = config(WORLD).path
     server = serve(path, "--speed", "2")
     emulators = launch("emulate", "leak", path, "-s", server.name, stderr=subprocess.DEVNULL)

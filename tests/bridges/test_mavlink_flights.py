@@ -21,7 +21,7 @@ from tests.conftest import Server
 from wavesim_bridges.geography import Origin
 from wavesim_bridges.mavlink_codec import Writer
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 
 LATITUDE, LONGITUDE = 41.185, -8.705
 HEARTBEAT = Writer(1, 1).frame("HEARTBEAT", type=12)
@@ -44,7 +44,7 @@ WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LON
     ],
 )
 def test_mavsdk_finds_arms_and_sends_it(
-    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly, vehicle: str,
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly, vehicle: str,
     goal: tuple[float, float, float], instance: int,
 ) -> None:  # fmt: skip
     mavsdk = pytest.importorskip("mavsdk.asyncio")
@@ -104,7 +104,7 @@ def test_mavsdk_finds_arms_and_sends_it(
 @pytest.mark.xdist_group("mavlink")
 @pytest.mark.timeout(120)
 def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
-    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """Upload, download; sticks; start, progress, hold, going on, the end. Judged on the truth."""
     mavsdk = pytest.importorskip("mavsdk.asyncio")
@@ -184,7 +184,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
 @pytest.mark.system
 @pytest.mark.xdist_group("mavlink")
 def test_two_missions_in_one_world_and_a_bridge_that_is_killed(
-    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """A ROV and a boat, a station each; rubbish and strangers all the time. The ROV's bridge is killed with -9 in mid-mission: a
     new one finds the vehicle where it is, disarmed, and is sent again; the boat's mission knows nothing of it."""

@@ -12,7 +12,7 @@ from wavesim_bridges.ardupilot import FRAMES
 from wavesim_bridges.outputs import Mixer
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_server import Simulation
 from wavesim_server.study import batch
@@ -41,7 +41,7 @@ def test_t200_thrusters(model: str, frame: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["bluerov2-vectored", "bluerov2-heavy"])
-def test_a_rov_holds_its_depth(config: Callable[..., Loaded], model: str) -> None:
+def test_a_rov_holds_its_depth(config: Callable[..., LoadedConfig], model: str) -> None:
     """Vertical thrusters by depth and its rate, 3 m down in half a minute, while it goes ahead."""
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="50 m"/></world>'))
     row = sim.enter("rov", model, (0.0, 0.0, 2.0), (0.1, 0.0, 0.5))

@@ -24,10 +24,10 @@ from wavesim_bridges.moos_wire import Message, Reader, Unusable, Writer
 from wavesim_bridges.motion import Motion
 from wavesim_bridges.outputs import Output
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.sensors import table_of, value_fields
+from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import ActuatorDescription, FieldDescription, Reception, SensorDescription
 from wavesim_sdk.wire.state import Layout, Sensors, Value
 
@@ -159,7 +159,7 @@ def test_outputs_of_ones_own() -> None:
 
 
 def described(number: int, kind: str) -> SensorDescription:
-    fields = [FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(table_of(kind))]
+    fields = [FieldDescription(f.name, f.unit, math.prod(f.shape)) for f in value_fields(sensor_table_of(kind))]
     return SensorDescription(number, f"my-{kind}", kind, 100_000_000, fields)
 
 
@@ -283,7 +283,7 @@ def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
 
 @pytest.mark.system
 def test_a_helm_flies_an_auv_and_a_boat(
-    config: Callable[..., Loaded], serve: Callable[..., Server], ends: list[Callable[[], object]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], ends: list[Callable[[], object]]
 ) -> None:
     """Four times as fast as real time, time warp 4. The AUV goes through points at a depth; its helm is killed and comes back, its
     MOOSDB is killed and comes back, its bridge is killed and comes back; values of no use meanwhile. The boat has two thrusters

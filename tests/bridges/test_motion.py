@@ -33,7 +33,7 @@ def test_headings(heading: float, yaw: float) -> None:
 
 
 def state(motion: list[float], acceleration: list[float] | None = None) -> State:
-    effort = None if acceleration is None else Effort.of([*acceleration, *[0.0] * 42])
+    effort = None if acceleration is None else Effort.from_numbers([*acceleration, *[0.0] * 42])
     return State(1, 2_500_000, 1, motion, effort=effort)
 
 

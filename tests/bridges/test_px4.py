@@ -23,7 +23,7 @@ from wavesim_bridges.mavlink_codec import Stream
 from wavesim_bridges.motion import Motion
 from wavesim_bridges.px4 import FRAMES, PORT, Link, Port
 from wavesim_bridges.px4_sensors import Sensors, magnetic_field
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
 
 ORIGIN = Origin(41.185, -8.705)
@@ -190,7 +190,7 @@ def until(condition: Callable[[], bool], pilot: Px4) -> None:
 
 @pytest.mark.system
 def test_two_rovs_and_a_boat_in_one_world(
-    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """Two ROVs of one process and a boat whose controllers answer every second or third frame; one ROV's PX4 is killed in
     mid-flight and started anew."""
@@ -234,7 +234,7 @@ def test_two_rovs_and_a_boat_in_one_world(
 
 @pytest.mark.system
 def test_bad_input_late_answers_and_none_end_nothing(
-    config: Callable[..., Loaded], serve: Callable[..., Server], fly: Fly
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], fly: Fly
 ) -> None:
     """Rubbish and half a frame before PX4 comes, a second one while it flies, NaN, answers that are 200 ms late or missing."""
     server = serve(config(WORLD).path, "--speed", "0")

@@ -26,7 +26,7 @@ from tests.bridges.ros2 import Auv, Boat, Node, Rov, until
 from tests.conftest import Server
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 WORLD = """<time step="5 ms"/><world latitude="41.18 deg" longitude="-8.7 deg"><bed depth="40 m"/></world>
@@ -120,7 +120,7 @@ def fastdds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_vehicles_of_three_layouts(
-    config: Callable[..., Loaded], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge], fastdds: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge], fastdds: Path
 ) -> None:  # fmt: skip
     """A ROV by an array of thrusts in lockstep, an AUV by UUV Simulator's topics, a WAM-V by VRX's: each to its depth or its points,
     with rubbish on the topics, a bridge that is killed and back, and a controller that falls silent."""
@@ -359,7 +359,7 @@ def _fly(server: Server, node: Node, bridges: list[Bridge], peer: FastDds, anoth
 
 
 def test_a_server_that_starts_anew(
-    config: Callable[..., Loaded], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], domain: int, node: Node, bridges: list[Bridge]
 ) -> None:
     """Two vehicles in one process: time goes on where it was, for both."""
     bodies = "".join(

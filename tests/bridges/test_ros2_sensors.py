@@ -16,10 +16,10 @@ from wavesim_bridges.ros2.types import Types
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import sensors as declared
 from wavesim_sdk.config.load import library
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.instruments import dvl_beams
-from wavesim_sdk.sensors import table_of, value_fields
+from wavesim_sdk.sensors import sensor_table_of, value_fields
 from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 from wavesim_sdk.wire.state import Layout as ValueLayout
 from wavesim_sdk.wire.state import Value
@@ -34,11 +34,11 @@ def types() -> Types:
 
 
 def mounted(types: Types, type_: str, **given: Any) -> Mounted:
-    kinds = {k: getattr(declared, k.capitalize(), declared.Sensor) for k in OUTPUTS}
-    parameters = kinds.get(type_, declared.Sensor)(**given)
-    fields = tuple((f.name, math.prod(f.shape)) for f in value_fields(table_of(type_)))
+    kinds = {k: getattr(declared, k.capitalize(), declared.SensorConfig) for k in OUTPUTS}
+    parameters = kinds.get(type_, declared.SensorConfig)(**given)
+    fields = tuple((f.name, math.prod(f.shape)) for f in value_fields(sensor_table_of(type_)))
     frames = Frames("odom", "v/base_link", "v/s_link", "v/s_frd", "v/s_beam")
-    return Mounted(Instrument("s", type_, parameters, table_of(type_)), frames, Make(types), fields)
+    return Mounted(InstrumentConfig("s", type_, parameters, sensor_table_of(type_)), frames, Make(types), fields)
 
 
 def measured(s: Mounted, **given: Any) -> Value:

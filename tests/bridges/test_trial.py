@@ -11,7 +11,7 @@ import pytest
 
 from tests.bridges import dune, moosdb, ros2
 from tests.conftest import wavesim
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import STATE, read
 
 pytestmark = pytest.mark.system
@@ -29,7 +29,7 @@ def vehicle(name: str, model: str, place: str, bridge: str, options: str, period
     )
 
 
-def test_a_trial_of_three_stacks(config: Callable[..., Loaded], name: str, domain: int, tmp_path: Path) -> None:
+def test_a_trial_of_three_stacks(config: Callable[..., LoadedConfig], name: str, domain: int, tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         listen = free.getsockname()[1]

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from wavesim_sdk.config import Model
-from wavesim_sdk.config.load import models_of
+from wavesim_sdk.config.load import read_models
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import read
 from wavesim_server.study import empty_sea
@@ -29,7 +29,7 @@ def imported(
     given = {key.replace("_", "-"): value for key, value in settings.items()}
     out = tmp_path / "models.xml"
     out.write_text(read(path, section, given, "deg", partial).xml)
-    return next(iter(models_of(out).values()))
+    return next(iter(read_models(out).values()))
 
 
 def hilsim_acceleration(d: dict[str, float], nu: Any, rho: float) -> Any:

@@ -39,7 +39,7 @@ def volume(data_dir: Path) -> list[dict[str, float]]:
 def test_soundings_are_exact_at_every_point(data_dir: Path) -> None:
     points = soundings(data_dir)
     assert len(points) == 13137
-    t = bed.Triangles(bed.read_soundings(data_dir / SOUNDINGS))
+    t = bed.TriangulatedBed(bed.read_soundings(data_dir / SOUNDINGS))
     assert t(points[:, 0], points[:, 1]) == pytest.approx(points[:, 2], abs=1e-6)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, Model, library
+from wavesim_sdk.config import LoadedConfig, Model, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 
@@ -24,7 +24,7 @@ OTTER = {"otter_straight_60_60": (60.0, 60.0), "otter_turn_80_60": (80.0, 60.0)}
 
 
 def simulate(
-    config: Callable[..., Loaded], model: Model, world: str, step_ms: float, z: float
+    config: Callable[..., LoadedConfig], model: Model, world: str, step_ms: float, z: float
 ) -> tuple[Simulation, int]:
     """One vehicle of a model, at rest at depth z."""
     loaded = config(f'<time step="{step_ms} ms"/><world {world}><bed depth="9000 m"/></world>')
@@ -71,7 +71,7 @@ def otter(same: bool) -> Model:
     return dataclasses.replace(model, cross_flow=dataclasses.replace(model.cross_flow, strips=21 if same else 0))
 
 
-def fossen(config: Callable[..., Loaded], data_dir: Path, case: str, same: bool) -> tuple[list[Any], list[Any]]:
+def fossen(config: Callable[..., LoadedConfig], data_dir: Path, case: str, same: bool) -> tuple[list[Any], list[Any]]:
     """(ours, theirs) at the times of a case."""
     reference = json.loads((data_dir / "reference/remus100_otter_fossen.json").read_text())["cases"][case]
     samples = reference["rk4_dt0.005"]
@@ -89,14 +89,18 @@ def fossen(config: Callable[..., Loaded], data_dir: Path, case: str, same: bool)
 
 
 @pytest.mark.parametrize("case", [*REMUS, *OTTER])
-def test_fossens_remus_and_otter_with_their_terms(config: Callable[..., Loaded], data_dir: Path, case: str) -> None:
+def test_fossens_remus_and_otter_with_their_terms(
+    config: Callable[..., LoadedConfig], data_dir: Path, case: str
+) -> None:
     for ours, theirs in zip(*fossen(config, data_dir, case, same=True), strict=True):
         scale = np.maximum(np.abs(theirs), [1, 1, 1, 0.1, 0.1, 1, 1, 1, 1, 0.1, 0.1, 0.1])
         assert np.abs(errors(ours, theirs) / scale).max() < 1e-6
 
 
 @pytest.mark.parametrize(("case", "bound"), [*((c, 0.05) for c in REMUS), *((c, 0.02) for c in OTTER)])
-def test_what_the_better_terms_change(config: Callable[..., Loaded], data_dir: Path, case: str, bound: float) -> None:
+def test_what_the_better_terms_change(
+    config: Callable[..., LoadedConfig], data_dir: Path, case: str, bound: float
+) -> None:
     """The exact cross-flow integral instead of 21 strips, and the propeller's own inflow, change speeds by little:
     straight ahead hardly at all, in a turn by what 5 % of sway drag and 21 % of yaw moment are worth."""
     ours, theirs = fossen(config, data_dir, case, same=False)
@@ -107,7 +111,7 @@ def test_what_the_better_terms_change(config: Callable[..., Loaded], data_dir: P
         assert np.abs(difference).max() > 1e-5, "the terms do differ"
 
 
-def test_dunes_lauv(config: Callable[..., Loaded], data_dir: Path) -> None:
+def test_dunes_lauv(config: Callable[..., LoadedConfig], data_dir: Path) -> None:
     """DUNE's model as imported, with its peculiarities as named derivatives and a push (see docs/models.md): Coriolis
     by the mass 24 kg at 9 mm below the origin while the inertia is 18 kg, the added mass of translation in the
     rotational part of C, and no surge component of the net buoyancy. The limit is Richardson's from its steps."""
@@ -147,7 +151,7 @@ def test_dunes_lauv(config: Callable[..., Loaded], data_dir: Path) -> None:
             assert np.abs(d / scale).max() < 1e-4, (case, t)
 
 
-def test_odin_against_its_authors_simulator(config: Callable[..., Loaded], data_dir: Path) -> None:
+def test_odin_against_its_authors_simulator(config: Callable[..., LoadedConfig], data_dir: Path) -> None:
     """hilsim, 0.5 ms, against the shipped `odin-hilsim`: the actuators to its printed digits, the track to 0.1 % of its
     length, roll and speeds; no constant is fitted. Its air has 1.204 kg/m3, and its deflectors start at 0."""
     model = library()["odin-hilsim"]
@@ -206,7 +210,7 @@ def test_sookshma_driven_by_recorded_rudder_commands(data_dir: Path, run: str) -
     assert 2.0 < ours.std() / yaw_rate[inside].std() < 4.0
 
 
-def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., Loaded], data_dir: Path) -> None:
+def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedConfig], data_dir: Path) -> None:
     """The fitted fluid memory has the damping of the tables around the periods that matter; in a regular head sea the
     force is the operator's, in size and in phase."""
     from scipy.io import loadmat
@@ -237,10 +241,12 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., Loaded]
         heave.append(sim.fleet.body(row)[r.ENV + 2])
         p = sim.fleet.body(row)[:2]
         t = (sim.tick - 1) * 0.02
-        angle.append(component[surface.S_W] * t - component[surface.S_NORTH] * p[0] + component[surface.S_PHASE])
+        angle.append(
+            component[surface.S_FREQUENCY] * t - component[surface.S_NORTH] * p[0] + component[surface.S_PHASE]
+        )
     k = int(np.argmin(np.abs(np.degrees(vessel.headings) - 180.0)))
-    size = np.interp(component[surface.S_W], vessel.forceRAO.w, vessel.forceRAO.amp[2][:, k, 0])
+    size = np.interp(component[surface.S_FREQUENCY], vessel.forceRAO.w, vessel.forceRAO.amp[2][:, k, 0])
     fit = np.linalg.lstsq(np.stack([np.cos(angle), np.sin(angle)], axis=1), np.array(heave), rcond=None)[0]
-    assert np.hypot(*fit) == pytest.approx(size * component[surface.S_A], rel=0.01)
-    phase = np.interp(component[surface.S_W], vessel.forceRAO.w, vessel.forceRAO.phase[2][:, k, 0])
+    assert np.hypot(*fit) == pytest.approx(size * component[surface.S_AMPLITUDE], rel=0.01)
+    phase = np.interp(component[surface.S_FREQUENCY], vessel.forceRAO.w, vessel.forceRAO.phase[2][:, k, 0])
     assert math.cos(math.atan2(-fit[1], fit[0]) - phase) > 0.99

@@ -21,7 +21,7 @@ from wavesim_emulators.sonar.soundings import Bathymetry
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.log import frames
 from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_sdk.sonars.frames import Frame
+from wavesim_sdk.sonars.frames import ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.mosaic import grid
 
@@ -59,7 +59,7 @@ def survey(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
             table = np.ascontiguousarray(sonar.ping(ping, number).soundings)
             record["number"], record["ping_ns"], record["bytes"] = number, number * 10**8, table.nbytes
             record["time_ns"], record["p_WS_W"], record["euler"] = number * 10**8 + 1, p, angles(ping.R)
-            writer.frame(Frame(record.copy(), table.tobytes()))
+            writer.frame(ImagingFrame(record.copy(), table.tobytes()))
     writer.close()
     return folder / "run.mcap", sea_bed(loaded)
 

@@ -14,7 +14,7 @@ import serial
 
 from tests.conftest import CLI, Server
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.items import Reception
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("acoustics")]
@@ -52,7 +52,7 @@ def exchange(a: Broker, b: Broker, seconds: float) -> tuple[list[Reception], lis
     raise AssertionError("the simulation stands still")
 
 
-def test_packets_and_ranges_between_brokers(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_packets_and_ranges_between_brokers(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config(fleet(offset="1 s")).path, "--speed", "5")
     address = ("127.0.0.1", server.port)
     calls: list[int] = []
@@ -75,7 +75,9 @@ def test_packets_and_ranges_between_brokers(config: Callable[..., Loaded], serve
     assert any("at most 64" in text for text in refused) and any("level 300 dB" in text for text in refused)
 
 
-def test_a_storm_of_pings_is_stopped_and_named(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_a_storm_of_pings_is_stopped_and_named(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
+) -> None:
     server = serve(config(fleet()).path, "--speed", "1")
     address = ("127.0.0.1", server.port)
     with Broker("a", address) as a, Broker("b", address) as b:
@@ -103,7 +105,7 @@ def lines(read: Callable[[], bytes], pattern: bytes, timeout: float = 20.0) -> l
 
 
 def test_the_nanomodem_on_a_serial_port_and_a_socket(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     server = serve(config(fleet()).path, "--speed", "4")
     link = tmp_path / "modem"

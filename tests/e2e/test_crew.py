@@ -22,7 +22,7 @@ from tests.conftest import CLI, Server
 from tests.nursery import launch
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("crew"), pytest.mark.timeout(240)]
 
@@ -157,7 +157,7 @@ def cleanup() -> Iterator[list[Callable[[], object]]]:
 
 
 def test_four_instruments_of_four_kinds_beside_a_pilot(
-    config: Callable[..., Loaded], serve: Callable[..., Server], cleanup: list[Callable[[], object]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], cleanup: list[Callable[[], object]]
 ) -> None:
     from brping import Ping1D
 
@@ -239,7 +239,9 @@ def test_four_instruments_of_four_kinds_beside_a_pilot(
     assert server.process.poll() is None
 
 
-def test_a_pilot_that_dies_leaves_its_crew_waiting(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_a_pilot_that_dies_leaves_its_crew_waiting(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
+) -> None:
     path = config(WORLD.replace('keepalive_timeout="3 s"', 'keepalive_timeout="1 s" keepalive_period="0.2 s"')).path
     server = serve(path, "--speed", "1")
     address = ("127.0.0.1", server.port)
@@ -258,7 +260,7 @@ def test_a_pilot_that_dies_leaves_its_crew_waiting(config: Callable[..., Loaded]
         assert [c["role"] for c in status["clients"]] == ["listener"]  # type: ignore[attr-defined]
 
 
-def test_shared_memory_tells_who_is_on_board(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_shared_memory_tells_who_is_on_board(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     """The pilot in `clients`, everybody else in `crew`, by role and number; gone when they have gone."""
     server = serve(config(WORLD).path)
     address, state = ("127.0.0.1", server.port), SharedState(server.name)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Server
-from wavesim_sdk.area import SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
+from wavesim_sdk.shared_memory import SYNCHRONOUS
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("determinism"), pytest.mark.timeout(240)]
 
@@ -39,7 +39,7 @@ LOAD = "while True: sum(i * i for i in range(10_000))"
 
 
 def run(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     serve: Callable[..., Server],
     log: Path,
     *,
@@ -87,7 +87,7 @@ def run(
     return found.content_hash
 
 
-def test_one_hash(config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path) -> None:
+def test_one_hash(config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path) -> None:
     fleet = "".join(
         f'<vehicle name="v{k}" model="{("lauv", "remus100")[k % 2]}" position="{20 * k} {15 * (k % 3)} {10 + k} m" client="required"/>'
         for k in range(BROKERS)

@@ -14,12 +14,12 @@ import pytest
 from tests.conftest import Server
 from tests.e2e.test_sensors import await_sensors, latest, processes
 from tests.nursery import launch
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.tables import STATE
 from wavesim_server import Simulation
 
@@ -52,7 +52,7 @@ def test_every_sensor_is_in_the_test() -> None:
     ],
 )
 def test_kill_freeze_and_swap(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path,
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path,
     model: str, depth: float, height: float, sensors: list[str],
 ) -> None:  # fmt: skip
     xml = WORLD.format(model=model, depth=depth, sensors="".join(element(s, height) for s in sensors))

@@ -13,10 +13,10 @@ import pytest
 
 from tests.conftest import Server, wavesim
 from tests.nursery import launch
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker, Step
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.items import SensorDescription
 
@@ -33,13 +33,13 @@ NAMES = ["ahead", "down", "astern", "head", "imu", "ahrs"]
 
 @pytest.fixture(params=["open", "sealed"])
 def vessel(
-    request: pytest.FixtureRequest, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    request: pytest.FixtureRequest, config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> Iterator[tuple[Server, bytes | None]]:
     """A server with its emulators, and the key of its clients."""
     key = None
     if request.param == "sealed":
         assert wavesim("keys", tmp_path / "trial.keys").returncode == 0
-        key = seal.key_for(tmp_path / "trial.keys", "mapper")
+        key = seal.find_key(tmp_path / "trial.keys", "mapper")
     path = config(WORLD.format(network='keys="trial.keys"' if key else "")).path
     server = serve(path, "--speed", "0")
     emulators = launch("emulate", "all", path, "-s", server.name)

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import SessionEnded
 
 pytestmark = pytest.mark.system
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.system
 
 @pytest.mark.parametrize("period", [0.005, 0.02, 0.1])
 def test_lockstep_at_real_time_keeps_wall_time(
-    config: Callable[..., Loaded], serve: Callable[..., Server], period: float
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], period: float
 ) -> None:
     """A step waits for its answer and for its time, and for nothing else."""
     fleet = '<fleet><vehicle name="a" model="lauv" position="0 0 9 m" client="optional"/></fleet>'
@@ -42,7 +42,7 @@ def test_lockstep_at_real_time_keeps_wall_time(
 
 
 def test_who_comes_after_the_end_has_no_steps(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, root: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path, root: Path
 ) -> None:
     """A loop over the steps of a run that has ended is over; it waits for nothing."""
     fleet = '<fleet><vehicle name="a" model="lauv" position="0 0 9 m" client="optional"/></fleet>'
@@ -73,7 +73,7 @@ def test_who_comes_after_the_end_has_no_steps(
 
 
 def test_a_stranger_on_an_open_server_does_not_hold_time(
-    config: Callable[..., Loaded], serve: Callable[..., Server]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
 ) -> None:
     """Where newcomers may join in lockstep, one that answers late is named, and is ended when its budget is used up."""
     text = '<time step="20 ms"/><network keepalive_timeout="60 s" lockstep_budget="6 s" newcomers="{}"/>{}'

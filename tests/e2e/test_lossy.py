@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Server
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.testing import LossyProxy
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("lossy"), pytest.mark.timeout(200)]
@@ -19,7 +19,9 @@ SEA = """<time step="20 ms"/><network keepalive_timeout="20 s" lockstep_timeout=
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])
-def test_events_over_a_lossy_link(config: Callable[..., Loaded], serve: Callable[..., Server], loss: float) -> None:
+def test_events_over_a_lossy_link(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], loss: float
+) -> None:
     """Pings and their answers through a link that loses, doubles and delays by up to 0.5 s."""
     server = serve(config(SEA).path, "--speed", "1")
     delay = (0.0, 0.5) if loss else (0.0, 0.02)
@@ -59,7 +61,7 @@ def test_events_over_a_lossy_link(config: Callable[..., Loaded], serve: Callable
 
 @pytest.mark.parametrize("loss", [0.1, 0.3])
 def test_lockstep_over_a_lossy_link_is_the_same_run(
-    config: Callable[..., Loaded], serve: Callable[..., Server], loss: float
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], loss: float
 ) -> None:
     """Lost datagrams cost time, not determinism: the states of each step are those of a good link."""
     tracks = []

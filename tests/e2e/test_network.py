@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError, Refused, SessionLost
 from wavesim_sdk.observer import FleetFrame, Observer
 from wavesim_sdk.wire import seal
@@ -36,7 +36,7 @@ def fleet(network: str = "", a: str = "", acoustics: str = "") -> str:
 
 
 def test_a_server_with_keys(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = tmp_path / "trial.keys"
     assert wavesim("keys", keys, "a", "monitor").returncode == 0
@@ -55,14 +55,14 @@ def test_a_server_with_keys(
         seen = (frame.bodies["id"].tolist() for frame in monitor.frames())
         assert next(ids for ids in seen if 0 in ids) == [0, 1, 2], "its first frames may be older than the body"
         with pytest.raises(Refused, match="this key is that of 'a'"):
-            Broker("b", at, key=seal.key_for(keys, "a")).connect()
+            Broker("b", at, key=seal.find_key(keys, "a")).connect()
     drops = server.status()["drops"]
     assert drops["flags"] > 10 and drops["key"] >= 3  # type: ignore[index]
     with pytest.raises(ConfigError, match="no key for 'stranger'"):
         Broker("stranger", at)
 
 
-def test_who_may_be_served_elsewhere(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_who_may_be_served_elsewhere(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """Not loopback: with keys, or by an explicit word that is repeated at each start."""
     with pytest.raises(ConfigError, match="is not loopback, so others could reach the server: name a file of `keys`"):
         config(fleet('address="0.0.0.0"'))
@@ -73,7 +73,7 @@ def test_who_may_be_served_elsewhere(config: Callable[..., Loaded], tmp_path: Pa
         config(fleet('keys="nokeys"'))
 
 
-def test_a_key_file_that_others_may_read_is_refused(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_a_key_file_that_others_may_read_is_refused(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     wavesim("keys", tmp_path / "k")
     (tmp_path / "k").chmod(0o644)
     for command in ("check", "serve"):
@@ -93,7 +93,9 @@ def frames(observer: Observer, seconds: float) -> list[FleetFrame]:
     return found
 
 
-def test_observers_see_everything_they_ask_for(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_observers_see_everything_they_ask_for(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
+) -> None:
     server = serve(config(fleet('observers="2"')).path)
     at = ("127.0.0.1", server.port)
     state = SharedState(server.name)
@@ -106,7 +108,7 @@ def test_observers_see_everything_they_ask_for(config: Callable[..., Loaded], se
         assert server.status()["observers"] == ["eye", "near"]
         server.send("start")
         seen = frames(eye, 1.5)
-        assert 20 < len(seen) < 50 and all(f.whole for f in seen)
+        assert 20 < len(seen) < 50 and all(f.is_complete for f in seen)
         assert eye.names == {1: "b", 2: "c"} and eye.models == {1: "lauv", 2: "buoy"}
         with Broker("a", at) as broker:
             broker.poll(2.0)
@@ -138,7 +140,7 @@ def test_observers_see_everything_they_ask_for(config: Callable[..., Loaded], se
         assert frames(near, 0.5) == []
 
 
-def test_an_observer_controls_nothing(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_an_observer_controls_nothing(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config(fleet()).path)
     with Observer("eye", ("127.0.0.1", server.port)) as eye:
         server.send("start")
@@ -159,7 +161,7 @@ def test_an_observer_controls_nothing(config: Callable[..., Loaded], serve: Call
      ('failsafe="safe" safe="2.5"', 2.5, "actuators at 2.5")],
 )  # fmt: skip
 def test_the_watchdog(
-    config: Callable[..., Loaded],
+    config: Callable[..., LoadedConfig],
     serve: Callable[..., Server],
     failsafe: str,
     expected: float,
@@ -197,7 +199,9 @@ def test_the_watchdog(
         assert commanded() == 4.0, "it obeys again"
 
 
-def test_a_second_client_takes_over_if_it_may(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_a_second_client_takes_over_if_it_may(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
+) -> None:
     server = serve(config(fleet('takeover="yes"')).path)
     at = ("127.0.0.1", server.port)
     server.send("start")
@@ -215,7 +219,7 @@ def test_a_second_client_takes_over_if_it_may(config: Callable[..., Loaded], ser
 # ------------------------------------------------------------------ figures for others
 
 
-def test_prometheus_text(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_prometheus_text(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config(fleet()).path)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         for _ in range(7):

@@ -15,7 +15,7 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.errors import Refused, SessionLost
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.observer import Observer
-from wavesim_sdk.onboard import Mission
+from wavesim_sdk.onboard import ReceivedMission
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("orders"), pytest.mark.timeout(120)]
 
@@ -44,7 +44,7 @@ class Run:
     answers: dict[str, str] = field(default_factory=dict)
     moved: dict[str, tuple[float, ...]] = field(default_factory=dict)
     refused: str = ""
-    missions: list[tuple[int, Mission]] = field(default_factory=list)
+    missions: list[tuple[int, ReceivedMission]] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")

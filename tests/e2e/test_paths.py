@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Server, wavesim
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.testing import Address, LossyProxy
 from wavesim_sdk.wire import seal
 
@@ -65,12 +65,12 @@ class Copier(LossyProxy):
 
 
 def test_whoever_copies_a_session_does_not_end_it(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     """27 copies within a keep-alive time once ended it: BYE, "no sign of life". It also moves to another address meanwhile."""
     assert wavesim("keys", tmp_path / "trial.keys", "a").returncode == 0
     server = serve(config(SERVER).path)
-    key = seal.key_for(tmp_path / "trial.keys", "a")
+    key = seal.find_key(tmp_path / "trial.keys", "a")
     with Copier(("127.0.0.1", server.port)) as way, Broker("a", way.address, key=key) as broker:
         server.send("start")
         for moves in (False, True):

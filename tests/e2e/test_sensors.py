@@ -22,11 +22,11 @@ import pytest
 from tests import gpsd
 from tests.conftest import CLI, Server, wavesim
 from tests.nursery import launch
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.devices import ping1d
+from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.wire.state import Sensors
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("sensors"), pytest.mark.timeout(200)]
@@ -72,7 +72,7 @@ def latest(broker: Broker, seconds: float) -> Sensors:
 
 
 def test_any_set_of_emulators_is_kept_alive(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
     path = config(FLEET.format(more="")).path
     server = serve(path, "--speed", "1")
@@ -125,7 +125,7 @@ def test_any_set_of_emulators_is_kept_alive(
 
 
 def test_a_sensor_of_ones_own(
-    config: Callable[..., Loaded], serve: Callable[..., Server], root: Path, tmp_path: Path,
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], root: Path, tmp_path: Path,
     processes: list[subprocess.Popen[str]],
 ) -> None:  # fmt: skip
     """The package of examples/depth-sensor, installed into a folder of its own, as the tutorial says."""
@@ -175,7 +175,7 @@ def device(processes: list[subprocess.Popen[str]], server: Server, kind: str, *o
 
 
 def test_gpsd_and_pynmea2_read_our_instruments(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
     gpsd.find_gpsd()
     path = config(FLEET.format(more="")).path
@@ -218,7 +218,7 @@ def test_gpsd_and_pynmea2_read_our_instruments(
 
 
 def test_all_instruments_of_a_boat_at_once(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
     """NMEA 0183 by TCP and UDP, NMEA 2000, Signal K; and a Ping360 beside them, which finds a pier."""
     from brping import Ping360
@@ -281,7 +281,7 @@ def test_all_instruments_of_a_boat_at_once(
 
 
 def test_brping_drives_our_echosounder(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
     from brping import Ping1D, definitions
 
@@ -309,7 +309,7 @@ def test_brping_drives_our_echosounder(
     ping.set_range(1000, 50_000, verify=False)
     ping.set_range(0, 0, verify=False)  # a scan of no length is refused
     # brping 0.2.5 takes the messages 1002 and 1204 for another device's: it sends 0, and cannot read the range back
-    ping.iodev.send(ping1d.frame(definitions.PING1D_SET_SPEED_OF_SOUND, struct.pack("<I", 1_400_000)))
+    ping.iodev.send(ping1d.encode_frame(definitions.PING1D_SET_SPEED_OF_SOUND, struct.pack("<I", 1_400_000)))
     while abs((data := asked(ping.get_distance))["distance"] - 35_100 * 14 / 15) > 400 and time.monotonic() < limit:
         time.sleep(0.05)
     assert (data["scan_start"], data["scan_length"]) == (1000, 50_000)
@@ -329,7 +329,10 @@ def test_brping_drives_our_echosounder(
 
 
 def test_a_moored_ctd_on_a_serial_line_and_its_file(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]], tmp_path: Path
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    processes: list[subprocess.Popen[str]],
+    tmp_path: Path,
 ) -> None:
     """pyserial talks to the SBE 37; the log becomes a file that the package ctd reads."""
     import ctd
@@ -366,7 +369,7 @@ def test_a_moored_ctd_on_a_serial_line_and_its_file(
 
 
 def test_a_doppler_log_by_tcp_and_its_faults(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: list[subprocess.Popen[str]]
 ) -> None:
     path = config(
         FLEET.format(more='<dvl noise="0" position="0 0 0.6 m"/><leak compartments="bow stern" rate="5 Hz"/>')

@@ -18,14 +18,14 @@ import pytest
 from benchmarks.processes import children
 
 from tests.conftest import Server, wavesim
-from wavesim_sdk.area import others_running
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError, NotRunning, Refused
 from wavesim_sdk.log import read
-from wavesim_sdk.servers import address_of
+from wavesim_sdk.server_address import address_of
+from wavesim_sdk.shared_memory import running_servers_hint
 
 pytestmark = pytest.mark.system
 
@@ -36,11 +36,11 @@ FLEET = """<time step="4 ms"/><network newcomers="free" keepalive_period="100 ms
 
 
 @pytest.fixture
-def server(config: Callable[..., Loaded], serve: Callable[..., Server]) -> Server:
+def server(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> Server:
     return serve(config(FLEET).path, "--speed", "1")
 
 
-def test_faults_and_pushes_on_command(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_faults_and_pushes_on_command(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     """By the commands that a user types."""
     fleet = '<fleet><vehicle name="boat" model="jolner" position="50 0 0 m"/></fleet>'
     server = serve(config(f'<time step="4 ms"/><world><bed depth="200 m"/></world>{fleet}').path, "--speed", "0")
@@ -103,7 +103,7 @@ def test_who_names_a_wrong_server_is_told_which_there_are(server: Server) -> Non
     for command in (["status"], ["viz"]):
         done = wavesim(*command, "-s", "nobody")
         assert done.returncode == 3 and f"'{server.name}'" in done.stderr and "running here" in done.stderr
-    found = others_running(server.name)
+    found = running_servers_hint(server.name)
     assert f"'{server.name}'" not in found, "only others are told"
 
 
@@ -229,7 +229,7 @@ def test_who_comes_goes_or_dies_stands_on_the_console(server: Server) -> None:
 
 
 def test_a_server_shares_with_its_group_where_the_configuration_says_so(
-    config: Callable[..., Loaded], serve: Callable[..., Server]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
 ) -> None:
     """Areas, semaphores and the commander's queue, whatever the umask; the rings between its own processes are nobody's."""
     fleet = '<fleet><sensors><ahrs rate="1 Hz"/></sensors><vehicle name="v" model="lauv" position="0 0 9 m"/></fleet>'
@@ -261,7 +261,7 @@ def test_a_bad_ping_is_refused_to_that_client_alone(server: Server) -> None:
         assert "out of range" in texts[0]
 
 
-async def test_asyncio_brokers(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+async def test_asyncio_brokers(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     patient = FLEET.replace('timeout="1 s"', 'timeout="60 s"')  # a busy machine may hold this process up for a second
     server = serve(config(patient).path, "--speed", "1")
     at = ("127.0.0.1", server.port)
@@ -346,7 +346,7 @@ def may_be_first() -> bool:
 
 
 def test_a_status_of_five_hundred_required_bodies_comes_whole(
-    config: Callable[..., Loaded], serve: Callable[..., Server]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
 ) -> None:
     names = [f"vehicle-{k:03}" for k in range(500)]
     fleet = "".join(
@@ -378,7 +378,7 @@ except SessionLost:
 
 
 def test_a_trial_of_five_hundred_required_bodies_starts_and_ends(
-    config: Callable[..., Loaded], tmp_path: Path, name: str
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "crowd.py").write_text(CROWD)
     program = '<program run="crowd.py"/>'

@@ -20,12 +20,12 @@ from tests.nursery import launch
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.sonar.camera import Camera
 from wavesim_emulators.sonar.emulator import Sonar
-from wavesim_sdk.area import OWNER, SYNCHRONOUS
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import frames, read
-from wavesim_sdk.sonars.frames import Reader, Rings, make, unlink
+from wavesim_sdk.shared_memory import OWNER, SYNCHRONOUS
+from wavesim_sdk.sonars.frames import FrameReader, FrameRings, create_rings, remove_rings
 from wavesim_sdk.tables import STATE
 from wavesim_sdk.testing import LossyProxy
 
@@ -45,7 +45,7 @@ EYES: dict[str, tuple[str, type[Emulator]]] = {
 
 @pytest.mark.parametrize("kind", EYES)
 def test_lost_frozen_killed_and_replaced(
-    config: Callable[..., Loaded],
+    config: Callable[..., LoadedConfig],
     serve: Callable[..., Server],
     processes: list[subprocess.Popen[str]],
     tmp_path: Path,
@@ -84,7 +84,7 @@ def test_lost_frozen_killed_and_replaced(
                 if n == steps:
                     return
 
-        eye = Reader.of(server.name, "auv", "eye")
+        eye = FrameReader.open(server.name, "auv", "eye")
         done, ring = eye.rings.done, eye.ring
 
         def until(frames: int) -> None:
@@ -123,25 +123,25 @@ def test_lost_frozen_killed_and_replaced(
     assert len(logged) >= killed + 20
     assert len(got) >= 8 and lost >= 3, "one datagram in twenty, seven to a frame"
     for number, frame in got.items():
-        assert frame.bytes == logged[number - 1].bytes, "whole, the same bytes, or not at all"
+        assert frame.data == logged[number - 1].data, "whole, the same bytes, or not at all"
     assert len(got) + lost <= len(logged)
 
     # the same seed, in this process: the same bytes, whoever wrote them
     state = read(tmp_path / "run.mcap").get("/state/auv", STATE)
-    unlink(server.name)
-    make(loaded, server.name)
+    remove_rings(server.name)
+    create_rings(loaded, server.name)
     try:
         bench = Bench(loaded, emulator, bodies=0, seed=loaded.config.seed, period=PERIOD)
         bench.enter(0, "auv")
         bench.emulator.open(server.name)
-        rings = Rings.attach(server.name)
-        reader = Reader(rings, rings.of(kind, 0))
+        rings = FrameRings.attach(server.name)
+        reader = FrameReader(rings, rings.ring_index(kind, 0))
         for frame in logged[:-1]:  # the body may have left before the log had its last state
             k = int(np.searchsorted(state.time_ns, int(frame.record["time_ns"])))
             assert state.time_ns[k] == frame.record["time_ns"]
             bench.state[0] = state.records[k]
             bench.at(int(frame.record["time_ns"]) // STEP_NS)
             again = reader.next()
-            assert again is not None and again.bytes == frame.bytes
+            assert again is not None and again.data == frame.data
     finally:
-        unlink(server.name)
+        remove_rings(server.name)

@@ -9,14 +9,14 @@ import numpy as np
 
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.station import Station
-from wavesim_sdk.attach import Snapshot
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ACTUATION, IDENTITY, STATE, WEATHER
 from wavesim_server.instruments import Instruments
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 STEP_NS = 4_000_000
 
 
@@ -25,7 +25,13 @@ class Bench:
     by the rate of the instruments."""
 
     def __init__(
-        self, loaded: Loaded, of: type[Emulator], bodies: int = 1, seed: int = 1, period: int = 1, model: str = "lauv"
+        self,
+        loaded: LoadedConfig,
+        of: type[Emulator],
+        bodies: int = 1,
+        seed: int = 1,
+        period: int = 1,
+        model: str = "lauv",
     ) -> None:
         self.loaded, self.of, self.seed, self.period, self.model = loaded, of, seed, period, model
         n = loaded.config.shared.vehicles
@@ -40,7 +46,11 @@ class Bench:
 
     def replace(self, keep: bool = False) -> None:
         """Another process takes over; ``keep``: with the table as it stands."""
-        old = self.out if keep else np.zeros(self.loaded.sensor_rows[self.of.sensor], table_of(self.of.sensor).dtype)
+        old = (
+            self.out
+            if keep
+            else np.zeros(self.loaded.sensor_rows[self.of.sensor], sensor_table_of(self.of.sensor).dtype)
+        )
         self.station = Station(self.of(self.loaded), self.seed, old.copy())
 
     @property
@@ -56,7 +66,7 @@ class Bench:
         who = self.identity[row]
         who["present"], who["name"], who["model"] = 1, name.encode(), self.model.encode()
         who["generation"] += 1
-        self.instruments.enter(row, self.loaded.suite_for(name, self.model))
+        self.instruments.enter(row, self.loaded.suite_by_name(name, self.model))
         if self.period:
             self.instruments.rows["period"] = self.period
 
@@ -85,12 +95,12 @@ class Bench:
         self.weather = np.zeros(1, WEATHER.dtype)
         self.weather["level"] = metres
 
-    def view(self, tick: int) -> Snapshot:
+    def view(self, tick: int) -> FleetSnapshot:
         rows = np.flatnonzero(self.identity["present"])
         tables = {"instruments": self.instruments.rows.copy(), "actuation": self.actuation.copy()}
         if self.weather is not None:
             tables["weather"] = self.weather
-        return Snapshot(tick, tick * STEP_NS, rows, self.identity.copy(), self.state.copy(), tables)
+        return FleetSnapshot(tick, tick * STEP_NS, rows, self.identity.copy(), self.state.copy(), tables)
 
     def at(self, tick: int, due: int | None = None) -> Any:
         """The table after what was due at a tick."""

@@ -22,7 +22,7 @@ def world(config: Any, inner: str) -> World3:
 
 def design(preset: str, reach: float, bins: int, changes: dict[str, Any] | None = None, **given: Any) -> Design:
     """A preset with some of its numbers changed, without noise unless it is asked for."""
-    p = replace(presets.find(preset), **(changes or {}))
+    p = replace(presets.find_preset(preset), **(changes or {}))
     return Design(p, reach, bins, **{**QUIET, **given})
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import Loaded, library, suites
+from wavesim_sdk.config import LoadedConfig, instrument_checks, library
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_server import Lab
 
@@ -48,7 +48,7 @@ def test_an_underwater_vehicle_has_a_fix_at_the_surface_alone() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(library()))
-def test_the_mast_stands_upon_the_hull_of_every_model(name: str, config: Callable[..., Loaded]) -> None:
+def test_the_mast_stands_upon_the_hull_of_every_model(name: str, config: Callable[..., LoadedConfig]) -> None:
     model = library()[name]
     tag = "buoy" if model.type == "buoy" else "vehicle"
     loaded = config(
@@ -56,26 +56,26 @@ def test_the_mast_stands_upon_the_hull_of_every_model(name: str, config: Callabl
     )
     x, y, z = loaded.suite(loaded.config.fleet.bodies[0])[-1].parameters.position
     assert (x, y) == (0.0, 0.0) and -z == pytest.approx(
-        shape_of(model).half[2] + {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}[model.type]
+        shape_of(model).half_size[2] + {"surface": 1.0, "buoy": 0.5, "underwater": 0.25}[model.type]
     )
-    assert suites.drowned(loaded) == []
+    assert instrument_checks.drowned(loaded) == []
 
 
-def test_check_says_which_antenna_is_in_the_water(config: Callable[..., Loaded]) -> None:
+def test_check_says_which_antenna_is_in_the_water(config: Callable[..., LoadedConfig]) -> None:
     """Of surface vessels; an underwater vehicle's is there most of the time. It is told, and no error."""
     loaded = config(
         '<fleet><vehicle name="boat" model="otter" position="0 0 0 m"><sensors><gps position="0 0 0 m"/><ais mmsi="211000001" position="0 0 0.1 m"/>'
         '<radar/><anemometer position="0 0 -1 m"/><ctd/></sensors></vehicle>'
         '<vehicle name="auv" model="lauv" position="9 0 5 m"><sensors><gps position="0 0 0 m"/></sensors></vehicle></fleet>'
     )
-    said = suites.drowned(loaded)
+    said = instrument_checks.drowned(loaded)
     assert [x.partition(" is at ")[0] for x in said] == ["'boat': 'gps'", "'boat': 'ais'"] and "waterline" in said[0]
     done = wavesim("check", loaded.path, "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["warnings"] == said
     assert [x in done.stderr for x in said] == [True, True]
 
 
-def test_a_place_is_a_mast_or_numbers(config: Callable[..., Loaded]) -> None:
+def test_a_place_is_a_mast_or_numbers(config: Callable[..., LoadedConfig]) -> None:
     text = '<fleet><vehicle name="a" model="otter" position="0 0 0 m"><sensors><gps position="{}"/></sensors></vehicle></fleet>'
     for said in ("mast", "0 0 -1.195 m"):
         loaded = config(text.format(said))

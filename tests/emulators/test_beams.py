@@ -12,14 +12,14 @@ from tests.emulators.bench import Bench, Make, bench
 from wavesim_emulators import motion, position, ranging
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.ocean import bodies
-from wavesim_sdk.ocean.bodies import Bodies, Shapes
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
+from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.tables import IDENTITY, STATE
 
 MODELS = {b"jolner": "box", b"lauv": "cylinder", b"buoy": "sphere"}
 
 
-def crowd(config: Make, count: int, spread: float, seed: int = 2) -> tuple[Bodies, Any, Any]:
+def crowd(config: Make, count: int, spread: float, seed: int = 2) -> tuple[BodyObstacles, Any, Any]:
     """Boxes, cylinders and spheres at random places and attitudes."""
     rng = np.random.default_rng(seed)
     identity, state = np.zeros(count, IDENTITY.dtype), np.zeros(count, STATE.dtype)
@@ -27,10 +27,10 @@ def crowd(config: Make, count: int, spread: float, seed: int = 2) -> tuple[Bodie
     state["p_WB_W"] = rng.uniform(-spread, spread, (count, 3)) + (1e4, -2e4, 50.0)
     state["q_WB"] = [quaternion(*rng.uniform(-3, 3, 3)) for _ in range(count)]
     state["v_WB_B"], state["w_WB_B"] = rng.normal(size=(2, count, 3))
-    return Bodies(Shapes(config("")), np.arange(count), identity, state), identity, state
+    return BodyObstacles(ModelShapes(config("")), np.arange(count), identity, state), identity, state
 
 
-def rays(of: Bodies, n: int, beams: int, seed: int = 3) -> tuple[Any, Any]:
+def rays(of: BodyObstacles, n: int, beams: int, seed: int = 3) -> tuple[Any, Any]:
     """Towards the bodies, more or less."""
     rng = np.random.default_rng(seed)
     starts = of.p.mean(axis=0) + rng.uniform(-4, 4, (n, beams, 3))
@@ -38,7 +38,7 @@ def rays(of: Bodies, n: int, beams: int, seed: int = 3) -> tuple[Any, Any]:
     return starts, along / np.linalg.norm(along, axis=2)[:, :, None]
 
 
-def inside(of: Bodies, model: bytes, j: int, points: Any) -> Any:
+def inside(of: BodyObstacles, model: bytes, j: int, points: Any) -> Any:
     """Whether points lie in a body, by the definition of its shape."""
     x = (points - of.p[j]) @ rotation(of.state["q_WB"][j])
     half = of.half[j]
@@ -198,7 +198,7 @@ def test_a_beam_upwards_meets_the_water_where_it_stands(config: Make) -> None:
     for tick, level in enumerate((0.0, 2.0, -3.0)):
         b.level(level)
         assert b.at(tick)["range"][0][0] == pytest.approx(10.0 + level)
-    scene = Scene(config("<world/>"))
+    scene = RaycastScene(config("<world/>"))
     up = np.array([[0.0, 0.0, -1.0]])
     assert scene.cast(np.array([[0.0, 0.0, -1.0]]), up, 50.0, level=1.5)[0] == pytest.approx(0.5)
     assert np.isinf(scene.cast(np.array([[0.0, 0.0, -1.0]]), up, 50.0)[0]), "above the mean water it is in the air"

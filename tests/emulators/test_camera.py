@@ -12,7 +12,7 @@ import pytest
 from tests.emulators.bench import Bench
 from wavesim_emulators.sonar.camera import Camera, View
 from wavesim_emulators.sonar.scene import World3
-from wavesim_sdk.config.sensors import Camera as Declared
+from wavesim_sdk.config.sensors import CameraConfig as Declared
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.sonars import frames, lens
@@ -109,7 +109,7 @@ def test_depths_of_a_bed(config: Any) -> None:
     v = View(c, World3(loaded), loaded.config.world.optics, (), 7)
     R = rotation(quaternion(0.0, -math.radians(40.0), 0.3))
     _, depths, _, _ = v.picture(HERE, R, 1)
-    y, z = lens.slopes(60, 40, c.view, c.distortion)
+    y, z = lens.pixel_slopes(60, 40, c.view, c.distortion)
     down = R[2, 0] + R[2, 1] * y + R[2, 2] * z
     assert depths == pytest.approx(np.where(4.0 / down < 30.0, 4.0 / down, depths), rel=2e-3)
     assert np.isfinite(depths).all()
@@ -155,14 +155,14 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
     inner = '<sensors><camera name="eye" width="32" height="24" depth="yes"/><sonar preset="m750d-low" beams="16" bins="64" range="15 m"/></sensors>'
     loaded = config(f"<world><bed depth='8 m'/></world><shared vehicles='2'/><fleet>{inner}</fleet>")
 
-    def run() -> list[frames.Frame]:
-        frames.make(loaded, name)
+    def run() -> list[frames.ImagingFrame]:
+        frames.create_rings(loaded, name)
         try:
             bench = Bench(loaded, Camera, period=25)
             bench.emulator.open(name)
-            rings = frames.Rings.attach(name)
+            rings = frames.FrameRings.attach(name)
             assert rings.rings == 4
-            reader, found = frames.Reader(rings, rings.of("camera", 0)), []
+            reader, found = frames.FrameReader(rings, rings.ring_index("camera", 0)), []
             for tick in (0, 25, 50):
                 bench.put((0.02 * tick, 0.0, 5.0), (0.0, -0.5, 0.1))
                 values = bench.at(tick)
@@ -172,16 +172,16 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
             assert rings.done.tolist() == [0, 0, 0, 3], "from the last ring backwards"
             return found
         finally:
-            frames.unlink(name)
+            frames.remove_rings(name)
 
     first = run()
-    assert [f.bytes for f in run()] == [f.bytes for f in first]
-    f = frames.Frame.of(first[0].bytes)
-    assert (f.kind, f.picture.shape, f.depth.shape, f.labels) == ("camera", (24, 32, 3), (24, 32), None)
+    assert [f.data for f in run()] == [f.data for f in first]
+    f = frames.ImagingFrame.from_bytes(first[0].data)
+    assert (f.kind, f.image.shape, f.depth.shape, f.labels) == ("camera", (24, 32, 3), (24, 32), None)
     assert 3.0 < float(np.min(f.depth)) < 10.0
     hidden = f.without_truth()
-    assert hidden.depth is None and np.isnan(hidden.record["p_WS_W"]).all() and (hidden.picture == f.picture).all()
-    assert frames.Frame.of(hidden.bytes).bytes == hidden.bytes
+    assert hidden.depth is None and np.isnan(hidden.record["p_WS_W"]).all() and (hidden.image == f.image).all()
+    assert frames.ImagingFrame.from_bytes(hidden.data).data == hidden.data
 
 
 @pytest.mark.parametrize(

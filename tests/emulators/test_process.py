@@ -13,10 +13,10 @@ import pytest
 from tests.emulators.bench import Make
 from wavesim_emulators import water
 from wavesim_emulators.process import Process
-from wavesim_sdk.area import SYNCHRONOUS
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.conformance_emulator import CARRIED, FakeEngine
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.conformance_emulator import MOUNTED_INSTRUMENTS, FakeEngine
 from wavesim_sdk.errors import AttachError
+from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import WORLD
 
 FLEET = """<fleet><sensors><pressure name="first" rate="10 Hz" position="0 0 1 m"/></sensors>
@@ -25,7 +25,7 @@ FLEET = """<fleet><sensors><pressure name="first" rate="10 Hz" position="0 0 1 m
 
 
 @pytest.fixture
-def loaded(config: Make) -> Loaded:
+def loaded(config: Make) -> LoadedConfig:
     return config(FLEET)
 
 
@@ -43,7 +43,7 @@ def run_as(engine: FakeEngine, digest: str) -> None:
     engine.simulation[WORLD.name].publish(world, 0)
 
 
-def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, loaded: Loaded) -> None:
+def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, loaded: LoadedConfig) -> None:
     run_as(engine, "0" * 64)
     with pytest.raises(AttachError, match=r"runs another configuration \(digest 000000000000\) than .*config.*\.xml"):
         Process(water.Pressure(loaded), engine.name)
@@ -52,7 +52,7 @@ def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, l
     assert Process(water.Pressure(loaded), engine.name).column.table is not None
 
 
-def test_a_comment_more_is_another_configuration(config: Make, engine: FakeEngine, loaded: Loaded) -> None:
+def test_a_comment_more_is_another_configuration(config: Make, engine: FakeEngine, loaded: LoadedConfig) -> None:
     """The digest is of the text: whoever changed the file while the server ran is told so."""
     run_as(engine, config(FLEET + "<!-- changed -->").digest)
     with pytest.raises(AttachError, match="another configuration"):
@@ -60,7 +60,7 @@ def test_a_comment_more_is_another_configuration(config: Make, engine: FakeEngin
 
 
 def test_it_answers_only_for_those_that_are_due(
-    engine: FakeEngine, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+    engine: FakeEngine, loaded: LoadedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("signal.signal", lambda *_: None)  # the process is a thread here
     process = Process(water.Pressure(loaded), engine.name)
@@ -69,18 +69,18 @@ def test_it_answers_only_for_those_that_are_due(
     try:
         while not engine.table.header[SYNCHRONOUS]:
             time.sleep(0.01)
-        assert engine.ask(25, 10.0) is not None
+        assert engine.request_values(25, 10.0) is not None
         values = engine.values()
-        first, second, other = (place for _, _, place in CARRIED)
+        first, second, other = (place for _, _, place in MOUNTED_INSTRUMENTS)
         assert values["sequence"][[first, second, other]].tolist() == [1, 0, 1]
-        assert engine.ask(50, 10.0) is not None
+        assert engine.request_values(50, 10.0) is not None
         values = engine.values()
         assert values["sequence"][[first, second, other]].tolist() == [2, 1, 2]
         assert values["depth"][second] - values["depth"][first] == pytest.approx(1.0, abs=0.1), "each at its place"
         assert not np.delete(values["sequence"], [first, second, other]).any()
-        engine.present(0, "")
-        engine.present(1, "")
-        assert engine.ask(75, 10.0) is not None, "with nobody there it answers too"
+        engine.set_body(0, "")
+        engine.set_body(1, "")
+        assert engine.request_values(75, 10.0) is not None, "with nobody there it answers too"
         assert not engine.values()["valid"].any()
     finally:
         process._stop = True

@@ -16,8 +16,8 @@ from tests.emulators.bench import STEP_NS, Bench, Make, bench
 from wavesim_emulators import motion, position, ranging, vessel, water
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
-from wavesim_sdk.ocean.bed import analytic
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.ocean.bed import analytic_depth
+from wavesim_sdk.ocean.scene import RaycastScene
 
 # ------------------------------------------------------------------ the base
 
@@ -105,7 +105,7 @@ def test_the_echosounder_on_slopes_hills_and_walls(config: Make) -> None:
 
         def clear(t: float, p: Any = p, d: Any = d) -> float:
             """Water under a point of the beam."""
-            return float(analytic(loaded.config.world.bed, p[0] + t * d[0], p[1] + t * d[1]) - p[2] - t * d[2])
+            return float(analytic_depth(loaded.config.world.bed, p[0] + t * d[0], p[1] + t * d[1]) - p[2] - t * d[2])
 
         grid = np.arange(0.0, 300.0, 0.25)
         first = next(i for i, t in enumerate(grid) if clear(t) <= 0.0)
@@ -159,7 +159,7 @@ def test_rays_against_a_slow_march(config: Make) -> None:
         '<block position="-15 8 15 m" size="6 10 20 m" heading="25 deg"/><pier position="12 -14 15 m" radius="3 m" height="20 m"/></obstacles>'
     )
     loaded = config(f"<world>{world}</world>")
-    scene = Scene(loaded)
+    scene = RaycastScene(loaded)
     rng = np.random.default_rng(3)
     o = np.array([0.0, 0.0, 8.0]) + rng.uniform(-2, 2, (300, 3))
     d = rng.normal(size=(300, 3))
@@ -169,7 +169,7 @@ def test_rays_against_a_slow_march(config: Make) -> None:
     for k in range(300):
         t = np.arange(0.0, 40.0, 0.01)
         p = o[k] + t[:, None] * d[k]
-        solid = (p[:, 2] < 0.0) | (analytic(loaded.config.world.bed, p[:, 0], p[:, 1]) < p[:, 2])
+        solid = (p[:, 2] < 0.0) | (analytic_depth(loaded.config.world.bed, p[:, 0], p[:, 1]) < p[:, 2])
         x, y = p[:, 0] + 15.0, p[:, 1] - 8.0
         solid |= (np.abs(c * x + s * y) < 3.0) & (np.abs(-s * x + c * y) < 5.0) & (np.abs(p[:, 2] - 15.0) < 10.0)
         solid |= (np.hypot(p[:, 0] - 12.0, p[:, 1] + 14.0) < 3.0) & (np.abs(p[:, 2] - 15.0) < 10.0)

@@ -15,9 +15,9 @@ import pytest
 from tests.conftest import wavesim
 from tests.emulators.bench import Bench
 from wavesim_emulators.sonar.emulator import Sonar
-from wavesim_sdk.area import segment_name
 from wavesim_sdk.conformance_emulator import FakeEngine
 from wavesim_sdk.errors import AttachError, ConfigError, NotRunning
+from wavesim_sdk.shared_memory import segment_name
 from wavesim_sdk.sonars import frames, presets
 
 SMALL = '<sonar name="first" preset="m750d-low" range="15 m" bins="64" beams="16" rate="10 Hz" position="0 0 2 m"/>'
@@ -31,9 +31,9 @@ def suite(*sonars: str, world: str = BED) -> str:
 @pytest.fixture
 def rings(name: str) -> Iterator[str]:
     """Rings of a server's name: two, of small frames."""
-    frames.Rings.create(name, 2, frames.RECORD.itemsize + 256)
+    frames.FrameRings.create(name, 2, frames.RECORD.itemsize + 256)
     yield name
-    frames.unlink(name)
+    frames.remove_rings(name)
 
 
 def record(**fields: Any) -> Any:
@@ -47,7 +47,7 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
     said = wavesim("sonars").stdout
     for p in presets.PRESETS.values():
         assert p.name in said
-        text = presets.explain(p)
+        text = presets.describe_preset(p)
         element = text.rpartition("mount it")[2].strip()
         loaded = config(suite(element.replace("<sonar", f'<sonar name="{p.name}"')))
         assert loaded.sensor_rows == {"sonar": 8}
@@ -106,7 +106,7 @@ def test_a_scene_that_is_not_there_is_refused_by_one_line(config: Any, scene: st
 
 
 def test_a_slow_reader_drops_and_counts(rings: str) -> None:
-    out, reader = frames.Rings.attach(rings, writable=True), frames.Reader(frames.Rings.attach(rings), 1)
+    out, reader = frames.FrameRings.attach(rings, writable=True), frames.FrameReader(frames.FrameRings.attach(rings), 1)
     assert reader.next() is None
     for n in range(1, 10):
         assert out.write(1, record(), bytes([n]) * 32) == n
@@ -116,13 +116,15 @@ def test_a_slow_reader_drops_and_counts(rings: str) -> None:
         assert frame.samples.tolist() == [[seen[-1]] * 8] * 4
     assert seen == [7, 8, 9]
     assert reader.dropped == 6
-    assert frames.Reader(frames.Rings.attach(rings), 0).next() is None, "the other instrument has a ring of its own"
+    assert frames.FrameReader(frames.FrameRings.attach(rings), 0).next() is None, (
+        "the other instrument has a ring of its own"
+    )
     with pytest.raises(AttachError, match="does not fit"):
         out.write(0, record(), bytes(500))
 
 
 def test_a_writer_that_is_killed_in_a_frame_tears_nothing(rings: str) -> None:
-    out, looks = frames.Rings.attach(rings, writable=True), frames.Rings.attach(rings)
+    out, looks = frames.FrameRings.attach(rings, writable=True), frames.FrameRings.attach(rings)
     for n in range(1, 5):
         out.write(0, record(), bytes([n]) * 32)
     out.begun[0] = 5  # it has begun the fifth, over the first
@@ -133,7 +135,7 @@ def test_a_writer_that_is_killed_in_a_frame_tears_nothing(rings: str) -> None:
     frame = looks.read(0, 2)
     assert frame is not None
     assert set(frame.payload) == {2}
-    assert frames.Rings.attach(rings, writable=True).write(0, record(), bytes([5]) * 32) == 5
+    assert frames.FrameRings.attach(rings, writable=True).write(0, record(), bytes([5]) * 32) == 5
     assert looks.read(0, 5).payload == bytes([5]) * 32  # type: ignore[union-attr]
 
 
@@ -142,7 +144,7 @@ def test_a_reader_made_from_the_document_alone(rings: str, root: Path) -> None:
     text = (root / "docs/sonars.md").read_text()
     columns = {m[2]: (int(m[1]), m[3]) for m in re.finditer(r"^\| (\d+) \| `(\w+)` \| ([^|]+?) \|", text, re.M)}
     behind = int(re.search(r"payload begins at (\d+)", text)[1])  # type: ignore[index]
-    frames.Rings.attach(rings, writable=True).write(
+    frames.FrameRings.attach(rings, writable=True).write(
         1, record(range=12.5, p_WS_W=(1, 2, 3), name=b"x"), bytes(range(32))
     )
     memory = Path("/dev/shm" + segment_name(rings, "sonars")).read_bytes()
@@ -167,23 +169,23 @@ def test_a_reader_made_from_the_document_alone(rings: str, root: Path) -> None:
 
 def test_no_rings_no_server(name: str) -> None:
     with pytest.raises(NotRunning, match="with imaging sonars"):
-        frames.Rings.attach(name)
+        frames.FrameRings.attach(name)
 
 
 @pytest.mark.parametrize(("place", "value"), [(7, 2**60), (7, -1), (8, 0), (8, 2**40), (9, -16), (9, 8)])
 def test_rings_whose_sizes_cannot_be_are_refused(rings: str, place: int, value: int) -> None:
-    frames.Rings.attach(rings, writable=True).header[place] = value
+    frames.FrameRings.attach(rings, writable=True).header[place] = value
     with pytest.raises(AttachError, match=rf"{segment_name(rings, 'sonars')} is damaged: -?\d+ rings of"):
-        frames.Rings.attach(rings)
+        frames.FrameRings.attach(rings)
 
 
 def run(loaded: Any, name: str, ticks: Any, replace_at: int = -1) -> list[bytes]:
     """All frames of the first body's sonar."""
-    frames.make(loaded, name)
+    frames.create_rings(loaded, name)
     try:
         bench = Bench(loaded, Sonar, period=25)
         bench.emulator.open(name)
-        reader, found = frames.Reader(frames.Rings.attach(name), 0), []
+        reader, found = frames.FrameReader(frames.FrameRings.attach(name), 0), []
         for tick in ticks:
             if tick == replace_at:
                 bench.replace(keep=True)
@@ -199,7 +201,7 @@ def run(loaded: Any, name: str, ticks: Any, replace_at: int = -1) -> list[bytes]
         assert reader.dropped == 0
         return found
     finally:
-        frames.unlink(name)
+        frames.remove_rings(name)
 
 
 def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str) -> None:
@@ -215,7 +217,7 @@ def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str
 def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:
     from wavesim_server.resources import wipe
 
-    frames.make(config(suite(SMALL)), name)
+    frames.create_rings(config(suite(SMALL)), name)
     assert segment_name(name, "sonars") in wipe(name)
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(segment_name(name, "sonars"))
@@ -229,9 +231,9 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
     from wavesim_sdk.sonars import record as recorder
 
     engine = FakeEngine(name, "sonar")
-    frames.Rings.create(name, 8, frames.RECORD.itemsize + 512)
+    frames.FrameRings.create(name, 8, frames.RECORD.itemsize + 512)
     try:
-        rings, rng = frames.Rings.attach(name, writable=True), np.random.default_rng(1)
+        rings, rng = frames.FrameRings.attach(name, writable=True), np.random.default_rng(1)
         lines = [rng.integers(0, 256, (2, 50), np.uint8) for _ in range(3)]
         for k, line in enumerate(lines):
             fields = {
@@ -258,7 +260,7 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
         assert "XTF holds side-scan; this sonar is 'forward'" in told.stderr
     finally:
         engine.close()
-        frames.unlink(name)
+        frames.remove_rings(name)
     header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
     pings = packets[pyxtf.XTFHeaderType.sonar]
     newest_first = pyxtf.concatenate_channel(pings, header, channel=1)

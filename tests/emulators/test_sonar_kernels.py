@@ -13,7 +13,7 @@ from wavesim_emulators.sonar import engine, kernels, scene
 from wavesim_sdk import randomness
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.ocean.scene import RaycastScene
 
 HILLS = """<bed depth="20 m" slope_north="0.05" slope_east="-0.1"><bump height="-6 m" north="12 m" east="4 m" alpha="0.2 1/m" beta="0.3 1/m"/></bed>
 <obstacles><block position="10 -5 12 m" size="3 2 8 m" heading="30 deg"/><pier position="8 6 10 m" radius="0.5 m" height="20 m"/></obstacles>"""
@@ -29,7 +29,7 @@ def soundings(tmp_path: Any) -> str:
 
 def test_rays_end_where_the_other_emulators_scene_says(config: Any) -> None:
     loaded = config(f"<world>{HILLS}</world>")
-    w, slow, bed = scene.World3(loaded), Scene(loaded), sea_bed(loaded)
+    w, slow, bed = scene.World3(loaded), RaycastScene(loaded), sea_bed(loaded)
     rng = np.random.default_rng(1)
     for p, heading in (((0.0, 0.0, 5.0), 0.2), ((-9.0, 3.0, 9.0), 1.3)):
         R = rotation(quaternion(0.1, -0.2, heading))

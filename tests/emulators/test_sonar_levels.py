@@ -11,7 +11,7 @@ import pytest
 from tests.emulators.sonar import dB, design, pose, world
 from wavesim_emulators.sonar import engine, kernels
 from wavesim_emulators.sonar.design import Rays, cells
-from wavesim_emulators.sonar.soundings import SOUNDING, Bathymetry
+from wavesim_emulators.sonar.soundings import SOUNDING_COLUMNS, Bathymetry
 from wavesim_sdk.ocean.sound import francois_garrison
 from wavesim_sdk.sonars import materials, patterns
 
@@ -42,7 +42,9 @@ def test_sediments_scatter_as_the_table_of_the_report(name: str) -> None:
 
 def test_medium_sand_at_30_kHz() -> None:
     want = [-36.6, -28.4, -24.8, -23.1, -21.3, -15.0, -3.2]
-    assert dB(materials.Sediment.of_grain(1.5).backscatter(30e3, 1500.0, GRAZING)) == pytest.approx(want, abs=0.06)
+    assert dB(materials.Sediment.from_grain_size(1.5).backscatter(30e3, 1500.0, GRAZING)) == pytest.approx(
+        want, abs=0.06
+    )
 
 
 def test_closed_forms_of_targets_at_450_kHz() -> None:
@@ -221,4 +223,4 @@ def test_nadir_of_an_echosounder_is_beam_limited_or_pulse_limited(config: Any) -
     frame = Bathymetry(d, w, 0.0, 1).ping(pose((0, 0, 10.0)), 0)
     phi = d.wavelength / d.array * d.wavelength / d.height  # energy widths, one way each
     want = 10 * math.log10(d.energy_per_ray) - 40 * math.log10(20.0) - 18.0 + 10 * math.log10(20.0**2 * phi)
-    assert frame.soundings[1, SOUNDING.index("level")] == pytest.approx(want, abs=0.7)
+    assert frame.soundings[1, SOUNDING_COLUMNS.index("level")] == pytest.approx(want, abs=0.7)

@@ -11,13 +11,13 @@ import pytest
 
 from tests.emulators.sonar import dB, design, pose, world
 from wavesim_emulators.sonar import engine
-from wavesim_emulators.sonar.soundings import SOUNDING, Bathymetry
+from wavesim_emulators.sonar.soundings import SOUNDING_COLUMNS, Bathymetry
 
 FLAT = '<ground material="medium-sand"/><bed depth="20 m"/>'
 
 
 def column(name: str) -> int:
-    return SOUNDING.index(name)
+    return SOUNDING_COLUMNS.index(name)
 
 
 def test_first_bottom_echo_and_surface(config: Any) -> None:
@@ -261,13 +261,13 @@ def test_a_turning_head_bends_a_tank(config: Any) -> None:
 
 def test_numbers_of_a_ping360() -> None:
     """Units of 25 ns: 1200 samples of 80 are 1.8 m, 50 m need 2222; a turn has 400 steps."""
-    from wavesim_sdk.devices.ping360 import SAMPLE_S, TURN
+    from wavesim_sdk.devices.ping360 import GRADIANS_PER_TURN, SAMPLE_S
     from wavesim_sdk.sonars import presets
 
     assert pytest.approx(1.8) == 1200 * 80 * SAMPLE_S * 750.0
     assert round(50.0 / (1200 * SAMPLE_S * 750.0)) == 2222
-    p = presets.find("ping360")
-    assert round(p.sector / p.step) == TURN == 400
+    p = presets.find_preset("ping360")
+    assert round(p.sector / p.step) == GRADIANS_PER_TURN == 400
 
 
 def test_footprints_of_one_degree_at_20_m(config: Any) -> None:

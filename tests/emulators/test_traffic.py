@@ -14,10 +14,10 @@ from tests.emulators.bench import STEP_NS, Bench, bench
 from wavesim_emulators.ais import Ais
 from wavesim_emulators.radar import Radar, horizon
 from wavesim_sdk import ais
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.encounters import closest_approach
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 NM, KNOT = 1852.0, 1852.0 / 3600.0
 SCAN = 600  # ticks of 4 ms: 2.4 s
 
@@ -213,12 +213,12 @@ def test_pyais_reads_what_the_sensor_told(config: Make, station: str) -> None:
         name: float(row[name][1]) for name in ("mmsi", "latitude", "longitude", "station", "kind", "length", "width")
     }
     moving = {name: float(row[name][1]) for name in ("sog", "cog", "heading", "turn")}
-    report = ais.Report(
+    report = ais.AisReport(
         int(got["mmsi"]), int(got["station"]), got["latitude"], got["longitude"],
         **{k: None if math.isnan(v) else v for k, v in moving.items()},
         name=ais.unpacked(tuple(row["called"].reshape(-1, 3)[1])), ship_type=int(got["kind"]), length=got["length"], width=got["width"],
     )  # fmt: skip
-    read = pyais.decode(*ais.sentences(ais.position(report))).asdict()
+    read = pyais.decode(*ais.sentences(ais.position_report(report))).asdict()
     assert read["mmsi"] == 257000001
     assert math.radians(float(read["lat"])) == pytest.approx(got["latitude"], abs=ais.STEP_ANGLE / 2)
     assert math.radians(float(read["lon"])) == pytest.approx(got["longitude"], abs=ais.STEP_ANGLE / 2)
@@ -227,7 +227,7 @@ def test_pyais_reads_what_the_sensor_told(config: Make, station: str) -> None:
     else:
         assert float(read["speed"]) == pytest.approx(14.1, abs=1e-9) and float(read["course"]) == pytest.approx(302.7)
         assert read["heading"] == 303
-        statics = [pyais.decode(*ais.sentences(bits)).asdict() for bits in ais.static(report)]
+        statics = [pyais.decode(*ais.sentences(bits)).asdict() for bits in ais.static_reports(report)]
         assert statics[0]["shipname"] == "NORTH STAR" and int(statics[-1]["ship_type"]) == 52
         assert statics[-1]["to_bow"] + statics[-1]["to_stern"] == 100
     if station == "A":

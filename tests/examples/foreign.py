@@ -17,15 +17,15 @@ from typing import Any
 import msgpack
 
 from tests.nursery import launch
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
+from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.testing import FakeServer, LossyProxy
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire import seal
 from wavesim_sdk.wire.codec import encode
 from wavesim_sdk.wire.schema import schema_of
-from wavesim_sdk.wire.session import Gone, Requested, StepDone
+from wavesim_sdk.wire.session import Requested, SessionGone, StepDone
 from wavesim_sdk.wire.state import Body, State
 from wavesim_sdk.wire.vectors import TOKEN
 
@@ -62,9 +62,9 @@ def body() -> Body:
     """The same for the SDK."""
     known = Body()
     for a in ACTUATORS:
-        known.actuator(a)
+        known.add_actuator(a)
     for s in SENSORS:
-        known.sensor(s)
+        known.add_sensor(s)
     return known
 
 
@@ -95,7 +95,7 @@ def by_name(state: State) -> dict[str, Any]:
             "time_ns": one.time_ns,
             **{
                 field: list(one[field]) if count > 1 else [one[field]]
-                for field, (_, count) in one._layout.places.items()
+                for field, (_, count) in one._layout.offsets.items()
             },
         }
         for name, one in state.sensors.items()
@@ -178,7 +178,7 @@ def keys_of(name: str, folder: Path) -> tuple[str, dict[str, str]]:
 
 def fly_over(loss: float, command: list[str], folder: Path, keys: bool) -> str:
     """A program is asked for some steps by a scripted server over a bad network: what it sent arrived once and in order."""
-    ring = seal.Keyring([seal.Holder("candidate", KEY)]) if keys else None
+    ring = seal.Keyring([seal.KeyHolder("candidate", KEY)]) if keys else None
     environment = key_file(folder / "client.keys", "candidate", KEY) if keys else {"WAVESIM_KEYS": ""}
     values = {"ctd": [11.5, None, 4.25, 35.5], "sonar": [float(k) for k in range(256)]}
     with FakeServer(keys=ring) as server, LossyProxy(server.address, loss=loss, delay=(0.0, 0.02), seed=5) as proxy:
@@ -194,17 +194,17 @@ def fly_over(loss: float, command: list[str], folder: Path, keys: bool) -> str:
                 server.event("candidate", i.Notice(number, f"notice {number}"))
                 server.step("candidate", 25 * number, values)
                 limit = time.monotonic() + 60.0
-                while len(server.of(StepDone, "candidate")) < number:
+                while len(server.events_of(StepDone, "candidate")) < number:
                     assert time.monotonic() < limit, f"step {number} was not answered"
                     time.sleep(0.002)
             server.event("candidate", i.RunStateChanged(3, 0))
             out, _ = program.communicate(timeout=30)
         finally:
             program.kill()
-        assert [d.tick for d in server.of(StepDone, "candidate")] == [25 * k for k in range(1, STEPS + 1)]
-        numbers = [r.number for r in server.of(Requested, "candidate")]
+        assert [d.tick for d in server.events_of(StepDone, "candidate")] == [25 * k for k in range(1, STEPS + 1)]
+        numbers = [r.number for r in server.events_of(Requested, "candidate")]
         assert numbers == list(range(1, len(numbers) + 1))
-        assert [g.reason for g in server.of(Gone, "candidate")] == ["left"]
+        assert [g.reason for g in server.events_of(SessionGone, "candidate")] == ["left"]
     assert program.returncode == 0
     return out
 
@@ -215,7 +215,7 @@ def join_with_wrong_key(command: list[str], folder: Path, file: str) -> subproce
     if file:
         mode = 0o644 if file == "readable" else 0o600
         environment = key_file(folder / file, "candidate", bytes(range(1, 33)), mode)
-    with FakeServer(keys=seal.Keyring([seal.Holder("candidate", KEY)])) as server:
+    with FakeServer(keys=seal.Keyring([seal.KeyHolder("candidate", KEY)])) as server:
         return subprocess.run(
             [*command, "127.0.0.1", str(server.address[1]), "candidate"],
             capture_output=True,

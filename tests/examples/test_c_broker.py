@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import POSIX, SANITIZED, compiled
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.codec import encode
 from wavesim_sdk.wire.messages import MESSAGES
 from wavesim_sdk.wire.vectors import TOKEN, VECTORS
@@ -63,7 +63,7 @@ def test_without_the_header_of_keys_a_key_is_refused(root: Path, tmp_path: Path)
 @pytest.mark.system
 @pytest.mark.parametrize("keys", [False, True], ids=["open", "sealed"])
 def test_it_flies_and_hears(
-    auv: str, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, keys: bool
+    auv: str, config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path, keys: bool
 ) -> None:
     network, environment = foreign.keys_of("auv", tmp_path) if keys else ("", {})
     loaded = config(
@@ -92,7 +92,7 @@ def test_it_flies_and_hears(
 
 
 @pytest.mark.system
-def test_a_refusal_is_told(auv: str, config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_a_refusal_is_told(auv: str, config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>').path)
     done = subprocess.run([auv, "127.0.0.1", str(server.port), "nobody"], capture_output=True, text=True, timeout=30)
     assert done.returncode == 1 and "nobody" in done.stderr

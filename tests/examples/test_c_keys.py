@@ -201,8 +201,8 @@ def session() -> Question:
 
 def test_join_and_refuse_as_the_server_reads_and_writes_them(ask: Ask) -> None:
     nonce, body = bytes(range(12)), b"a join"
-    closed = seal.Handshake(KEY, seal.JOIN, nonce).close(header(2), body, 2)
-    refused = seal.Handshake(KEY, seal.REFUSE).close(header(0), b"refused", 0)
+    closed = seal.HandshakeSeal(KEY, seal.JOIN, nonce).seal(header(2), body, 2)
+    refused = seal.HandshakeSeal(KEY, seal.REFUSE).seal(header(0), b"refused", 0)
     spoiled = refused[:-1] + bytes([refused[-1] ^ 1])
     questions: list[Question] = [
         ("i", KEY),
@@ -215,27 +215,27 @@ def test_join_and_refuse_as_the_server_reads_and_writes_them(ask: Ask) -> None:
 
 
 def test_both_directions_of_a_session(ask: Ask) -> None:
-    server = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
+    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
     sent = ask([session(), *(("S", header(n), b"to the server") for n in (1, 2, 2**31))])
     for number, data in zip((1, 2, 2**31), sent, strict=True):
         assert isinstance(data, bytes) and server.open(header(number), data, number) == b"to the server"
     came: list[Question] = [
-        ("O", header(n), server.close(header(n), b"to the client", n)) for n in (1, 2, 2**31, 2**32 - 1)
+        ("O", header(n), server.seal(header(n), b"to the client", n)) for n in (1, 2, 2**31, 2**32 - 1)
     ]
     assert ask([session(), *came]) == [b"to the client"] * 4
 
 
 def test_the_window_against_repeats_is_that_of_the_sdk(ask: Ask) -> None:
-    """Any order, repeats, forged ones: the same answers as :class:`wavesim_sdk.wire.seal.Seal`."""
-    server = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
-    client = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
+    """Any order, repeats, forged ones: the same answers as :class:`wavesim_sdk.wire.seal.SessionSeal`."""
+    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
+    client = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
     rng, at = random.Random(3), 100
     questions: list[Question] = []
     expected: list[bytes | str] = []
     for _ in range(4000):
         at = min(at + rng.choice((0, 0, 1, 1, 2, 63, 64, 65, 1000)) * (rng.random() < 0.2), 2**32 - 1)
         number = max(at - rng.choice((0, 1, 2, 5, 62, 63, 64, 65, 90)), 0)
-        data = server.close(header(number), b"x", number)
+        data = server.seal(header(number), b"x", number)
         if rng.random() < 0.2:
             data = data[:-1] + bytes([data[-1] ^ 4])
         questions.append(("O", header(number), data))

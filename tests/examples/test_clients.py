@@ -18,7 +18,7 @@ from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.codec import encode
-from wavesim_sdk.wire.pieces import divide
+from wavesim_sdk.wire.state_parts import split_readings
 from wavesim_sdk.wire.vectors import VECTORS
 
 KEY = bytes(range(32))
@@ -78,7 +78,7 @@ def said(data: str, sealed: Any = None) -> Any:
 
 
 def state_of(message: Any, step: bool = False) -> dict[str, Any]:
-    return foreign.by_name(foreign.body().state(message, (), step))
+    return foreign.by_name(foreign.body().build_state(message, (), step))
 
 
 # ------------------------------------------------------------------------------------------- the vectors of the page
@@ -205,7 +205,7 @@ def test_it_takes_what_the_sdk_takes(client: Client) -> None:
     good = [
         encode(message, TOKEN, 5, 0)
         for *_, message in VECTORS
-        if m.MESSAGES[codec.type_of(message)][:2] == (False, True) and not isinstance(message, m.Fleet)
+        if m.MESSAGES[codec.message_type(message)][:2] == (False, True) and not isinstance(message, m.Fleet)
     ]
     client.join()
     taken = 0
@@ -234,7 +234,7 @@ def many() -> tuple[m.StateMessage, list[m.SensorsMessage]]:
     """A state of more values than fit a datagram."""
     readings = [m.Reading(s.number, 10**9, 0, tuple(float(k) for k in range(count))) for s, count in zip(LONG, (4, 600), strict=True)]  # fmt: skip
     state = m.StateMessage(250, 10**9, 1, 0, (0.0,) * 16, (1.0,), None, ())
-    first, parts = divide(state, readings)
+    first, parts = split_readings(state, readings)
     return m.StateMessage(250, 10**9, 1, len(parts), (0.0,) * 16, (1.0,), None, tuple(first)), parts
 
 
@@ -391,7 +391,7 @@ def test_sealed_vectors(root: Path, client: Client) -> None:
     client.do(f"start lauv {NONCE} {COOKIE.hex()} {KEY.hex()}")
     assert client.data(bytes.fromhex(facts["WELCOME"]))["phase"] == JOINED
     answer = client.data(bytes.fromhex(facts["KEEPALIVE"]))
-    server = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
+    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
     assert [said(d, server) for d in answer["sent"]] == [m.KeepaliveReply(12)]
     assert client.data(bytes.fromhex(facts["KEEPALIVE"]))["result"] == -1, "it was here before"
 
@@ -402,13 +402,13 @@ def test_a_sealed_session(client: Client) -> None:
     (join,) = client.do("flush 0")["sent"]
     header = codec.decode_header(bytes.fromhex(join), True)
     assert header.sealed and header.token == seal.key_id(KEY)
-    assert said(join, seal.Handshake(KEY, seal.JOIN)).name == "lauv"
+    assert said(join, seal.HandshakeSeal(KEY, seal.JOIN)).name == "lauv"
     with pytest.raises(codec.Dropped, match="seal"):
-        said(join, seal.Handshake(bytes(32), seal.JOIN))
+        said(join, seal.HandshakeSeal(bytes(32), seal.JOIN))
     assert client.data(foreign.welcomed()[0])["result"] == -1
-    other = seal.Seal(bytes(32), COOKIE, NONCE, TOKEN, is_client=False)
+    other = seal.SessionSeal(bytes(32), COOKIE, NONCE, TOKEN, is_client=False)
     assert client.data(foreign.welcomed(other)[0])["result"] == -1
-    server = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
+    server = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=False)
     for data in foreign.welcomed(server):
         answer = client.data(data)
     assert answer["ready"]

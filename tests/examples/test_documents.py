@@ -29,7 +29,7 @@ from tests.examples.pages import Block, all_blocks, at_desk, differs, page_block
 from tests.nursery import launch
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sonars.frames import Reader
+from wavesim_sdk.sonars.frames import FrameReader
 
 TUTORIALS = "docs/tutorials/"
 #: tutorials, and the servers that they name
@@ -238,7 +238,7 @@ def emulators(config: Callable[..., Any], serve: Callable[..., Server], name: st
         for _ in range(5):  # how many there are, and each
             watched.stderr.readline()
         server.send("step", ticks=20)
-        eyes = [Reader.of(name, "auv", eye) for eye in ("side", "eye")]
+        eyes = [FrameReader.open(name, "auv", eye) for eye in ("side", "eye")]
         limit = time.monotonic() + 100.0
         while any(eye.rings.done[eye.ring] == 0 for eye in eyes):
             assert time.monotonic() < limit, [int(eye.rings.done[eye.ring]) for eye in eyes]
@@ -286,7 +286,7 @@ def test_programs_beside_a_server_run(
     given: dict[str, Any] = {}
     for block in sorted(after, key=lambda b: b.page == "docs/network.md"):
         if block.page == "docs/camera.md":
-            given["frame"] = Reader.of(name, "auv", "eye").next()
+            given["frame"] = FrameReader.open(name, "auv", "eye").next()
             assert given["frame"].depth is not None
         run(block, given)
     assert "frame" in given and given["reader"].seen > 3

@@ -15,11 +15,11 @@ import pytest
 
 from tests.conftest import Server, wavesim
 from tests.nursery import launch
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.log import read
+from wavesim_sdk.shared_memory import OWNER
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("fleet"), pytest.mark.timeout(240)]
 
@@ -37,7 +37,7 @@ SUITES = {
 
 
 @pytest.fixture(scope="module")
-def loaded(root: Path) -> Loaded:
+def loaded(root: Path) -> LoadedConfig:
     return load(root / "examples/trials/fleet.xml")
 
 
@@ -57,7 +57,7 @@ def until(found: Callable[[], bool], what: str, timeout: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def test_what_everybody_carries_is_told_before_a_run(root: Path, loaded: Loaded) -> None:
+def test_what_everybody_carries_is_told_before_a_run(root: Path, loaded: LoadedConfig) -> None:
     assert {b.name: [i.name for i in loaded.suite(b)] for b in loaded.config.fleet.bodies} == SUITES
     assert len({tuple(s) for s in SUITES.values()}) == 5 and len(SUITES) == 10
     said = wavesim("check", root / "examples/trials/fleet.xml")
@@ -69,7 +69,11 @@ def test_what_everybody_carries_is_told_before_a_run(root: Path, loaded: Loaded)
 
 @pytest.mark.long
 def test_a_fleet_of_five_suites(
-    root: Path, serve: Callable[..., Server], loaded: Loaded, emulators: list[subprocess.Popen[str]], tmp_path: Path
+    root: Path,
+    serve: Callable[..., Server],
+    loaded: LoadedConfig,
+    emulators: list[subprocess.Popen[str]],
+    tmp_path: Path,
 ) -> None:
     path, log = root / "examples/trials/fleet.xml", tmp_path / "fleet.mcap"
     server = serve(path, "--log", str(log))
@@ -108,7 +112,7 @@ def test_a_fleet_of_five_suites(
     # a program that only listens
     with Broker("mapper1", ("127.0.0.1", server.port), role="listener") as broker:
         told = {d.name: d.type for d in broker.sensors}
-        assert told == {i.name: i.type for i in loaded.suite_for("mapper1", "")}
+        assert told == {i.name: i.type for i in loaded.suite_by_name("mapper1", "")}
         step = next(s for s in broker.steps() if len(s.sensors) == len(MAPPER))
         assert step.sensors["dvl-down"].locked == 4 and step.sensors["ctd-bow"].temperature == pytest.approx(
             step.sensors["ctd-stern"].temperature, abs=0.05

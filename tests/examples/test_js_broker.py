@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import tool
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.testing import FakeServer
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire import items as i
@@ -187,8 +187,8 @@ await broker.close();
         assert "x is no finite number" in out[3] and "7 are no commands" in out[4]
         assert out[5].startswith("there is no request 'PONG'; there are PING, SEND")
         assert out[6].startswith("Ping.frequency: loud is no finite number")
-        assert [tuple(a.command) for a in server.of(Actuated, "a")] == [(None, 0.25), (8.0, None)]
-        assert [type(r.request) for r in server.of(Requested, "a")] == [i.Ping, i.Send, i.Range, i.Subscribe]
+        assert [tuple(a.command) for a in server.events_of(Actuated, "a")] == [(None, 0.25), (8.0, None)]
+        assert [type(r.request) for r in server.events_of(Requested, "a")] == [i.Ping, i.Send, i.Range, i.Subscribe]
 
 
 def test_states_come_with_all_that_happened(node: str, root: Path, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ for await (const step of broker.steps()) {
 }
 await broker.close();
 """
-    from wavesim_sdk.testing import step_of
+    from wavesim_sdk.testing import make_step
     from wavesim_sdk.wire.messages import StateMessage
 
     with FakeServer() as server:
@@ -216,7 +216,7 @@ await broker.close();
         assert program.stdout is not None and program.stdout.readline() == "joined\n"
         values = {"ctd": [11.5, 15.25, None, 35.5], "sonar": [float(k) for k in range(256)]}
         for k in range(1, 6):
-            step, parts = step_of(server.session("a"), 25 * k, values)
+            step, parts = make_step(server.session("a"), 25 * k, values)
             fields = (step.tick, step.time_ns, 1, step.parts, None, (1.0, 0.5), None, step.sensors)
             for message in (StateMessage(*fields), *parts):
                 server.send("a", message)
@@ -264,7 +264,7 @@ RUN = """<time step="4 ms" duration="{duration} s"/><world><bed depth="100 m"/><
 @pytest.mark.system
 @pytest.mark.parametrize("keys", [False, True], ids=["open", "sealed"])
 def test_it_flies_a_course(
-    auv: list[str], config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, keys: bool
+    auv: list[str], config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path, keys: bool
 ) -> None:
     network, environment = foreign.keys_of("auv", tmp_path) if keys else ("", {})
     loaded = config(RUN.format(duration=90, network=network))
@@ -290,7 +290,12 @@ def test_it_flies_a_course(
 
 @pytest.mark.system
 def test_an_instrument_takes_part(
-    node: str, auv: list[str], root: Path, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    node: str,
+    auv: list[str],
+    root: Path,
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    tmp_path: Path,
 ) -> None:
     """Beside the program that drives: it chooses a sensor, sends sound, hears the answer, and leaves alone."""
     loaded = config(RUN.format(duration=30, network=""))

@@ -16,7 +16,7 @@ from tests.conftest import CLI, Server, wavesim
 from tests.examples import foreign
 from tests.examples.compiled import POSIX, SANITIZED, compiled
 from wavesim_sdk.broker import Step
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.mailbox import MESSAGE_BYTES, Mailbox
 from wavesim_sdk.mailbox_tables import MAILBOX_STATE, MAILBOX_VALUES
@@ -37,7 +37,7 @@ def reader(root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.system
 def test_a_c_program_is_fed(
-    reader: str, config: Callable[..., Loaded], serve: Callable[..., Server], queue_name: str
+    reader: str, config: Callable[..., LoadedConfig], serve: Callable[..., Server], queue_name: str
 ) -> None:
     server = serve(config(CONFIG).path)
     program = subprocess.Popen([reader, queue_name], stdout=subprocess.PIPE, text=True)
@@ -84,9 +84,9 @@ def test_a_c_program_knows_names_and_every_value(reader: str, queue_name: str) -
     program.stdout.readline()
     body = Body()
     for sensor in LONG:
-        body.sensor(sensor)
+        body.add_sensor(sensor)
     readings = (Reading(0, 10**9, 0, (11.5, None)), Reading(1, 2 * 10**9, 0, tuple(float(k) for k in range(1401))))
-    state = body.state(StateMessage(25, 10**9, 1, 0, None, (7.5, 0.25), None, readings), ())
+    state = body.build_state(StateMessage(25, 10**9, 1, 0, None, (7.5, 0.25), None, readings), ())
     with Mailbox(queue_name, "USR1", program.pid) as box:
         box.put_body(foreign.ACTUATORS[:2], LONG)
         box.put_step(Step(state))
@@ -114,7 +114,7 @@ def test_no_message_is_too_large_and_no_value_is_lost(queue_name: str) -> None:
     body = Body()
     sensors = [foreign.sensor(k, f"sensor-{k}", values=count) for k, count in enumerate((1, 440, 2, 1800, 60, 508))]
     for sensor in sensors:
-        body.sensor(sensor)
+        body.add_sensor(sensor)
     values = {s.number: tuple(s.number + 1e-4 * k for k in range(s.fields[0].count)) for s in sensors}
     readings = tuple(Reading(number, 7, 0, v) for number, v in values.items())
     with Mailbox(queue_name) as box:
@@ -123,7 +123,7 @@ def test_no_message_is_too_large_and_no_value_is_lost(queue_name: str) -> None:
         queue = posix_ipc.MessageQueue(queue_name)
         for _ in sensors:
             queue.receive(0)
-        box.put_step(Step(body.state(StateMessage(25, 10**9, 1, 0, (0.0,) * 16, (), None, readings), ())))
+        box.put_step(Step(body.build_state(StateMessage(25, 10**9, 1, 0, (0.0,) * 16, (), None, readings), ())))
         messages = []
         while queue.current_messages:
             messages.append(queue.receive(0)[0])
@@ -141,7 +141,7 @@ def test_no_message_is_too_large_and_no_value_is_lost(queue_name: str) -> None:
 
 
 def step(tick: int, receptions: int = 0) -> Step:
-    state = Body().state(StateMessage(tick, tick * 4_000_000, 1, 0, (0.0,) * 16, (0.0,) * 5, None, ()), ())
+    state = Body().build_state(StateMessage(tick, tick * 4_000_000, 1, 0, (0.0,) * 16, (0.0,) * 5, None, ()), ())
     return Step(state, [Reception(k, k + 1, 0, 0, 0, 0, 0, 25e3, 130.0, 40.0) for k in range(receptions)])
 
 

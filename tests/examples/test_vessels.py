@@ -12,7 +12,7 @@ from tests.examples.test_trials import trial
 from wavesim_sdk.config import library, load
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.recorded import parse_map, read_columns
+from wavesim_sdk.recorded_data import parse_map, read_columns
 from wavesim_sdk.tables import ESTIMATE, STATE
 from wavesim_server.study import replay
 from wavesim_studies.traffic import mission

@@ -15,12 +15,12 @@ import pytest
 from benchmarks.processes import children
 
 from tests.conftest import CLI, Server
-from wavesim_sdk.area import OWNER
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.log import read
+from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.tables import STATE, RunState
 from wavesim_server.resources import wipe
 
@@ -74,7 +74,7 @@ def until(condition: Callable[[], bool], timeout: float = 30.0) -> None:
 
 
 def test_emulators_and_brokers_are_killed_and_replaced(
-    config: Callable[..., Loaded], serve: Callable[..., Server], processes: Processes
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], processes: Processes
 ) -> None:
     loaded = config(CONFIG)
     server = serve(loaded.path, "--speed", "0")
@@ -118,7 +118,7 @@ def test_emulators_and_brokers_are_killed_and_replaced(
     assert generation[1] == 2 and generation[0] == 1
 
 
-def test_a_killed_engine_is_reported_at_once(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_a_killed_engine_is_reported_at_once(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config(CONFIG).path, "--speed", "1", "--start")
     children = subprocess.run(
         ["pgrep", "-P", str(server.process.pid), "wavesim-engine"],
@@ -148,7 +148,7 @@ if "serve" in sys.orig_argv:
 
 
 def test_an_engine_that_fails_at_a_tick_says_so_in_one_line(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(BROKEN)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
@@ -165,7 +165,7 @@ def test_an_engine_that_fails_at_a_tick_says_so_in_one_line(
 
 
 def test_a_killed_server_leaves_a_readable_log_and_restarts_without_help(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path, processes: Processes
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path, processes: Processes
 ) -> None:
     log = tmp_path / "run.mcap"
     loaded = config(CONFIG.replace('client="optional"', 'client="none"'))
@@ -189,7 +189,7 @@ def test_a_killed_server_leaves_a_readable_log_and_restarts_without_help(
 
 
 def test_orphans_end_when_the_supervisor_is_killed(
-    config: Callable[..., Loaded], serve: Callable[..., Server], name: str
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
 ) -> None:
     server = serve(config(CONFIG).path, "--speed", "1", "--start")
     pids = [
@@ -205,7 +205,9 @@ def test_orphans_end_when_the_supervisor_is_killed(
     assert wipe(name), "what a killed supervisor leaves is found and removed"
 
 
-def test_parts_that_are_still_starting_end_without_their_supervisor(config: Callable[..., Loaded], name: str) -> None:
+def test_parts_that_are_still_starting_end_without_their_supervisor(
+    config: Callable[..., LoadedConfig], name: str
+) -> None:
     """It is gone before they could ask who their parent is."""
     with subprocess.Popen([*CLI, "serve", str(config(CONFIG).path), "--name", name, "--port", "0"]) as server:
         until(lambda: set(children(server.pid)) == {"engine", "front"})
@@ -220,7 +222,7 @@ def test_parts_that_are_still_starting_end_without_their_supervisor(config: Call
 
 
 def test_a_front_that_crashes_is_started_again(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     """With `restarts`: time goes on, bodies wait for their clients and go with those that do not come, a log each; then enough is enough."""
     text = (
@@ -266,7 +268,7 @@ def test_a_front_that_crashes_is_started_again(
 
 @pytest.mark.parametrize("part", ["engine", "front"])
 def test_a_part_killed_after_the_last_tick_of_a_trial_is_no_success(
-    config: Callable[..., Loaded], tmp_path: Path, name: str, part: str
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str, part: str
 ) -> None:
     path = config(
         '<time duration="1 s" step="4 ms"/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'

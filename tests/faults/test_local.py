@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CLI, wavesim
-from wavesim_sdk import files
-from wavesim_sdk.area import segment_name
+from wavesim_sdk import data_files
 from wavesim_sdk.commander import Commander
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
+from wavesim_sdk.shared_memory import segment_name
 from wavesim_server.resources import NameLock, wipe
 from wavesim_server.serve import default_options
 
@@ -67,7 +67,7 @@ def test_what_is_no_name_of_a_server(name: str) -> None:
             use(name)
 
 
-def test_a_bad_name_is_one_line(config: Callable[..., Loaded]) -> None:
+def test_a_bad_name_is_one_line(config: Callable[..., LoadedConfig]) -> None:
     for arguments in (["serve", config(FLEET.format("")).path, "--name", "a/b"], ["status", "-s", "a/b"]):
         done = wavesim(*arguments)
         assert done.returncode == 2 and "'a/b' is no name of a server" in done.stderr and "Traceback" not in done.stderr
@@ -93,11 +93,11 @@ def test_a_configuration_names_no_file_outside_of_its_folder(tmp_path: Path, inn
     name = {"absolute": str(secret), "above": "../secret.txt", "link": "link.txt"}[where]
     (folder / "c.xml").write_text(f"<wavesim>{inner.format(name)}</wavesim>")
     with pytest.raises(ConfigError, match="lies outside of") as refused:
-        files.check(load(folder / "c.xml"))
+        data_files.check(load(folder / "c.xml"))
     assert "secret word" not in str(refused.value)
     (folder / "c.xml").write_text(f'<wavesim files="..">{inner.format(name)}</wavesim>')
     with pytest.raises(WaveSimError) as refused:  # now it is read, and it is none
-        files.check(load(folder / "c.xml"))
+        data_files.check(load(folder / "c.xml"))
     assert "lies outside of" not in str(refused.value)
 
 
@@ -132,7 +132,7 @@ def test_keys_are_not_added_to_a_file_that_others_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "most", [6, 8, 10, 12]
 )  # what does not get one: supervisor, its start of others, the rings, the front's loop
-def test_too_few_descriptors_are_one_line(config: Callable[..., Loaded], name: str, most: int) -> None:
+def test_too_few_descriptors_are_one_line(config: Callable[..., LoadedConfig], name: str, most: int) -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -141,7 +141,7 @@ def test_too_few_descriptors_are_one_line(config: Callable[..., Loaded], name: s
     assert wipe(name) == []
 
 
-def test_shared_memory_that_nobody_may_write_is_one_line(config: Callable[..., Loaded], name: str) -> None:
+def test_shared_memory_that_nobody_may_write_is_one_line(config: Callable[..., LoadedConfig], name: str) -> None:
     path = config(FLEET.format("")).path
     inside = [
         "unshare",

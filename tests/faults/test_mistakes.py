@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server.resources import AlreadyRunning, NameLock, wipe
 
 pytestmark = pytest.mark.system
@@ -108,7 +108,7 @@ def test_no_server(command: str) -> None:
     clear(wavesim(command, "--server", "nobody"), 3, "no server named 'nobody' is running")
 
 
-def test_an_emulator_without_a_server(config: Callable[..., Loaded]) -> None:
+def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
     clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server owns the shared memory")
     clear(wavesim("emulate", "cdt", path), 3, "no emulator 'cdt'; did you mean 'ctd'?")
@@ -143,7 +143,9 @@ def test_a_program_without_a_server(root: Path) -> None:
     clear(done, 5, f"no server answers at 127.0.0.1:{port}")
 
 
-def test_two_servers_and_a_taken_port(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> None:
+def test_two_servers_and_a_taken_port(
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
+) -> None:
     path = config(EMPTY).path
     server = serve(path)
     clear(
@@ -162,7 +164,7 @@ def test_two_servers_and_a_taken_port(config: Callable[..., Loaded], serve: Call
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_and_a_closed_terminal_end_a_server_cleanly(
-    config: Callable[..., Loaded], serve: Callable[..., Server], name: str, how: signal.Signals
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str, how: signal.Signals
 ) -> None:
     server = serve(config(EMPTY).path, "--start")
     server.process.send_signal(how)
@@ -170,7 +172,7 @@ def test_ctrl_c_and_a_closed_terminal_end_a_server_cleanly(
     assert wipe(name) == []
 
 
-def test_what_was_started_by_nohup_outlives_its_terminal(config: Callable[..., Loaded], name: str) -> None:
+def test_what_was_started_by_nohup_outlives_its_terminal(config: Callable[..., LoadedConfig], name: str) -> None:
     command = ["nohup", *CLI, "serve", str(config(EMPTY).path), "--name", name, "--port", "0"]
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
@@ -212,7 +214,7 @@ def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) ->
 
 
 def test_a_program_that_fails_ends_the_trial_with_its_last_words(
-    config: Callable[..., Loaded], tmp_path: Path, name: str
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "bad.py").write_text("raise SystemExit('my battery is empty')")
     path = config(
@@ -226,7 +228,7 @@ def test_a_program_that_fails_ends_the_trial_with_its_last_words(
 
 
 def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
-    config: Callable[..., Loaded], tmp_path: Path, name: str
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
     """The trial goes on to its end, which is no success; what the program printed last is in the table."""
     (tmp_path / "bad.py").write_text(
@@ -246,7 +248,7 @@ def test_a_program_that_fails_in_mid_trial_stands_in_the_table(
 
 
 def test_a_program_that_hangs_in_mid_trial_stands_in_the_table(
-    config: Callable[..., Loaded], tmp_path: Path, name: str
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
     """The trial waits for it as long as the configuration says, goes on to its end without it, and is no success."""
     (tmp_path / "stuck.py").write_text(
@@ -266,7 +268,7 @@ def test_a_program_that_hangs_in_mid_trial_stands_in_the_table(
     assert table.startswith("2 s simulated") and said in table
 
 
-def test_an_unwritable_folder(config: Callable[..., Loaded], tmp_path: Path, name: str) -> None:
+def test_an_unwritable_folder(config: Callable[..., LoadedConfig], tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     path = config('<time duration="1 s"/>' + EMPTY).path
     clear(wavesim("trial", path, "--out", tmp_path / "file", "--name", name, "--port", "0"), 1, "cannot write to")
@@ -285,7 +287,7 @@ def test_help_teaches() -> None:
     assert wavesim("strat").returncode == 2
 
 
-def test_ctrl_c_while_a_server_starts(config: Callable[..., Loaded], name: str) -> None:
+def test_ctrl_c_while_a_server_starts(config: Callable[..., LoadedConfig], name: str) -> None:
     path = config(EMPTY).path
     process = subprocess.Popen([*CLI, "serve", str(path), "--name", name, "--port", "0"], stderr=subprocess.PIPE)
     shared = Path("/dev/shm") / f"wavesim.{name}.simulation"
@@ -333,7 +335,7 @@ def test_the_lock_on_a_name_leaves_no_file(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("command", ["serve", "trial"])
 def test_a_machine_that_reorders_stores_gets_one_line(
-    config: Callable[..., Loaded], name: str, tmp_path: Path, command: str
+    config: Callable[..., LoadedConfig], name: str, tmp_path: Path, command: str
 ) -> None:
     """`setarch` lets the system call itself another machine."""
     path = config('<time duration="1 s"/>' + EMPTY).path

@@ -95,7 +95,7 @@ WRONG: list[tuple[str, int]] = [
 def test_one_line_and_an_exit_code(taken: Taken, tmp_path: Path, command: str, code: int) -> None:
     file = tmp_path / "c.xml"
     file.write_text("<wavesim><fleet><buoy name='b' model='buoy' position='0 0 5 m'/></fleet></wavesim>")
-    cli.load()
+    cli.load_commands()
     words = command.format(**taken._asdict(), file=file, folder=tmp_path).split(" ")
     done = CliRunner().invoke(cli.cli, words)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
@@ -105,6 +105,6 @@ def test_one_line_and_an_exit_code(taken: Taken, tmp_path: Path, command: str, c
 
 def test_a_host_may_stand_in_brackets() -> None:
     """As in HOST:PORT and in addresses of the web; here nobody answers at it."""
-    cli.load()
+    cli.load_commands()
     done = CliRunner().invoke(cli.cli, ["device", "nmea", "x", "--host", "[::1]", "--port", "9"])
     assert "no server answers at ::1:9" in done.stderr and done.exit_code == 5

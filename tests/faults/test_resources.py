@@ -18,7 +18,7 @@ from benchmarks.processes import children
 
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_server.resources import wipe
 from wavesim_server.trial import Trial
@@ -48,7 +48,7 @@ def limited(path: Path, name: str, what: int, limit: int, *arguments: str) -> su
     ],
 )
 def test_the_system_gives_no_memory_or_queue(
-    config: Callable[..., Loaded], name: str, what: int, limit: int, message: str
+    config: Callable[..., LoadedConfig], name: str, what: int, limit: int, message: str
 ) -> None:
     done = limited(config(FLEET.format(more="")).path, name, what, limit)
     assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
@@ -56,7 +56,7 @@ def test_the_system_gives_no_memory_or_queue(
 
 
 def test_a_full_disk_ends_the_log_and_not_the_run(
-    config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     log = tmp_path / "full.mcap"
     server = serve(config(FLEET.format(more="")).path, "--speed", "4", "--log", str(log))
@@ -75,7 +75,7 @@ def test_a_full_disk_ends_the_log_and_not_the_run(
     assert not found.complete and len(found.series["/state/v"].records) > 500, "what was written before is readable"
 
 
-def test_a_log_on_a_full_device(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_a_log_on_a_full_device(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     server = serve(config(FLEET.format(more="")).path, "--speed", "4", "--log", "/dev/full")
     server.send("start")
     status = server.wait(lambda s: s["log"] != "ok", 60.0)
@@ -83,7 +83,7 @@ def test_a_log_on_a_full_device(config: Callable[..., Loaded], serve: Callable[.
 
 
 def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
-    config: Callable[..., Loaded], tmp_path: Path, name: str
+    config: Callable[..., LoadedConfig], tmp_path: Path, name: str
 ) -> None:
     inside = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     if shutil.which("unshare") is None or subprocess.run([*inside, "true"], capture_output=True).returncode:
@@ -101,7 +101,7 @@ def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
 
 
 def test_pictures_that_failed_are_told_beside_those_that_are_there(
-    config: Callable[..., Loaded], tmp_path: Path
+    config: Callable[..., LoadedConfig], tmp_path: Path
 ) -> None:
     trial = Trial(config('<time duration="1 s"/>' + ONE), tmp_path, quiet=True)
     program = ["sh", "-c", "echo 'a b/tracks.png'; echo 'wavesim: no more room' >&2; exit 1"]
@@ -111,7 +111,7 @@ def test_pictures_that_failed_are_told_beside_those_that_are_there(
 
 
 def test_a_front_that_stands_still_is_told_to_the_commander(
-    config: Callable[..., Loaded], serve: Callable[..., Server]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
 ) -> None:
     """Commands pile up to the length of the queue, then they are refused; the engine ticks on."""
     server = serve(config(FLEET.format(more="")).path, "--speed", "1")
@@ -137,7 +137,7 @@ def test_a_front_that_stands_still_is_told_to_the_commander(
 
 
 def test_a_deaf_client_is_ended_and_costs_no_memory(
-    config: Callable[..., Loaded], serve: Callable[..., Server]
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server]
 ) -> None:
     """A client that answers the keep-alive, but acknowledges no event, is ended after 4096 of them."""
     more = "".join(f'<buoy name="c{k}" model="buoy" position="{60 + 10 * k} {30 * (k % 3)} 1 m"/>' for k in range(6))

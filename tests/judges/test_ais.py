@@ -21,7 +21,7 @@ Read = Callable[[list[list[bytes]]], list[dict[str, Any]]]
 NONE = {"latitude": 91 * 600_000, "longitude": 181 * 600_000, "sog": 1023, "cog": 3600, "heading": 511, "turn": -128}
 
 
-def some(seed: int, each: int) -> list[ais.Report]:
+def some(seed: int, each: int) -> list[ais.AisReport]:
     """Reports of all kinds, among them the corners of every range, and what is not known."""
     rng = np.random.default_rng(seed)
     found = []
@@ -34,20 +34,20 @@ def some(seed: int, each: int) -> list[ais.Report]:
             return low if place == 1 else high if place == 2 else float(rng.uniform(low, high))
 
         found.append(
-            ais.Report(
+            ais.AisReport(
                 200_000_000 + n, kind,
                 drawn(-math.pi / 2, math.pi / 2), drawn(-math.pi, math.pi), drawn(0.0, 102.2 * ais.KNOT),
                 drawn(0.0, math.radians(359.9)), drawn(0.0, math.radians(359.0)), drawn(-0.2, 0.2), float(rng.uniform(0.0, 600.0)),
-                int(rng.integers(0, 9)), f"VESSEL {n} [A-Z]?"[:20], f"LA{n}", int(rng.choice((30, 36, 52, 60, 70, 89) if kind != ais.MARK else (1, 20, 31))),
+                int(rng.integers(0, 9)), f"VESSEL {n} [A-Z]?"[:20], f"LA{n}", int(rng.choice((30, 36, 52, 60, 70, 89) if kind != ais.AID_TO_NAVIGATION else (1, 20, 31))),
                 float(rng.uniform(0.0, 400.0)), float(rng.uniform(0.0, 60.0)), "OSLO",
             )
         )  # fmt: skip
     return found
 
 
-def messages(r: ais.Report, number: int) -> list[list[bytes]]:
+def messages(r: ais.AisReport, number: int) -> list[list[bytes]]:
     """The position report, then the static ones."""
-    return [list(ais.sentences(bits, number=number)) for bits in (ais.position(r), *ais.static(r))]
+    return [list(ais.sentences(bits, number=number)) for bits in (ais.position_report(r), *ais.static_reports(r))]
 
 
 def by_pyais(sent: list[list[bytes]]) -> list[dict[str, Any]]:
@@ -106,16 +106,16 @@ def code(value: float | None, step: float, name: str) -> int:
     return NONE[name] if value is None else math.floor(value / step + 0.5)
 
 
-def checked(r: ais.Report, read: Iterator[dict[str, Any]]) -> None:
+def checked(r: ais.AisReport, read: Iterator[dict[str, Any]]) -> None:
     """A report as it was read, to the step of each field."""
     told = next(read)
-    kind = {ais.CLASS_A: 1, ais.CLASS_B: 18, ais.CLASS_B_SO: 18, ais.MARK: 21}[r.kind]
+    kind = {ais.CLASS_A: 1, ais.CLASS_B: 18, ais.CLASS_B_SO: 18, ais.AID_TO_NAVIGATION: 21}[r.kind]
     assert (told["type"], told["mmsi"]) == (kind, r.mmsi)
     assert told["lat"] == code(r.latitude, ais.STEP_ANGLE, "latitude")
     assert told["lon"] == code(r.longitude, ais.STEP_ANGLE, "longitude")
     assert told["second"] == math.floor(r.time) % 60
     size = math.floor(r.length + 0.5), math.floor(r.width + 0.5)
-    if r.kind == ais.MARK:
+    if r.kind == ais.AID_TO_NAVIGATION:
         assert told["name"] == r.name and told["kind"] == r.ship_type
         assert (sum(told["size"][:2]), sum(told["size"][2:])) == size
         return

@@ -14,10 +14,10 @@ import pytest
 
 from tests.judges.test_judges import absent
 from tests.physics.sea import PLAIN, node, run, sea
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.ocean.sound import munk
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 Judge = Callable[..., list[list[dict[str, float]]]]
 pytestmark = pytest.mark.bellhop
 #: long and loud, heard on every path and however weak

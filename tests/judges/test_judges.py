@@ -100,7 +100,9 @@ def test_canboat_and_signal_k_understand_our_bus(root: Path) -> None:
         "battery": [400.0, 1.0, 0.5],
         "gps": [0.1, 0.1, 1.0, 1.0, 1.0, math.inf, 1.0, 9.0],
     }
-    *answers, wind, battery = node("nmea2000.js", told(nmea2000.Bus, MEASURED) + told(nmea2000.Bus, too_much), root)
+    *answers, wind, battery = node(
+        "nmea2000.js", told(nmea2000.Nmea2000Device, MEASURED) + told(nmea2000.Nmea2000Device, too_much), root
+    )
     assert [a.get("pgn") for a in answers] == [
         126992, 129025, 129026, 129029, 127250, 127251, 127257, 128267, 130312, 128259, 130306, 127508, 127488, 127488
     ], answers  # fmt: skip
@@ -132,7 +134,7 @@ def test_canboat_and_signal_k_understand_our_bus(root: Path) -> None:
 
 
 def test_signal_k_accepts_our_deltas(root: Path) -> None:
-    lines = told(signalk.Server, MEASURED)
+    lines = told(signalk.SignalKDevice, MEASURED)
     bad = b'{"context":"vessels.self","updates":[{"values":"none"}]}\n'
     *errors, some = node("deltas.js", [*lines, bad], root)
     assert errors == [[]] * len(MEASURED) and some, "its schema finds no errors, but in the last one"
@@ -144,7 +146,7 @@ def test_signal_k_accepts_our_deltas(root: Path) -> None:
     assert found["propulsion.0.revolutions"] == 20.0 and "propulsion.2.revolutions" not in found
     assert found["environment.wind.angleApparent"] == 4.0 - 2.0 * math.pi
     assert {d["updates"][0]["timestamp"] for d in deltas} == {"2026-01-01T00:00:05.000Z"}
-    assert told(signalk.Server, {"echosounder": [math.nan]}) == []
+    assert told(signalk.SignalKDevice, {"echosounder": [math.nan]}) == []
 
 
 def test_ctd_and_seabird_read_our_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome, Table
 from wavesim_server import Simulation
 
@@ -21,7 +21,7 @@ ANSWERS = PLAIN + ' query="25 kHz" reply="26 kHz" turn_around="{tat} ms"'
 
 
 def sea(
-    config: Callable[..., Loaded],
+    config: Callable[..., LoadedConfig],
     tick: str,
     *transducers: str | tuple[str, str],
     noise: str = "20 dB",

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome
 from wavesim_server.acoustics import fitting, paths
 from wavesim_server.dynamics import rows as r
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 TICKS = ("1 ms", "4 ms", "100 ms")
 MODEM = '<modem address="{a}" frequency="25 kHz" bit_rate="1000" preamble="20 ms" payload="32"/>'
 
@@ -301,11 +301,11 @@ def test_a_weak_signal_under_the_noise_can_be_heard_by_its_code(config: Make) ->
 
 
 def test_beam_patterns(config: Make) -> None:
-    from wavesim_sdk.config.acoustics import Beam
+    from wavesim_sdk.config.acoustics import BeamPattern
 
-    piston = fitting.pattern(Beam(width=math.radians(60.0), floor=40.0))
+    piston = fitting.pattern(BeamPattern(width=math.radians(60.0), floor=40.0))
     assert piston[0] == 0.0 and piston[30] == pytest.approx(3.0, abs=0.02) and piston[180] == 40.0
-    toroid = fitting.pattern(Beam(pattern="toroid", width=math.radians(60.0)))
+    toroid = fitting.pattern(BeamPattern(pattern="toroid", width=math.radians(60.0)))
     assert (
         toroid[90] == pytest.approx(0.0, abs=1e-9) and toroid[60] == pytest.approx(3.0, abs=1e-6) and toroid[0] == 40.0
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.physics.sea import node, run, sea
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.ocean import sound
 from wavesim_server import Simulation
 from wavesim_server.acoustics import fitting
@@ -23,7 +23,7 @@ WEATHER = (
 )
 
 
-def test_the_current(config: Callable[..., Loaded]) -> None:
+def test_the_current(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(WEATHER))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.set_weather(current_north=-0.5, current_east=0.4)
@@ -36,7 +36,7 @@ def test_the_current(config: Callable[..., Loaded]) -> None:
     assert sim.current()[0] == pytest.approx(-0.5 + tide), "what is not named stays"
 
 
-def test_the_wind(config: Callable[..., Loaded]) -> None:
+def test_the_wind(config: Callable[..., LoadedConfig]) -> None:
     calm = WEATHER.replace(' gusts="10"', "").replace('<waves height="0.5 m" peak="1 rad/s" components="12"/>', "")
     sim = Simulation(config(calm))
     row = sim.enter("boat", "odin")
@@ -50,14 +50,14 @@ def test_the_wind(config: Callable[..., Loaded]) -> None:
     assert strong < 0.0 and sim.effort()[row]["environment"][1] == pytest.approx(strong / 4.0, rel=0.02)
 
 
-def test_gusts_belong_to_their_mean(config: Callable[..., Loaded]) -> None:
+def test_gusts_belong_to_their_mean(config: Callable[..., LoadedConfig]) -> None:
     sim, born = Simulation(config(WEATHER)), Simulation(config(WEATHER.replace('speed="6 m/s"', 'speed="11 m/s"')))
     sim.set_weather(wind_speed=11.0)
     assert np.array_equal(sim.climate.weather.gusts, born.climate.weather.gusts)
     assert np.array_equal(sim.climate.weather.wind, born.climate.weather.wind)
 
 
-def test_the_sea_is_the_one_that_the_seed_gives(config: Callable[..., Loaded]) -> None:
+def test_the_sea_is_the_one_that_the_seed_gives(config: Callable[..., LoadedConfig]) -> None:
     """A sea that was set is the sea of a configuration that says so, whatever came before."""
     sim = Simulation(config(WEATHER))
     sim.enter("b", "box-buoy")
@@ -73,7 +73,7 @@ def test_the_sea_is_the_one_that_the_seed_gives(config: Callable[..., Loaded]) -
     assert up[0] == pytest.approx(up[1], rel=1e-9)
 
 
-def test_runs_with_changes_repeat(config: Callable[..., Loaded]) -> None:
+def test_runs_with_changes_repeat(config: Callable[..., LoadedConfig]) -> None:
     ends = []
     for _ in range(2):
         sim = Simulation(config(WEATHER))
@@ -85,7 +85,7 @@ def test_runs_with_changes_repeat(config: Callable[..., Loaded]) -> None:
     assert ends[0] == ends[1]
 
 
-def test_beaufort_gives_way_to_numbers(config: Callable[..., Loaded]) -> None:
+def test_beaufort_gives_way_to_numbers(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><wind beaufort="5"/><waves beaufort="4" components="30"/></world>'))
     sim.set_weather(wave_height=1.0)
     assert (sim.climate.waves.height, sim.climate.waves.peak) == (1.0, 0.6280), "the peak of before"
@@ -96,7 +96,7 @@ def test_beaufort_gives_way_to_numbers(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loaded]) -> None:
+def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(WEATHER.replace('height="0.5 m"', 'height="0 m"')))
     row = sim.enter("b", "box-buoy", (0.0, 0.0, 0.0))
     sim.set_weather(wave_height=6.0, wave_peak=0.5)
@@ -117,7 +117,7 @@ def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loade
         {"wind_speed": "5"}, {"wind_speed": True}, {"wind_speed": [5.0]}, {"wind_speed": 10**400},
     ],
 )  # fmt: skip
-def test_what_cannot_be_set_changes_nothing(config: Callable[..., Loaded], values: dict[str, Any]) -> None:
+def test_what_cannot_be_set_changes_nothing(config: Callable[..., LoadedConfig], values: dict[str, Any]) -> None:
     sim = Simulation(config(WEATHER))
     before = [a.tobytes() for a in (*sim.climate.weather, *sim.climate.flow)]
     with pytest.raises(ValueError):
@@ -126,7 +126,7 @@ def test_what_cannot_be_set_changes_nothing(config: Callable[..., Loaded], value
     assert [a.tobytes() for a in (*sim.climate.weather, *sim.climate.flow)] == before
 
 
-def test_surroundings(config: Callable[..., Loaded]) -> None:
+def test_surroundings(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(WEATHER))
     afloat = sim.enter("b", "box-buoy", (30.0, 20.0, 0.0))
     deep = sim.enter("v", "lauv", (-40.0, 0.0, 300.0))
@@ -149,7 +149,7 @@ NOISY = 'listen_low="10 kHz" listen_high="40 kHz" threshold="60 dB" source_level
 MODEM = '<modem address="{}" frequency="25 kHz" bandwidth="2 kHz" bit_rate="100" preamble="10 ms" payload="32"/>'
 
 
-def test_the_noise_follows_the_wind(config: Callable[..., Loaded]) -> None:
+def test_the_noise_follows_the_wind(config: Callable[..., LoadedConfig]) -> None:
     """What is heard, what a node will send by itself, and what had been planned, have the noise of the new wind."""
     sim = sea(
         config, "20 ms", (NOISY + ' query="25 kHz" reply="26 kHz"', '<pinger frequency="24 kHz" period="9 s"/>' + MODEM.format(3)),
@@ -171,7 +171,7 @@ def test_the_noise_follows_the_wind(config: Callable[..., Loaded]) -> None:
     assert receptions[receptions["frequency"] == 30e3]["noise"] == pytest.approx(loud)
 
 
-def test_operators_of_different_headings_side_by_side(config: Callable[..., Loaded], tmp_path: Any) -> None:
+def test_operators_of_different_headings_side_by_side(config: Callable[..., LoadedConfig], tmp_path: Any) -> None:
     """Two models whose operator files have other headings: each gets its own force; and they follow a changed sea."""
     import dataclasses
 
@@ -221,7 +221,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
 
 
 def test_an_operator_file_that_is_none_is_refused_before_anything_changes(
-    config: Callable[..., Loaded], tmp_path: Any
+    config: Callable[..., LoadedConfig], tmp_path: Any
 ) -> None:
     import dataclasses
 

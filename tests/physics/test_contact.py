@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.physics.test_dynamics import BARE, energy, set_velocity
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics.impulses import ROLLING
 from wavesim_server.dynamics.rows import ASLEEP, NU
@@ -18,7 +18,7 @@ NEUTRAL = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=0, lag=0)
 
 
 @pytest.mark.compiled
-def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., Loaded]) -> None:
+def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="20 m"/></world>{HEAVY}'))
     row = sim.enter("v", "bare", (0.0, 0.0, 15.0))
     sim.advance(30_000)
@@ -29,7 +29,7 @@ def test_a_sinking_body_comes_to_rest_on_the_bed(config: Callable[..., Loaded]) 
 
 
 @pytest.mark.compiled
-def test_who_touches_what_is_told_once(config: Callable[..., Loaded]) -> None:
+def test_who_touches_what_is_told_once(config: Callable[..., LoadedConfig]) -> None:
     """With the time of the tick, however many are advanced in one call; a body that rests is no news again."""
     block = '<obstacles><block position="0 0 5 m" size="4 4 1 m"/></obstacles>'
     world = f'<time step="20 ms"/><world><bed depth="20 m"/>{block}</world>{NEUTRAL}'
@@ -55,7 +55,7 @@ def test_who_touches_what_is_told_once(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_a_slope_and_a_hill(config: Callable[..., Loaded]) -> None:
+def test_a_slope_and_a_hill(config: Callable[..., LoadedConfig]) -> None:
     bed = '<bed depth="20 m" slope_north="0.3"><bump height="-6 m" north="10 m" east="0 m" alpha="0.2 1/m" beta="0.2 1/m"/></bed>'
     sim = Simulation(config(f'<time step="4 ms"/><world>{bed}</world>{HEAVY}'))
     row = sim.enter("v", "bare", (0.0, 0.0, 12.0))
@@ -70,7 +70,7 @@ def test_a_slope_and_a_hill(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.15])
-def test_a_collision_keeps_momentum_and_makes_no_energy(config: Callable[..., Loaded], offset: float) -> None:
+def test_a_collision_keeps_momentum_and_makes_no_energy(config: Callable[..., LoadedConfig], offset: float) -> None:
     sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="1000 m"/></world>{NEUTRAL}'))
     a = sim.enter("a", "bare", (0.0, 0.0, 100.0))
     b = sim.enter("b", "bare", (4.0, offset, 100.0))
@@ -91,7 +91,7 @@ def test_a_collision_keeps_momentum_and_makes_no_energy(config: Callable[..., Lo
         assert last < 0.9 * before, "no bounce: a part of the energy is gone"
 
 
-def test_far_bodies_do_not_touch(config: Callable[..., Loaded]) -> None:
+def test_far_bodies_do_not_touch(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="4 ms"/>'))
     for k in range(20):
         sim.enter(f"v{k}", "lauv", (3.0 * k, 0.0, 20.0))
@@ -103,7 +103,7 @@ BALL = """<models><model name="ball" type="underwater"><sphere diameter="1 m"/><
 <added-mass diagonal="0 0 0 0 0 0"/><linear-drag diagonal="0 0 0 0 0 0"/></model></models>"""
 
 
-def test_a_ball_rolls_until_its_resistance_has_stopped_it(config: Callable[..., Loaded]) -> None:
+def test_a_ball_rolls_until_its_resistance_has_stopped_it(config: Callable[..., LoadedConfig]) -> None:
     """Its way is v^2 / (2 a) with a = k (m g - B) / (m + I / R^2) in water without drag; its energy only falls, and it keeps to its course
     and to a pure rolling. Without resistance it would roll for ever."""
     sim = Simulation(config(f'<time step="4 ms"/><world><bed depth="20 m"/></world>{BALL}'))
@@ -126,7 +126,7 @@ def test_a_ball_rolls_until_its_resistance_has_stopped_it(config: Callable[..., 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("model", ["remus100", "eca-a9"])
-def test_a_torpedo_does_not_rock_on_the_bed(config: Callable[..., Loaded], model: str) -> None:
+def test_a_torpedo_does_not_rock_on_the_bed(config: Callable[..., LoadedConfig], model: str) -> None:
     """Heavy by 20 N and heeled by 30 deg it sinks, touches the bed, and lies: it rocked on its keel for minutes, for friction
     at a point does no work on what rolls."""
     sim = Simulation(config('<time step="4 ms"/><world><bed depth="20 m"/></world>'))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.physics.twin import Twin
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 
@@ -40,7 +40,7 @@ def settle_actuators(sim: Simulation, row: int, values: list[float]) -> Any:
 
 
 @pytest.mark.parametrize("model", ["lauv", "remus100"])
-def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., Loaded], model: str) -> None:
+def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., LoadedConfig], model: str) -> None:
     sim = Simulation(
         config('<time step="10 ms"/><world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="1000 m"/></world>')
     )
@@ -59,7 +59,7 @@ def test_the_kernel_agrees_with_the_slow_twin(config: Callable[..., Loaded], mod
     assert np.abs(x[7:] - nu).max() > 0.1, "it moved"
 
 
-def test_fourth_order_with_lagging_actuators(config: Callable[..., Loaded]) -> None:
+def test_fourth_order_with_lagging_actuators(config: Callable[..., LoadedConfig]) -> None:
     ends = {}
     for ms in (40, 20, 10, 5):
         # abs(nu) nu has a kink at zero, where no integrator keeps its order: linear drag only
@@ -85,7 +85,7 @@ def energy(sim: Simulation, row: int) -> float:
 
 
 @pytest.mark.compiled
-def test_energy_is_kept_without_drag_and_falls_with_it(config: Callable[..., Loaded]) -> None:
+def test_energy_is_kept_without_drag_and_falls_with_it(config: Callable[..., LoadedConfig]) -> None:
     for d, steps in ((0, 200_000), (3, 2_000)):
         text = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=d, lag=0)
         sim = Simulation(config(f'<time step="5 ms"/><world><bed depth="100000 m"/></world>{text}'))
@@ -102,7 +102,7 @@ def test_energy_is_kept_without_drag_and_falls_with_it(config: Callable[..., Loa
             assert all(b < a for a, b in zip([before, *history], history, strict=False))
 
 
-def test_no_direction_is_special(config: Callable[..., Loaded]) -> None:
+def test_no_direction_is_special(config: Callable[..., LoadedConfig]) -> None:
     """Turning the whole world about the vertical turns the track, and changes nothing else."""
     ends = []
     for turn in (0.0, 1.234):
@@ -121,7 +121,7 @@ def test_no_direction_is_special(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_other_vehicles_change_nothing(config: Callable[..., Loaded]) -> None:
+def test_other_vehicles_change_nothing(config: Callable[..., LoadedConfig]) -> None:
     tracks = []
     for others in (0, 20):
         sim = Simulation(config('<time step="20 ms"/><world><bed depth="1000 m"/></world>'))
@@ -135,7 +135,7 @@ def test_other_vehicles_change_nothing(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_terminal_speeds(config: Callable[..., Loaded]) -> None:
+def test_terminal_speeds(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="20 ms"/><world><bed depth="100000 m"/></world>'))
     lauv, remus = place(sim, "a", "lauv", depth=5000.0), sim.enter("b", "remus100", (50.0, 50.0, 5000.0))
     sim.command(lauv, [2.4 * 1.5 + 2.4 * 1.5**2])
@@ -150,7 +150,7 @@ def test_terminal_speeds(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_neutral_buoyancy_stays_put_for_an_hour(config: Callable[..., Loaded]) -> None:
+def test_neutral_buoyancy_stays_put_for_an_hour(config: Callable[..., LoadedConfig]) -> None:
     text = BARE.format(volume=250 / 1025, rb="0.1 0.02 -0.07", d=5, lag=0)
     sim = Simulation(config(f'<time step="20 ms"/>{text}'))
     row = place(sim, "v", "bare", depth=20.0)
@@ -159,7 +159,7 @@ def test_neutral_buoyancy_stays_put_for_an_hour(config: Callable[..., Loaded]) -
 
 
 @pytest.mark.compiled
-def test_a_body_without_power_goes_with_the_current(config: Callable[..., Loaded]) -> None:
+def test_a_body_without_power_goes_with_the_current(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(
         config('<time step="20 ms"/><world><current north="0.2 m/s" east="0.3 m/s"/><bed depth="500 m"/></world>')
     )
@@ -174,7 +174,7 @@ def test_a_body_without_power_goes_with_the_current(config: Callable[..., Loaded
 
 
 @pytest.mark.compiled
-def test_pitch_through_ninety_degrees(config: Callable[..., Loaded]) -> None:
+def test_pitch_through_ninety_degrees(config: Callable[..., LoadedConfig]) -> None:
     text = BARE.format(volume=250 / 1025, rb="0.1 0.02 0.03", d=0, lag=0)
     sim = Simulation(config(f'<time step="10 ms"/><world><bed depth="100000 m"/></world>{text}'))
     row = place(sim, "v", "bare", depth=5000.0)
@@ -191,7 +191,7 @@ def test_pitch_through_ninety_degrees(config: Callable[..., Loaded]) -> None:
     assert min(down) < -0.99 and max(down) > 0.99, "nose straight up and straight down"
 
 
-def test_saturation_lag_and_rate(config: Callable[..., Loaded]) -> None:
+def test_saturation_lag_and_rate(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     row = place(sim, "v", "lauv")
     sim.command(row, [99.0, 1.0])
@@ -208,7 +208,7 @@ def test_saturation_lag_and_rate(config: Callable[..., Loaded]) -> None:
     assert before - sim.actuation()["actual"][row][1] <= math.radians(90.0) * 0.01 + 1e-12, "rate limit"
 
 
-def test_a_broken_state_is_frozen_and_the_others_go_on(config: Callable[..., Loaded]) -> None:
+def test_a_broken_state_is_frozen_and_the_others_go_on(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     bad, good = place(sim, "bad", "lauv"), sim.enter("good", "lauv", (50.0, 0.0, 20.0))
     sim.command(good, [8.0])

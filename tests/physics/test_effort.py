@@ -10,7 +10,7 @@ import pytest
 
 from tests.physics.test_terms import TERMS, model_text
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.tables import EFFORT
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
@@ -68,7 +68,7 @@ def derivative(sim: Simulation, row: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", sorted(library()))
-def test_the_library_in_wind_and_waves(config: Callable[..., Loaded], name: str) -> None:
+def test_the_library_in_wind_and_waves(config: Callable[..., LoadedConfig], name: str) -> None:
     sim = Simulation(config(f'<time step="10 ms"/>{WEATHER}'))
     deep = library()[name].type == "underwater"
     row = sim.enter("v", name, (0.0, 0.0, 60.0 if deep else 0.1), (0.05, -0.03, 0.7))
@@ -89,7 +89,7 @@ def test_the_library_in_wind_and_waves(config: Callable[..., Loaded], name: str)
 
 
 @pytest.mark.parametrize("name", TERMS)
-def test_every_term(config: Callable[..., Loaded], name: str) -> None:
+def test_every_term(config: Callable[..., LoadedConfig], name: str) -> None:
     sim = Simulation(config(f'<time step="10 ms"/>{WEATHER}{model_text(name)}'))
     row = sim.enter("v", "m", (0.0, 0.0, 100.0), (0.2, -0.1, 2.0))
     sim.enter("other", "m", (300.0, 0.0, 100.0))
@@ -100,7 +100,7 @@ def test_every_term(config: Callable[..., Loaded], name: str) -> None:
     assert np.allclose(derivative(sim, row), check(sim, row)["acceleration"], rtol=1e-5, atol=1e-6)
 
 
-def test_frozen_axes(config: Callable[..., Loaded]) -> None:
+def test_frozen_axes(config: Callable[..., LoadedConfig]) -> None:
     text = model_text("coupled masses").replace('type="underwater"', 'type="underwater" active="u v r"')
     sim = Simulation(config(f"<time step='10 ms'/><world><bed depth='1000 m'/></world>{text}"))
     row = sim.enter("v", "m", (0.0, 0.0, 100.0))
@@ -110,7 +110,7 @@ def test_frozen_axes(config: Callable[..., Loaded]) -> None:
     assert not found["acceleration"][2:5].any() and found["total"][2] != 0.0
 
 
-def test_drag_and_weight_by_hand(config: Callable[..., Loaded]) -> None:
+def test_drag_and_weight_by_hand(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config("<world density='1000 kg/m3' gravity='10 m/s2'><bed depth='1000 m'/></world>"))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.set_pose(row, velocity=[1.5, 0, 0, 0, 0, 0])
@@ -122,7 +122,7 @@ def test_drag_and_weight_by_hand(config: Callable[..., Loaded]) -> None:
     assert not found["actuators"].any() and not found["environment"].any()
 
 
-def test_a_mooring(config: Callable[..., Loaded]) -> None:
+def test_a_mooring(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(
         config(
             '<world><bed depth="100 m"/></world><fleet><buoy name="b" model="buoy" position="3 0 10 m">'
@@ -135,7 +135,7 @@ def test_a_mooring(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_a_body_that_rests_on_the_bed_does_not_accelerate(config: Callable[..., Loaded]) -> None:
+def test_a_body_that_rests_on_the_bed_does_not_accelerate(config: Callable[..., LoadedConfig]) -> None:
     """Contact acts by impulses at the end of a tick: averaged over it, they carry the weight."""
     text = model_text("coupled masses").replace('volume="0.2439 m3"', 'volume="0.2 m3"')
     sim = Simulation(config(f'<time step="10 ms"/><world><bed depth="20 m"/></world>{text}'))
@@ -148,7 +148,7 @@ def test_a_body_that_rests_on_the_bed_does_not_accelerate(config: Callable[..., 
     assert found["contact"][2] == pytest.approx(-found["restoring"][2], rel=0.05)
 
 
-def test_only_what_is_asked_for(config: Callable[..., Loaded]) -> None:
+def test_only_what_is_asked_for(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><bed depth="1000 m"/></world>'))
     rows = [sim.enter(f"v{k}", "lauv" if k % 3 else "remus100", (50.0 * k, 0.0, 50.0)) for k in range(20)]
     sim.command(rows[5], [8.0])
@@ -163,7 +163,7 @@ def test_only_what_is_asked_for(config: Callable[..., Loaded]) -> None:
     assert np.array_equal(whole[rows[5]], table[rows[5]]) and whole[rows[5]]["actuators"][0] > 1.0
 
 
-def test_a_body_that_was_frozen_has_none(config: Callable[..., Loaded]) -> None:
+def test_a_body_that_was_frozen_has_none(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><bed depth="1000 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.fleet.body(row)[r.NU] = math.nan

@@ -12,7 +12,7 @@ import trimesh
 
 from tests.sdk.test_hull import prism, wigley
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.hull import Hull
 from wavesim_server import Simulation
@@ -20,7 +20,7 @@ from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.hulls import MOST
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 #: a ship of 10 m, 3 m wide, 1 m deep in the water, 0.8 m above it; its walls stand upright
 SHIP = wigley(10.0, 3.0, 1.0, 0.8)
 MODEL = """<models><model name="raft" type="surface"><box length="{l} m" width="{b} m" height="{h} m"/>{hull}
@@ -71,7 +71,7 @@ def test_the_compiled_twin_of_a_cut_hull() -> None:
         n /= np.linalg.norm(n)
         d = rng.uniform(-3.0, 3.0)
         volume, *moments = hydrostatics.mesh(kind, np.array(tables), *n, d)
-        twin = coarse.wetted(n, d)
+        twin = coarse.wetted_part(n, d)
         assert volume == pytest.approx(twin.volume, abs=1e-9)
         assert np.allclose(moments, twin.volume * twin.centre, atol=1e-9)
 
@@ -130,7 +130,7 @@ def test_it_capsizes_at_its_true_limit(config: Make, tmp_path: Path, zg: float) 
     triangles = wigley_of(15, 9)
     save(tmp_path / "ship.stl", triangles)
     hull, g = Hull(triangles), (0.0, 0.0, zg)
-    mass = 0.9 * 1025.0 * hull.wetted((0.0, 0.0, 1.0), 0.0).volume
+    mass = 0.9 * 1025.0 * hull.wetted_part((0.0, 0.0, 1.0), 0.0).volume
     low, high = math.radians(20.0), math.radians(170.0)
     assert hull.righting_arm(mass, g, low) > 0.0 > hull.righting_arm(mass, g, high)
     while high - low > 1e-4:

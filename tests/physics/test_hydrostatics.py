@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
@@ -85,7 +85,7 @@ def _period(values: np.ndarray, h: float) -> float:
 
 
 @pytest.mark.compiled
-def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., Loaded]) -> None:
+def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., LoadedConfig]) -> None:
     rho, g, mass, zg = 1025.0, 9.81, 400.0, 0.05
     draft = mass / (rho * 2.0 * 1.0)
     sim = Simulation(config('<time step="10 ms"/>' + BOX.format(mass=mass, zg=zg, d=400)))
@@ -118,7 +118,7 @@ def test_draft_and_free_decay_periods_of_a_raft(config: Callable[..., Loaded]) -
 
 
 @pytest.mark.compiled
-def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., Loaded]) -> None:
+def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., LoadedConfig]) -> None:
     """Small heave of a half-submerged sphere: omega^2 = rho g pi R^2 / (m + m_a)."""
     sim = Simulation(config('<time step="4 ms"/>'))
     row = sim.enter("b", "buoy", (0.0, 0.0, 0.0))

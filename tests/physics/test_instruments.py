@@ -10,12 +10,12 @@ import pytest
 
 from tests.physics.sea import PLAIN, heard, node, outcomes, run, sea
 from wavesim_sdk import acoustics as onboard
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.tables import Outcome, SignalKind
 from wavesim_server import Simulation
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 TICKS = ("1 ms", "4 ms", "100 ms")
 MODEM = '<modem address="{a}" frequency="25 kHz" bit_rate="1000" preamble="20 ms" payload="32"/>'
 
@@ -160,7 +160,7 @@ def test_a_usbl_head_sees_where_sound_comes_from(config: Make, phones: tuple[str
         sim.ping(a, 25e3)
         _, receptions = run(sim, 2.0)
         (got,) = heard(receptions, b)
-        bearing = onboard.direction(float(got["azimuth"]), float(got["elevation"]))
+        bearing = onboard.direction_of_arrival(float(got["azimuth"]), float(got["elevation"]))
         from wavesim_sdk.frames import rotation
 
         found = rotation(quaternion(*attitude)) @ bearing

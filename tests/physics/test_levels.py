@@ -13,11 +13,11 @@ import pytest
 from benchmarks import bellhop
 
 from tests.physics.sea import PLAIN, heard, node, records, run, sea
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.ocean.sound import munk
 from wavesim_server.acoustics import paths, rays, tubes
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, sea
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 from wavesim_server.acoustics import hearing, memory
@@ -26,7 +26,7 @@ SHORT = pytest.param("1 ms", marks=pytest.mark.compiled)  #: thousands of ticks,
     ("x", "v", "seconds"),
     [(1500.0, 0.0, 1.0), (1000.0, 2.0, 0.667556742323), (1000.0, -2.0, 0.665778961385)],
 )
-def test_one_way(config: Callable[..., Loaded], tick: str, x: float, v: float, seconds: float) -> None:
+def test_one_way(config: Callable[..., LoadedConfig], tick: str, x: float, v: float, seconds: float) -> None:
     sim = sea(config, tick, PLAIN)
     node(sim, "a", 0, 0.0)
     b = node(sim, "b", 0, x, v)
@@ -39,7 +39,7 @@ def test_one_way(config: Callable[..., Loaded], tick: str, x: float, v: float, s
 
 
 @pytest.mark.parametrize("tick", TICKS)
-def test_two_way_with_a_moving_asker(config: Callable[..., Loaded], tick: str) -> None:
+def test_two_way_with_a_moving_asker(config: Callable[..., LoadedConfig], tick: str) -> None:
     sim = sea(config, tick, PLAIN, ANSWERS.format(tat=50))
     a = node(sim, "a", 0, 1000.0, 2.0)
     b = node(sim, "b", 1, 0.0)
@@ -55,7 +55,7 @@ def test_two_way_with_a_moving_asker(config: Callable[..., Loaded], tick: str) -
 
 
 @pytest.mark.parametrize("tick", [SHORT, "4 ms", "100 ms"])
-def test_the_greatest_range_of_a_two_second_cycle(config: Callable[..., Loaded], tick: str) -> None:
+def test_the_greatest_range_of_a_two_second_cycle(config: Callable[..., LoadedConfig], tick: str) -> None:
     for x, answered in ((1488.74, True), (1488.76, False)):
         sim = sea(config, tick, PLAIN, ANSWERS.format(tat=15))
         a, _ = node(sim, "a", 0, 0.0), node(sim, "b", 1, x)
@@ -64,7 +64,7 @@ def test_the_greatest_range_of_a_two_second_cycle(config: Callable[..., Loaded],
         assert (heard(receptions, a)["arrival_ns"][0] < 2_000_000_000) == answered
 
 
-def test_the_arrival_log_is_the_same_at_any_tick(config: Callable[..., Loaded]) -> None:
+def test_the_arrival_log_is_the_same_at_any_tick(config: Callable[..., LoadedConfig]) -> None:
     logs = []
     for tick in TICKS:
         sim = sea(config, tick, PLAIN, ANSWERS.format(tat=15))
@@ -87,7 +87,7 @@ def test_the_arrival_log_is_the_same_at_any_tick(config: Callable[..., Loaded]) 
         assert np.abs(log["arrival_ns"] - logs[0]["arrival_ns"]).max() <= 1
 
 
-def test_a_silent_vehicle_changes_nobody_elses_log(config: Callable[..., Loaded]) -> None:
+def test_a_silent_vehicle_changes_nobody_elses_log(config: Callable[..., LoadedConfig]) -> None:
     logs = []
     noisy = PLAIN + ' timing_noise="1 ms"'
     for extra in (False, True):
@@ -105,7 +105,7 @@ def test_a_silent_vehicle_changes_nobody_elses_log(config: Callable[..., Loaded]
 
 
 @pytest.mark.parametrize("tick", [SHORT, "4 ms", "100 ms"])
-def test_levels(config: Callable[..., Loaded], tick: str) -> None:
+def test_levels(config: Callable[..., LoadedConfig], tick: str) -> None:
     for distance, loss in ((100, 40.5), (1000, 65.0), (5000, 98.979400)):
         assert hearing.loss(distance, 20.0, 0.005) == pytest.approx(loss, abs=1e-6)
         sim = sea(config, tick, PLAIN)
@@ -128,7 +128,11 @@ def test_reach_is_where_the_loss_is(excess: float, spreading: float, alpha: floa
 
 
 def outcome(
-    config: Callable[..., Loaded], transducer: str, frequency: float = 25e3, level: float = 185.0, noise: str = "20 dB"
+    config: Callable[..., LoadedConfig],
+    transducer: str,
+    frequency: float = 25e3,
+    level: float = 185.0,
+    noise: str = "20 dB",
 ) -> Outcome:
     sim = sea(config, "20 ms", PLAIN, transducer, noise=noise)
     node(sim, "a", 0, 0.0)
@@ -139,7 +143,7 @@ def outcome(
     return Outcome(int(mine["outcome"]))
 
 
-def test_threshold_band_and_death(config: Callable[..., Loaded]) -> None:
+def test_threshold_band_and_death(config: Callable[..., LoadedConfig]) -> None:
     at_receiver = 185.0 - 65.0
     for offset, expected in ((-0.01, Outcome.HEARD), (0.01, Outcome.BELOW_THRESHOLD)):
         t = PLAIN.replace('threshold="60 dB"', f'threshold="{at_receiver + offset} dB"')
@@ -152,7 +156,7 @@ def test_threshold_band_and_death(config: Callable[..., Loaded]) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("tick", ["1 ms", "20 ms"])
-def test_recharge(config: Callable[..., Loaded], tick: str) -> None:
+def test_recharge(config: Callable[..., LoadedConfig], tick: str) -> None:
     """A query inside the recharge time gets no answer, one just after does."""
     slow = ANSWERS.format(tat=15).replace('recharge="0 s"', 'recharge="500 ms"')
     for gap, replies in ((0.50, 1), (0.52, 2)):
@@ -166,7 +170,7 @@ def test_recharge(config: Callable[..., Loaded], tick: str) -> None:
         assert sent == 2 + replies
 
 
-def test_a_request_while_recharging_is_not_sent(config: Callable[..., Loaded]) -> None:
+def test_a_request_while_recharging_is_not_sent(config: Callable[..., LoadedConfig]) -> None:
     sim = sea(config, "4 ms", PLAIN.replace('recharge="0 s"', 'recharge="500 ms"'))
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 100.0)
     sim.ping(a, 25e3)
@@ -177,7 +181,7 @@ def test_a_request_while_recharging_is_not_sent(config: Callable[..., Loaded]) -
     assert len(heard(receptions, b)) == 0
 
 
-def test_a_sending_node_is_deaf(config: Callable[..., Loaded]) -> None:
+def test_a_sending_node_is_deaf(config: Callable[..., LoadedConfig]) -> None:
     for x, expected in ((14.0, Outcome.TRANSMITTING), (16.0, Outcome.HEARD)):
         sim = sea(config, "4 ms", PLAIN)  # pulses of 10 ms last 15 m
         a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, x)
@@ -187,7 +191,7 @@ def test_a_sending_node_is_deaf(config: Callable[..., Loaded]) -> None:
         assert [Outcome(int(o)) for o in receptions["outcome"]] == [expected, expected]
 
 
-def test_deaf_in_recharge(config: Callable[..., Loaded]) -> None:
+def test_deaf_in_recharge(config: Callable[..., LoadedConfig]) -> None:
     deaf = PLAIN.replace('recharge="0 s"', 'recharge="500 ms" deaf_in_recharge="yes"')
     sim = sea(config, "4 ms", PLAIN, deaf)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 1, 300.0)
@@ -198,7 +202,7 @@ def test_deaf_in_recharge(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.parametrize("tick", TICKS)
-def test_arrivals_of_one_tick_come_in_order(config: Callable[..., Loaded], tick: str) -> None:
+def test_arrivals_of_one_tick_come_in_order(config: Callable[..., LoadedConfig], tick: str) -> None:
     sim = sea(config, tick, PLAIN)
     node(sim, "a", 0, 0.0)
     rng = np.random.default_rng(1)
@@ -210,7 +214,7 @@ def test_arrivals_of_one_tick_come_in_order(config: Callable[..., Loaded], tick:
     assert len(times) == 40 and (np.diff(times) > 0).all()
 
 
-def test_a_receiver_that_leaves_and_a_sender_that_leaves(config: Callable[..., Loaded]) -> None:
+def test_a_receiver_that_leaves_and_a_sender_that_leaves(config: Callable[..., LoadedConfig]) -> None:
     sim = sea(config, "4 ms", PLAIN)
     a, b, c = node(sim, "a", 0, 0.0), node(sim, "b", 0, 1000.0), node(sim, "c", 0, 1100.0)
     sim.ping(a, 25e3)
@@ -224,7 +228,7 @@ def test_a_receiver_that_leaves_and_a_sender_that_leaves(config: Callable[..., L
 
 @pytest.mark.parametrize("thrown", [[1], [0]])
 def test_who_is_thrown_out_of_all_bounds_hears_nothing_and_is_not_heard(
-    config: Callable[..., Loaded], thrown: list[int]
+    config: Callable[..., LoadedConfig], thrown: list[int]
 ) -> None:
     """It once heard at no time, answered at no time, and was never ready to send again."""
     sim = sea(config, "20 ms", PLAIN, ANSWERS.format(tat=5))
@@ -251,7 +255,7 @@ def test_who_is_thrown_out_of_all_bounds_hears_nothing_and_is_not_heard(
 
 
 @pytest.mark.compiled
-def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> None:
+def test_memory_and_live_signals_stay_bounded(config: Callable[..., LoadedConfig]) -> None:
     sim = sea(config, "20 ms", PLAIN, noise="100 dB")
     for k in range(6):
         node(sim, f"n{k}", 0, 100.0 * k)
@@ -270,7 +274,7 @@ def test_memory_and_live_signals_stay_bounded(config: Callable[..., Loaded]) -> 
 
 
 @pytest.mark.compiled
-def test_many_signals_make_the_medium_grow(config: Callable[..., Loaded]) -> None:
+def test_many_signals_make_the_medium_grow(config: Callable[..., LoadedConfig]) -> None:
     loaded = config(
         '<time step="100 ms"/><shared vehicles="200"/><world density="1000 kg/m3"><bed depth="9000 m"/></world>'
         + GHOST.format(transducer=PLAIN, inner="")
@@ -299,7 +303,7 @@ def slow_twin(path: Callable[[float], np.ndarray], origin: np.ndarray, t0: float
 
 
 @pytest.mark.parametrize("tick", ["4 ms", "20 ms"])
-def test_a_turning_receiver_against_bisection(config: Callable[..., Loaded], tick: str) -> None:
+def test_a_turning_receiver_against_bisection(config: Callable[..., LoadedConfig], tick: str) -> None:
     """On a circle of 10 m at 2 m/s (0.4 m/s2) the straight line inside the tick errs by a dt^2/8 = 20 um."""
     sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 700.0, 2.0)

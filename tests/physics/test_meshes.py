@@ -11,14 +11,14 @@ import trimesh
 
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.physics.test_dynamics import BARE, set_velocity
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh
-from wavesim_sdk.ocean.scene import Scene
+from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)
 
 
@@ -44,7 +44,7 @@ def test_beams_meet_the_mesh_where_they_meet_the_box(config: Make, cube: Path) -
     found = {}
     for kind in ("block", "mesh"):
         world = f'<world><bed depth="500 m"/>{obstacle(kind, 1000.0, -2000.0, 10.0, 25.0)}</world>'
-        found[kind] = Scene(config(world)).cast(o, d, 50.0, surface=False)
+        found[kind] = RaycastScene(config(world)).cast(o, d, 50.0, surface=False)
     outside = found["block"] > 0.0  # from inside the box reports 0, the hollow mesh its wall
     assert np.isfinite(found["block"][outside]).sum() > 200
     assert found["mesh"][outside] == pytest.approx(found["block"][outside], abs=1e-3)
@@ -92,7 +92,7 @@ def test_sound_stops_at_it(config: Make, cube: Path) -> None:
 def test_every_format_is_read(tmp_path: Path, suffix: str) -> None:
     box = trimesh.creation.box((1.0, 2.0, 3.0))
     box.export(str(tmp_path / f"b.{suffix}"))
-    t = mesh.read(tmp_path / f"b.{suffix}")
+    t = mesh.read_mesh(tmp_path / f"b.{suffix}")
     assert t.shape == (12, 3, 3) and sorted(np.ptp(t.reshape(-1, 3), axis=0)) == pytest.approx([1.0, 2.0, 3.0])
 
 
@@ -113,11 +113,11 @@ def test_every_format_is_read(tmp_path: Path, suffix: str) -> None:
 def test_bad_meshes(config: Make, tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=message) as caught:
-        mesh.triangles(config(f'<world><obstacles><mesh file="{name}" position="0 0 5 m"/></obstacles></world>'))
+        mesh.all_triangles(config(f'<world><obstacles><mesh file="{name}" position="0 0 5 m"/></obstacles></world>'))
     assert name in str(caught.value)
 
 
 def test_too_many_triangles_are_refused(config: Make, tmp_path: Path) -> None:
     trimesh.creation.icosphere(subdivisions=6).export(str(tmp_path / "ball.stl"))
     with pytest.raises(ConfigError, match="81920 triangles; a world has at most 20000"):
-        mesh.triangles(config('<world><obstacles><mesh file="ball.stl" position="0 0 5 m"/></obstacles></world>'))
+        mesh.all_triangles(config('<world><obstacles><mesh file="ball.stl" position="0 0 5 m"/></obstacles></world>'))

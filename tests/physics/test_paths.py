@@ -13,13 +13,13 @@ import pytest
 
 from tests.physics.sea import PLAIN, node, records, run, sea
 from tests.physics.test_slopes import A, B, wedge
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.kernel_compiler import kernel
 from wavesim_sdk.ocean.sound import munk
-from wavesim_sdk.parts import kernel
 from wavesim_server.acoustics import fans, paths, rays, terrain
 from wavesim_server.elementary import cos, sin
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: heard on every path, however weak
 WEAK = PLAIN.replace("10 kHz", "1 Hz").replace("60 dB", "-200 dB")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, library, matrix
+from wavesim_sdk.config import LoadedConfig, library, matrix
 from wavesim_server import Simulation
 from wavesim_server.dynamics.kind import mass_matrices
 from wavesim_server.study import batch
@@ -82,7 +82,7 @@ class Pilot:
         self.sim.command(self.row, list(self.Hplus @ tau))
 
 
-def pilot(config: Callable[..., Loaded], amplitude: float, seconds: float) -> tuple[Simulation, int, np.ndarray]:
+def pilot(config: Callable[..., LoadedConfig], amplitude: float, seconds: float) -> tuple[Simulation, int, np.ndarray]:
     """Echoes, attitude and offsets at 20 Hz."""
     sim = Simulation(config(f'<time step="2.5 ms"/><world>{TUNNEL}<bed depth="900 m"/></world>'))
     row = sim.enter("vita", "vita1", (3.0, 1.0, 49.0), tuple(np.radians([5.0, 20.0, 15.0])))
@@ -99,14 +99,14 @@ def pilot(config: Callable[..., Loaded], amplitude: float, seconds: float) -> tu
     return sim, row, np.array(rows)
 
 
-def test_vita1_in_the_tunnel(config: Callable[..., Loaded]) -> None:
+def test_vita1_in_the_tunnel(config: Callable[..., LoadedConfig]) -> None:
     _, _, rows = pilot(config, 0.0, 80.0)
     assert np.allclose(rows[-1, :4], 3.70, atol=0.005), "all four echosounders"
     assert np.abs(rows[-1, 4:7]).max() < 1.0, "angles, deg"
     assert rows[-1, 9] == pytest.approx(0.2, abs=0.005)
 
 
-def test_vita1_on_a_sine(config: Callable[..., Loaded]) -> None:
+def test_vita1_on_a_sine(config: Callable[..., LoadedConfig]) -> None:
     _, _, rows = pilot(config, 1.0, 90.0)
     heave = rows[-700:, 8]  # two periods
     assert 0.89 <= heave.max() <= 0.91 and 0.89 <= -heave.min() <= 0.91
@@ -121,7 +121,7 @@ def test_jolners_speeds(force: float, speed: float) -> None:
     assert track[0, -1, 7] == pytest.approx(speed, rel=0.01)
 
 
-def test_jolners_step_size_study(config: Callable[..., Loaded]) -> None:
+def test_jolners_step_size_study(config: Callable[..., LoadedConfig]) -> None:
     """X = 100 N, N = 5 Nm, 100 s, shrinking steps: the tracks converge, with each integrator by its order."""
     ends: dict[str, list[np.ndarray]] = {}
     for integrator in ("euler", "rk4"):

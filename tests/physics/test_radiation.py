@@ -15,9 +15,9 @@ from scipy.linalg import expm
 from tests.physics import hemisphere as h
 from tests.physics.test_terms import FULL, HEAD
 from tests.physics.test_waves import regular
-from wavesim_sdk.config import Loaded, Model
-from wavesim_sdk.config.load import models_of
-from wavesim_sdk.config.plausible import check_model
+from wavesim_sdk.config import LoadedConfig, Model
+from wavesim_sdk.config.load import read_models
+from wavesim_sdk.config.validation import check_model
 from wavesim_sdk.config.vehicle import Oscillator, Radiation
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
@@ -26,7 +26,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import exposure, weather
 from wavesim_server.importers import panel, read, retardation
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 SQUARES, DAMPING = np.array([0.64, 2.25]), np.array([[0.5, 0.2], [0.2, 0.9]])
 COUPLING = np.array([[9.0, 0, 0, 0, 4.0, 0], [-3.0, 0, 0, 0, 7.0, 0]])
 
@@ -176,7 +176,7 @@ def imported(code: str, folder: Path) -> Model:
     done = CliRunner().invoke(vehicles, arguments)
     assert done.exit_code == 0, done.output
     assert "radiation heave-heave: missed of the damping" in done.output and "passive" in done.output
-    return models_of(folder / "bowl.xml")["bowl"]
+    return read_models(folder / "bowl.xml")["bowl"]
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_an_imported_hull_heaves_as_its_table_says(config: Make, bowls: dict[str
         sim = Simulation(dataclasses.replace(loaded, models={"bowl": model}))
         row = sim.enter("b", "bowl")
         sim.advance(4000)
-        size, z, times = sim.climate.weather.sea[0, weather.S_A], [], []
+        size, z, times = sim.climate.weather.sea[0, weather.S_AMPLITUDE], [], []
         for _ in range(round(3 * 2 * math.pi / w / 0.1)):
             sim.advance(5)
             z.append(sim.state()["p_WB_W"][row][2])

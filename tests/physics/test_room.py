@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
@@ -36,7 +36,7 @@ def box(name: str, place: str, client: str = "none") -> str:
     ],
 )  # fmt: skip
 def test_it_is_refused_when_the_configuration_is_read(
-    config: Callable[..., Loaded], world: str, bodies: list[str], message: str
+    config: Callable[..., LoadedConfig], world: str, bodies: list[str], message: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
         Simulation(config(start(world, *bodies)))
@@ -44,7 +44,7 @@ def test_it_is_refused_when_the_configuration_is_read(
     assert ".xml:2: " in str(error.value), "the line of the body"
 
 
-def test_what_has_room_starts(config: Callable[..., Loaded]) -> None:
+def test_what_has_room_starts(config: Callable[..., LoadedConfig]) -> None:
     bodies = [
         box("a", "0 0 5"),
         box("b", "1.02 0 5"),
@@ -67,7 +67,7 @@ def test_what_has_room_starts(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_what_is_stuck_comes_out_gently(config: Callable[..., Loaded]) -> None:
+def test_what_is_stuck_comes_out_gently(config: Callable[..., LoadedConfig]) -> None:
     """In the bed by 3 m, in a wall 80 m long near its side, in another body: none is shot away, all come out."""
     sim = Simulation(config(start(WALL)))
     places = {

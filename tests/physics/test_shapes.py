@@ -10,7 +10,7 @@ import pytest
 
 from tests.physics.test_dynamics import set_velocity
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import shapes
@@ -64,7 +64,7 @@ SHAPES = {
 }
 
 
-def shot(config: Callable[..., Loaded], shape: str, world: str, weight: float = 1.0) -> Simulation:
+def shot(config: Callable[..., LoadedConfig], shape: str, world: str, weight: float = 1.0) -> Simulation:
     text, volume = SHAPES[shape]
     mass = volume * 1025 * weight
     inner = SHOT.format(shape=text, mass=mass, volume=volume)
@@ -80,7 +80,7 @@ def kinetic(sim: Simulation, row: int) -> float:
 @pytest.mark.compiled
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("speed", [1.0, 5.0, 30.0])
-def test_nothing_goes_through_a_thin_wall(config: Callable[..., Loaded], shape: str, speed: float) -> None:
+def test_nothing_goes_through_a_thin_wall(config: Callable[..., LoadedConfig], shape: str, speed: float) -> None:
     """1 cm of wall; at 30 m/s a step is 12 cm. The energy only falls, whatever the attitude."""
     wall = '<obstacles><block position="5 0 50 m" size="0.01 20 20 m"/></obstacles><bed depth="900 m"/>'
     for attitude in ((0.0, 0.0, 0.0), (0.3, 0.4, 0.7)):
@@ -100,7 +100,7 @@ def test_nothing_goes_through_a_thin_wall(config: Callable[..., Loaded], shape: 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.compiled
-def test_rest_on_the_bottom_is_still(config: Callable[..., Loaded], shape: str) -> None:
+def test_rest_on_the_bottom_is_still(config: Callable[..., LoadedConfig], shape: str) -> None:
     sim = shot(config, shape, '<bed depth="20 m"/>', weight=1.3)
     own = sim.loaded.models["shot"]
     row = sim.enter("s", "shot", (0.0, 0.0, 19.6), (0.1, 0.05, 0.0))
@@ -118,7 +118,7 @@ def test_rest_on_the_bottom_is_still(config: Callable[..., Loaded], shape: str) 
 
 
 @pytest.mark.compiled
-def test_pier_and_tunnel(config: Callable[..., Loaded]) -> None:
+def test_pier_and_tunnel(config: Callable[..., LoadedConfig]) -> None:
     obstacles = (
         '<obstacles><pier position="6 0 10 m" radius="0.5 m" height="20 m"/>'
         '<tunnel position="100 50 50 m" length="60 m" width="3 m" height="3 m" heading="90 deg"/></obstacles><bed depth="900 m"/>'
@@ -136,7 +136,7 @@ def test_pier_and_tunnel(config: Callable[..., Loaded]) -> None:
     assert sim.contacts > 10
 
 
-def test_boxes_stack_and_push(config: Callable[..., Loaded]) -> None:
+def test_boxes_stack_and_push(config: Callable[..., LoadedConfig]) -> None:
     sim = shot(config, "box", '<bed depth="900 m"/>')
     a, b = sim.enter("a", "shot", (0.0, 0.0, 50.0)), sim.enter("b", "shot", (1.0, 0.1, 50.05), (0.0, 0.0, 0.3))
     set_velocity(sim, a, [2.0, 0, 0, 0, 0, 0])
@@ -149,7 +149,7 @@ def test_boxes_stack_and_push(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_the_pair_list_misses_nothing(config: Callable[..., Loaded]) -> None:
+def test_the_pair_list_misses_nothing(config: Callable[..., LoadedConfig]) -> None:
     """A crowd that mixes: whoever is near another by brute force is on the list."""
     from wavesim_server.dynamics import touch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.physics.test_dynamics import BARE
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics import sleep
@@ -36,14 +36,14 @@ def pose(sim: Simulation, row: int) -> np.ndarray:
     return sim.fleet.body(row)[:7].copy()
 
 
-def lying(config: Callable[..., Loaded], world: str = WORLD, east: float = 0.0, down: float = 19.8) -> Simulation:
+def lying(config: Callable[..., LoadedConfig], world: str = WORLD, east: float = 0.0, down: float = 19.8) -> Simulation:
     sim = Simulation(config(world))
     sim.enter("sleeper", "bare", (0.0, east, down - 1e-3))
     return sim
 
 
 @pytest.mark.parametrize(("east", "down"), [(0.0, 19.8), (20.0, 15.8)], ids=["on the bed", "on an obstacle"])
-def test_it_sleeps_where_it_lay(config: Callable[..., Loaded], east: float, down: float) -> None:
+def test_it_sleeps_where_it_lay(config: Callable[..., LoadedConfig], east: float, down: float) -> None:
     """To within what a body creeps that is awake; its velocity is zero, and what bears it is told as before."""
     sim, awake = lying(config, WORLD, east, down), insomnia(lying(config, WORLD, east, down))
     for s in (sim, awake):
@@ -73,7 +73,7 @@ REASONS: dict[str, Callable[[Simulation], object]] = {
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_it_wakes_in_the_next_tick_by(config: Callable[..., Loaded], reason: str) -> None:
+def test_it_wakes_in_the_next_tick_by(config: Callable[..., LoadedConfig], reason: str) -> None:
     sim = lying(config)
     sim.advance(LONG)
     assert asleep(sim, 0)
@@ -91,7 +91,7 @@ def test_it_wakes_in_the_next_tick_by(config: Callable[..., Loaded], reason: str
     )
 
 
-def test_a_tide_counts_by_a_millimetre_a_second(config: Callable[..., Loaded]) -> None:
+def test_a_tide_counts_by_a_millimetre_a_second(config: Callable[..., LoadedConfig]) -> None:
     sim = lying(config)
     sim.advance(LONG)
     sim.set_weather(current_north=0.9 * sleep.DRIFT)
@@ -102,7 +102,7 @@ def test_a_tide_counts_by_a_millimetre_a_second(config: Callable[..., Loaded]) -
     assert not asleep(sim, 0)
 
 
-def test_whom_another_body_touches_wakes_before_the_blow(config: Callable[..., Loaded]) -> None:
+def test_whom_another_body_touches_wakes_before_the_blow(config: Callable[..., LoadedConfig]) -> None:
     """Both go on as if nobody had slept; and the bodies of a block are stepped by themselves."""
 
     def struck(sim: Simulation) -> Simulation:
@@ -129,7 +129,7 @@ def test_whom_another_body_touches_wakes_before_the_blow(config: Callable[..., L
         assert np.abs(pose(sim, row) - pose(awake, row)).max() < 0.02
 
 
-def test_the_same_bits_however_time_is_cut(config: Callable[..., Loaded]) -> None:
+def test_the_same_bits_however_time_is_cut(config: Callable[..., LoadedConfig]) -> None:
     def run(at_once: int) -> bytes:
         sim = lying(config)
         sim.enter("other", "bare", (0.0, 3.0, 19.6))
@@ -143,7 +143,7 @@ def test_the_same_bits_however_time_is_cut(config: Callable[..., Loaded]) -> Non
     assert run(1) == run(125)
 
 
-def test_what_begins_to_move_slowly_does_not_sleep(config: Callable[..., Loaded]) -> None:
+def test_what_begins_to_move_slowly_does_not_sleep(config: Callable[..., LoadedConfig]) -> None:
     """Nearly afloat, pushed along the bed: less than CREEP in the time it must lie still, but faster and faster."""
     sim = lying(config)
     sim.advance(LONG)
@@ -156,7 +156,7 @@ def test_what_begins_to_move_slowly_does_not_sleep(config: Callable[..., Loaded]
     assert not asleep(sim, 0) and pose(sim, 0)[0] - start[0] > 0.01
 
 
-def test_who_leans_on_a_body_stays_awake(config: Callable[..., Loaded]) -> None:
+def test_who_leans_on_a_body_stays_awake(config: Callable[..., LoadedConfig]) -> None:
     sim = lying(config)
     sim.enter("upon", "bare", (0.0, 0.0, 19.38))
     sim.advance(round(0.3 / 4e-3))
@@ -169,7 +169,7 @@ def test_who_leans_on_a_body_stays_awake(config: Callable[..., Loaded]) -> None:
     assert touched
 
 
-def test_who_leaves_takes_nothing_along(config: Callable[..., Loaded]) -> None:
+def test_who_leaves_takes_nothing_along(config: Callable[..., LoadedConfig]) -> None:
     """Another body in the same row and seat begins awake."""
     sim = lying(config)
     sim.advance(LONG)

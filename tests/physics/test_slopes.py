@@ -12,10 +12,10 @@ import pytest
 from scipy.optimize import minimize
 
 from tests.physics.sea import PLAIN, node, run, sea
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server.acoustics import paths
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 A, B = np.array([0.0, 0.0, 12.0]), np.array([260.0, 90.0, 30.0])
 QUIET = 'absorption="0 dB/m"'
 SAND = '<multipath order="{order}" bottom_speed="1650 m/s" bottom_density="1.9" bottom_attenuation="0.8 "/>'

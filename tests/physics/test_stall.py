@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
@@ -21,7 +21,9 @@ MODEL = """<models><model name="m" type="underwater"><cylinder length="2 m" radi
 <fin name="f" position="-0.8 0 0 m" normal="0 1 0" area="0.01 m2" lift_slope="3" limit="30 deg" {stall}/></model></models>"""
 
 
-def coefficients(config: Callable[..., Loaded], stall: str, angles: np.ndarray, rudder: float = 0.0) -> np.ndarray:
+def coefficients(
+    config: Callable[..., LoadedConfig], stall: str, angles: np.ndarray, rudder: float = 0.0
+) -> np.ndarray:
     """Normal-force coefficients of the fin in flows from these angles, deg; the fin at an angle in deg."""
     loaded = config(
         f'<shared vehicles="{len(angles)}"/><world><bed depth="900 m"/></world>' + MODEL.format(stall=stall)
@@ -37,7 +39,7 @@ def coefficients(config: Callable[..., Loaded], stall: str, angles: np.ndarray, 
     return np.array([sim.effort()["actuators"][k][1] / FORCE for k in range(len(angles))])
 
 
-def test_a_fin_follows_the_linear_law_to_its_stall_and_a_plate_beyond(config: Callable[..., Loaded]) -> None:
+def test_a_fin_follows_the_linear_law_to_its_stall_and_a_plate_beyond(config: Callable[..., LoadedConfig]) -> None:
     stall = f'stall="{STALL} deg"'
     flow = np.linspace(-180.0, 180.0, 361)
     with_stall, without = (coefficients(config, text, flow) for text in (stall, ""))
@@ -54,7 +56,7 @@ def test_a_fin_follows_the_linear_law_to_its_stall_and_a_plate_beyond(config: Ca
 
 
 @pytest.mark.parametrize("rudder", [25.0, -25.0])
-def test_a_turned_fin_stalls_by_its_own_angle_of_attack(config: Callable[..., Loaded], rudder: float) -> None:
+def test_a_turned_fin_stalls_by_its_own_angle_of_attack(config: Callable[..., LoadedConfig], rudder: float) -> None:
     """With the flow from the side to which the fin is turned the angle of attack is the difference."""
     stall = f'stall="{STALL} deg"'
     side = math.copysign(1.0, rudder)
@@ -88,7 +90,7 @@ def test_every_shipped_fin_stalls_or_says_why_it_cannot(name: str) -> None:
             assert fin.aerofoil is not None or fin.lift_slope * fin.stall < 1.35, "greatest lift of such fins"
 
 
-def test_the_command_of_a_stall_is_refused_where_it_does_nothing(config: Callable[..., Loaded]) -> None:
+def test_the_command_of_a_stall_is_refused_where_it_does_nothing(config: Callable[..., LoadedConfig]) -> None:
     text = MODEL.format(stall='stall="20 deg"').replace("<fin ", '<fin law="coefficients" per_angle="0 1 0 0 0 0" ')
     with pytest.raises(ConfigError, match="`stall` goes with law linear"):
         Simulation(config("<world><bed depth='900 m'/></world>" + text))

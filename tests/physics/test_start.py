@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import trim
@@ -23,7 +23,7 @@ def fleet(model: str, attributes: str, depth: float = 500.0) -> str:
     )
 
 
-def test_a_velocity(config: Callable[..., Loaded]) -> None:
+def test_a_velocity(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(fleet("lauv", 'velocity="1 0.1 -0.2 m/s" angular_velocity="1 2 3 deg/s"')))
     row = sim.enter("v")
     state = sim.state()[row]
@@ -40,7 +40,7 @@ def surge_models() -> list[str]:
 
 
 @pytest.mark.parametrize("model", surge_models())
-def test_the_speed_is_an_equilibrium(config: Callable[..., Loaded], model: str) -> None:
+def test_the_speed_is_an_equilibrium(config: Callable[..., LoadedConfig], model: str) -> None:
     afloat, speed = (
         library()[model].type == "surface",
         3.0 if model.startswith("odin") else 0.8,
@@ -60,7 +60,7 @@ def test_the_speed_is_an_equilibrium(config: Callable[..., Loaded], model: str) 
     assert np.array_equal(table["command"], table["actual"]), "the actuators are there already"
 
 
-def test_it_goes_on_at_that_speed(config: Callable[..., Loaded]) -> None:
+def test_it_goes_on_at_that_speed(config: Callable[..., LoadedConfig]) -> None:
     """Kept to surge, so that nothing but thrust and drag acts on it."""
     import dataclasses
 
@@ -76,7 +76,7 @@ def test_it_goes_on_at_that_speed(config: Callable[..., Loaded]) -> None:
     assert sim.state()["v_FB_B"][row][0] < 1.2, "and it takes commands as ever"
 
 
-def test_astern(config: Callable[..., Loaded]) -> None:
+def test_astern(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(fleet("bluerov2", 'speed="-0.5 m/s"')))
     row = sim.enter("v")
     found = sim.effort()[row]
@@ -91,13 +91,15 @@ def test_astern(config: Callable[..., Loaded]) -> None:
         ("sookshma", "1 m/s", "has no thruster that pushes ahead"),
     ],
 )
-def test_what_cannot_be_held_is_refused(config: Callable[..., Loaded], model: str, speed: str, message: str) -> None:
+def test_what_cannot_be_held_is_refused(
+    config: Callable[..., LoadedConfig], model: str, speed: str, message: str
+) -> None:
     loaded = config(fleet(model, f'speed="{speed}" client="optional"', 0.0))
     with pytest.raises(ConfigError, match=message):
         Simulation(loaded)
 
 
-def test_one_screw_beside_the_middle_cannot_hold_a_course(config: Callable[..., Loaded]) -> None:
+def test_one_screw_beside_the_middle_cannot_hold_a_course(config: Callable[..., LoadedConfig]) -> None:
     text = """<models><model name="m" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="100 kg"/>
     <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="80 90 100 30 40 50"/>
     <thruster name="t" position="-1 0.4 0 m" direction="1 0 0" law="force" minimum="-900" maximum="900" lag="0.3 s"/></model></models>"""
@@ -106,7 +108,7 @@ def test_one_screw_beside_the_middle_cannot_hold_a_course(config: Callable[..., 
         Simulation(loaded)
 
 
-def test_two_screws_of_unequal_lever_share_the_thrust(config: Callable[..., Loaded]) -> None:
+def test_two_screws_of_unequal_lever_share_the_thrust(config: Callable[..., LoadedConfig]) -> None:
     text = """<models><model name="m" type="surface"><box length="2 m" width="1 m" height="0.5 m"/><mass value="100 kg"/>
     <inertia xx="5" yy="80" zz="81"/><added-mass diagonal="1 1 1 1 1 1"/><linear-drag diagonal="80 90 100 30 40 50"/>
     <thruster name="a" position="-1 0.4 0 m" direction="1 0 0" law="shaft" minimum="-90" maximum="90" lag="0.3 s"
@@ -122,11 +124,11 @@ def test_two_screws_of_unequal_lever_share_the_thrust(config: Callable[..., Load
     assert a * a - 0.5 * a == pytest.approx(80.0 / 3.0, rel=1e-9) and b * b == pytest.approx(160.0 / 3.0, rel=1e-9)
 
 
-def test_a_velocity_and_a_speed(config: Callable[..., Loaded]) -> None:
+def test_a_velocity_and_a_speed(config: Callable[..., LoadedConfig]) -> None:
     with pytest.raises(ConfigError, match="`speed` is all of its motion"):
         config(fleet("lauv", 'speed="1 m/s" velocity="1 0 0 m/s"'))
 
 
-def test_no_speed_needs_no_command(config: Callable[..., Loaded]) -> None:
+def test_no_speed_needs_no_command(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(fleet("lauv", "")))
     assert trim.hold(sim.fleet.form(library()["lauv"]), 0.0) == []

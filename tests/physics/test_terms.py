@@ -20,7 +20,7 @@ import pytest
 from tests.physics.twin import Twin
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import FIRST_SLOT, ActuatorKind
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_server import Simulation
 from wavesim_server import elementary as el
 from wavesim_server.dynamics import rows as r
@@ -172,7 +172,7 @@ def model_text(name: str) -> str:
 
 @pytest.mark.parametrize("name", TERMS)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_every_term_against_the_twin(config: Callable[..., Loaded], name: str, sign: float) -> None:
+def test_every_term_against_the_twin(config: Callable[..., LoadedConfig], name: str, sign: float) -> None:
     sim = Simulation(
         config(
             '<time step="10 ms"/><world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="1000 m"/></world>'
@@ -202,7 +202,7 @@ def test_every_term_against_the_twin(config: Callable[..., Loaded], name: str, s
     assert np.abs(x[7:] - start[7:]).max() > 0.01, "it moved"
 
 
-def test_strips_approach_the_integral(config: Callable[..., Loaded]) -> None:
+def test_strips_approach_the_integral(config: Callable[..., LoadedConfig]) -> None:
     """n strips of L/(n - 1), as some codes have them, count the ends fully: their error falls as 1/n."""
     forces = []
     for strips in (0, 21, 41, 81):
@@ -223,7 +223,7 @@ def test_strips_approach_the_integral(config: Callable[..., Loaded]) -> None:
     [((2, 3, 1.5), (30, 20, 10)), ((1.2,), (25,)), ((6, 1.1), (0, -20)), ((0.45, 5.4, 11.5, 6), (0, 40, 240, 150))],
 )
 def test_fluid_memory_against_its_transfer_function(
-    config: Callable[..., Loaded], a: tuple[float, ...], c: tuple[float, ...]
+    config: Callable[..., LoadedConfig], a: tuple[float, ...], c: tuple[float, ...]
 ) -> None:
     """Held at a steady surge the force is c0/a0 times it; in between it follows the systems' own equations."""
     n = len(a)
@@ -250,7 +250,7 @@ def test_fluid_memory_against_its_transfer_function(
     assert np.allclose([body[r.NU], *body[r.MU : r.MU + n]], big[: n + 1, n + 1], atol=1e-7)
 
 
-def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., Loaded]) -> None:
+def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., LoadedConfig]) -> None:
     text = model_text("coupled masses").replace('type="underwater"', 'type="underwater" active="u v r"')
     sim = Simulation(config(f"<world><bed depth='1000 m'/></world>{text}"))
     row = sim.enter("v", "m", (0.0, 0.0, 100.0))
@@ -263,7 +263,7 @@ def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., Loa
 
 @pytest.mark.parametrize(("integrator", "order"), [("euler", 1.0), ("rk4", 4.0), ("dp5", 5.0)])
 @pytest.mark.compiled
-def test_order_of_each_integrator(config: Callable[..., Loaded], integrator: str, order: float) -> None:
+def test_order_of_each_integrator(config: Callable[..., LoadedConfig], integrator: str, order: float) -> None:
     """Linear drag only (abs(nu) nu has a kink, where no integrator keeps its order), a lagging actuator, a current."""
     text = HEAD.format(
         attributes="",
@@ -308,7 +308,7 @@ print(hashlib.sha256(sim.state().tobytes()).hexdigest())
 """
 
 
-def test_the_same_bits_with_compilation_off(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_the_same_bits_with_compilation_off(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """The whole library in wind and waves, five ticks, in two processes: compiled and as plain Python."""
     loaded = config(
         '<time step="10 ms"/><shared vehicles="32" signals="4"/><world><current north="0.3 m/s" east="-0.2 m/s">'
@@ -342,7 +342,7 @@ def test_a_batch_is_like_single_runs() -> None:
 
 
 @pytest.mark.compiled
-def test_faults_of_actuators(config: Callable[..., Loaded]) -> None:
+def test_faults_of_actuators(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     actual = lambda k: float(sim.actuation()["actual"][row][k])  # noqa: E731
@@ -383,7 +383,7 @@ def test_faults_of_actuators(config: Callable[..., Loaded]) -> None:
         sim.command(row, [math.nan])
 
 
-def test_start_time_dead_band_motor_law_and_feedback(config: Callable[..., Loaded]) -> None:
+def test_start_time_dead_band_motor_law_and_feedback(config: Callable[..., LoadedConfig]) -> None:
     thruster = (
         '<thruster name="t" position="-1 0 0 m" direction="1 0 0" law="shaft" minimum="-1" maximum="1" lag="0 s"'
         ' coefficients="0 1 0" motor="2 10" dead_band="0.1" start="1 s" feedback="0.2 s"/>'
@@ -404,7 +404,7 @@ def test_start_time_dead_band_motor_law_and_feedback(config: Callable[..., Loade
     assert sim.actuation()["actual"][row][0] == 0.0, "dead band"
 
 
-def test_an_allocation_matrix_set_on_the_way(config: Callable[..., Loaded]) -> None:
+def test_an_allocation_matrix_set_on_the_way(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config("<world><bed depth='500 m'/></world>"))
     a, b = sim.enter("a", "rexrov2", (0.0, 0.0, 50.0)), sim.enter("b", "rexrov2", (50.0, 0.0, 50.0))
     matrix = np.zeros((6, 8))
@@ -421,7 +421,7 @@ def test_an_allocation_matrix_set_on_the_way(config: Callable[..., Loaded]) -> N
 
 
 @pytest.mark.compiled
-def test_free_decay_of_a_ship_by_its_matrices(config: Callable[..., Loaded]) -> None:
+def test_free_decay_of_a_ship_by_its_matrices(config: Callable[..., LoadedConfig]) -> None:
     """Coupled heave and pitch of a hull with linear restoring: the eigenvalues of its matrices."""
     text = model_text("restoring").replace('<load mass="10 kg" position="0.2 0.1 -0.1 m"/>', "")
     sim = Simulation(config(f"<time step='5 ms'/><world><bed depth='1000 m'/></world>{text}"))
@@ -443,7 +443,7 @@ def test_free_decay_of_a_ship_by_its_matrices(config: Callable[..., Loaded]) -> 
         assert np.allclose(ours, [x[2], x[4], x[8]], atol=1e-6)
 
 
-def test_steps_that_are_unstable_are_refused(config: Callable[..., Loaded]) -> None:
+def test_steps_that_are_unstable_are_refused(config: Callable[..., LoadedConfig]) -> None:
     from wavesim_sdk.errors import ConfigError
 
     sim = Simulation(config('<time step="100 ms"/>'))

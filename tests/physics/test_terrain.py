@@ -13,10 +13,10 @@ import pytest
 
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.physics.test_slopes import SAND, A, B, wedge
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_server.acoustics import paths
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 THERMOCLINE = ((0.0, 1520.0), (15.0, 1519.0), (25.0, 1508.0), (40.0, 1500.0), (120.0, 1501.0))
 SLOPE, HILL, MIDDLE, NARROW = 0.02, -7.0, 260.0, 0.011  #: of the ridge: m, m, 1/m

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from tests.physics.test_terms import TERMS, model_text
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.elementary import LEAST
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
 
-Config = Callable[..., Loaded]
+Config = Callable[..., LoadedConfig]
 COMPILED = not nb.config.DISABLE_JIT
 CALM = "<world><bed depth='1000 m'/></world>"
 #: zero, subnormal numbers, those whose inverses, squares, cubes or fourth powers are infinite or subnormal, and LEAST

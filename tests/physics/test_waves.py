@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.config.vehicle import Rao
 from wavesim_sdk.config.world import Waves
 from wavesim_sdk.errors import ConfigError
@@ -30,7 +30,7 @@ BEAM = 'direction="90 deg"'
 
 
 #: mean frequency of a spectrum over its peak: that of a sea of one component
-MEAN = float(surface.components(Waves(height=1.0, peak=1.0, components=1), 9.81, 1)[0, surface.S_W])
+MEAN = float(surface.wave_components(Waves(height=1.0, peak=1.0, components=1), 9.81, 1)[0, surface.S_FREQUENCY])
 
 
 def regular(height: float, w: float, extra: str = "", depth: float = 3000.0) -> str:
@@ -51,7 +51,7 @@ def test_the_length_of_waves_in_shallow_water() -> None:
 
 
 @pytest.mark.parametrize("depth", [6.0, 3000.0])
-def test_the_water_moves_by_airys_theory(config: Callable[..., Loaded], depth: float) -> None:
+def test_the_water_moves_by_airys_theory(config: Callable[..., LoadedConfig], depth: float) -> None:
     """Velocity and acceleration at each body's depth against the sum over the components, written out."""
     world = f'<waves height="1 m" peak="0.9 rad/s" direction="40 deg" components="20" spreading="8"/><bed depth="{depth} m"/>'
     sim = Simulation(config(f"<time step='10 ms'/><world><current north='0.3 m/s'/>{world}</world>{BALL}"))
@@ -61,8 +61,8 @@ def test_the_water_moves_by_airys_theory(config: Callable[..., Loaded], depth: f
         x, y, z = sim.fleet.body(row)[:3]
         v, a, gradient = np.zeros(3), np.zeros(3), np.zeros((3, 3))
         for c in sea:
-            k, w, size = c[surface.S_K], c[surface.S_W], c[surface.S_A]
-            to = np.array([math.cos(c[surface.S_TO]), math.sin(c[surface.S_TO])])
+            k, w, size = c[surface.S_WAVE_NUMBER], c[surface.S_FREQUENCY], c[surface.S_AMPLITUDE]
+            to = np.array([math.cos(c[surface.S_DIRECTION]), math.sin(c[surface.S_DIRECTION])])
             angle = w * t - k * (to @ [x, y]) + c[surface.S_PHASE]
             flat = math.cosh(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
             tall = math.sinh(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
@@ -79,7 +79,7 @@ def test_the_water_moves_by_airys_theory(config: Callable[..., Loaded], depth: f
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("depth", [10.0, 3000.0])
-def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., Loaded], depth: float) -> None:
+def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., LoadedConfig], depth: float) -> None:
     w, z, height = 0.8, 4.0, 0.4
     sim = Simulation(config(f"<time step='10 ms'/><world>{regular(height, w, depth=depth)}</world>{BALL}"))
     row = sim.enter("b", "ball", (0.0, 0.0, z))
@@ -88,7 +88,7 @@ def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., Loaded],
     for _ in range(round(4 * 2 * math.pi / w / 0.05)):
         sim.advance(5)
         track.append(sim.state()["p_WB_W"][row].copy())
-    k = sim.climate.weather.sea[0, surface.S_K]
+    k = sim.climate.weather.sea[0, surface.S_WAVE_NUMBER]
     flat, tall = (
         f(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
         for f in (math.cosh, math.sinh)
@@ -103,7 +103,7 @@ def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., Loaded],
 
 
 @pytest.mark.compiled
-def test_an_auv_below_a_rough_sea_heaves(config: Callable[..., Loaded]) -> None:
+def test_an_auv_below_a_rough_sea_heaves(config: Callable[..., LoadedConfig]) -> None:
     """LAUV 3 m below a sea of Hs 3 m: about 0.6 m."""
     world = '<waves height="3 m" peak="0.5127 rad/s"/><bed depth="500 m"/>'
     sim = Simulation(config(f"<time step='20 ms'/><world>{world}</world>"))
@@ -115,14 +115,16 @@ def test_an_auv_below_a_rough_sea_heaves(config: Callable[..., Loaded]) -> None:
         z.append(float(sim.state()["p_WB_W"][row][2]))
     moving = np.array(z)[40:-39] - np.convolve(z, np.ones(80) / 80, "valid")
     sea = sim.climate.weather.sea
-    water = math.sqrt(0.5 * np.sum((sea[:, surface.S_A] * np.exp(-sea[:, surface.S_K] * np.mean(z))) ** 2))
+    water = math.sqrt(
+        0.5 * np.sum((sea[:, surface.S_AMPLITUDE] * np.exp(-sea[:, surface.S_WAVE_NUMBER] * np.mean(z))) ** 2)
+    )
     assert 0.4 < water < 0.75 and moving.std() == pytest.approx(water, rel=0.2)
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(("name", "w", "height"), [("otter", 0.9, 0.2), ("supply", 0.25, 1.0), ("odin", 0.4, 0.4)])
 def test_a_hull_rolls_with_the_slope_of_a_long_beam_sea(
-    config: Callable[..., Loaded], name: str, w: float, height: float
+    config: Callable[..., LoadedConfig], name: str, w: float, height: float
 ) -> None:
     """Linear restoring takes the level of the water, and its slope."""
     sim = Simulation(config(f"<time step='20 ms'/><world>{regular(height, w, BEAM)}</world>"))
@@ -141,7 +143,7 @@ def test_a_hull_rolls_with_the_slope_of_a_long_beam_sea(
 
 @pytest.mark.data
 @pytest.mark.compiled
-def test_the_supply_vessel_moves_as_its_table_says(config: Callable[..., Loaded], data_dir: Path) -> None:
+def test_the_supply_vessel_moves_as_its_table_says(config: Callable[..., LoadedConfig], data_dir: Path) -> None:
     """Motion, not force: heave, roll and pitch in regular waves over frequency and heading against the table's operators."""
     from scipy.io import loadmat
 
@@ -158,7 +160,7 @@ def test_the_supply_vessel_moves_as_its_table_says(config: Callable[..., Loaded]
             for k, h in enumerate(headings)
         ]
         sim.advance(8000)
-        size = sim.climate.weather.sea[0, surface.S_A]
+        size = sim.climate.weather.sea[0, surface.S_AMPLITUDE]
         record, times = [], []
         for _ in range(round(4 * 2 * math.pi / w / 0.25)):
             sim.advance(5)
@@ -181,7 +183,7 @@ def test_the_supply_vessel_moves_as_its_table_says(config: Callable[..., Loaded]
 
 
 @pytest.mark.data
-def test_drift_forces_of_the_table(config: Callable[..., Loaded], data_dir: Path) -> None:
+def test_drift_forces_of_the_table(config: Callable[..., LoadedConfig], data_dir: Path) -> None:
     """Newman's approximation: its mean over time is the sum of a^2 T over the components."""
     model = dataclasses.replace(
         library()["supply"], rao=Rao(file="supply.mat", use="force"), place=f"{data_dir / 'ships' / 'x.xml'}:1"
@@ -191,23 +193,23 @@ def test_drift_forces_of_the_table(config: Callable[..., Loaded], data_dir: Path
     sim = Simulation(dataclasses.replace(loaded, models={"supply": model}))
     row = sim.enter("s", "supply")
     sea = sim.climate.weather.sea
-    wanted = (sea[:, surface.S_A] ** 2)[:, None] * operators.drift_at(sea[:, surface.S_W])[6] ** 2
-    signs = np.sign(operators.drift_at(sea[:, surface.S_W])[6])
-    first = operators.at(sea[:, surface.S_W])[6]
+    wanted = (sea[:, surface.S_AMPLITUDE] ** 2)[:, None] * operators.drift_at(sea[:, surface.S_FREQUENCY])[6] ** 2
+    signs = np.sign(operators.drift_at(sea[:, surface.S_FREQUENCY])[6])
+    first = operators.at(sea[:, surface.S_FREQUENCY])[6]
     forces = []
     times = np.arange(0.0, 40_000.0, 7.3)
     for t in times:
         sim.climate.refresh(row, sim.fleet, 0, float(t))
         forces.append(sim.fleet.body(row)[r.ENV : r.ENV + 6].copy())
-    angle = np.outer(times, sea[:, surface.S_W]) + sea[:, surface.S_PHASE]
-    linear = (np.cos(angle) * sea[:, surface.S_A]) @ first[:, :, 0] - (np.sin(angle) * sea[:, surface.S_A]) @ first[
-        :, :, 1
-    ]
+    angle = np.outer(times, sea[:, surface.S_FREQUENCY]) + sea[:, surface.S_PHASE]
+    linear = (np.cos(angle) * sea[:, surface.S_AMPLITUDE]) @ first[:, :, 0] - (
+        np.sin(angle) * sea[:, surface.S_AMPLITUDE]
+    ) @ first[:, :, 1]
     slow = (np.array(forces) - linear)[:, [0, 1, 5]].mean(axis=0)
     assert np.allclose(slow[:2], (signs * wanted).sum(axis=0)[:2], rtol=0.1)
 
 
-def test_air_drags_without_wind_too(config: Callable[..., Loaded]) -> None:
+def test_air_drags_without_wind_too(config: Callable[..., LoadedConfig]) -> None:
     """-6600 N at 8 m/s in calm air, as a hair of wind gives."""
     forces = []
     for speed in (0.0, 1e-6):
@@ -220,7 +222,7 @@ def test_air_drags_without_wind_too(config: Callable[..., Loaded]) -> None:
     assert forces[0] == pytest.approx(forces[1], rel=1e-3)
 
 
-def test_wind_needs_the_height_at_which_it_acts(config: Callable[..., Loaded]) -> None:
+def test_wind_needs_the_height_at_which_it_acts(config: Callable[..., LoadedConfig]) -> None:
     text = BALL.replace("</model>", '<wind-drag frontal="1 m2" lateral="1 m2" length="1 m"{}/></model>')
     with pytest.raises(ConfigError, match="height"):
         config(text.format(""))
@@ -228,7 +230,7 @@ def test_wind_needs_the_height_at_which_it_acts(config: Callable[..., Loaded]) -
         config(text.format(' height="0 m"'))
 
 
-def test_the_wing_of_a_hull_that_goes_straight_astern(config: Callable[..., Loaded]) -> None:
+def test_the_wing_of_a_hull_that_goes_straight_astern(config: Callable[..., LoadedConfig]) -> None:
     """Its angle of attack is pi there, as it is a hair beside it."""
     text = BALL.replace("</model>", '<body-lift area="0.1 m2" span="0.2 m" drag="0.2"/></model>')
     found: list[Any] = []
@@ -242,7 +244,7 @@ def test_the_wing_of_a_hull_that_goes_straight_astern(config: Callable[..., Load
 
 
 @pytest.mark.parametrize("model", ["boat", "ship"])
-def test_the_water_does_not_start_what_a_model_holds(config: Callable[..., Loaded], model: str) -> None:
+def test_the_water_does_not_start_what_a_model_holds(config: Callable[..., LoadedConfig], model: str) -> None:
     """A vessel that moves in the plane goes straight on in waves; she sank, or took off, at the water's first vertical speed."""
     body = f'<fleet><vehicle name="v" model="{model}" position="0 0 0 m" speed="4 m/s"/></fleet>'
     sim = Simulation(config(f'<time step="10 ms"/><world><bed depth="80 m"/><waves height="1.2 m"/></world>{body}'))

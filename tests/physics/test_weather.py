@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import randomness
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.world import Waves
 from wavesim_sdk.ocean import surface, wind
 from wavesim_server import Simulation, draws
@@ -19,15 +19,15 @@ from wavesim_server.environment import spectra, weather
 
 
 def record(sea: np.ndarray, times: np.ndarray, x: float = 0.0, y: float = 0.0) -> np.ndarray:
-    angle = np.outer(times, sea[:, surface.S_W]) - sea[:, surface.S_NORTH] * x - sea[:, surface.S_EAST] * y
-    return np.cos(angle + sea[:, surface.S_PHASE]) @ sea[:, surface.S_A]
+    angle = np.outer(times, sea[:, surface.S_FREQUENCY]) - sea[:, surface.S_NORTH] * x - sea[:, surface.S_EAST] * y
+    return np.cos(angle + sea[:, surface.S_PHASE]) @ sea[:, surface.S_AMPLITUDE]
 
 
 @pytest.mark.parametrize("spectrum", ["ittc", "jonswap"])
 @pytest.mark.parametrize("spreading", [0.0, 10.0])
 def test_significant_wave_height_and_spectrum(spectrum: str, spreading: float) -> None:
     waves = Waves(height=2.5, peak=0.7, spectrum=spectrum, spreading=spreading, components=80)
-    sea = surface.components(waves, 9.81, 3)
+    sea = surface.wave_components(waves, 9.81, 3)
     zeta = record(sea, np.arange(0.0, 20_000.0, 0.5), 30.0, -20.0)
     assert 4.0 * zeta.std() == pytest.approx(2.5, rel=0.02)
     # shape: share of the energy below some frequencies, against the integral of the spectrum
@@ -61,7 +61,7 @@ def run_weather(sim: Simulation, seconds: float, every: float) -> np.ndarray:
 
 
 @pytest.mark.compiled
-def test_wind_statistics(config: Callable[..., Loaded]) -> None:
+def test_wind_statistics(config: Callable[..., LoadedConfig]) -> None:
     declared = '<wind speed="12 m/s" direction="30 deg" slow_deviation="1 m/s" slow_time="20 s" minimum="10 m/s" maximum="14 m/s" gusts="100"/>'
     sim = Simulation(config(f'<time step="100 ms"/><world>{declared}</world>'))
     rows = run_weather(sim, 20_000.0, 1.0)
@@ -75,12 +75,12 @@ def test_wind_statistics(config: Callable[..., Loaded]) -> None:
     energy = np.trapezoid(spectra.harris(0.003, 1800.0, 12.0, f), f)
     assert gust.var() == pytest.approx(energy, rel=0.05)
     assert rows[:, weather.W_WIND].mean() == pytest.approx(12.0, abs=0.2)
-    assert wind.profile(0.003, 10.0) == pytest.approx(1.0)
-    assert wind.profile(0.003, 2.0) == pytest.approx(1.0 + 2.5 * math.sqrt(0.003) * math.log(0.2))
+    assert wind.wind_profile(0.003, 10.0) == pytest.approx(1.0)
+    assert wind.wind_profile(0.003, 2.0) == pytest.approx(1.0 + 2.5 * math.sqrt(0.003) * math.log(0.2))
 
 
 @pytest.mark.compiled
-def test_drift_statistics(config: Callable[..., Loaded]) -> None:
+def test_drift_statistics(config: Callable[..., LoadedConfig]) -> None:
     drift = (
         '<current><drift speed="0.5 m/s" speed_deviation="0.1 m/s" speed_minimum="0.2 m/s" speed_maximum="0.8 m/s" '
         'direction="90 deg" direction_deviation="10 deg" direction_range="25 deg" time_constant="30 s"/></current>'
@@ -96,7 +96,7 @@ def test_drift_statistics(config: Callable[..., Loaded]) -> None:
     assert np.allclose(sim.fleet.body(row)[r.CURRENT : r.CURRENT + 2], rows[-1][[weather.W_NORTH, weather.W_EAST]])
 
 
-def test_layers_and_tide(config: Callable[..., Loaded]) -> None:
+def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
     world = (
         '<world><current><layer depth="0 m" north="1 m/s"/><layer depth="20 m" north="0.5 m/s" east="0.2 m/s"/></current>'
         '<tide amplitude="1.5 m" period="1000 s"/><bed depth="900 m"/></world>'
@@ -111,7 +111,7 @@ def test_layers_and_tide(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.data
-def test_a_volume_that_varies_in_time(config: Callable[..., Loaded], data_dir: Path, tmp_path: Path) -> None:
+def test_a_volume_that_varies_in_time(config: Callable[..., LoadedConfig], data_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "v.csv").symlink_to(data_dir / "lrauv/minimal_time_varying.csv")
     sim = Simulation(
         config('<world><volume file="v.csv" latitude="0.00001 deg" longitude="0 deg"/><bed depth="900 m"/></world>', files="/")
@@ -130,7 +130,7 @@ def test_a_volume_that_varies_in_time(config: Callable[..., Loaded], data_dir: P
 
 
 @pytest.mark.compiled
-def test_a_small_buoy_rides_a_long_wave(config: Callable[..., Loaded]) -> None:
+def test_a_small_buoy_rides_a_long_wave(config: Callable[..., LoadedConfig]) -> None:
     waves = '<waves height="2 m" peak="0.4 rad/s" components="1"/>'
     sim = Simulation(config(f'<time step="10 ms"/><world>{waves}<bed depth="900 m"/></world>'))
     row = sim.enter("b", "box-buoy", (0.0, 0.0, 0.0))
@@ -144,13 +144,13 @@ def test_a_small_buoy_rides_a_long_wave(config: Callable[..., Loaded]) -> None:
     assert np.ptp(difference) < 0.05, "it stays at its draft, to 5 % of the wave's amplitude"
 
 
-def test_wind_forces(config: Callable[..., Loaded]) -> None:
+def test_wind_forces(config: Callable[..., LoadedConfig]) -> None:
     """Wind from ahead, abeam and astern at rest: Blendermann's coefficients times pressure and area."""
     for heading, (x, y) in {0.0: (-0.55, 0.0), 180.0: (0.60, 0.0), 90.0: (0.0, 0.9)}.items():
         sim = Simulation(config('<world><wind speed="10 m/s" direction="0 deg"/><bed depth="900 m"/></world>'))
         row = sim.enter("o", "odin", (0.0, 0.0, 0.0), (0.0, 0.0, math.radians(heading)))
         sim.advance(1)
-        q = 0.5 * 1.25 * (10.0 * wind.profile(0.003, 0.4)) ** 2
+        q = 0.5 * 1.25 * (10.0 * wind.wind_profile(0.003, 0.4)) ** 2
         force = sim.fleet.body(row)[r.ENV : r.ENV + 6]
         assert np.allclose(force[:2], [q * x * 6.4, q * y * 11.31], atol=1e-6 * q)
         if heading == 90.0:  # wind from the north comes from port of a boat that heads east
@@ -158,7 +158,7 @@ def test_wind_forces(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_wave_filter(config: Callable[..., Loaded]) -> None:
+def test_wave_filter(config: Callable[..., LoadedConfig]) -> None:
     """Variance of K s/(s^2 + 2 l w s + w^2) driven by white noise of unit intensity: K^2/(4 l w)."""
     sim = Simulation(
         config(
@@ -179,7 +179,7 @@ def test_wave_filter(config: Callable[..., Loaded]) -> None:
 
 
 @pytest.mark.compiled
-def test_hulls_heave_as_the_sea_does(config: Callable[..., Loaded]) -> None:
+def test_hulls_heave_as_the_sea_does(config: Callable[..., LoadedConfig]) -> None:
     """Adrift in a sea whose waves are longer than they: by slopes and by filters (that heaved 1.4 to 1.6 times as much)."""
     inner = '<waves height="1 m" peak="0.8 rad/s" direction="90 deg" components="40"/><bed depth="900 m"/>'
     sim = Simulation(config(f'<time step="50 ms"/><shared vehicles="4"/><world>{inner}</world>'))
@@ -193,7 +193,7 @@ def test_hulls_heave_as_the_sea_does(config: Callable[..., Loaded]) -> None:
     assert 4.0 * np.std(heave, axis=0) == pytest.approx(1.0, abs=0.15)
 
 
-def test_beaufort(config: Callable[..., Loaded]) -> None:
+def test_beaufort(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><wind beaufort="5"/><waves beaufort="5" components="200"/></world>'))
     zeta = record(sim.climate.weather.sea, np.arange(0.0, 5000.0, 0.5))
     assert 4 * zeta.std() == pytest.approx(3.0, rel=0.04)
@@ -201,7 +201,7 @@ def test_beaufort(config: Callable[..., Loaded]) -> None:
     assert 8.0 <= sim.climate.weather.state[weather.W_WIND] <= 10.7
 
 
-def test_waves_belong_to_the_seed(config: Callable[..., Loaded]) -> None:
+def test_waves_belong_to_the_seed(config: Callable[..., LoadedConfig]) -> None:
     inner = '<world><waves height="1 m" peak="1 rad/s"/><wind speed="9 m/s" gusts="10"/></world>'
     a, b, c = (Simulation(config(inner), seed) for seed in (1, 1, 2))
     assert np.array_equal(a.climate.weather.sea, b.climate.weather.sea) and not np.array_equal(
@@ -210,15 +210,17 @@ def test_waves_belong_to_the_seed(config: Callable[..., Loaded]) -> None:
     assert np.array_equal(a.climate.weather.gusts, b.climate.weather.gusts)
 
 
-def test_who_composes_the_sea_again_has_the_same_one(config: Callable[..., Loaded]) -> None:
+def test_who_composes_the_sea_again_has_the_same_one(config: Callable[..., LoadedConfig]) -> None:
     """From the configuration, the seed and what was changed on the way; its elevation is the one that the kernel finds."""
     loaded = config("<world><waves height='1 m' peak='0.9 rad/s' spreading='6'/><bed depth='12 m'/></world>")
     sim = Simulation(loaded, seed=4)
-    assert np.array_equal(sim.climate.weather.sea, surface.sea_of(loaded, 4))
+    assert np.array_equal(sim.climate.weather.sea, surface.sea_components(loaded, 4))
     sim.set_weather(wave_height=2.0, wave_direction=1.0)
     sea = sim.climate.weather.sea
-    assert np.array_equal(sea, surface.sea_of(loaded, 4, height=2.0, direction=1.0))
-    assert not np.array_equal(sea, surface.sea_of(loaded, 4, height=2.0, direction=1.0, depth=50.0)), "of this depth"
+    assert np.array_equal(sea, surface.sea_components(loaded, 4, height=2.0, direction=1.0))
+    assert not np.array_equal(sea, surface.sea_components(loaded, 4, height=2.0, direction=1.0, depth=50.0)), (
+        "of this depth"
+    )
     x, y = np.linspace(-50.0, 50.0, 7), np.linspace(0.0, 30.0, 7)
     wanted = [weather.elevation(sea, 100.0, a, b)[0] for a, b in zip(x, y, strict=True)]
     assert np.allclose(surface.elevation(sea, 100.0, x, y), wanted, atol=1e-12)

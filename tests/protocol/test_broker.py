@@ -16,10 +16,10 @@ import pytest
 
 from wavesim_sdk.broker import AsyncBroker, Broker
 from wavesim_sdk.devices.ports import Bytes, PtyPort
-from wavesim_sdk.devices.serve import Kind, Place, serve
+from wavesim_sdk.devices.serve import DeviceOptions, DeviceType, serve_devices
 from wavesim_sdk.errors import BrokerError, Refused, SessionLost
 from wavesim_sdk.observer import RECORD, Observer
-from wavesim_sdk.onboard import Steps
+from wavesim_sdk.onboard import StepCollector
 from wavesim_sdk.testing import ACTUATORS, SENSORS, FakeServer, admit_all
 from wavesim_sdk.wire import items, session
 from wavesim_sdk.wire.items import Answer, BodyChanged, Notice, RequestRefused, RunStateChanged, SignalSent
@@ -42,7 +42,7 @@ def reply(server: FakeServer, name: str, answer: Any) -> None:
 
     def run() -> None:
         limit = time.monotonic() + 60.0
-        while not server.of(session.Requested, name) and time.monotonic() < limit:
+        while not server.events_of(session.Requested, name) and time.monotonic() < limit:
             time.sleep(0.005)
         server.event(name, answer)
 
@@ -85,8 +85,8 @@ def test_commands_by_name_and_by_position(server: FakeServer) -> None:
             assert step.sensors.ctd.temperature == 15.25 and math.isnan(step.sensors.ctd.conductivity)
             broker.answer(command)  # type: ignore[arg-type]  # an empty mapping, too
             broker.poll(0.0)
-            assert until(lambda t=tick: any(d.tick == t for d in server.of(session.StepDone, "a")))
-            assert server.of(session.StepDone, "a")[-1].command == wanted
+            assert until(lambda t=tick: any(d.tick == t for d in server.events_of(session.StepDone, "a")))
+            assert server.events_of(session.StepDone, "a")[-1].command == wanted
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_answer_that_cannot_be_is_refused_here_and_the_step_still_waits(
             broker.answer(command, estimate)
         broker.answer({"propeller": 1.0})
         broker.poll(0.1)
-        assert [d.command for d in server.of(session.StepDone, "a")] == [(1.0, None)]
+        assert [d.command for d in server.events_of(session.StepDone, "a")] == [(1.0, None)]
         assert server.sessions.drops["fields"] == 0
 
 
@@ -133,7 +133,7 @@ def test_requests_that_cannot_be_sent_are_refused_here(server: FakeServer) -> No
         number = broker.send(b"fits")
         assert number == 1
         broker.poll(0.1)
-        assert [r.request for r in server.of(session.Requested, "a")] == [items.Send(0, b"fits")]
+        assert [r.request for r in server.events_of(session.Requested, "a")] == [items.Send(0, b"fits")]
 
 
 def test_roles_and_wishes_reach_the_server(server: FakeServer) -> None:
@@ -190,7 +190,7 @@ def test_requests_of_rights_and_their_answers(server: FakeServer, call: Any, req
         number = call(broker)
         reply(server, "a", Answer(number, 1, "as you wish"))
         assert broker.wait(number) == "as you wish"
-        assert server.of(session.Requested, "a")[0].request == request_
+        assert server.events_of(session.Requested, "a")[0].request == request_
         server.event("a", Answer(77, 0, "why not"))
         with pytest.raises(Refused, match="the server refused request 77: why not"):
             broker.wait(77)
@@ -226,11 +226,11 @@ async def test_answers_for_asyncio_programs(server: FakeServer) -> None:
 
 
 def test_the_memory_of_answers_is_bounded() -> None:
-    steps = Steps()
+    steps = StepCollector()
     for k in range(1000):
         steps.feed(Answer(k, 1, str(k)))
-    assert len(steps.outcomes) == 256 and steps.outcomes.of(999) == "999" and steps.outcomes.of(1) is None
-    assert steps.outcomes.of(999) is None, "told once"
+    assert len(steps.outcomes) == 256 and steps.outcomes.take(999) == "999" and steps.outcomes.take(1) is None
+    assert steps.outcomes.take(999) is None, "told once"
 
 
 # ------------------------------------------------------------------------------- nothing is lost
@@ -357,7 +357,9 @@ async def test_a_device_that_is_refused_ends_and_gives_its_port_back() -> None:
     with FakeServer(refuse) as server:
         async with asyncio.timeout(10.0):
             with pytest.raises(Refused, match="there is no such body"):
-                await serve(Place("a", server.address), (Kind("a device", lambda *_: Mock()), port))
+                await serve_devices(
+                    DeviceOptions("a", server.address), (DeviceType("a device", lambda *_: Mock()), port)
+                )
     with pytest.raises(OSError):
         os.fstat(opened[0]._master)
 
@@ -384,7 +386,7 @@ async def test_joining_ends_at_its_limit(listening: bool) -> None:
 def test_leaving_is_confirmed(server: FakeServer) -> None:
     with Broker("a", server.address):
         pass
-    assert [type(h).__name__ for h in server.happenings] == ["Joined", "Gone"], "when close() returns"
+    assert [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"], "when close() returns"
     lost = 0
 
     def drop(data: bytes) -> bool:
@@ -394,17 +396,17 @@ def test_leaving_is_confirmed(server: FakeServer) -> None:
             return True
         return False
 
-    server.drop = drop
-    server.happenings.clear()
+    server.drop_datagram = drop
+    server.server_events.clear()
     with Broker("a", server.address):
         pass
-    assert lost == 2 and [type(h).__name__ for h in server.happenings] == ["Joined", "Gone"]
+    assert lost == 2 and [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"]
 
 
 async def test_leaving_is_confirmed_for_asyncio_too(server: FakeServer) -> None:
     async with AsyncBroker("a", server.address):
         pass
-    assert [type(h).__name__ for h in server.happenings] == ["Joined", "Gone"]
+    assert [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"]
 
 
 async def test_leaving_a_server_that_is_gone_takes_a_moment() -> None:
@@ -444,7 +446,7 @@ def test_coming_back_with_the_old_token(server: FakeServer) -> None:
     first.connect()
     with Broker("a", server.address, previous=first.token) as broker:
         assert broker.welcome.resumed == 1
-        assert [type(h).__name__ for h in server.happenings] == ["Joined", "Resumed"]
+        assert [type(h).__name__ for h in server.server_events] == ["Joined", "Resumed"]
         with pytest.raises(SessionLost, match="this session goes on in another"):
             first.answer([1.0])
             first.poll(5.0)
@@ -457,8 +459,10 @@ def test_coming_back_with_the_old_token(server: FakeServer) -> None:
 
 def test_an_observer_sees_frames_and_signals(server: FakeServer) -> None:
     with Observer("eye", server.address, rate=10.0, bodies=[3, 5], sounds=True) as observer:
-        assert until(lambda: bool(server.of(session.Requested, "eye")))
-        assert server.of(session.Requested, "eye")[0].request == items.Observe(100_000_000, (3, 5), None, 1e12, 1)
+        assert until(lambda: bool(server.events_of(session.Requested, "eye")))
+        assert server.events_of(session.Requested, "eye")[0].request == items.Observe(
+            100_000_000, (3, 5), None, 1e12, 1
+        )
         assert server.session("eye").join.role == Role.OBSERVER and observer.link.session.welcome is not None
         seen = items.SignalSeen(5, 3, 0, 1, 25e3, 188.0, (1.0, 2.0, 3.0))
         for event in (BodyChanged(3, 1, 1, "a", "lauv"), seen, RunStateChanged(1, 5)):
@@ -466,7 +470,7 @@ def test_an_observer_sees_frames_and_signals(server: FakeServer) -> None:
         for part in range(2):
             server.send("eye", Fleet(25, 7, 1, part, 2, bytes(RECORD.itemsize)))
         frames = observer.poll(5.0) or observer.poll(5.0)
-        assert frames[0].tick == 25 and frames[0].whole and len(frames[0].bodies) == 2
+        assert frames[0].tick == 25 and frames[0].is_complete and len(frames[0].bodies) == 2
         assert until(lambda: observer.poll(0.0) == [] and observer.names == {3: "a"})
     with pytest.raises(BrokerError, match=r"what cannot be observed: bodies\[0\]: -1"):
         Observer("eye", server.address, bodies=[-1])
@@ -479,7 +483,9 @@ def test_an_observer_with_rights_is_a_referee(server: FakeServer) -> None:
             server.send("referee", Fleet(25 + part, 7, 1, 0, 1, bytes(RECORD.itemsize)))
         reply(server, "referee", Answer(asked, 1, "pushed"))
         assert observer.wait(asked) == "pushed"
-        assert server.of(session.Requested, "referee")[-1].request == items.Push("a", (50.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+        assert server.events_of(session.Requested, "referee")[-1].request == items.Push(
+            "a", (50.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        )
         frames: list[int] = []
         assert until(lambda: frames.extend(f.tick for f in observer.poll(0.0)) or frames == [25, 26, 27])
         server.event("referee", RequestRefused(78, "you have no right to"))

@@ -13,23 +13,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.protocol.test_service import joined, of
-from wavesim_sdk.testing import ACTUATORS, SENSORS, Pair, sessions_for_tests
+from wavesim_sdk.testing import ACTUATORS, SENSORS, InMemoryLink, sessions_for_tests
 from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire import messages as m
-from wavesim_sdk.wire.client import LEAVE_TRIES, QUEUE, RETRY_S, ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import (
+    LEAVE_TRIES,
+    RETRY_S,
+    SEND_QUEUE_LENGTH,
+    ClientSession,
+    JoinRefused,
+    Phase,
+    SessionClosed,
+)
 from wavesim_sdk.wire.items import EVENTS, Ping, RunStateChanged, Send
 from wavesim_sdk.wire.messages import HEADER_BYTES, Join, Reading, Type
-from wavesim_sdk.wire.pieces import FRESH, ROOM, divide
-from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING, Pace
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING, RttEstimator
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.state import State
+from wavesim_sdk.wire.state_parts import FRESH, ROOM, split_readings
 
 MANY = tuple(float(k) for k in range(256))
 CTD = (1.0, 2.0, 3.0, 4.0)
 EFFORT = tuple(float(k) for k in range(48))
 
 
-def told(link: Pair, message: Any, sequence: int = 5000) -> list[Any]:
+def told(link: InMemoryLink, message: Any, sequence: int = 5000) -> list[Any]:
     """The client takes a message of the server."""
     return list(link.client.receive(codec.encode(message, link.client.token, sequence), link.now))
 
@@ -49,7 +57,7 @@ def piece(tick: int, part: int, first: int, values: tuple[float, ...], number: i
     return m.SensorsMessage(tick, part, (Reading(number, tick, first, values),))
 
 
-def sent(link: Pair) -> list[Any]:
+def sent(link: InMemoryLink) -> list[Any]:
     """What the client sends now."""
     return [codec.decode_body(d, codec.decode_header(d, True)) for d in link.client.outgoing(link.now)]
 
@@ -97,7 +105,7 @@ def test_what_is_kept_of_parts_is_bounded() -> None:
     for tick in (*range(1000, 2000), 5, 10**6):
         told(link, piece(tick, tick % 7, 0, MANY[:3]))
     told(link, piece(10**6, 2**32 - 1, 0, MANY[:3]))
-    assert len(link.client._parts._of) <= 2 and all(len(p) <= 7 for p in link.client._parts._of.values())
+    assert len(link.client._parts._by_tick) <= 2 and all(len(p) <= 7 for p in link.client._parts._by_tick.values())
 
 
 def test_readings_that_name_nothing_are_ignored() -> None:
@@ -136,7 +144,7 @@ def test_forces_have_names() -> None:
 
 
 def test_before_the_body_is_described_nothing_is_handed_out() -> None:
-    link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+    link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
     for _ in range(4):
         for data in link.client.outgoing(link.now):
             link.sessions.receive(data, link.address, link.now)
@@ -229,7 +237,7 @@ def test_a_request_that_cannot_be_sent_is_refused_at_once() -> None:
         link.client.request(Ping(math.nan))
     assert link.client.request(Ping(1.0)) == 1
     link.run(0.1)
-    assert len(link.happenings) == 2
+    assert len(link.server_events) == 2
     for _ in range(MAX_PENDING):
         link.client.request(Ping(1.0))
     with pytest.raises(OverflowError):
@@ -251,9 +259,9 @@ def test_a_join_that_cannot_be_sent_is_refused_at_once(wanted: dict[str, Any], t
 
 def test_commands_that_nobody_fetches_are_not_kept_for_ever() -> None:
     client = ClientSession(Join(name="a"))
-    for k in range(3 * QUEUE):
+    for k in range(3 * SEND_QUEUE_LENGTH):
         client.actuate([float(k)])
-    assert len(client._send) == QUEUE and client._send[-1] == m.Actuate((3.0 * QUEUE - 1,))
+    assert len(client._send) == SEND_QUEUE_LENGTH and client._send[-1] == m.Actuate((3.0 * SEND_QUEUE_LENGTH - 1,))
 
 
 # ------------------------------------------------------------------------------- joining and leaving
@@ -267,24 +275,24 @@ def test_hello_and_join_are_repeated_and_the_round_trip_taken_only_if_sent_once(
     assert len(hello) == 76 and codec.decode_header(again, True).sequence == 2, "the sequence goes on"
     sessions.receive(again, ("h", 1), 0.3)
     client.receive(sessions.outgoing.pop()[0], 0.3)
-    assert client.phase is Phase.JOINING and client._pace.mean is None
+    assert client.phase is Phase.JOINING and client._rtt_estimator.smoothed_rtt is None
     (join,) = client.outgoing(0.3)
     sessions.receive(join, ("h", 1), 0.35)
     for data, _ in sessions.outgoing:
         client.receive(data, 0.4)
-    assert client.phase is Phase.JOINED and client._pace.mean == pytest.approx(0.1)
+    assert client.phase is Phase.JOINED and client._rtt_estimator.smoothed_rtt == pytest.approx(0.1)
     assert codec.decode_header(join, True).sequence == 3
 
 
 def test_the_same_dice_make_the_same_client() -> None:
     first, again, other, any_ = (
-        ClientSession(Join(name="a"), dice=random.Random(k) if k else None).outgoing(0.0)[0] for k in (3, 3, 4, 0)
+        ClientSession(Join(name="a"), rng=random.Random(k) if k else None).outgoing(0.0)[0] for k in (3, 3, 4, 0)
     )
     assert first == again and len({first, other, any_}) == 3
 
 
 def test_an_old_cookie_is_replaced() -> None:
-    link = Pair(ClientSession(Join(name="a")))
+    link = InMemoryLink(ClientSession(Join(name="a")))
     (hello,) = link.client.outgoing(link.now)
     link.sessions.receive(hello, link.address, link.now - 60.0)
     link.client.receive(link.sessions.outgoing.pop()[0], link.now)
@@ -303,14 +311,14 @@ def test_after_a_refused_cookie_the_round_trip_is_measured_anew() -> None:
     exchange(0.0, 0.0)
     exchange(60.0, 60.0)
     assert client.phase is Phase.HELLO and client.next_timer() == 60.0, "at once"
-    client._pace = Pace()
+    client._rtt_estimator = RttEstimator()
     exchange(60.0, 60.5)
-    assert client.phase is Phase.JOINING and client._pace.mean == 0.5
+    assert client.phase is Phase.JOINING and client._rtt_estimator.smoothed_rtt == 0.5
 
 
 def test_a_client_with_a_key_counts_on_and_believes_what_is_sealed_only() -> None:
     key = bytes(range(32))
-    sessions = sessions_for_tests(keys=seal.Keyring([seal.Holder("a", key)]))
+    sessions = sessions_for_tests(keys=seal.Keyring([seal.KeyHolder("a", key)]))
     client, address = ClientSession(Join(name="a"), key), ("h", 1)
     (hello,) = client.outgoing(0.0)
     sessions.receive(hello, address, 0.0)
@@ -382,7 +390,7 @@ def test_nothing_but_the_end_is_told_to_whoever_leaves() -> None:
 
 
 def test_who_leaves_says_so_at_once() -> None:
-    link = Pair(ClientSession(Join(name="a")), sessions_for_tests(), now=0.0)
+    link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests(), now=0.0)
     link.run(0.3)
     sent(link)
     link.client.leave()
@@ -391,7 +399,7 @@ def test_who_leaves_says_so_at_once() -> None:
 
 def test_bye_ends_it() -> None:
     link = joined()
-    assert told(link, m.Bye("enough")) == [Ended("enough")]
+    assert told(link, m.Bye("enough")) == [SessionClosed("enough")]
     assert told(link, m.Bye("enough")) == [] and link.client.outgoing(link.now + 10.0) == []
 
 
@@ -448,7 +456,7 @@ def test_what_comes_from_outside_of_the_session_acknowledges_nothing() -> None:
 def test_the_welcome_waits_for_all_that_it_promises() -> None:
     actuators, sensors = ([EVENTS.encode(d) for d in told_] for told_ in (ACTUATORS, SENSORS))
     for first, then in ((actuators, sensors), (sensors, actuators)):
-        link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+        link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
         for _ in range(2):
             for data in link.client.outgoing(link.now):
                 link.sessions.receive(data, link.address, link.now)
@@ -555,7 +563,7 @@ def test_a_state_of_any_size_is_divided_and_put_together_again(
     whole = m.StepMessage(
         tick, tick, 255, len(readings), (1.5,) * 16 if motion else None, (1.5,) * actuators, EFFORT if effort else None, (), 2**32 - 1
     )  # fmt: skip
-    first, parts = divide(whole, readings)
+    first, parts = split_readings(whole, readings)
     message = m.StepMessage(
         tick, tick, 255, len(parts), whole.motion, whole.actuation, whole.effort, tuple(first), 2**32 - 1
     )
@@ -571,9 +579,9 @@ def test_a_state_of_any_size_is_divided_and_put_together_again(
 def test_only_what_fits_no_datagram_is_cut() -> None:
     whole = state(25)
     room = [Reading(k, 1, 0, (1.0,) * 60) for k in range(4)]
-    first, parts = divide(whole, room)
+    first, parts = split_readings(whole, room)
     assert [r.number for r in first] == [0] and [[r.number for r in p.sensors] for p in parts] == [[1, 2], [3]]
-    first, parts = divide(whole, [Reading(0, 1, 0, MANY)])
+    first, parts = split_readings(whole, [Reading(0, 1, 0, MANY)])
     pieces = [*first, *(r for p in parts for r in p.sensors)]
     assert len(pieces) == 3 and [r.first for r in pieces] == [0, len(first[0].values), 256 - len(pieces[2].values)]
     assert FRESH < ROOM == 1160
@@ -584,7 +592,7 @@ def test_the_sensors_of_a_vessel_fit_with_keys() -> None:
     counts = (4, 8, 6, 6, 14, 3, 2, 24, 8, 4, 3, 12)
     readings = [Reading(k, 10**9, 0, (0.1,) * n) for k, n in enumerate(counts)]
     whole = m.StateMessage(10**6, 4 * 10**12, 1, 0, (0.1,) * 16, (0.1,) * 24, None, ())
-    first, parts = divide(whole, readings)
+    first, parts = split_readings(whole, readings)
     assert (
         parts and first and sum(len(r.values) for r in (*first, *(r for p in parts for r in p.sensors))) == sum(counts)
     )
@@ -593,7 +601,7 @@ def test_the_sensors_of_a_vessel_fit_with_keys() -> None:
 def test_the_client_has_what_the_server_divided() -> None:
     link = joined()
     readings = [Reading(0, 7, 0, CTD), Reading(1, 8, 0, MANY)]
-    first, parts = divide(state(25), readings)
+    first, parts = split_readings(state(25), readings)
     assert of(link).admission.sensors == SENSORS
     got: list[Any] = []
     for part in reversed(parts):

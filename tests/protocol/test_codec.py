@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire import messages as m
-from wavesim_sdk.wire.codec import REASONS, Dropped
+from wavesim_sdk.wire.codec import DROP_REASONS, Dropped
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MAX_DATAGRAM, MESSAGES, Type
 from wavesim_sdk.wire.schema import schema_of
 from wavesim_sdk.wire.vectors import ALTERNATIVES, TOKEN, VECTORS
@@ -26,14 +26,14 @@ U64 = 2**64 - 1
 
 
 def _name(vector: Any) -> str:
-    return codec.type_of(vector[3]).name
+    return codec.message_type(vector[3]).name
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=_name)
 def test_there_and_back(vector: tuple[int, int, int, Any]) -> None:
     token, sequence, ack, message = vector
     data = codec.encode(message, token, sequence, ack)
-    kind = codec.type_of(message)
+    kind = codec.message_type(message)
     header = codec.decode_header(data, from_client=MESSAGES[kind][0])
     assert (header.type, header.token, header.sequence, header.ack) == (kind, token, sequence, ack)
     found = codec.decode_body(data, header)
@@ -41,13 +41,13 @@ def test_there_and_back(vector: tuple[int, int, int, Any]) -> None:
 
 
 def test_every_type_has_a_vector() -> None:
-    assert {codec.type_of(v[3]) for v in VECTORS} == set(Type) == set(MESSAGES)
+    assert {codec.message_type(v[3]) for v in VECTORS} == set(Type) == set(MESSAGES)
 
 
 @pytest.mark.parametrize("name", ALTERNATIVES)
 def test_other_encodings_of_the_same_are_taken(name: str) -> None:
     message, body = ALTERNATIVES[name]
-    kind = codec.type_of(message)
+    kind = codec.message_type(message)
     data = codec.encode(message, TOKEN, 9, 1)[:HEADER_BYTES] + bytes.fromhex(body)
     assert codec.decode_body(data, codec.decode_header(data, MESSAGES[kind][0])) == message
 
@@ -67,13 +67,13 @@ def test_a_datagram_of_just_the_size_is_sent_and_taken() -> None:
     assert codec.decode_body(data, codec.decode_header(data, False)) == fleet(room)
     with pytest.raises(ValueError, match="FLEET has 1201 bytes"):
         codec.encode(fleet(room + 1))
-    assert codec.version_of(data[:HEADER_BYTES]) == 2 and codec.version_of(data[: HEADER_BYTES - 1]) is None
+    assert codec.protocol_version(data[:HEADER_BYTES]) == 2 and codec.protocol_version(data[: HEADER_BYTES - 1]) is None
 
 
 def test_outside_of_a_session_a_datagram_has_no_numbers() -> None:
-    kind, body = codec.body_of(m.Hello(1, bytes(40)))
+    kind, body = codec.encode_body(m.Hello(1, bytes(40)))
     assert kind is Type.HELLO and msgpack.unpackb(body) == [1, bytes(40)]
-    for data in (codec.encode(m.Hello(1, bytes(40))), codec.datagram(kind, body)):
+    for data in (codec.encode(m.Hello(1, bytes(40))), codec.encode_datagram(kind, body)):
         assert data == struct.pack("<4sBBHQII", MAGIC, 2, 1, 0, 0, 0, 0) + body
 
 
@@ -207,8 +207,11 @@ def test_trailing_elements_are_ignored() -> None:
 
 
 def test_the_version_of_what_looks_like_ours() -> None:
-    assert codec.version_of(_datagram(b"\x90", version=1)) == 1
-    assert codec.version_of(_datagram(b"\x90", magic=b"XXXX")) is None and codec.version_of(b"WVSM\x01") is None
+    assert codec.protocol_version(_datagram(b"\x90", version=1)) == 1
+    assert (
+        codec.protocol_version(_datagram(b"\x90", magic=b"XXXX")) is None
+        and codec.protocol_version(b"WVSM\x01") is None
+    )
 
 
 # ------------------------------------------------------------------------------- what a few bytes may cost
@@ -258,12 +261,12 @@ def _nested(depth: int) -> Any:
 def test_the_walk_counts_elements_and_depth_exactly() -> None:
     for depth in range(1, 8):
         data = msgpack.packb(_nested(depth))
-        assert codec.modest(data, 100, 5) == (depth <= 5)
-        assert codec.modest(data, depth + 1, 100) and not codec.modest(data, depth, 100)
+        assert codec.is_within_limits(data, 100, 5) == (depth <= 5)
+        assert codec.is_within_limits(data, depth + 1, 100) and not codec.is_within_limits(data, depth, 100)
     for count in (0, 1, 15, 16, 31, 200):
         data = msgpack.packb(list(range(count)))
-        assert codec.modest(data, count + 1, 2) and not codec.modest(data, count, 2)
-        assert not codec.modest(data[:-1], 1000, 9) and not codec.modest(data + b"\0", 1000, 9)
+        assert codec.is_within_limits(data, count + 1, 2) and not codec.is_within_limits(data, count, 2)
+        assert not codec.is_within_limits(data[:-1], 1000, 9) and not codec.is_within_limits(data + b"\0", 1000, 9)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 15, 16, 17])
@@ -271,8 +274,10 @@ def test_the_walk_counts_both_halves_of_a_map(count: int) -> None:
     for value, elements in (({k: k for k in range(count)}, 2 * count + 1), ({k: [] for k in range(count)}, 2 * count + 1),
                             ([{}] * count, count + 1), ([[]] * count, count + 1), ([""] * count, count + 1)):  # fmt: skip
         data = msgpack.packb(value)
-        assert codec.modest(data, elements, 2) and not codec.modest(data, elements - 1, 2)
-        assert not codec.modest(data + b"\0", 1000, 9) and (not count or not codec.modest(data[:-1], 1000, 9))
+        assert codec.is_within_limits(data, elements, 2) and not codec.is_within_limits(data, elements - 1, 2)
+        assert not codec.is_within_limits(data + b"\0", 1000, 9) and (
+            not count or not codec.is_within_limits(data[:-1], 1000, 9)
+        )
 
 
 SIZES = [0, 1, 31, 32, 255, 256, 65_535, 65_536]
@@ -285,21 +290,25 @@ def test_the_walk_steps_over_each_encoding_of_a_value(single: bool) -> None:
     """Alone, and between others: what follows begins where it should."""
     for value in SIMPLE:
         data = msgpack.packb(value, use_single_float=single)
-        assert codec.modest(data, 1, 0) and not codec.modest(data, 0, 0)
-        assert not codec.modest(data[:-1], 9, 9) and not codec.modest(data + b"\0", 9, 9)
+        assert codec.is_within_limits(data, 1, 0) and not codec.is_within_limits(data, 0, 0)
+        assert not codec.is_within_limits(data[:-1], 9, 9) and not codec.is_within_limits(data + b"\0", 9, 9)
         between = b"\x93\x05" + data + b"\xc0"
-        assert codec.modest(between, 4, 1) and not codec.modest(between, 3, 1) and not codec.modest(between[:-1], 9, 9)
+        assert (
+            codec.is_within_limits(between, 4, 1)
+            and not codec.is_within_limits(between, 3, 1)
+            and not codec.is_within_limits(between[:-1], 9, 9)
+        )
     for count in (0, 1, 15, 16, 300):
         for data in (msgpack.packb([None] * count), msgpack.packb(dict.fromkeys(range(count)))):
-            assert codec.modest(data, 700, 1) and not codec.modest(data + b"\0", 700, 1)
+            assert codec.is_within_limits(data, 700, 1) and not codec.is_within_limits(data + b"\0", 700, 1)
 
 
 @pytest.mark.parametrize("head", [b"\xdc\x01\x02", b"\xdd\0\0\x01\x02", b"\xde\0\x81", b"\xdf\0\0\0\x81"])
 def test_the_walk_reads_counts_in_the_order_of_the_net(head: bytes) -> None:
     """Arrays of 258, maps of 129."""
     data = head + b"\x05" * 258
-    assert codec.modest(data, 259, 1) and not codec.modest(data, 258, 1)
-    assert not codec.modest(data[:-1], 999, 1) and not codec.modest(data + b"\0", 999, 1)
+    assert codec.is_within_limits(data, 259, 1) and not codec.is_within_limits(data, 258, 1)
+    assert not codec.is_within_limits(data[:-1], 999, 1) and not codec.is_within_limits(data + b"\0", 999, 1)
 
 
 _values = st.recursive(
@@ -318,14 +327,20 @@ _values = st.recursive(
 @given(_values, st.booleans())
 def test_the_walk_takes_whatever_msgpack_writes(value: Any, single: bool) -> None:
     data = msgpack.packb(value, use_single_float=single)
-    assert codec.modest(data, 100_000, 100)
-    assert not codec.modest(data[:-1], 100_000, 100) and not codec.modest(data + b"\xc0", 100_000, 100)
+    assert codec.is_within_limits(data, 100_000, 100)
+    assert not codec.is_within_limits(data[:-1], 100_000, 100) and not codec.is_within_limits(
+        data + b"\xc0", 100_000, 100
+    )
 
 
 def test_the_walk_knows_extensions() -> None:
     for size in (1, 2, 3, 4, 8, 16, 17, 300, 70_000):
         data = msgpack.packb(msgpack.ExtType(5, bytes(size)))
-        assert codec.modest(data, 2, 2) and not codec.modest(data[:-1], 2, 2) and not codec.modest(data + b"\0", 2, 2)
+        assert (
+            codec.is_within_limits(data, 2, 2)
+            and not codec.is_within_limits(data[:-1], 2, 2)
+            and not codec.is_within_limits(data + b"\0", 2, 2)
+        )
 
 
 @settings(max_examples=1000, deadline=None)
@@ -338,7 +353,7 @@ def test_what_the_walk_takes_is_msgpack_and_what_it_refuses_never_grows(data: by
     except (ValueError, TypeError, RecursionError):
         whole = False
     if whole:
-        assert codec.modest(data, 1000, 1000)
+        assert codec.is_within_limits(data, 1000, 1000)
 
 
 # ------------------------------------------------------------------------------------------- foreign bytes
@@ -353,14 +368,14 @@ def test_foreign_bytes(noise: bytes, kind: Type, headed: bool) -> None:
         header = codec.decode_header(data, from_client=MESSAGES[kind][0])
         codec.decode_body(data, header)
     except Dropped as dropped:
-        assert dropped.reason in REASONS
+        assert dropped.reason in DROP_REASONS
 
 
 @settings(max_examples=1500, deadline=None)
 @given(st.sampled_from(VECTORS), st.integers(0, 1100), st.integers(0, 255))
 def test_flipped_bytes(vector: tuple[int, int, int, Any], at: int, value: int) -> None:
     token, sequence, ack, message = vector
-    kind = codec.type_of(message)
+    kind = codec.message_type(message)
     data = bytearray(codec.encode(message, token, sequence, ack))
     data[HEADER_BYTES + at % (len(data) - HEADER_BYTES)] = value
     try:
@@ -380,7 +395,7 @@ def test_well_formed_but_absurd_values(vector: tuple[int, int, int, Any]) -> Non
     """Each element of each message, each absurd value: what comes through has only values that its declaration allows, so that
     it can be sent again and is the same."""
     message = vector[3]
-    kind = codec.type_of(message)
+    kind = codec.message_type(message)
     values = list(schema_of(type(message)).encode(message))
     let_through = 0
     for at, absurd in itertools.product(range(len(values)), ABSURD):
@@ -399,5 +414,5 @@ def test_well_formed_but_absurd_values(vector: tuple[int, int, int, Any]) -> Non
 
 
 def test_the_reasons_are_told_apart() -> None:
-    assert len(set(REASONS)) == len(REASONS)
-    assert not any(a in b for a, b in itertools.permutations(REASONS, 2))
+    assert len(set(DROP_REASONS)) == len(DROP_REASONS)
+    assert not any(a in b for a, b in itertools.permutations(DROP_REASONS, 2))

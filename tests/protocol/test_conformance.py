@@ -107,7 +107,7 @@ def test_the_command_asks_a_server() -> None:
 WRONG_SERVERS = {
     "a repeated JOIN gets the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
     "a second pilot is refused": lambda s: setattr(s, "takeover", True),
-    "a cookie belongs to an address": lambda s: setattr(s._strangers, "knows", lambda *a: True),
+    "a cookie belongs to an address": lambda s: setattr(s._address_validator, "knows", lambda *a: True),
     "events are repeated until they are acknowledged": lambda s: setattr(s, "_tick", lambda session, now: None),
     "KEEPALIVE comes every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
     "a session that speaks from elsewhere has to prove it": lambda s: setattr(s, "_elsewhere", lambda *a: []),

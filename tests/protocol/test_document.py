@@ -17,12 +17,12 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from wavesim_sdk.tables import Outcome
-from wavesim_sdk.wire import codec, document
+from wavesim_sdk.wire import codec, protocol_export
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire import vectors as examples
 from wavesim_sdk.wire.messages import MESSAGES, Type
 from wavesim_sdk.wire.schema import schema_of
-from wavesim_sdk.wire.vectors import plain
+from wavesim_sdk.wire.vectors import to_json_value
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_reader_of_the_page_reads_the_vectors(page: str, place: str) -> None:
     found = vectors(page, place)
     assert len(found) >= len(Type) if place == "vectors" else len(found) == 9
     names = dict(re.findall(r"^\| (\d+) \| ([A-Z_]+) \| (?:client|server) \|", page, re.MULTILINE))
-    protocol = json.loads(document.FILE.read_text())
+    protocol = json.loads(protocol_export.FILE.read_text())
     declared = {entry["type"]: entry for entry in protocol["messages"]}
     for name, data, meaning in found:
         fields = {f: int.from_bytes(data[o : o + s], "little") for o, s, f in table}
@@ -144,7 +144,7 @@ def test_a_reader_of_the_page_reads_the_vectors(page: str, place: str) -> None:
         assert names[str(fields["type"])] == declared[fields["type"]]["name"] and name.startswith(
             names[str(fields["type"])]
         )
-        assert plain(body[: len(meaning["body"])]) == meaning["body"], name
+        assert to_json_value(body[: len(meaning["body"])]) == meaning["body"], name
         assert len(body) >= len(declared[fields["type"]]["fields"])
         assert fits_all(body, declared[fields["type"]]["fields"], protocol), name
 
@@ -156,7 +156,7 @@ def test_the_code_reads_the_pages_vectors(page: str, place: str) -> None:
         header = codec.decode_header(data, MESSAGES[kind][0])
         assert header.token == meaning["token"]
         message = codec.decode_body(data, header)
-        assert plain(schema_of(type(message)).encode(message)) == meaning["body"]
+        assert to_json_value(schema_of(type(message)).encode(message)) == meaning["body"]
 
 
 def test_the_vectors_hold_what_a_reader_may_get_wrong(page: str) -> None:
@@ -165,7 +165,7 @@ def test_the_vectors_hold_what_a_reader_may_get_wrong(page: str) -> None:
     assert {d[5] for _, d, _ in found} == set(Type)
     text = json.dumps([meaning["body"] for _, _, meaning in found])
     assert str(2**53 + 1) in text and str(2**64 - 1) in text and "\\u00e5" in text
-    protocol = document.protocol()
+    protocol = protocol_export.protocol()
     for family, kind in (("events", Type.EVENTS), ("requests", Type.REQUESTS)):
         seen = {item[0] for _, _, meaning in found if meaning["type"] == kind for item in meaning["body"][1]}
         assert seen == {entry["kind"] for entry in protocol[family]}
@@ -224,7 +224,7 @@ def test_a_reader_of_the_page_reads_a_body_of_the_fleet(page: str) -> None:
 
 def test_the_drop_reasons_of_the_page_are_those_of_the_code(page: str) -> None:
     rules = page.split("### Receive rules")[1].split("## 2.")[0]
-    assert set(re.findall(r"\(`(\w+)`\)", rules)) == set(codec.REASONS)
+    assert set(re.findall(r"\(`(\w+)`\)", rules)) == set(codec.DROP_REASONS)
 
 
 def rows(page: str, place: str) -> list[list[str]]:
@@ -245,35 +245,35 @@ def test_the_page_says_the_codes_and_columns_itself(page: str) -> None:
 
 
 def test_limits_of_the_page_are_those_of_the_code(page: str) -> None:
-    from wavesim_sdk.wire import client, ended, reliable, strangers
+    from wavesim_sdk.wire import address_validation, client, recently_ended, reliable
 
     for text in (
-        f"**{m.MAX_DATAGRAM} bytes**", f"has at least {m.MIN_HELLO} bytes", f"has at most {m.MOST_ITEMS} items",
-        f"{reliable.MAX_PENDING} events", f"at most {client.LEAVE_TRIES} times", f"for {ended.KEPT_S:.0f} s",
-        f"valid for {strangers.COOKIE_PERIOD_S:.0f} to {2 * strangers.COOKIE_PERIOD_S:.0f} s", f"every {client.RETRY_S * 1e3:.0f} ms",
-        f"at least {reliable.LEAST_WAIT_S * 1e3:.0f} ms, at most {reliable.MOST_WAIT_S:.0f} s",
-        f"{reliable.FIRST_WAIT_S * 1e3:.0f} ms before anything was measured", f"at most {codec.STRANGER_ELEMENTS} elements",
-        f"nested at most {m.MAX_DEPTH} deep", f"{strangers.EVERYBODY_RATE:.0f} HELLOs",
+        f"**{m.MAX_DATAGRAM} bytes**", f"has at least {m.MIN_HELLO} bytes", f"has at most {m.MAX_ITEMS} items",
+        f"{reliable.MAX_PENDING} events", f"at most {client.LEAVE_TRIES} times", f"for {recently_ended.KEPT_S:.0f} s",
+        f"valid for {address_validation.COOKIE_PERIOD_S:.0f} to {2 * address_validation.COOKIE_PERIOD_S:.0f} s", f"every {client.RETRY_S * 1e3:.0f} ms",
+        f"at least {reliable.MIN_TIMEOUT_S * 1e3:.0f} ms, at most {reliable.MAX_TIMEOUT_S:.0f} s",
+        f"{reliable.FIRST_WAIT_S * 1e3:.0f} ms before anything was measured", f"at most {codec.MAX_HANDSHAKE_ELEMENTS} elements",
+        f"nested at most {m.MAX_DEPTH} deep", f"{address_validation.TOTAL_HANDSHAKE_RATE:.0f} HELLOs",
     ):  # fmt: skip
         assert text in page, text
 
 
 def test_each_generated_part_of_the_page_is_that_of_the_code(page: str) -> None:
     parts = {
-        **document.tables(), "vectors": examples.markdown(), "alternatives": examples.alternatives_markdown(),
+        **protocol_export.protocol_tables(), "vectors": examples.vectors_markdown(), "alternatives": examples.alternatives_markdown(),
         "sealed": examples.sealed_markdown(),
     }  # fmt: skip
     for place, text in parts.items():
         assert page.split(f"<!-- {place}:begin -->\n")[1].split(f"\n<!-- {place}:end -->")[0] == text
-    assert document.FILE.read_text() == document.protocol_json()
+    assert protocol_export.FILE.read_text() == protocol_export.protocol_json()
 
 
 def test_the_shipped_schema_is_that_of_the_code(root: Path) -> None:
     """As package data, and printed on request."""
-    assert document.FILE.read_text() == document.protocol_json()
+    assert protocol_export.FILE.read_text() == protocol_export.protocol_json()
     assert "wire/protocol.json" in (root / "broker_sdk" / "pyproject.toml").read_text()
     done = subprocess.run([sys.executable, "-m", "wavesim_sdk.wire.schema"], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == document.protocol() and done.stderr == ""
+    assert json.loads(done.stdout) == protocol_export.protocol() and done.stderr == ""
 
 
 def test_generated_pages_are_up_to_date(root: Path) -> None:

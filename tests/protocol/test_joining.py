@@ -10,9 +10,9 @@ import msgpack
 import pytest
 
 from tests.protocol.test_sessions import heard, link_of
-from wavesim_sdk.testing import Pair, admit_all, sessions_for_tests
+from wavesim_sdk.testing import InMemoryLink, admit_all, sessions_for_tests
 from wavesim_sdk.wire import codec, seal, session
-from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import Answer, Ping, Reception, RequestRefused, RunStateChanged, SignalSent
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
@@ -134,13 +134,13 @@ def test_a_wrong_or_old_cookie_is_refused_with_no_more_than_was_sent() -> None:
 
 def test_the_order_of_refusals() -> None:
     """Each line mends what the line before was refused for."""
-    ring = seal.Keyring([seal.Holder("a", KEY)])
+    ring = seal.Keyring([seal.KeyHolder("a", KEY)])
     full = sessions_for_tests(keys=ring, limit=1)
-    link = Pair(ClientSession(Join(name="a"), KEY), full)
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY), full)
     link.run(0.1)
 
     def code(**wanted: Any) -> int:
-        other = Pair(ClientSession(Join(**wanted), KEY), full, address=("127.0.0.1", 4001))
+        other = InMemoryLink(ClientSession(Join(**wanted), KEY), full, address=("127.0.0.1", 4001))
         other.run(0.1)
         refused = other.events[-1]
         assert isinstance(refused, JoinRefused)
@@ -244,11 +244,11 @@ def test_resuming_makes_a_new_session_with_the_events_that_were_not_delivered() 
         heard(2), SignalSent(0, 9, 1, 25e3, 180.0, 0.01), RequestRefused(0, "no"), Answer(0, 1, "done"), RunStateChanged(2, 77),
     ], "in order, once; numbers of requests were those of the old session"  # fmt: skip
     new = link.session
-    assert new is not old and old.over and new.token != token and len(link.sessions.by_token) == 1
-    assert link.happenings[-1] == session.Resumed(new, old, Resumption.RESUMED)
+    assert new is not old and old.is_over and new.token != token and len(link.sessions.by_token) == 1
+    assert link.server_events[-1] == session.Resumed(new, old, Resumption.RESUMED)
     assert link.client.request(Ping(25e3)) == 1, "requests are counted anew"
     link.run(0.1)
-    assert isinstance(link.happenings[-1], session.Requested) and link.happenings[-1].number == 1
+    assert isinstance(link.server_events[-1], session.Requested) and link.server_events[-1].number == 1
 
 
 def test_resuming_from_before_the_body_was_described_describes_it_once() -> None:
@@ -276,7 +276,7 @@ def test_what_happened_before_the_body_was_described_is_told_after_it() -> None:
     assert len(mine.outbox) == 7, "nothing of it was acknowledged: it died"
     link.client = ClientSession(Join(name="a", previous=mine.token))
     link.events.clear()
-    link.wires.clear()
+    link.in_flight.clear()
     link.run(0.3)
     assert link.events == [link.client.welcome, heard(0), heard(1), heard(2)]
 
@@ -289,8 +289,8 @@ def test_a_session_that_comes_back_with_too_much_is_ended_like_any_other() -> No
         link.sessions.push(old, heard(k))
     link.client = ClientSession(Join(name="a", previous=old.token))
     link.run(0.3)
-    assert isinstance(link.happenings[-2], session.Resumed)
-    assert link.happenings[-1] == session.Gone(link.happenings[-2].session, "unacknowledged")
+    assert isinstance(link.server_events[-2], session.Resumed)
+    assert link.server_events[-1] == session.SessionGone(link.server_events[-2].session, "unacknowledged")
     assert link.sessions.by_token == {} and "internal" not in link.sessions.drops
 
 
@@ -331,7 +331,7 @@ def test_a_token_that_names_no_live_session_of_this_body_and_role_is_expired(joi
     link.run(0.1)
     if join.previous == 1:
         join = replace(join, previous=link.client.token)
-    other = Pair(ClientSession(join), link.sessions, address=("127.0.0.1", 4001))
+    other = InMemoryLink(ClientSession(join), link.sessions, address=("127.0.0.1", 4001))
     other.run(0.2)
     refused = other.events[-1]
     assert isinstance(refused, JoinRefused) and refused.code == Refusal.EXPIRED
@@ -359,7 +359,9 @@ def test_resuming_is_admitted_like_a_new_join() -> None:
     first, token = link.session, link.client.token
     link.client = ClientSession(Join(name="a", previous=token, lockstep_ns=STEP_NS // 3))
     link.run(0.2)
-    assert isinstance(link.events[-1], JoinRefused) and link.session is first and not first.over, "the old one lives on"
+    assert isinstance(link.events[-1], JoinRefused) and link.session is first and not first.is_over, (
+        "the old one lives on"
+    )
     link.client = ClientSession(Join(name="a", previous=token, state_period_ns=7))
     link.run(0.2)
     assert link.client.welcome is not None and link.client.welcome.state_period_ns == 7
@@ -370,13 +372,15 @@ def test_the_client_that_was_left_behind_is_told_when_it_speaks() -> None:
     link = link_of(Join(name="a"))
     link.run(0.1)
     left_behind = link.client
-    other = Pair(ClientSession(Join(name="a", previous=left_behind.token)), link.sessions, address=("127.0.0.1", 4001))
+    other = InMemoryLink(
+        ClientSession(Join(name="a", previous=left_behind.token)), link.sessions, address=("127.0.0.1", 4001)
+    )
     other.run(0.2)
     assert other.client.phase is Phase.JOINED
     link.run(0.2)
     left_behind.actuate([1.0])
     link.run(0.2)
-    assert link.events[-1] == Ended("this session goes on in another") and left_behind.phase is Phase.CLOSED
+    assert link.events[-1] == SessionClosed("this session goes on in another") and left_behind.phase is Phase.CLOSED
     assert other.client.phase is Phase.JOINED
 
 
@@ -392,7 +396,7 @@ def test_taking_over_is_new_to_the_client_and_ends_the_other() -> None:
     for data, _ in link.sessions.outgoing:
         link.client.receive(data, link.now)
     link.sessions.push(old, heard(2))
-    other = Pair(ClientSession(Join(name="a")), link.sessions, address=("127.0.0.1", 4001))
+    other = InMemoryLink(ClientSession(Join(name="a")), link.sessions, address=("127.0.0.1", 4001))
     other.now = link.now
     said: list[bytes] = []
     for _ in range(40):
@@ -401,22 +405,24 @@ def test_taking_over_is_new_to_the_client_and_ends_the_other() -> None:
         link.sessions.outgoing.clear()
     assert other.client.welcome is not None and other.client.welcome.resumed == Resumption.TOOK_OVER
     assert not any(isinstance(e, Reception) for e in other.events), "events of the other are not its own"
-    assert other.happenings[-1] == session.Resumed(other.session, old, Resumption.TOOK_OVER)
+    assert other.server_events[-1] == session.Resumed(other.session, old, Resumption.TOOK_OVER)
     link.now = other.now
     link.run(0.1)
-    assert Ended("another client took over") in link.events and link.client.phase is Phase.CLOSED
+    assert SessionClosed("another client took over") in link.events and link.client.phase is Phase.CLOSED
 
 
 def test_instruments_never_take_each_other_over() -> None:
     sessions = sessions_for_tests(takeover=True)
     for port in (1, 2):
-        Pair(ClientSession(Join(name="a", role=Role.INSTRUMENT)), sessions, address=("127.0.0.1", port)).run(0.1)
+        InMemoryLink(ClientSession(Join(name="a", role=Role.INSTRUMENT)), sessions, address=("127.0.0.1", port)).run(
+            0.1
+        )
     assert len(sessions.by_token) == 2
 
 
 def test_a_session_is_resumed_only_with_its_own_key() -> None:
-    ring = seal.Keyring([seal.Holder("a", KEY), seal.Holder("*", bytes(32))])
-    link = Pair(ClientSession(Join(name="a"), KEY), sessions_for_tests(keys=ring))
+    ring = seal.Keyring([seal.KeyHolder("a", KEY), seal.KeyHolder("*", bytes(32))])
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY), sessions_for_tests(keys=ring))
     link.run(0.1)
     token = link.client.token
     link.client = ClientSession(Join(name="a", previous=token), bytes(32))
@@ -431,10 +437,13 @@ def test_the_same_dice_give_the_same_secrets() -> None:
     """So that a run on a virtual clock repeats; by default they come from the system."""
     once, again = (link_of(Join(name="a"), sessions_for_tests()) for _ in range(2))
     for link in (once, again):
-        link.client = ClientSession(Join(name="a"), dice=sessions_for_tests()._dice)
+        link.client = ClientSession(Join(name="a"), rng=sessions_for_tests()._rng)
         link.run(0.3)
     assert once.client.token == again.client.token and once.session.nonce == again.session.nonce
-    own = [ServerSessions(admit_all, lambda: (0, 0), 0.5, 5.0)._strangers.cookie(ADDRESS, 0.0) for _ in range(2)]
+    own = [
+        ServerSessions(admit_all, lambda: (0, 0), 0.5, 5.0)._address_validator.make_cookie(ADDRESS, 0.0)
+        for _ in range(2)
+    ]
     assert own[0] != own[1]
 
 

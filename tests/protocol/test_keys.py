@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.protocol.test_sessions import ADDRESS, admit
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.testing import Pair, sessions_for_tests
+from wavesim_sdk.testing import InMemoryLink, sessions_for_tests
 from wavesim_sdk.wire import codec, seal, session
-from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import RunStateChanged
 from wavesim_sdk.wire.messages import HEADER_BYTES, Actuate, Hello, Join, Type, Welcome
 from wavesim_sdk.wire.server import ServerSessions
@@ -24,12 +24,12 @@ from wavesim_sdk.wire.server import ServerSessions
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 
 
-def sessions(*holders: seal.Holder, **options: object) -> ServerSessions:
+def sessions(*holders: seal.KeyHolder, **options: object) -> ServerSessions:
     return sessions_for_tests(admit, keys=seal.Keyring(list(holders)), **options)
 
 
-def joined(loss: float = 0.0, seed: int = 0) -> Pair:
-    link = Pair(ClientSession(Join(name="a"), KEY), sessions(seal.Holder("a", KEY)), loss=loss, seed=seed)
+def joined(loss: float = 0.0, seed: int = 0) -> InMemoryLink:
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY), sessions(seal.KeyHolder("a", KEY)), loss=loss, seed=seed)
     link.run(10.0 if loss else 0.2)
     assert link.client.phase is Phase.JOINED
     return link
@@ -45,7 +45,7 @@ def test_a_sealed_session_works_like_an_open_one(loss: float) -> None:
         link.run(0.02)
     link.run(10.0)
     assert [e.time_ns for e in link.events if isinstance(e, RunStateChanged)] == list(range(100))
-    commands = [h.command[0] for h in link.happenings if isinstance(h, session.Actuated)]
+    commands = [h.command[0] for h in link.server_events if isinstance(h, session.Actuated)]
     assert commands == sorted(commands) and len(commands) > 20
 
 
@@ -67,24 +67,24 @@ def test_what_is_on_the_wire_says_nothing() -> None:
     ("key", "reason"), [(None, "flags"), (OTHER, "key")]
 )  # fmt: skip
 def test_without_the_right_key_nobody_joins(key: bytes | None, reason: str) -> None:
-    link = Pair(ClientSession(Join(name="a"), key), sessions(seal.Holder("a", KEY)))
+    link = InMemoryLink(ClientSession(Join(name="a"), key), sessions(seal.KeyHolder("a", KEY)))
     link.run(3.0)
-    assert link.client.phase is Phase.JOINING and link.happenings == [] and link.sessions.by_token == {}
+    assert link.client.phase is Phase.JOINING and link.server_events == [] and link.sessions.by_token == {}
     assert link.sessions.drops[reason] > 5
 
 
 def test_a_client_with_a_key_does_not_trust_a_server_without() -> None:
-    link = Pair(ClientSession(Join(name="a"), KEY))
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY))
     link.run(2.0)
     assert link.client.phase is Phase.JOINING and link.sessions.by_token == {}
 
 
 def test_a_key_belongs_to_a_name() -> None:
-    ring = (seal.Holder("a", KEY), seal.Holder("*", OTHER))
-    link = Pair(ClientSession(Join(name="b"), KEY), sessions(*ring))
+    ring = (seal.KeyHolder("a", KEY), seal.KeyHolder("*", OTHER))
+    link = InMemoryLink(ClientSession(Join(name="b"), KEY), sessions(*ring))
     link.run(1.0)
     assert [e.text for e in link.events if isinstance(e, JoinRefused)] == ["this key is that of 'a'"]
-    link = Pair(ClientSession(Join(name="b"), OTHER), sessions(*ring))
+    link = InMemoryLink(ClientSession(Join(name="b"), OTHER), sessions(*ring))
     link.run(1.0)
     assert link.client.phase is Phase.JOINED
 
@@ -104,31 +104,31 @@ def test_a_flipped_bit_is_dropped_and_counted(data: st.DataObject) -> None:
 
 def test_captures_played_back_do_nothing() -> None:
     """Everything that was sent, again: in order, shuffled, and after the session is over."""
-    link = Pair(ClientSession(Join(name="a"), KEY), sessions(seal.Holder("a", KEY)))
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY), sessions(seal.KeyHolder("a", KEY)))
     captured: list[bytes] = []
-    send = link.carry
-    link.carry = lambda to_server, data: (captured.append(data) if to_server else None, send(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    send = link.transmit
+    link.transmit = lambda to_server, data: (captured.append(data) if to_server else None, send(to_server, data))[1]  # type: ignore[assignment,method-assign]
     link.run(0.3)
     for k in range(40):
         link.client.actuate([float(k)])
         link.run(0.01)
-    happened = len(link.happenings)
+    happened = len(link.server_events)
     for order in (captured, random.Random(1).sample(captured, len(captured))):
         for data in order:
             assert link.sessions.receive(data, ADDRESS, link.now) == []
     assert link.sessions.drops["replay"] >= 40
     link.client.leave()
     link.run(0.1)
-    assert link.sessions.by_token == {} and len(link.happenings) == happened + 1
+    assert link.sessions.by_token == {} and len(link.server_events) == happened + 1
     for data in captured:  # the JOIN among them, whose cookie is still good
         assert link.sessions.receive(data, ADDRESS, link.now) == []
     assert link.sessions.by_token == {}
 
 
 def test_datagrams_may_overtake_each_other_within_the_window() -> None:
-    client = seal.Seal(KEY, bytes(16), 7, 9, is_client=True)
-    other = seal.Seal(KEY, bytes(16), 7, 9, is_client=False)
-    sealed = {k: client.close(b"h", b"%d" % k, k) for k in range(1, 200)}
+    client = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=True)
+    other = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=False)
+    sealed = {k: client.seal(b"h", b"%d" % k, k) for k in range(1, 200)}
     order = [1, 3, 2, 70, 69, 10, 71, 135, 72, 199]
     assert [other.open(b"h", sealed[k], k) for k in order] == [b"%d" % k for k in order]
     for k in (135, 199, 72, 100):  # here before, or too old to tell
@@ -142,9 +142,9 @@ def test_datagrams_may_overtake_each_other_within_the_window() -> None:
 
 def test_each_that_came_late_is_remembered() -> None:
     """A reordered datagram is taken once, at each place of the window; behind it nothing is."""
-    client = seal.Seal(KEY, bytes(16), 7, 9, is_client=True)
-    other = seal.Seal(KEY, bytes(16), 7, 9, is_client=False)
-    sealed = {k: client.close(b"h", b"%d" % k, k) for k in range(1, 202)}
+    client = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=True)
+    other = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=False)
+    sealed = {k: client.seal(b"h", b"%d" % k, k) for k in range(1, 202)}
     assert other.open(b"h", sealed[100], 100) == b"100"
     for k in range(99, 36, -1):
         assert other.open(b"h", sealed[k], k) == b"%d" % k
@@ -164,14 +164,14 @@ def test_each_that_came_late_is_remembered() -> None:
 
 @pytest.mark.parametrize("side", [True, False])
 def test_each_direction_and_each_session_has_keys_of_its_own(side: bool) -> None:
-    sealed = seal.Seal(KEY, bytes(16), 7, 9, is_client=side).close(b"h", b"x", 1)
-    assert seal.Seal(KEY, bytes(16), 7, 9, is_client=not side).open(b"h", sealed, 1) == b"x"
+    sealed = seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=side).seal(b"h", b"x", 1)
+    assert seal.SessionSeal(KEY, bytes(16), 7, 9, is_client=not side).open(b"h", sealed, 1) == b"x"
     for key, cookie, nonce, token, same in (
         (KEY, bytes(16), 7, 9, side), (OTHER, bytes(16), 7, 9, not side), (KEY, b"\1" * 16, 7, 9, not side),
         (KEY, bytes(16), 8, 9, not side), (KEY, bytes(16), 7, 10, not side),
     ):  # fmt: skip
         with pytest.raises(codec.Dropped, match="seal"):
-            seal.Seal(key, cookie, nonce, token, is_client=same).open(b"h", sealed, 1)
+            seal.SessionSeal(key, cookie, nonce, token, is_client=same).open(b"h", sealed, 1)
 
 
 # ------------------------------------------------------------------------------- what the page says, written anew
@@ -191,42 +191,42 @@ def test_a_session_is_sealed_as_the_page_says(side: bytes) -> None:
     salt = COOKIE + NONCE.to_bytes(8, "little")
     aead = ChaCha20Poly1305(hkdf(KEY, salt, b"wavesim/1 " + side + TOKEN.to_bytes(8, "little")))
     sealed = aead.encrypt((300).to_bytes(12, "little"), b"body", b"header")
-    ours = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=side == b"client")
-    theirs = seal.Keyring([seal.Holder("a", KEY)]).session(seal.Holder("a", KEY), COOKIE, NONCE, TOKEN)
+    ours = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=side == b"client")
+    theirs = seal.Keyring([seal.KeyHolder("a", KEY)]).session_seal(seal.KeyHolder("a", KEY), COOKIE, NONCE, TOKEN)
     if side == b"server":
-        assert theirs.close(b"header", b"body", 300) == sealed
-        theirs = seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
-    assert ours.close(b"header", b"body", 300) == sealed and theirs.open(b"header", sealed, 300) == b"body"
+        assert theirs.seal(b"header", b"body", 300) == sealed
+        theirs = seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=True)
+    assert ours.seal(b"header", b"body", 300) == sealed and theirs.open(b"header", sealed, 300) == b"body"
 
 
 def test_join_and_refuse_are_sealed_as_the_page_says() -> None:
-    ring, holder = seal.Keyring([seal.Holder("a", KEY)]), seal.Holder("a", KEY)
-    for ours, label in ((ring.opener(holder), b"wavesim/1 join"), (ring.refuser(holder), b"wavesim/1 refuse")):
+    ring, holder = seal.Keyring([seal.KeyHolder("a", KEY)]), seal.KeyHolder("a", KEY)
+    for ours, label in ((ring.join_seal(holder), b"wavesim/1 join"), (ring.refuse_seal(holder), b"wavesim/1 refuse")):
         aead = ChaCha20Poly1305(hkdf(KEY, b"", label))
         nonce = bytes(range(12))
         assert ours.open(b"header", nonce + aead.encrypt(nonce, b"body", b"header"), 0) == b"body"
-        made = ours.close(b"header", b"body", 0)
+        made = ours.seal(b"header", b"body", 0)
         assert aead.decrypt(made[:12], made[12:], b"header") == b"body"
-        assert made[:12] != ours.close(b"header", b"body", 0)[:12], "a nonce is used once"
-    fixed = seal.Handshake(KEY, seal.JOIN, nonce=bytes(12)).close(b"header", b"body", 0)
-    assert fixed[:12] == bytes(12) and ring.opener(holder).open(b"header", fixed, 0) == b"body"
+        assert made[:12] != ours.seal(b"header", b"body", 0)[:12], "a nonce is used once"
+    fixed = seal.HandshakeSeal(KEY, seal.JOIN, nonce=bytes(12)).seal(b"header", b"body", 0)
+    assert fixed[:12] == bytes(12) and ring.join_seal(holder).open(b"header", fixed, 0) == b"body"
 
 
 def test_the_number_of_a_key_is_as_the_page_says() -> None:
     digest = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()
     assert seal.key_id(KEY) == int.from_bytes(digest[:8], "little") == 0xA20D4E0037BDA67E
-    assert list(seal.Keyring([seal.Holder("a", KEY)]).by_id) == [seal.key_id(KEY)]
+    assert list(seal.Keyring([seal.KeyHolder("a", KEY)]).by_id) == [seal.key_id(KEY)]
 
 
 def test_what_cannot_be_opened_is_dropped_under_its_name() -> None:
     """A changed header or body, another key, and what is too short to be sealed."""
-    ours, theirs = (seal.Seal(KEY, COOKIE, NONCE, TOKEN, is_client=c) for c in (True, False))
-    greeting = seal.Handshake(KEY, seal.JOIN)
-    sealed, hello = ours.close(b"h", b"x", 1), greeting.close(b"h", b"x", 1)
+    ours, theirs = (seal.SessionSeal(KEY, COOKIE, NONCE, TOKEN, is_client=c) for c in (True, False))
+    greeting = seal.HandshakeSeal(KEY, seal.JOIN)
+    sealed, hello = ours.seal(b"h", b"x", 1), greeting.seal(b"h", b"x", 1)
     tries = [(theirs, b"H", sealed), (theirs, b"h", sealed[:-1] + b"?"), (theirs, b"h", b""), (ours, b"h", sealed),
              (greeting, b"H", hello), (greeting, b"h", hello[:-1] + b"?"), (greeting, b"h", b""),
-             (greeting, b"h", hello[:11]), (seal.Handshake(OTHER, seal.JOIN), b"h", hello),
-             (seal.Handshake(KEY, seal.REFUSE), b"h", hello)]  # fmt: skip
+             (greeting, b"h", hello[:11]), (seal.HandshakeSeal(OTHER, seal.JOIN), b"h", hello),
+             (seal.HandshakeSeal(KEY, seal.REFUSE), b"h", hello)]  # fmt: skip
     for sealer, header, data in tries:
         with pytest.raises(codec.Dropped) as caught:
             sealer.open(header, data, 1)
@@ -268,7 +268,7 @@ def test_bad_key_files(tmp_path: Path, content: str | None, mode: int, message: 
         path.write_text(content, encoding="utf-8")
         path.chmod(mode)
     with pytest.raises(ConfigError) as caught:
-        seal.key_for(path, "a")
+        seal.find_key(path, "a")
     assert str(caught.value) == message.format(path)
 
 
@@ -276,13 +276,13 @@ def test_a_client_takes_its_own_key_or_the_one_for_all(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_text(f"# those of the harbour\n\n* {'22' * 32}\na {'11' * 32}  # the first\n\tb\t{'AA' * 32}\n")
     path.chmod(0o600)
-    assert [seal.key_for(path, name) for name in "abc"] == [b"\x11" * 32, b"\xaa" * 32, b"\x22" * 32]
+    assert [seal.find_key(path, name) for name in "abc"] == [b"\x11" * 32, b"\xaa" * 32, b"\x22" * 32]
     assert [h.name for h in seal.read_keys(path)] == ["*", "a", "b"]
 
 
 def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:
     everybody = sessions_for_tests(admit, rate=100.0)
-    link = Pair(ClientSession(Join(name="a")), everybody)
+    link = InMemoryLink(ClientSession(Join(name="a")), everybody)
     link.run(0.2)
     for k in range(1000):
         link.client.actuate([float(k)])
@@ -299,8 +299,8 @@ def test_too_many_datagrams_are_dropped_and_the_others_served() -> None:
 
 def test_forged_datagrams_cost_a_sealed_session_none_of_its_rate() -> None:
     """Its token and its address are no secret: fifty thousand of them in a second once ended it as silent."""
-    everybody = sessions(seal.Holder("a", KEY), rate=100.0)
-    link = Pair(ClientSession(Join(name="a"), KEY), everybody)
+    everybody = sessions(seal.KeyHolder("a", KEY), rate=100.0)
+    link = InMemoryLink(ClientSession(Join(name="a"), KEY), everybody)
     link.run(0.2)
     good = link.client.outgoing(link.now) or [link.client._encode(Actuate([1.0]))]
     forged = bytearray(good[-1].ljust(60, b"\0"))
@@ -312,22 +312,25 @@ def test_forged_datagrams_cost_a_sealed_session_none_of_its_rate() -> None:
             link.run(1.0)
     assert everybody.drops["seal"] > 20_000 and everybody.drops["rate"] == 0
     assert len(everybody.by_token) == 1 and link.client.phase is Phase.JOINED
-    commands = [h.command[0] for h in link.happenings if isinstance(h, session.Actuated)]
+    commands = [h.command[0] for h in link.server_events if isinstance(h, session.Actuated)]
     assert commands[-6:] == [5000.0 * k for k in range(6)], "each is heard among the forged ones"
 
 
 def test_a_name_can_be_taken_over() -> None:
     everybody = sessions_for_tests(admit, takeover=True)
-    link = Pair(ClientSession(Join(name="a")), everybody)
+    link = InMemoryLink(ClientSession(Join(name="a")), everybody)
     link.run(0.2)
     first, link.client = link.client, ClientSession(Join(name="a"))
     byes: list[bytes] = []
-    carry = link.carry
-    link.carry = lambda to_server, data: (byes.append(data) if data[5] == Type.BYE else None, carry(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    carry = link.transmit
+    link.transmit = lambda to_server, data: (
+        byes.append(data) if data[5] == Type.BYE else None,
+        carry(to_server, data),
+    )[1]  # type: ignore[assignment,method-assign]
     link.run(0.1)
     assert len(byes) == 1 and everybody.drops == {}, "told at once"
-    assert first.receive(byes[0], link.now) == [Ended("another client took over")]
+    assert first.receive(byes[0], link.now) == [SessionClosed("another client took over")]
     link.run(0.1)
     assert link.client.phase is Phase.JOINED and len(everybody.by_token) == 1
     assert first.token != link.client.token
-    assert isinstance(link.happenings[-1], session.Resumed)
+    assert isinstance(link.server_events[-1], session.Resumed)

@@ -15,9 +15,18 @@ from wavesim_sdk.errors import BrokerError, Refused, SessionLost
 from wavesim_sdk.testing import FakeServer
 from wavesim_sdk.wire import link as module
 from wavesim_sdk.wire import session
-from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import Notice
-from wavesim_sdk.wire.link import FAREWELL_S, KEYS_VARIABLE, Link, check, make_session, no_answer, own_address, silent
+from wavesim_sdk.wire.link import (
+    FAREWELL_S,
+    KEYS_VARIABLE,
+    SessionLink,
+    is_silent,
+    local_address,
+    make_session,
+    no_answer_error,
+    raise_if_ended,
+)
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Refusal, Welcome
 from wavesim_sdk.wire.session import Admission, Session
 
@@ -136,7 +145,7 @@ class Stage:
 
         monkeypatch.setattr(module, "time", self.clock)
         monkeypatch.setattr(module, "open_socket", opens)
-        self.link = Link(Join(name="a"), SERVER)
+        self.link = SessionLink(Join(name="a"), SERVER)
         played: Any = self.script
         self.link.session = played
 
@@ -176,7 +185,7 @@ def test_a_key_is_the_one_given_or_that_of_its_name_in_the_file(
     assert make_session(Join(name="a"), None).key == b"\xaa" * 32
     assert make_session(Join(name="b"), None).key == b"\xbb" * 32
     assert make_session(Join(name="a"), KEY).key == KEY
-    made = Link(Join(name="b"), SERVER, KEY)
+    made = SessionLink(Join(name="b"), SERVER, KEY)
     assert made.session.key == KEY and made.session.join.name == "b" and made.server == SERVER
 
 
@@ -192,12 +201,12 @@ def test_a_join_that_cannot_be_sent_is_refused_here() -> None:
     ],
 )  # fmt: skip
 def test_it_listens_no_wider_than_it_must(server: str, own: str) -> None:
-    assert own_address(server) == own
+    assert local_address(server) == own
 
 
 def test_a_server_is_named_by_its_address() -> None:
     with pytest.raises(BrokerError, match=r"^'localhost' is not an IP address$"):
-        own_address("localhost")
+        local_address("localhost")
 
 
 def test_why_a_server_that_should_be_there_is_not() -> None:
@@ -212,24 +221,24 @@ def test_why_a_server_that_should_be_there_is_not() -> None:
     ):  # fmt: skip
         told = make_session(Join(name="a"), key)
         told.phase = phase
-        assert str(no_answer(SERVER, told)) == text
+        assert str(no_answer_error(SERVER, told)) == text
 
 
 def test_an_event_that_ends_the_session_is_an_error() -> None:
-    check(Notice(1, "all is well"))
+    raise_if_ended(Notice(1, "all is well"))
     with pytest.raises(Refused, match=r"^the server refused the join: no room$"):
-        check(JoinRefused(Refusal.FULL, "no room"))
+        raise_if_ended(JoinRefused(Refusal.FULL, "no room"))
     with pytest.raises(SessionLost, match=r"^the server ended the session: enough$"):
-        check(Ended("enough"))
+        raise_if_ended(SessionClosed("enough"))
 
 
 @pytest.mark.parametrize(("timeout", "after"), [(3.0, 6.0), (1.0, 2.0), (0.25, 2.0)])
 def test_silence_is_twice_the_keep_alive_time_and_two_seconds_at_least(timeout: float, after: float) -> None:
     made = make_session(Join(name="a"), None)
     made.last_heard = 100.0
-    assert not silent(made, 1000.0), "nobody has promised anything yet"
+    assert not is_silent(made, 1000.0), "nobody has promised anything yet"
     made.welcome = welcome(timeout)
-    assert not silent(made, 100.0 + after) and silent(made, 100.001 + after)
+    assert not is_silent(made, 100.0 + after) and is_silent(made, 100.001 + after)
 
 
 # -- waiting ---------------------------------------------------------------------------------------------------
@@ -259,9 +268,9 @@ def test_the_time_limit_of_the_socket_is_set_when_it_changes(stage: Stage) -> No
 def test_a_port_that_nobody_has_is_asked_again_after_a_moment(stage: Stage) -> None:
     stage.joined()
     stage.wire.comes = [ConnectionRefusedError(), b"there"]
-    assert stage.link.turn(stage.clock.now + 1.0) == [] and not stage.script.heard
+    assert stage.link.poll(stage.clock.now + 1.0) == [] and not stage.script.heard
     assert len(stage.clock.slept) == 1 and 0.0 < stage.clock.slept[0] <= 0.1, "it does not spin"
-    stage.link.turn(stage.clock.now + 1.0)
+    stage.link.poll(stage.clock.now + 1.0)
     assert [data for data, _ in stage.script.heard] == [b"there"]
 
 
@@ -273,7 +282,7 @@ def test_a_turn_ends_at_its_limit_or_at_the_timer_of_the_session(
     now = stage.clock.now
     stage.script.timer = None if timer is None else now + timer
     stage.script.says = [b"mine"]
-    assert stage.link.turn(now + 0.6) == []
+    assert stage.link.poll(now + 0.6) == []
     assert stage.wire.waits == [wait] and stage.script.heard == []
     assert stage.wire.sent == [b"mine"] and stage.script.asked == [now], "what is due goes before it waits"
 
@@ -281,12 +290,15 @@ def test_a_turn_ends_at_its_limit_or_at_the_timer_of_the_session(
 def test_what_comes_in_a_turn_is_taken_with_its_time(stage: Stage) -> None:
     stage.joined()
     stage.wire.comes = [b"news", b"worse"]
-    stage.script.hears = {b"news": [Notice(1, "a"), Notice(2, "b")], b"worse": [Notice(3, "c"), Ended("enough")]}
+    stage.script.hears = {
+        b"news": [Notice(1, "a"), Notice(2, "b")],
+        b"worse": [Notice(3, "c"), SessionClosed("enough")],
+    }
     begun = stage.clock.now
-    assert stage.link.turn(begun + 1.0) == [Notice(1, "a"), Notice(2, "b")]
+    assert stage.link.poll(begun + 1.0) == [Notice(1, "a"), Notice(2, "b")]
     assert stage.script.heard == [(b"news", begun + 0.001)]
     with pytest.raises(SessionLost, match="enough"):
-        stage.link.turn(stage.clock.now + 1.0)
+        stage.link.poll(stage.clock.now + 1.0)
 
 
 def test_what_cannot_be_sent_does_not_hold_up_the_rest(stage: Stage) -> None:
@@ -319,9 +331,9 @@ def test_what_came_before_the_welcome_and_with_it_is_told_first(stage: Stage) ->
     assert stage.link.connect(5.0) is told
     assert stage.opened == [("127.0.0.1", 0)] and stage.wire.server == SERVER and stage.wire.blocks
     asked = len(stage.wire.waits)
-    assert stage.link.turn(200.0) == [Notice(1, "a"), Notice(2, "b"), Notice(3, "c")]
+    assert stage.link.poll(200.0) == [Notice(1, "a"), Notice(2, "b"), Notice(3, "c")]
     assert len(stage.wire.waits) == asked, "without waiting"
-    assert stage.link.turn(200.0) == [Notice(4, "d")]
+    assert stage.link.poll(200.0) == [Notice(4, "d")]
 
 
 def test_joining_is_given_up_at_its_limit(stage: Stage) -> None:
@@ -331,7 +343,7 @@ def test_joining_is_given_up_at_its_limit(stage: Stage) -> None:
     assert sum(stage.wire.waits[:-2]) <= 1.5 <= stage.clock.now - 100.0 - FAREWELL_S + 0.01
     assert (stage.wire.closed, stage.script.left) == (1, 1)
     with pytest.raises(BrokerError, match=r"no connection: call connect\(\) first, and nothing after close"):
-        stage.link.turn(200.0)
+        stage.link.poll(200.0)
 
 
 def test_whatever_breaks_a_joining_off_closes_the_socket(stage: Stage) -> None:
@@ -390,23 +402,23 @@ def test_without_a_connection_there_is_nothing_to_leave(stage: Stage) -> None:
 
 def test_a_session_over_loopback() -> None:
     with FakeServer() as server:
-        link = Link(Join(name="a"), server.address)
+        link = SessionLink(Join(name="a"), server.address)
         assert link.connect(5.0).id == 3
         server.event("a", Notice(7, "look"))
         found: list[Any] = []
         limit = time.monotonic() + 60.0
         while not any(isinstance(e, Notice) for e in found) and time.monotonic() < limit:
-            found += link.turn(limit)
+            found += link.poll(limit)
         assert found[-1] == Notice(7, "look")
         link.check_alive()
         link.close()
-        assert [type(h).__name__ for h in server.happenings] == ["Joined", "Gone"]
+        assert [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"]
 
 
 def test_a_turn_waits_in_the_system() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind(("127.0.0.1", 0))
-        link = Link(Join(name="a"), mute.getsockname())
+        link = SessionLink(Join(name="a"), mute.getsockname())
         begun = time.monotonic()
         with pytest.raises(SessionLost, match="no server answers"):
             link.connect(0.1)
@@ -421,8 +433,8 @@ def test_a_refusal_is_told_at_once() -> None:
 
     refusing: Callable[..., Any] = refuse
     with FakeServer(refusing) as server:
-        link = Link(Join(name="a"), server.address)
+        link = SessionLink(Join(name="a"), server.address)
         with pytest.raises(Refused, match="the server refused the join: there is no such body"):
             link.connect(5.0)
         with pytest.raises(BrokerError, match="no connection"):
-            link.turn(0.0)
+            link.poll(0.0)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from wavesim_sdk.testing import Pair, sessions_for_tests
+from wavesim_sdk.testing import InMemoryLink, sessions_for_tests
 from wavesim_sdk.wire import codec, seal, session
 from wavesim_sdk.wire import messages as m
 from wavesim_sdk.wire.client import ClientSession, Phase
@@ -22,10 +22,10 @@ both = pytest.mark.parametrize("key", [None, KEY], ids=["open", "sealed"])
 
 
 def sessions(key: bytes | None = KEY) -> ServerSessions:
-    return sessions_for_tests(keys=seal.Keyring([seal.Holder("a", key)]) if key else None)
+    return sessions_for_tests(keys=seal.Keyring([seal.KeyHolder("a", key)]) if key else None)
 
 
-class Path(Pair):
+class Path(InMemoryLink):
     """A client whose every datagram somebody copies and delivers from elsewhere, before the original or after it."""
 
     first = True  #: the copies win the race
@@ -38,15 +38,15 @@ class Path(Pair):
         self.answered: dict[Address, int] = {}
         self.to_thief: list[bytes] = []
 
-    def carry(self, to_server: bool, data: bytes) -> None:
+    def transmit(self, to_server: bool, data: bytes) -> None:
         if not to_server or not self.copying:
-            return super().carry(to_server, data)
+            return super().transmit(to_server, data)
         self.copied.append(data)
         for copy in (self.first, not self.first):
             if copy:
                 self.deliver(data, THIEF)
             else:
-                super().carry(True, data)
+                super().transmit(True, data)
         return None
 
     def deliver(self, data: bytes, source: Address) -> list[session.Happening]:
@@ -59,11 +59,11 @@ class Path(Pair):
                 self.answered[to] = self.answered.get(to, 0) + len(answer)
                 if to == THIEF:
                     self.to_thief.append(answer)
-        self.happenings += happened
+        self.server_events += happened
         return happened
 
 
-def joined(key: bytes | None = KEY, kind: type[Pair] = Path) -> Pair:
+def joined(key: bytes | None = KEY, kind: type[InMemoryLink] = Path) -> InMemoryLink:
     link = kind(ClientSession(Join(name="a"), key), sessions(key))
     link.copying = False  # type: ignore[attr-defined]
     link.run(0.2)
@@ -72,13 +72,13 @@ def joined(key: bytes | None = KEY, kind: type[Pair] = Path) -> Pair:
     return link
 
 
-def mine(link: Pair) -> Session:
+def mine(link: InMemoryLink) -> Session:
     (only,) = link.sessions.by_token.values()
     return only
 
 
-def commands(link: Pair) -> list[float]:
-    return [h.command[0] for h in link.happenings if isinstance(h, session.Actuated) and h.command[0] is not None]
+def commands(link: InMemoryLink) -> list[float]:
+    return [h.command[0] for h in link.server_events if isinstance(h, session.Actuated) and h.command[0] is not None]
 
 
 @both
@@ -107,8 +107,8 @@ def test_a_client_moves_although_somebody_copies_all_that_it_says() -> None:
     link.address = MOVED
     link.run(3.0)
     assert mine(link).address == MOVED and link.client.phase is Phase.JOINED
-    moves = [h for h in link.happenings if isinstance(h, session.Moved)]
-    assert moves == [session.Moved(mine(link), HOME)] and len(link.copied) > 5
+    moves = [h for h in link.server_events if isinstance(h, session.AddressMigrated)]
+    assert moves == [session.AddressMigrated(mine(link), HOME)] and len(link.copied) > 5
 
 
 def test_a_session_that_a_relay_took_along_comes_back() -> None:
@@ -120,9 +120,9 @@ def test_a_session_that_a_relay_took_along_comes_back() -> None:
     link.run(0.1)
     link.events += link.client.receive(link.to_thief[-1], link.now)
     link.run(0.02)
-    assert session.Moved(mine(link), HOME) in link.happenings, "taken along"
+    assert session.AddressMigrated(mine(link), HOME) in link.server_events, "taken along"
     link.run(1.5)
-    assert mine(link).address == HOME and session.Moved(mine(link), THIEF) in link.happenings
+    assert mine(link).address == HOME and session.AddressMigrated(mine(link), THIEF) in link.server_events
     link.client.actuate([3.0])
     link.run(6.0)
     assert mine(link).address == HOME and link.client.phase is Phase.JOINED and commands(link)[-1] == 3.0
@@ -130,7 +130,7 @@ def test_a_session_that_a_relay_took_along_comes_back() -> None:
 
 def test_a_proof_counts_once() -> None:
     """A copy of a proof that moved the session is a replay, whatever it came by."""
-    link = joined(KEY, Pair)
+    link = joined(KEY, InMemoryLink)
     link.client.actuate([1.0])
     (said,) = link.client.outgoing(link.now)
     link.sessions.receive(said, MOVED, link.now)
@@ -138,7 +138,9 @@ def test_a_proof_counts_once() -> None:
     link.client.receive(prove, link.now)
     (proof,) = link.client.outgoing(link.now)
     assert link.sessions.receive(proof, THIEF, link.now) == [], "not from there"
-    assert link.sessions.receive(proof, MOVED, link.now) == [session.Moved(mine(link), HOME)], "which cost it nothing"
+    assert link.sessions.receive(proof, MOVED, link.now) == [session.AddressMigrated(mine(link), HOME)], (
+        "which cost it nothing"
+    )
     assert link.sessions.receive(proof, MOVED, link.now) == [] and link.sessions.drops["replay"] == 1
     link.client.actuate([2.0])
     (later,) = link.client.outgoing(link.now)
@@ -153,9 +155,9 @@ def test_a_proof_counts_once() -> None:
 @both
 def test_a_malformed_datagram_from_elsewhere_tells_the_client_nothing(key: bytes | None) -> None:
     """Of its own address it is told by a NOTICE: the copy of it, or one by somebody who knows the token, is nobody's fault."""
-    link = joined(key, Pair)
+    link = joined(key, InMemoryLink)
     for k, source in enumerate((THIEF, MOVED, HOME)):
-        bad = codec.datagram(
+        bad = codec.encode_datagram(
             Type.ACTUATE, b"\x91\xa1x", mine(link).token, 900 + k, 0, mine(link).seal and link.client._seal
         )
         link.sessions.receive(bad, source, link.now)
@@ -194,7 +196,7 @@ def test_a_bare_acknowledgement_is_answered_when_enough_of_them_came(key: bytes 
 
 @both
 def test_what_a_client_says_that_hears_nothing_is_answered_at_once(key: bytes | None) -> None:
-    link = joined(key, Pair)
+    link = joined(key, InMemoryLink)
     link.sessions.outgoing.clear()
     link.now = link.client.last_heard + 10.0
     (ack,) = link.client.outgoing(link.now)
@@ -213,9 +215,11 @@ def test_no_stranger_gets_more_than_it_sends() -> None:
         cookie = bytes(16)
         joins = [Join(cookie, 2**63, name) for name in ("", "a", "a" * 31)]
         bare = codec._pack([cookie, 1])
-        closer = seal.Handshake(KEY, seal.JOIN) if key else None
+        closer = seal.HandshakeSeal(KEY, seal.JOIN) if key else None
         identity = seal.key_id(KEY) if key else 0
-        short = [codec.datagram(Type.JOIN, codec._pack([bytes(n), 1]), identity, 1, 0, closer) for n in range(16, 60)]
+        short = [
+            codec.encode_datagram(Type.JOIN, codec._pack([bytes(n), 1]), identity, 1, 0, closer) for n in range(16, 60)
+        ]
         asked = [*hellos, *old, *[codec.encode(j, identity, 1, 0, closer) for j in joins], *short, bare]
         for data in asked:
             before = len(link.sessions.outgoing)
@@ -228,12 +232,17 @@ def test_no_stranger_gets_more_than_it_sends() -> None:
 # ------------------------------------------------------------------------------- signs of life
 
 
-def forged(link: Pair, how: str) -> tuple[bytes, Address]:
+def forged(link: InMemoryLink, how: str) -> tuple[bytes, Address]:
     """A datagram in the name of a session, by somebody without its key."""
-    token, sequence = mine(link).token, mine(link).newest + 10
+    token, sequence = mine(link).token, mine(link).newest_sequence + 10
     plain = codec.encode(m.Ack(), token, sequence)
-    sealed = codec.datagram(
-        Type.ACK, codec.body_of(m.Ack())[1], token, sequence, 0, seal.Seal(bytes(32), bytes(16), 1, token, True)
+    sealed = codec.encode_datagram(
+        Type.ACK,
+        codec.encode_body(m.Ack())[1],
+        token,
+        sequence,
+        0,
+        seal.SessionSeal(bytes(32), bytes(16), 1, token, True),
     )
     changed = bytearray(captured(link))
     changed[16:20] = sequence.to_bytes(4, "little")
@@ -247,7 +256,7 @@ def forged(link: Pair, how: str) -> tuple[bytes, Address]:
     }[how]
 
 
-def captured(link: Pair) -> bytes:
+def captured(link: InMemoryLink) -> bytes:
     """Something that the client said, and that arrived."""
     if not hasattr(link, "_captured"):
         link._captured = link.client._encode(m.KeepaliveReply(1))  # type: ignore[attr-defined]
@@ -255,7 +264,7 @@ def captured(link: Pair) -> bytes:
     return link._captured  # type: ignore[attr-defined,no-any-return]
 
 
-def held(link: Pair) -> bytes:
+def held(link: InMemoryLink) -> bytes:
     """Something that the client said last, and that was held back."""
     if not hasattr(link, "_held"):
         link._held = link.client._encode(m.Ack())  # type: ignore[attr-defined]
@@ -270,16 +279,16 @@ HOW = (
 
 @pytest.mark.parametrize("how", HOW)
 def test_a_silent_client_is_removed_whatever_others_say_in_its_name(how: str) -> None:
-    link = joined(KEY, Pair)
+    link = joined(KEY, InMemoryLink)
     captured(link)
     dead, last = mine(link), mine(link).last_heard
     end = math.inf
     for k in range(120):
         now = last + 0.05 * (k + 1)
         link.sessions.receive(*forged(link, how), now)
-        gone = link.sessions.tick(now)
+        gone = link.sessions.poll(now)
         if gone:
-            assert gone == [session.Gone(dead, "silent")]
+            assert gone == [session.SessionGone(dead, "silent")]
             end = now
             break
     assert last + 5.0 < end < last + 5.2, "its keep-alive time goes by the last that it said itself"
@@ -287,7 +296,7 @@ def test_a_silent_client_is_removed_whatever_others_say_in_its_name(how: str) ->
 
 def test_a_datagram_that_is_not_accepted_is_no_sign_of_life() -> None:
     """Without keys too: one of its own address that is malformed, or old."""
-    link = joined(None, Pair)
+    link = joined(None, InMemoryLink)
     only, last = mine(link), mine(link).last_heard
     link.client.actuate([1.0])
     (good,) = link.client.outgoing(link.now)
@@ -298,13 +307,13 @@ def test_a_datagram_that_is_not_accepted_is_no_sign_of_life() -> None:
         for data in (bad, good, good[:23]):
             link.sessions.receive(data, HOME, last + 0.1 * k)
     assert only.last_heard == last and link.sessions.drops["body"] == link.sessions.drops["old"] == 50
-    assert [type(h) for h in link.sessions.tick(last + 5.01)] == [session.Gone]
+    assert [type(h) for h in link.sessions.poll(last + 5.01)] == [session.SessionGone]
 
 
 @both
 def test_what_anybody_can_send_tells_a_client_nothing_of_its_server(key: bytes | None) -> None:
     """A CHALLENGE or a REFUSE needs no token and no key: in a session it is neither a sign of life nor an acknowledgement."""
-    link = joined(key, Pair)
+    link = joined(key, InMemoryLink)
     number = link.client.request(Ping(25_000.0))
     link.client.outgoing(link.now)
     heard = link.client.last_heard

@@ -10,10 +10,10 @@ import msgpack
 import pytest
 
 from tests.protocol.test_sessions import ADDRESS, heard, link_of
-from wavesim_sdk.testing import Pair, admit_all, sessions_for_tests, step_of
-from wavesim_sdk.wire import codec, ended, seal, session
+from wavesim_sdk.testing import InMemoryLink, admit_all, make_step, sessions_for_tests
+from wavesim_sdk.wire import codec, recently_ended, seal, session
 from wavesim_sdk.wire import messages as m
-from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import Control, Notice, Observe, Ping, RequestRefused, RunStateChanged
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Type
 from wavesim_sdk.wire.reliable import MAX_PENDING
@@ -24,24 +24,26 @@ U64 = 2**64 - 1
 KEY = bytes(range(32))
 
 
-def joined(name: str = "a", sessions: ServerSessions | None = None, port: int = 4000, **wanted: Any) -> Pair:
-    link = Pair(ClientSession(Join(name=name, **wanted)), sessions or sessions_for_tests(), address=("127.0.0.1", port))
+def joined(name: str = "a", sessions: ServerSessions | None = None, port: int = 4000, **wanted: Any) -> InMemoryLink:
+    link = InMemoryLink(
+        ClientSession(Join(name=name, **wanted)), sessions or sessions_for_tests(), address=("127.0.0.1", port)
+    )
     link.run(0.3)
     assert link.client.phase is Phase.JOINED
     return link
 
 
-def of(link: Pair) -> Session:
+def of(link: InMemoryLink) -> Session:
     return link.sessions.by_token[link.client.token]
 
 
-def raw(link: Pair, kind: Type, *values: Any, sequence: int = 1000, ack: int = 0) -> list[session.Happening]:
+def raw(link: InMemoryLink, kind: Type, *values: Any, sequence: int = 1000, ack: int = 0) -> list[session.Happening]:
     """A datagram of any values in this session."""
     header = codec._HEADER.pack(b"WVSM", 2, kind, 0, link.client.token, sequence, ack)
     return link.sessions.receive(header + msgpack.packb(list(values)), link.address, link.now)
 
 
-def sent_to(link: Pair) -> list[Any]:
+def sent_to(link: InMemoryLink) -> list[Any]:
     """What the server has for this client now, and forgets it."""
     found = []
     for data, address in link.sessions.outgoing:
@@ -130,14 +132,14 @@ def test_requests_of_a_session_come_with_their_numbers_and_types() -> None:
     link = joined()
     numbers = [link.client.request(r) for r in (Control("speed", 4.0), Observe(1), Ping(1.0))]
     link.run(0.1)
-    found = [(h.number, h.request) for h in link.happenings if isinstance(h, session.Requested)]
+    found = [(h.number, h.request) for h in link.server_events if isinstance(h, session.Requested)]
     assert numbers == [1, 2, 3] and found == [(1, Control("speed", 4.0)), (2, Observe(1)), (3, Ping(1.0))]
 
 
 # ------------------------------------------------------------------------------- faults stay in their session
 
 
-def broken() -> tuple[Pair, Pair, list[Exception]]:
+def broken() -> tuple[InMemoryLink, InMemoryLink, list[Exception]]:
     told: list[Exception] = []
     sessions = sessions_for_tests(broke=told.append)
     return joined("a", sessions, 4000), joined("b", sessions, 4001), told
@@ -149,8 +151,8 @@ def test_a_client_that_acknowledges_nothing_is_ended_alone() -> None:
     for k in range(MAX_PENDING + 5):
         a.sessions.push(mine, heard(k))
     a.sessions.refuse(mine, 1, "and the like does no harm any more")
-    assert mine.over and a.sessions.by_token == {b.client.token: of(b)}
-    assert a.sessions.tick(a.now) == [session.Gone(mine, "unacknowledged")]
+    assert mine.is_over and a.sessions.by_token == {b.client.token: of(b)}
+    assert a.sessions.poll(a.now) == [session.SessionGone(mine, "unacknowledged")]
     byes = [x for x in sent_to(a) if isinstance(x, m.Bye)]
     assert byes == [m.Bye("it acknowledged none of the last 4096 events")]
 
@@ -161,7 +163,7 @@ def test_refusals_without_end_end_that_session_alone() -> None:
     mine = of(a)
     for k in range(20):
         raw(a, Type.REQUESTS, 1 + 250 * k, [[99]] * 250, sequence=1000 + k)
-    assert mine.over and list(a.sessions.by_token) == [b.client.token]
+    assert mine.is_over and list(a.sessions.by_token) == [b.client.token]
 
 
 @pytest.mark.parametrize("what", ["event", "message", "large", "seal", "question", "tick"])
@@ -179,18 +181,18 @@ def test_a_fault_of_ours_ends_the_session_that_met_it(what: str) -> None:
         a.sessions.send(mine, m.Keepalive(1))
     elif what == "question":
         mine.seal = object()  # type: ignore[assignment]  # as above
-        a.sessions.step(mine, *step_of(mine, 25, {}), a.now)
+        a.sessions.step(mine, *make_step(mine, 25, {}), a.now)
     else:
         mine.keepalive_at = "soon"  # type: ignore[assignment]  # as above
-    happened = a.sessions.tick(a.now)
-    assert happened == [session.Gone(mine, "internal")]
+    happened = a.sessions.poll(a.now)
+    assert happened == [session.SessionGone(mine, "internal")]
     assert len(told) == (2 if what in ("seal", "question") else 1), "where nothing can be sealed, nor can the farewell"
     assert all(isinstance(e, Exception) for e in told) and a.sessions.drops == {"internal": len(told)}
-    assert a.sessions.by_token == {b.client.token: of(b)} and mine.over
+    assert a.sessions.by_token == {b.client.token: of(b)} and mine.is_over
     for again in (lambda: a.sessions.send(mine, m.Keepalive(1)), lambda: a.sessions.push(mine, heard(1)),
                   lambda: a.sessions.bye(mine, "again"), lambda: a.sessions.flush_events(mine, a.now)):  # fmt: skip
         again()
-    assert a.sessions.tick(a.now) == [], "whatever is over is told once, and nothing is done with it any more"
+    assert a.sessions.poll(a.now) == [], "whatever is over is told once, and nothing is done with it any more"
     b.run(0.2)
     assert b.client.phase is Phase.JOINED
 
@@ -208,7 +210,7 @@ def test_a_fault_while_a_datagram_is_taken_ends_its_session_and_loses_no_other_n
 def test_a_fault_before_a_session_is_counted() -> None:
     told: list[Exception] = []
     sessions = sessions_for_tests(broke=told.append)
-    sessions._strangers = None  # type: ignore[assignment]  # a fault on purpose
+    sessions._address_validator = None  # type: ignore[assignment]  # a fault on purpose
     assert sessions.receive(codec.encode(m.Hello(1, bytes(40))), ADDRESS, 0.0) == []
     assert sessions.drops == {"internal": 1} and len(told) == 1
 
@@ -242,7 +244,7 @@ def test_any_datagram_of_a_member_does_no_more_than_its_own_session() -> None:
         a.sessions.outgoing.clear()
         if k % 100 == 0:
             a.now += 0.04
-            a.sessions.tick(a.now)
+            a.sessions.poll(a.now)
     assert told == [] and "internal" not in a.sessions.drops
     b.now = a.now
     b.run(0.1)
@@ -258,15 +260,15 @@ def test_a_lost_bye_is_said_again_and_a_lost_leave_repeated() -> None:
     link.client.leave()
     lost = link.client.outgoing(link.now)
     assert len(lost) == 1, "the first LEAVE is lost"
-    while not link.happenings[1:]:
+    while not link.server_events[1:]:
         for data in link.client.outgoing(link.now):
-            link.happenings += link.sessions.receive(data, ADDRESS, link.now)
+            link.server_events += link.sessions.receive(data, ADDRESS, link.now)
         link.now += 0.005
-    assert link.happenings[1:] == [session.Gone(mine, "left")]
+    assert link.server_events[1:] == [session.SessionGone(mine, "left")]
     assert sent_to(link)[-1] == m.Bye("left"), "and so is the answer"
     link.run(0.5)
-    assert link.client.phase is Phase.CLOSED and link.happenings[2:] == []
-    assert not any(isinstance(e, Ended) for e in link.events), "whoever leaves needs no news of it"
+    assert link.client.phase is Phase.CLOSED and link.server_events[2:] == []
+    assert not any(isinstance(e, SessionClosed) for e in link.events), "whoever leaves needs no news of it"
 
 
 def test_a_bye_is_said_a_few_times() -> None:
@@ -276,8 +278,8 @@ def test_a_bye_is_said_a_few_times() -> None:
     for _ in range(300):
         said += sum(x == m.Bye("enough") for x in sent_to(link))
         link.now += 0.01
-        link.sessions.tick(link.now)
-    assert said == ended.TIMES == 3
+        link.sessions.poll(link.now)
+    assert said == recently_ended.MAX_BYES == 3
 
 
 def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() -> None:
@@ -294,19 +296,19 @@ def test_whoever_speaks_after_its_end_is_told_for_a_while_and_not_too_often() ->
     assert 9 <= len(sent_to(link)) <= 11, "ten times a second"
     link.sessions.receive(over, ("127.0.0.1", 9), link.now)
     assert link.sessions.outgoing == [], "to its address only"
-    link.sessions.tick(start + ended.KEPT_S - 0.3)
-    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S - 0.3)
+    link.sessions.poll(start + recently_ended.KEPT_S - 0.3)
+    link.sessions.receive(over, ADDRESS, start + recently_ended.KEPT_S - 0.3)
     assert sent_to(link) == [m.Bye("left")]
-    link.sessions.tick(start + ended.KEPT_S)
-    link.sessions.receive(over, ADDRESS, start + ended.KEPT_S)
-    assert link.sessions.outgoing == [] and len(link.sessions._over) == 0
+    link.sessions.poll(start + recently_ended.KEPT_S)
+    link.sessions.receive(over, ADDRESS, start + recently_ended.KEPT_S)
+    assert link.sessions.outgoing == [] and len(link.sessions._recently_ended) == 0
 
 
 def test_the_memory_of_ended_sessions_is_bounded() -> None:
-    mine, over = of(joined()), ended.Ended()
-    for token in range(ended.MOST + 10):
+    mine, over = of(joined()), recently_ended.RecentlyEnded()
+    for token in range(recently_ended.MAX_SESSIONS + 10):
         over.add(Session(token, ADDRESS, mine.join, mine.admission, 0.0), "x", 0.0, unasked=False)
-    assert len(over) == ended.MOST and 9 not in over and 10 in over
+    assert len(over) == recently_ended.MAX_SESSIONS and 9 not in over and 10 in over
 
 
 @pytest.mark.parametrize("side", ["server", "client"])
@@ -318,47 +320,54 @@ def test_a_session_ends_before_its_sequence_numbers_are_used_up(side: str) -> No
         mine.sequence = MAX_SEQUENCE - 2
         link.sessions.send(mine, m.Keepalive(0))
         link.sessions.send(mine, m.Keepalive(0))
-        assert link.sessions.tick(link.now) == [] and mine.sequence == MAX_SEQUENCE
+        assert link.sessions.poll(link.now) == [] and mine.sequence == MAX_SEQUENCE
         link.sessions.send(mine, m.Keepalive(0))
-        happened = link.sessions.tick(link.now)
+        happened = link.sessions.poll(link.now)
     else:
         assert raw(link, Type.ACK, sequence=MAX_SEQUENCE) == []
         happened = raw(link, Type.ACK, sequence=MAX_SEQUENCE + 1)
-    assert happened == [session.Gone(mine, "sequence")]
+    assert happened == [session.SessionGone(mine, "sequence")]
     assert "sequence numbers are used up" in sent_to(link)[-1].text
     assert 2**32 - MAX_SEQUENCE >= 2**20, "with room for what is on its way"
 
 
 def test_when_the_end_is_said_again() -> None:
     """At once, after 0.2 s and 0.4 s after that; asked for it, at once and then ten times a second."""
-    mine, over = of(joined()), ended.Ended()
+    mine, over = of(joined()), recently_ended.RecentlyEnded()
     over.add(mine, "enough", 100.0, unasked=True)
     quiet = Session(5, ADDRESS, mine.join, mine.admission, 0.0)
     over.add(quiet, "left", 100.0, unasked=False)
-    assert list(over.due(100.19)) == []
-    assert list(over.due(100.0 + ended.AGAIN_S)) == [(mine, "enough")] and list(over.due(100.59)) == []
-    assert list(over.due(100.2 + 2 * ended.AGAIN_S)) == [(mine, "enough")]
-    assert [list(over.due(101.0 + k)) for k in range(9)] == [[]] * 9 and len(over) == 2
+    assert list(over.take_due(100.19)) == []
+    assert (
+        list(over.take_due(100.0 + recently_ended.AGAIN_S)) == [(mine, "enough")] and list(over.take_due(100.59)) == []
+    )
+    assert list(over.take_due(100.2 + 2 * recently_ended.AGAIN_S)) == [(mine, "enough")]
+    assert [list(over.take_due(101.0 + k)) for k in range(9)] == [[]] * 9 and len(over) == 2
     for token, session_, text in ((mine.token, mine, "enough"), (5, quiet, "left")):
-        fresh = ended.Ended()
+        fresh = recently_ended.RecentlyEnded()
         fresh.add(session_, text, 100.0, unasked=True)
-        asked = [fresh.asked(token, ADDRESS, now) for now in (100.0, 100.09, 100.0 + ended.ANSWER_S, 100.15)]
+        asked = [
+            fresh.find_for(token, ADDRESS, now) for now in (100.0, 100.09, 100.0 + recently_ended.ANSWER_S, 100.15)
+        ]
         assert asked == [(session_, text), None, (session_, text), None]
-    assert list(over.due(100.0 + ended.KEPT_S)) == [] and len(over) == 0 and mine.token not in over
+    assert list(over.take_due(100.0 + recently_ended.KEPT_S)) == [] and len(over) == 0 and mine.token not in over
 
 
 def test_how_a_session_begins() -> None:
     """New, under no key, unlimited, with nothing to acknowledge and no datagram behind it."""
     mine = Session(5, ADDRESS, Join(name="a", role=m.Role.LISTENER), admit_all(Join(name="a")), 7.0)
-    assert (mine.resumed, mine.owner, mine.over, mine.ack_at) == (m.Resumption.NEW, "", False, None)
+    assert (mine.resumed, mine.key_name, mine.is_over, mine.ack_at) == (m.Resumption.NEW, "", False, None)
     assert (mine.name, mine.role, mine.nonce, mine.last_heard) == ("a", m.Role.LISTENER, mine.join.nonce, 7.0)
-    assert all(mine.bucket.take(7.0) for _ in range(10_000))
+    assert all(mine.rate_limiter.consume(7.0) for _ in range(10_000))
     sessions = sessions_for_tests()
     link = joined(sessions=sessions)
     assert of(link).sequence == of(link).datagrams_out
-    first = Pair(ClientSession(Join(name="b")), sessions, address=("127.0.0.1", 4009))
+    first = InMemoryLink(ClientSession(Join(name="b")), sessions, address=("127.0.0.1", 4009))
     seen: list[bytes] = []
-    first.carry = lambda to_server, data, carry=first.carry: (to_server or seen.append(data), carry(to_server, data))[1]  # type: ignore[method-assign,misc]
+    first.transmit = lambda to_server, data, carry=first.transmit: (
+        to_server or seen.append(data),
+        carry(to_server, data),
+    )[1]  # type: ignore[method-assign,misc]
     first.run(0.1)
     numbers = [codec.decode_header(data, False).sequence for data in seen if data[5] != Type.CHALLENGE]
     assert numbers[0] == 1 and numbers == list(range(1, len(numbers) + 1))
@@ -373,11 +382,11 @@ def test_a_refusal_says_itself() -> None:
 
 
 def test_round_trips_are_summed_up() -> None:
-    trip = session.RoundTrip()
+    trip = session.RttStatistics()
     seen = []
     for seconds in (0.2, 0.3, 0.1, 0.6):
-        trip.add(seconds)
-        seen.append((trip.last, round(trip.mean, 9), trip.least, trip.greatest))
+        trip.add_sample(seconds)
+        seen.append((trip.last, round(trip.mean, 9), trip.minimum, trip.maximum))
     assert seen == [(0.2, 0.2, 0.2, 0.2), (0.3, 0.25, 0.2, 0.3), (0.1, 0.2, 0.1, 0.3), (0.6, 0.3, 0.1, 0.6)]
     assert trip.replies == 4
 
@@ -386,8 +395,8 @@ def test_a_silent_client_is_removed_after_the_timeout_and_not_before() -> None:
     link = joined()
     mine = of(link)
     last = mine.last_heard
-    assert link.sessions.tick(last + 5.0) == []
-    assert link.sessions.tick(last + 5.001) == [session.Gone(mine, "silent")]
+    assert link.sessions.poll(last + 5.0) == []
+    assert link.sessions.poll(last + 5.001) == [session.SessionGone(mine, "silent")]
     assert sent_to(link)[-1] == m.Bye("no sign of life within the keep-alive time")
 
 
@@ -398,19 +407,19 @@ def test_every_period_a_number_is_asked_and_its_round_trip_measured() -> None:
     asked = []
     for _ in range(100):
         link.now += 0.04
-        link.sessions.tick(link.now)
+        link.sessions.poll(link.now)
         asked += [x.number for x in sent_to(link) if isinstance(x, m.Keepalive)]
         mine.last_heard = link.now
     assert len(asked) == pytest.approx(4.0 / 0.5, abs=1) and asked == list(range(asked[0], asked[0] + len(asked)))
-    replies = mine.rtt.replies
+    replies = mine.rtt_statistics.replies
     for number, late in ((asked[0], 0.25), (asked[0], 0.5), (9999, 0.5), (asked[1], 0.5)):
         mine.keepalive_sent = dict.fromkeys(mine.keepalive_sent, link.now - late)
         raw(link, Type.KEEPALIVE_REPLY, number)
-    assert mine.rtt.replies == replies + 2, "each number once, and only those that were asked"
-    assert (mine.rtt.last, mine.rtt.greatest) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert mine.rtt_statistics.replies == replies + 2, "each number once, and only those that were asked"
+    assert (mine.rtt_statistics.last, mine.rtt_statistics.maximum) == (pytest.approx(0.5), pytest.approx(0.5))
     for _ in range(100):
         link.now += 0.51
-        link.sessions.tick(link.now)
+        link.sessions.poll(link.now)
         mine.last_heard = link.now
     assert len(mine.keepalive_sent) <= 65
 
@@ -423,9 +432,9 @@ def test_more_requests_do_not_put_their_acknowledgement_off() -> None:
         raw(link, Type.REQUESTS, 1 + k, [ping], sequence=1000 + k)
         link.now += 0.009
         if k < 2:
-            link.sessions.tick(link.now)
+            link.sessions.poll(link.now)
             assert sent_to(link) == []
-    link.sessions.tick(link.now)
+    link.sessions.poll(link.now)
     assert sent_to(link) == [m.Keepalive(0)], "20 ms after the first"
 
 
@@ -433,10 +442,10 @@ def test_requests_are_acknowledged_soon_even_if_there_is_nothing_to_say() -> Non
     link = joined()
     sent_to(link)
     raw(link, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
-    link.sessions.tick(link.now + 0.05)
+    link.sessions.poll(link.now + 0.05)
     data = link.sessions.outgoing[-1][0]
     assert codec.decode_header(data, False).ack == 1 and sent_to(link)[-1] == m.Keepalive(0)
-    link.sessions.tick(link.now + 0.1)
+    link.sessions.poll(link.now + 0.1)
     assert sent_to(link) == [], "once"
 
 
@@ -447,9 +456,9 @@ def test_a_step_is_repeated_with_its_parts_by_the_round_trip_and_ever_later() ->
     link = joined(lockstep_ns=100_000_000)
     mine = of(link)
     for _ in range(50):
-        mine.pace.add(0.05)
+        mine.rtt_estimator.add_sample(0.05)
     sent_to(link)
-    step, parts = step_of(mine, 25, {"sonar": [1.0] * 256})
+    step, parts = make_step(mine, 25, {"sonar": [1.0] * 256})
     assert len(parts) == 2
     link.sessions.step(mine, step, parts, link.now)
     times, start = [], link.now
@@ -457,15 +466,15 @@ def test_a_step_is_repeated_with_its_parts_by_the_round_trip_and_ever_later() ->
     for _ in range(200):
         link.now += 0.005
         mine.last_heard = link.now
-        link.sessions.tick(link.now)
+        link.sessions.poll(link.now)
         got = sent_to(link)
         if any(isinstance(x, m.StepMessage) for x in got):
             times.append(link.now - start)
             assert sum(isinstance(x, m.SensorsMessage) for x in got) == 2
     assert times == pytest.approx([0.05, 0.15, 0.35, 0.75], abs=0.02)
     raw(link, Type.DONE, 25, 0, None, None)
-    assert mine.question is None
-    link.sessions.tick(link.now + 5.0)
+    assert mine.pending_step is None
+    link.sessions.poll(link.now + 5.0)
     assert not any(isinstance(x, m.StepMessage) for x in sent_to(link))
 
 
@@ -473,7 +482,7 @@ def test_an_answer_counts_for_its_own_step_and_after_its_requests() -> None:
     link = joined(lockstep_ns=100_000_000)
     mine = of(link)
     for tick in (25, 50):
-        step, parts = step_of(mine, tick, {})
+        step, parts = make_step(mine, tick, {})
         link.sessions.step(mine, step, parts, link.now)
     late = [session.StepDone(mine, 25, None, None)]
     assert raw(link, Type.DONE, 25, 0, [1.0], list(range(10))) == late, "of a step before: it answers, and no more"
@@ -491,7 +500,7 @@ def test_a_step_says_how_many_events_come_before_it_and_sends_them_first() -> No
     mine = of(link)
     sent_to(link)
     link.sessions.push(mine, heard(1))
-    step, parts = step_of(mine, 25, {})
+    step, parts = make_step(mine, 25, {})
     link.sessions.step(mine, step, parts, link.now)
     got = sent_to(link)
     assert kinds(got) == ["Events", "StepMessage"] and got[1].last_event == mine.outbox.last == 5
@@ -500,16 +509,16 @@ def test_a_step_says_how_many_events_come_before_it_and_sends_them_first() -> No
 @pytest.mark.parametrize("seed", range(3))
 def test_a_lossy_link_costs_little_time(seed: int) -> None:
     """20 s in steps of 100 ms over a link with 30 % loss once took 140 s: each loss cost 200 ms."""
-    link = Pair(ClientSession(Join(name="a", lockstep_ns=100_000_000)), loss=0.3, seed=seed, delay=0.002)
+    link = InMemoryLink(ClientSession(Join(name="a", lockstep_ns=100_000_000)), loss=0.3, seed=seed, delay=0.002)
     link.run(5.0)
     for _ in range(20):
         link.run(0.2)  # some round trips to measure
     start = link.now
     for k in range(1, 201):
-        step, parts = step_of(of(link), 25 * k, {"ctd": [1.0] * 4})
+        step, parts = make_step(of(link), 25 * k, {"ctd": [1.0] * 4})
         link.sessions.step(of(link), step, parts, link.now)
         answered = False
-        while of(link).question is not None:
+        while of(link).pending_step is not None:
             if not answered and link.events and getattr(link.events[-1], "tick", 0) == 25 * k:
                 link.client.done(25 * k, [1.0])
                 answered = True
@@ -533,7 +542,7 @@ def test_who_is_gone_is_asked_nothing() -> None:
     mine = of(link)
     link.sessions.bye(mine, "enough")
     sent_to(link)
-    link.sessions.step(mine, *step_of(mine, 25, {}), link.now)
+    link.sessions.step(mine, *make_step(mine, 25, {}), link.now)
     assert sent_to(link) == []
 
 
@@ -541,16 +550,16 @@ def test_what_is_due_is_done_at_its_time_and_not_before() -> None:
     link = joined(lockstep_ns=100_000_000)
     mine = of(link)
     sent_to(link)
-    step, _ = step_of(mine, 25, {})
-    link.sessions.asked(mine, 25, [codec.body_of(step)], 200.0)
-    assert mine.question is not None
-    mine.keepalive_at, mine.ack_at, mine.question.repeat_at = 201.0, 202.0, 203.0
+    step, _ = make_step(mine, 25, {})
+    link.sessions.track_step(mine, 25, [codec.encode_body(step)], 200.0)
+    assert mine.pending_step is not None
+    mine.keepalive_at, mine.ack_at, mine.pending_step.repeat_at = 201.0, 202.0, 203.0
     said = []
     for now in (200.99, 201.0, 201.49, 201.5, 202.99, 203.0):
         mine.last_heard = now
         if now == 201.49:
             mine.ack_at, mine.keepalive_at = 201.5, 300.0
-        link.sessions.tick(now)
+        link.sessions.poll(now)
         said.append([type(x).__name__ for x in sent_to(link)])
     assert said == [[], ["Keepalive"], [], ["Keepalive"], [], ["StepMessage"]]
 
@@ -560,8 +569,8 @@ def test_what_is_due_is_done_at_its_time_and_not_before() -> None:
 
 @pytest.mark.parametrize("key", [None, KEY])
 def test_a_session_follows_its_client_to_another_address_after_proof(key: bytes | None) -> None:
-    keys = seal.Keyring([seal.Holder("a", KEY)]) if key else None
-    link = Pair(ClientSession(Join(name="a"), key), sessions_for_tests(keys=keys))
+    keys = seal.Keyring([seal.KeyHolder("a", KEY)]) if key else None
+    link = InMemoryLink(ClientSession(Join(name="a"), key), sessions_for_tests(keys=keys))
     link.run(0.2)
     mine, elsewhere = of(link), ("127.0.0.1", 4999)
     link.client.actuate([1.0])
@@ -575,13 +584,13 @@ def test_a_session_follows_its_client_to_another_address_after_proof(key: bytes 
     proof = link.client.outgoing(link.now)
     assert len(proof) == 1
     assert link.sessions.receive(proof[0], ("127.0.0.1", 4998), link.now) == [], "from there, and nowhere else"
-    assert link.sessions.receive(proof[0], elsewhere, link.now) == [session.Moved(mine, ADDRESS)]
+    assert link.sessions.receive(proof[0], elsewhere, link.now) == [session.AddressMigrated(mine, ADDRESS)]
     link.address = elsewhere
     link.sessions.outgoing.clear()
-    link.happenings.clear()
+    link.server_events.clear()
     link.client.actuate([2.0])
     link.run(0.2)
-    assert link.happenings == [session.Actuated(mine, (2.0,))] and of(link) is mine
+    assert link.server_events == [session.Actuated(mine, (2.0,))] and of(link) is mine
     link.client.leave()
     link.run(0.2)
     assert link.client.phase is Phase.CLOSED and link.sessions._by_join == {}
@@ -597,7 +606,7 @@ def test_a_guess_moves_nothing() -> None:
     assert raw(link, Type.PROOF, 5) == [], "from its own address it means nothing"
 
 
-def proof_from(link: Pair, address: tuple[str, int]) -> bytes:
+def proof_from(link: InMemoryLink, address: tuple[str, int]) -> bytes:
     """The client speaks from an address; its answer to the server's question there."""
     link.client.actuate([1.0])
     for data in link.client.outgoing(link.now):
@@ -633,7 +642,7 @@ def test_a_client_that_only_listens_follows_too() -> None:
     mine = of(link)
     link.address = ("127.0.0.1", 4999)
     link.run(4.0)
-    assert mine.address == link.address and link.client.phase is Phase.JOINED and not mine.over
+    assert mine.address == link.address and link.client.phase is Phase.JOINED and not mine.is_over
     link.sessions.push(mine, RunStateChanged(2, 7))
     link.run(0.3)
     assert link.events[-1] == RunStateChanged(2, 7)
@@ -680,14 +689,14 @@ def test_texts_of_ours_are_made_to_fit() -> None:
 
     sessions = sessions_for_tests(admit)
     a = joined("a", sessions)
-    refused = Pair(ClientSession(Join(name="b")), sessions, address=("127.0.0.1", 4001))
+    refused = InMemoryLink(ClientSession(Join(name="b")), sessions, address=("127.0.0.1", 4001))
     refused.run(0.2)
     assert refused.events == [JoinRefused(m.Refusal.FULL, "x " * 200)]
     a.sessions.refuse(of(a), 5, long)
     a.run(0.1)
     a.sessions.bye(of(a), long)
     a.run(0.1)
-    assert a.events[-2:] == [RequestRefused(5, "x " * 200), Ended("x " * 200)]
+    assert a.events[-2:] == [RequestRefused(5, "x " * 200), SessionClosed("x " * 200)]
 
 
 @pytest.mark.parametrize("kind", ["elsewhere", "of nobody", "version 1"])
@@ -766,7 +775,7 @@ def test_a_join_of_just_the_size_is_told_that_its_cookie_is_wrong() -> None:
 def test_as_many_sessions_as_may_be() -> None:
     sessions = sessions_for_tests(limit=2)
     a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
-    c = Pair(ClientSession(Join(name="c")), sessions, address=("127.0.0.1", 4002))
+    c = InMemoryLink(ClientSession(Join(name="c")), sessions, address=("127.0.0.1", 4002))
     c.run(0.2)
     assert c.events == [JoinRefused(m.Refusal.FULL, "there are 2 sessions, as many as may be")]
     a.client = ClientSession(Join(name="a", previous=a.client.token))
@@ -794,7 +803,7 @@ def test_datagrams_are_counted() -> None:
 def test_what_happens_is_told_with_its_session() -> None:
     link = joined(lockstep_ns=100_000_000)
     mine = of(link)
-    link.sessions.step(mine, *step_of(mine, 25, {}), link.now)
+    link.sessions.step(mine, *make_step(mine, 25, {}), link.now)
     values = tuple(float(k) for k in range(10))
     assert raw(link, Type.ACTUATE, [1.0], sequence=1) == [session.Actuated(mine, (1.0,))], "from the first number on"
     assert raw(link, Type.ESTIMATE, list(values)) == [session.Estimated(mine, values)]
@@ -837,13 +846,13 @@ def test_the_clock_may_jump_back() -> None:
     """Time that a caller hands in goes on from the greatest that was."""
     link = joined()
     mine = of(link)
-    link.sessions.tick(link.now + 1.0)
+    link.sessions.poll(link.now + 1.0)
     link.sessions.receive(b"", ADDRESS, 0.0)
     link.sessions.bye(mine, "enough")
     sent_to(link)
-    link.sessions.tick(link.now + 1.0)
+    link.sessions.poll(link.now + 1.0)
     assert sent_to(link) == [], "a BYE of that moment is not repeated yet"
-    link.sessions.tick(link.now + 1.3)
+    link.sessions.poll(link.now + 1.3)
     assert sent_to(link) == [m.Bye("enough")]
 
 
@@ -869,7 +878,7 @@ def test_a_body_that_cannot_be_read_is_told_too() -> None:
 
 def test_a_client_whose_welcome_is_lost_is_not_locked_out() -> None:
     """Its repeated JOINs are signs of life until something else comes."""
-    link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+    link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
     for data in link.client.outgoing(link.now):
         link.sessions.receive(data, link.address, link.now)
     link.client.receive(link.sessions.outgoing.pop()[0], link.now)
@@ -877,24 +886,24 @@ def test_a_client_whose_welcome_is_lost_is_not_locked_out() -> None:
         for data in link.client.outgoing(link.now):
             link.sessions.receive(data, link.address, link.now)
         link.sessions.outgoing.clear()
-        assert link.sessions.tick(link.now) == [], "and its session stays the same"
+        assert link.sessions.poll(link.now) == [], "and its session stays the same"
         link.now += 0.25
     link.run(0.5)
     assert link.client.phase is Phase.JOINED and link.client.welcome is not None
 
 
 def test_a_join_that_is_played_again_keeps_no_session_alive() -> None:
-    link = Pair(ClientSession(Join(name="a")), sessions_for_tests())
+    link = InMemoryLink(ClientSession(Join(name="a")), sessions_for_tests())
     captured: list[bytes] = []
-    carry = link.carry
-    link.carry = lambda to_server, data: (captured.append(data) if to_server else None, carry(to_server, data))[1]  # type: ignore[assignment,method-assign]
+    carry = link.transmit
+    link.transmit = lambda to_server, data: (captured.append(data) if to_server else None, carry(to_server, data))[1]  # type: ignore[assignment,method-assign]
     link.run(0.3)
     join, mine = next(d for d in captured if d[5] == Type.JOIN), of(link)
     last, happened = mine.last_heard, []
     for k in range(60):
         link.sessions.receive(join, ADDRESS, last + 0.1 * k)
-        happened += link.sessions.tick(last + 0.1 * k)
-    assert happened == [session.Gone(mine, "silent")]
+        happened += link.sessions.poll(last + 0.1 * k)
+    assert happened == [session.SessionGone(mine, "silent")]
     link.sessions.outgoing.clear()
     for _ in range(2):
         link.sessions.receive(join, ADDRESS, last + 6.0)

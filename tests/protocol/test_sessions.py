@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from wavesim_sdk.testing import ACTUATORS, SENSORS, Pair, admit_all, sessions_for_tests, step_of
+from wavesim_sdk.testing import ACTUATORS, SENSORS, InMemoryLink, admit_all, make_step, sessions_for_tests
 from wavesim_sdk.wire import codec, session
-from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import Ping, Reception
 from wavesim_sdk.wire.messages import Actuate, Hello, Join, Leave, Refusal, Role, Type, Welcome
 from wavesim_sdk.wire.server import ServerSessions
@@ -24,9 +24,9 @@ def admit(join: Join, old: Session | None = None) -> Admission:
     return admit_all(join, old)
 
 
-def link_of(join: Join, sessions: ServerSessions | None = None, loss: float = 0.0, seed: int = 0) -> Pair:
+def link_of(join: Join, sessions: ServerSessions | None = None, loss: float = 0.0, seed: int = 0) -> InMemoryLink:
     """A pair whose server refuses a nobody."""
-    return Pair(ClientSession(join), sessions or sessions_for_tests(admit), loss, seed)
+    return InMemoryLink(ClientSession(join), sessions or sessions_for_tests(admit), loss, seed)
 
 
 def heard(k: int) -> Reception:
@@ -37,14 +37,14 @@ def test_join_and_leave() -> None:
     link = link_of(Join(name="a"))
     link.run(0.1)
     assert isinstance(link.events[0], Welcome) and link.events[0].id == 3
-    assert isinstance(link.happenings[0], session.Joined)
+    assert isinstance(link.server_events[0], session.Joined)
     assert list(link.client.body.actuators.values()) == list(ACTUATORS)
     assert [layout.description for layout in link.client.body.layouts.values()] == list(SENSORS)
     link.client.leave()
     assert link.client.phase is Phase.LEAVING
     link.run(0.1)
     assert link.client.phase is Phase.CLOSED and link.sessions.by_token == {}
-    assert link.happenings[-1] == session.Gone(link.happenings[0].session, "left")
+    assert link.server_events[-1] == session.SessionGone(link.server_events[0].session, "left")
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])
@@ -60,9 +60,9 @@ def test_events_and_requests_come_once_and_in_order(loss: float, seed: int) -> N
             link.run(0.02)
     link.run(10.0)
     assert [e.reception_ns for e in link.events if isinstance(e, Reception)] == list(range(300))
-    requests = [h.request for h in link.happenings if isinstance(h, session.Requested)]
+    requests = [h.request for h in link.server_events if isinstance(h, session.Requested)]
     assert [r.frequency for r in requests if isinstance(r, Ping)] == [25e3 + k for k in range(300)]
-    assert link.session.rtt.replies > 0
+    assert link.session.rtt_statistics.replies > 0
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.3])
@@ -72,7 +72,7 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
     for tick in range(0, 100, 25):
         link.sessions.push(link.session, heard(tick))
         before = len(link.events)
-        link.sessions.step(link.session, *step_of(link.session, tick, {"sonar": [1.0] * 256}), link.now)
+        link.sessions.step(link.session, *make_step(link.session, tick, {"sonar": [1.0] * 256}), link.now)
         for _ in range(400):
             link.run(0.02)
             new = link.events[before:]
@@ -85,12 +85,12 @@ def test_lockstep_over_a_lossy_link(loss: float) -> None:
         link.client.request(Ping(25e3))
         link.client.done(tick, [1.0], None)
         for _ in range(400):
-            if any(isinstance(h, session.StepDone) and h.tick == tick for h in link.happenings):
+            if any(isinstance(h, session.StepDone) and h.tick == tick for h in link.server_events):
                 break
             link.run(0.02)
-        answers = [type(h).__name__ for h in link.happenings if isinstance(h, session.Requested | session.StepDone)]
+        answers = [type(h).__name__ for h in link.server_events if isinstance(h, session.Requested | session.StepDone)]
         assert answers[-2:] == ["Requested", "StepDone"], "the answer comes after its requests"
-        link.happenings = []
+        link.server_events = []
 
 
 def test_silence_removes_and_the_name_is_free_again() -> None:
@@ -98,8 +98,8 @@ def test_silence_removes_and_the_name_is_free_again() -> None:
     link.run(0.1)
     link.loss = 1.0
     link.run(6.0)
-    assert [type(h).__name__ for h in link.happenings] == ["Joined", "Gone"]
-    assert link.happenings[-1].reason == "silent"  # type: ignore[union-attr]  # it is Gone
+    assert [type(h).__name__ for h in link.server_events] == ["Joined", "Gone"]
+    assert link.server_events[-1].reason == "silent"  # type: ignore[union-attr]  # it is Gone
     link.loss = 0.0
     link.client = ClientSession(Join(name="a"))
     link.run(0.2)
@@ -121,7 +121,7 @@ def test_a_body_has_one_pilot_and_any_number_of_others() -> None:
     sessions = sessions_for_tests()
     crew = []
     for port, role in enumerate((Role.PILOT, *[Role.INSTRUMENT] * 3, *[Role.LISTENER] * 2, Role.OBSERVER)):
-        link = Pair(ClientSession(Join(name="a", role=role)), sessions, address=("127.0.0.1", 5000 + port))
+        link = InMemoryLink(ClientSession(Join(name="a", role=role)), sessions, address=("127.0.0.1", 5000 + port))
         link.run(0.1)
         assert link.client.phase is Phase.JOINED, role
         crew.append(link)
@@ -131,7 +131,9 @@ def test_a_body_has_one_pilot_and_any_number_of_others() -> None:
     assert len(sessions.by_token) == 6, "each leaves alone"
     crew[2].client = ClientSession(Join(name="a", role=Role.INSTRUMENT, previous=crew[2].client.token))
     crew[2].run(0.1)
-    assert len(sessions.by_token) == 6 and isinstance(crew[2].happenings[-1], session.Resumed), "and comes back alone"
+    assert len(sessions.by_token) == 6 and isinstance(crew[2].server_events[-1], session.Resumed), (
+        "and comes back alone"
+    )
 
 
 def test_the_admission_may_refuse() -> None:
@@ -146,21 +148,21 @@ def test_bye() -> None:
     gone = link.session
     link.sessions.bye(gone, "enough")
     link.run(0.1)
-    assert link.events[-1] == Ended("enough") and link.client.phase is Phase.CLOSED
-    assert link.happenings[-1] == session.Gone(gone, "ended")
+    assert link.events[-1] == SessionClosed("enough") and link.client.phase is Phase.CLOSED
+    assert link.server_events[-1] == session.SessionGone(gone, "ended")
 
 
 def test_a_client_whose_session_ended_before_it_heard_of_it_gets_another() -> None:
     """Its JOIN was taken and all that came back was lost; once it was locked out for as long as that join was remembered."""
     link = link_of(Join(name="a"))
     deaf = lambda to_server, data: carry(to_server, data) if to_server or data[5] == Type.CHALLENGE else None  # noqa: E731
-    carry, link.carry = link.carry, deaf  # type: ignore[method-assign]
+    carry, link.transmit = link.transmit, deaf  # type: ignore[method-assign]
     link.run(0.1)
     first = link.session
     link.sessions.bye(first, "another client took over")
     link.run(0.3)
     assert link.client.phase is Phase.JOINING and link.sessions.by_token == {}
-    link.carry = carry  # type: ignore[method-assign]
+    link.transmit = carry  # type: ignore[method-assign]
     link.run(0.6)
     assert link.client.phase is Phase.JOINED and link.session is not first and link.sessions.drops["replay"] >= 1
 
@@ -198,7 +200,7 @@ def test_nothing_is_stored_or_amplified_before_the_cookie() -> None:
 def test_states_come_by_name() -> None:
     link = link_of(Join(name="a"))
     link.run(0.1)
-    step, parts = step_of(link.session, 250, {"ctd": [11.5, None, 4.25, 35.5]})
+    step, parts = make_step(link.session, 250, {"ctd": [11.5, None, 4.25, 35.5]})
     link.sessions.step(link.session, step, parts, link.now)
     link.run(0.1)
     state = link.events[-1]

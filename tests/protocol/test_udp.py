@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.wire import batch, udp
-from wavesim_sdk.wire.batch import pack_address
+from wavesim_sdk.wire import sendmmsg, udp
 from wavesim_sdk.wire.messages import MAX_DATAGRAM
-from wavesim_sdk.wire.udp import FEW, SOCKET_BUFFER, Udp, open_socket
+from wavesim_sdk.wire.sendmmsg import pack_address
+from wavesim_sdk.wire.udp import FEW, SOCKET_BUFFER, UdpSocket, open_socket
 
 pytestmark = [pytest.mark.timeout(20)]
 NOWHERE = ("127.0.0.1", 0)  #: no port: refused by the system
@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_an_error_and_costs_no_descriptor(peer: socket.s
 
 async def test_datagrams_come_in_order_with_their_sender(peer: socket.socket) -> None:
     sock = beside(peer)
-    port = await Udp.over(sock)
+    port = await UdpSocket.wrap(sock)
     for data in (b"one", b"two"):
         peer.sendto(data, address_of(sock))
     assert [await port.receive(), await port.receive()] == [(b"one", address_of(peer)), (b"two", address_of(peer))]
@@ -77,7 +77,7 @@ async def test_datagrams_come_in_order_with_their_sender(peer: socket.socket) ->
 
 async def test_what_does_not_fit_is_dropped_and_counted(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(udp, "QUEUE", 3)
-    port = await Udp.over(sock := beside(peer))
+    port = await UdpSocket.wrap(sock := beside(peer))
     for k in range(5):
         peer.sendto(b"%d" % k, address_of(sock))
     while port.dropped < 2:
@@ -105,7 +105,7 @@ async def test_each_is_handed_over_as_it_comes(peer: socket.socket) -> None:
         taken.append(datagram)
         came.set()
 
-    port = await Udp.over(sock := beside(peer), take)
+    port = await UdpSocket.wrap(sock := beside(peer), take)
     peer.sendto(b"one", address_of(sock))
     await came.wait()
     assert taken == [(b"one", address_of(peer))]
@@ -121,7 +121,7 @@ async def test_an_error_of_the_socket_is_counted_and_the_next_datagram_comes(pee
         nobody = gone.getsockname()
     sock = beside(peer)
     sock.connect(nobody)
-    port = await Udp.over(sock)
+    port = await UdpSocket.wrap(sock)
     stream: Any = port._stream
     waiting = asyncio.create_task(port.receive())
     for count in (1, 2):
@@ -137,27 +137,27 @@ async def test_an_error_of_the_socket_is_counted_and_the_next_datagram_comes(pee
 
 
 async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = await Udp.over(sock := beside(peer))
+    port = await UdpSocket.wrap(sock := beside(peer))
     for k in range(5):
         peer.sendto(b"%d" % k, address_of(sock))
     peer.sendto(bytes(1400), address_of(sock))
     monkeypatch.setattr(udp, "QUEUE", 3)
-    first = list(port.drain())
+    first = list(port.receive_pending())
     assert first == [(b"%d" % k, address_of(peer)) for k in range(3)], "no more in a turn: others want to be served"
-    rest = [data for data, _ in port.drain()]
+    rest = [data for data, _ in port.receive_pending()]
     assert rest[:2] == [b"3", b"4"] and len(rest[2]) == MAX_DATAGRAM + 1, "too large, and seen to be"
-    assert list(port.drain()) == [] and port.errors == 0
+    assert list(port.receive_pending()) == [] and port.errors == 0
     port.close()
     await asyncio.sleep(0)
     sock.close()
-    assert list(port.drain()) == [] and list(port.drain()) == [] and port.errors == 2
+    assert list(port.receive_pending()) == [] and list(port.receive_pending()) == [] and port.errors == 2
 
 
 # -- what goes ---------------------------------------------------------------------------------------------------
 
 
 async def test_one_goes_at_once_or_is_counted(peer: socket.socket) -> None:
-    port = await Udp.over(beside(peer))
+    port = await UdpSocket.wrap(beside(peer))
     longest = bytes(MAX_DATAGRAM)
     for data in (b"one", longest):
         port.send_now(data, address_of(peer))
@@ -176,14 +176,14 @@ async def test_many_go_by_one_call_and_few_by_one_each(
     peer: socket.socket, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    real = batch.send_each
+    real = sendmmsg.send_datagrams
 
     def counted(sock: socket.socket, datagrams: Any, addresses: bytes) -> int:
         calls.append(len(datagrams))
         return real(sock, datagrams, addresses)
 
-    monkeypatch.setattr(batch, "send_each", counted)
-    port = await Udp.over(beside(peer))
+    monkeypatch.setattr(sendmmsg, "send_each", counted)
+    port = await UdpSocket.wrap(beside(peer))
     to = [(address_of(peer)[0], 0) if k == 1 else address_of(peer) for k in range(count)]  # the second goes nowhere
     for turn in (1, 2):
         port.send_each([(b"%d" % k, address) for k, address in enumerate(to)])
@@ -195,7 +195,7 @@ async def test_many_go_by_one_call_and_few_by_one_each(
 
 
 async def test_rows_of_a_matrix_go_each_to_its_address(peer: socket.socket) -> None:
-    port = await Udp.over(beside(peer))
+    port = await UdpSocket.wrap(beside(peer))
     rows = np.frombuffer(b"aabbccdd", np.uint8).reshape(4, 2)
     good, bad = pack_address(address_of(peer)), pack_address((address_of(peer)[0], 0))
     for turn in (1, 2):

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.actuators import (
-    BALLASTS,
-    FINS,
     FIRST_SLOT,
     MAX_ACTUATORS,
-    SWIVELS,
-    THRUSTERS,
+    MAX_BALLASTS,
+    MAX_FINS,
+    MAX_SWIVELS,
+    MAX_THRUSTERS,
     Actuator,
     ActuatorKind,
+    actuator_index,
     actuators_of,
-    arranged,
-    position_of,
-    written,
+    order_command,
+    parse_command,
 )
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 
 LAUV, ODIN = actuators_of(library()["lauv"]), actuators_of(library()["odin"])
@@ -48,31 +48,31 @@ def test_kinds_units_and_limits() -> None:
     assert propeller == Actuator("propeller", ActuatorKind.THRUSTER, "N", -6.0, 12.0, 0, "N")
     assert (rudder.kind, rudder.unit, rudder.maximum) == (ActuatorKind.FIN, "rad", pytest.approx(math.radians(25)))
     assert (ODIN[0].unit, ODIN[0].actual_unit) == ("", "1/s"), "a motor law maps a share to shaft speed"
-    assert [a.rest for a in ODIN] == [0.0] * 4 + [1.0] * 2
+    assert [a.rest_value for a in ODIN] == [0.0] * 4 + [1.0] * 2
 
 
 def test_a_position_by_name_or_number() -> None:
-    assert position_of(LAUV, "plane-port") == position_of(LAUV, 3) == position_of(LAUV, "3") == 3
-    assert position_of(LAUV, np.int64(2)) == 2
+    assert actuator_index(LAUV, "plane-port") == actuator_index(LAUV, 3) == actuator_index(LAUV, "3") == 3
+    assert actuator_index(LAUV, np.int64(2)) == 2
     with pytest.raises(ValueError, match=r"no actuator 'ruder-top'; did you mean 'rudder-top'\?"):
-        position_of(LAUV, "ruder-top")
+        actuator_index(LAUV, "ruder-top")
     with pytest.raises(ValueError, match="no actuator 5; they are 0 to 4"):
-        position_of(LAUV, 5)
+        actuator_index(LAUV, 5)
     with pytest.raises(ValueError, match="it has none"):
-        position_of((), 0)
+        actuator_index((), 0)
 
 
 @pytest.mark.parametrize("garbage", [-1, 10**30, True, 1.0, None, "", "x" * 10_000, "٣", [], {}, b"0", math.nan])
 def test_a_position_from_garbage_is_a_value_error(garbage: Any) -> None:
     with pytest.raises(ValueError) as refused:
-        position_of(LAUV, garbage)
+        actuator_index(LAUV, garbage)
     assert len(str(refused.value)) < 300
 
 
 def test_a_command_by_name_or_position() -> None:
-    assert arranged(LAUV, {"rudder-top": 0.1, 0: 8}) == [8.0, 0.1, None, None, None]
-    assert arranged(LAUV, [8.0, None, np.float64(0.1)]) == [8.0, None, 0.1]
-    assert arranged(LAUV, np.array([1.0, 2.0])) == [1.0, 2.0]
+    assert order_command(LAUV, {"rudder-top": 0.1, 0: 8}) == [8.0, 0.1, None, None, None]
+    assert order_command(LAUV, [8.0, None, np.float64(0.1)]) == [8.0, None, 0.1]
+    assert order_command(LAUV, np.array([1.0, 2.0])) == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_a_command_by_name_or_position() -> None:
 )  # fmt: skip
 def test_a_command_from_garbage_is_a_value_error(garbage: Any) -> None:
     with pytest.raises(ValueError):
-        arranged(LAUV, garbage)
+        order_command(LAUV, garbage)
 
 
 def test_a_command_as_it_is_written() -> None:
-    assert written(LAUV, "8 0.1") == [8.0, 0.1]
-    assert written(LAUV, "rudder-top=0.1 propeller=-2") == [-2.0, 0.1, None, None, None]
-    assert written(LAUV, "") == []
+    assert parse_command(LAUV, "8 0.1") == [8.0, 0.1]
+    assert parse_command(LAUV, "rudder-top=0.1 propeller=-2") == [-2.0, 0.1, None, None, None]
+    assert parse_command(LAUV, "") == []
     for wrong, why in (
         ("8 propeller=1", "mixes"),
         ("fast", "is no command"),
@@ -98,26 +98,31 @@ def test_a_command_as_it_is_written() -> None:
         ("nan", "no command"),
     ):
         with pytest.raises(ValueError, match=why):
-            written(LAUV, wrong)
+            parse_command(LAUV, wrong)
 
 
 def test_slots_have_room_for_all_and_follow_one_another() -> None:
     *own, other = ActuatorKind
-    ends = [FIRST_SLOT[k] + n for k, n in zip(own, (THRUSTERS, FINS, SWIVELS, SWIVELS, BALLASTS), strict=True)]
+    ends = [
+        FIRST_SLOT[k] + n
+        for k, n in zip(own, (MAX_THRUSTERS, MAX_FINS, MAX_SWIVELS, MAX_SWIVELS, MAX_BALLASTS), strict=True)
+    ]
     assert ends == [*(FIRST_SLOT[k] for k in own[1:]), MAX_ACTUATORS]
     assert FIRST_SLOT[other] == FIRST_SLOT[ActuatorKind.BALLAST], "they follow the tanks of their model"
-    assert THRUSTERS >= 12 and FINS >= 8
+    assert MAX_THRUSTERS >= 12 and MAX_FINS >= 8
 
 
-def model(config: Callable[..., Loaded], inner: str) -> Loaded:
+def model(config: Callable[..., LoadedConfig], inner: str) -> LoadedConfig:
     return config(BOAT.format(inner))
 
 
 @pytest.mark.parametrize(
     ("element", "most", "what"),
-    [(THRUSTER + "/>", THRUSTERS, "thrusters"), (FIN, FINS, "fins"), (TANK, BALLASTS, "ballast tanks")],
+    [(THRUSTER + "/>", MAX_THRUSTERS, "thrusters"), (FIN, MAX_FINS, "fins"), (TANK, MAX_BALLASTS, "ballast tanks")],
 )
-def test_one_more_than_there_is_room_for(config: Callable[..., Loaded], element: str, most: int, what: str) -> None:
+def test_one_more_than_there_is_room_for(
+    config: Callable[..., LoadedConfig], element: str, most: int, what: str
+) -> None:
     names = [f"a{k}" for k in range(most + 1)]
     parts = [element.format(n, "") for n in names]
     assert len(actuators_of(model(config, "".join(parts[:-1])).models["m"])) == most
@@ -126,9 +131,11 @@ def test_one_more_than_there_is_room_for(config: Callable[..., Loaded], element:
 
 
 @pytest.mark.parametrize("turns", ["<swivel/>", "<deflector/>"])
-def test_only_the_first_thrusters_turn(config: Callable[..., Loaded], turns: str) -> None:
-    parts = [THRUSTER.format(f"t{k}", "/>" if k < SWIVELS else f">{turns}</thruster>") for k in range(SWIVELS + 1)]
-    with pytest.raises(ConfigError, match=f"only the first {SWIVELS} thrusters can turn"):
+def test_only_the_first_thrusters_turn(config: Callable[..., LoadedConfig], turns: str) -> None:
+    parts = [
+        THRUSTER.format(f"t{k}", "/>" if k < MAX_SWIVELS else f">{turns}</thruster>") for k in range(MAX_SWIVELS + 1)
+    ]
+    with pytest.raises(ConfigError, match=f"only the first {MAX_SWIVELS} thrusters can turn"):
         model(config, "".join(parts))
 
 
@@ -142,7 +149,7 @@ def test_only_the_first_thrusters_turn(config: Callable[..., Loaded], turns: str
         (FIN.format("f" * 32), "use 1 to 31 letters"),
     ],
 )
-def test_names_of_actuators(config: Callable[..., Loaded], inner: str, message: str) -> None:
+def test_names_of_actuators(config: Callable[..., LoadedConfig], inner: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         model(config, inner)
 

@@ -16,43 +16,43 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk import tables
-from wavesim_sdk.area import (
+from wavesim_sdk.attach import ClaimLock, create_semaphores, remove_semaphores
+from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.sensors import SENSORS
+from wavesim_sdk.shared_memory import (
     BEGUN,
     DONE,
     OWNER,
     SYNCHRONOUS,
     TICK_0,
-    Area,
     Record,
+    SharedMemoryArea,
     TableView,
-    alive,
-    make_memory,
+    create_memory,
+    is_process_alive,
     process_start,
 )
-from wavesim_sdk.attach import ClaimLock, make_semaphores, remove_semaphores
-from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.sensors import SENSORS
 
 NAME = f"/wavesim.area-test-{os.getpid()}"
 
 
 @pytest.fixture
-def area() -> Area:
-    made = Area.create(NAME, [(tables.STATE, 100), (tables.CLOCK, 1)])
+def area() -> SharedMemoryArea:
+    made = SharedMemoryArea.create(NAME, [(tables.STATE, 100), (tables.CLOCK, 1)])
     yield made
     made.unlink()
 
 
 def _write_for_ever(name: str) -> None:
-    table = Area.attach(name, writable=True)["state"]
+    table = SharedMemoryArea.attach(name, writable=True)["state"]
     tick = 0
     while True:
         tick += 1
-        table.begin()["p_WB_W"][:] = tick
-        table.end(tick)
+        table.begin_write()["p_WB_W"][:] = tick
+        table.end_write(tick)
 
 
-def test_readers_never_see_half_a_tick(area: Area) -> None:
+def test_readers_never_see_half_a_tick(area: SharedMemoryArea) -> None:
     writer = mp.get_context("spawn").Process(target=_write_for_ever, args=(NAME,))
     writer.start()
     try:
@@ -76,32 +76,34 @@ def test_readers_never_see_half_a_tick(area: Area) -> None:
     assert (rows["p_WB_W"] == tick).all(), "a writer killed inside a write leaves the last whole tick"
 
 
-def test_a_foreign_layout_is_refused_with_both_versions(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wavesim_sdk.area.layout_hash", lambda: "0" * 16)
+def test_a_foreign_layout_is_refused_with_both_versions(
+    area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wavesim_sdk.shared_memory.layout_hash", lambda: "0" * 16)
     with pytest.raises(AttachError, match=f"version 1 \\({tables.layout_hash()}\\), this program expects 1 \\(0000"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
 
 
-def test_absent_damaged_and_orphaned(area: Area) -> None:
+def test_absent_damaged_and_orphaned(area: SharedMemoryArea) -> None:
     with pytest.raises(NotRunning, match="no server owns"):
-        Area.attach(NAME + "x")
+        SharedMemoryArea.attach(NAME + "x")
     area.header[6] += 1
     with pytest.raises(NotRunning, match="is gone"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
     area.header[6] -= 1
     area.header[0] = 0
     with pytest.raises(NotRunning, match=f"makes {NAME} is just starting"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
     area.header[0] = 1
     with pytest.raises(AttachError, match=f"{NAME} is no WaVeSim area$"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
 
 
 def test_one_that_has_its_name_and_no_size_yet_is_being_made() -> None:
     made = posix_ipc.SharedMemory(NAME + "n", posix_ipc.O_CREX)
     try:
         with pytest.raises(NotRunning, match=f"makes {NAME}n is just starting"):
-            Area.attach(NAME + "n")
+            SharedMemoryArea.attach(NAME + "n")
     finally:
         made.close_fd()
         made.unlink()
@@ -109,16 +111,16 @@ def test_one_that_has_its_name_and_no_size_yet_is_being_made() -> None:
 
 @pytest.mark.parametrize("size", [1, 63])
 def test_a_segment_that_is_too_small_for_a_header(size: int) -> None:
-    memory = make_memory(NAME + "s", size)
+    memory = create_memory(NAME + "s", size)
     memory[:1] = b"W"
     try:
         with pytest.raises(AttachError, match=rf"is no WaVeSim area \(only {size} bytes\)"):
-            Area.attach(NAME + "s")
+            SharedMemoryArea.attach(NAME + "s")
     finally:
         posix_ipc.unlink_shared_memory(NAME + "s")
 
 
-def test_a_table_that_lies_outside_is_refused(area: Area) -> None:
+def test_a_table_that_lies_outside_is_refused(area: SharedMemoryArea) -> None:
     text = bytes(area._view[64 : 64 + int(area.header[7])])
     layout = json.loads(text)
     room = len(area._view) - 64 - 2 * area["clock"].dtype.itemsize
@@ -128,16 +130,16 @@ def test_a_table_that_lies_outside_is_refused(area: Area) -> None:
         area._view[64 : 64 + len(changed)] = changed
         area.header[7] = len(changed)
         if good:
-            Area.attach(NAME)
+            SharedMemoryArea.attach(NAME)
         else:
             with pytest.raises(AttachError, match=f"{NAME} is damaged: table 'clock' lies outside the segment"):
-                Area.attach(NAME)
+                SharedMemoryArea.attach(NAME)
 
 
-def test_a_layout_that_cannot_be_read(area: Area) -> None:
+def test_a_layout_that_cannot_be_read(area: SharedMemoryArea) -> None:
     area.header[7] -= 1
     with pytest.raises(AttachError, match=f"{NAME} is damaged: .*delimiter"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
 
 
 @pytest.mark.parametrize(
@@ -153,23 +155,23 @@ def test_a_layout_that_cannot_be_read(area: Area) -> None:
         b'[{"name": "state", "offset": 4096, "capacity": 1, "fields": [[]]}]',
     ],
 )
-def test_a_layout_of_nonsense(area: Area, text: bytes) -> None:
+def test_a_layout_of_nonsense(area: SharedMemoryArea, text: bytes) -> None:
     area._view[64 : 64 + len(text)] = text
     area.header[7] = len(text)
     with pytest.raises(AttachError, match=f"{NAME} is damaged: "):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
 
 
-def test_permission(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permission(area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise posix_ipc.PermissionsError("no")
 
     monkeypatch.setattr(posix_ipc, "SharedMemory", refuse)
     with pytest.raises(AttachError, match=f"no permission for the shared memory {NAME}"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
 
 
-def test_a_reader_opens_for_reading_alone(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_opens_for_reading_alone(area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group that may only read could not attach otherwise."""
     opened = []
     true = posix_ipc.SharedMemory
@@ -179,13 +181,13 @@ def test_a_reader_opens_for_reading_alone(area: Area, monkeypatch: pytest.Monkey
         return true(name, flags, **how)
 
     monkeypatch.setattr(posix_ipc, "SharedMemory", note)
-    assert Area.attach(NAME).name == NAME
-    Area.attach(NAME, writable=True)["clock"].begin()["tick"] = 1
+    assert SharedMemoryArea.attach(NAME).name == NAME
+    SharedMemoryArea.attach(NAME, writable=True)["clock"].begin_write()["tick"] = 1
     assert opened == [{"read_only": True}, {"read_only": False}]
 
 
-def test_what_a_writer_wrote_is_seen_by_who_attached_before(area: Area) -> None:
-    reader, writer = Area.attach(NAME), Area.attach(NAME, writable=True)
+def test_what_a_writer_wrote_is_seen_by_who_attached_before(area: SharedMemoryArea) -> None:
+    reader, writer = SharedMemoryArea.attach(NAME), SharedMemoryArea.attach(NAME, writable=True)
     rows = np.zeros(60, tables.STATE.dtype)
     for tick in (5, 7, 6):
         rows["p_WB_W"] = tick
@@ -194,19 +196,19 @@ def test_what_a_writer_wrote_is_seen_by_who_attached_before(area: Area) -> None:
         assert seen == tick and (copy["p_WB_W"][:60] == tick).all() and (copy["p_WB_W"][60:] == 0).all()
 
 
-def test_a_forgotten_name_is_forgotten_once(area: Area) -> None:
+def test_a_forgotten_name_is_forgotten_once(area: SharedMemoryArea) -> None:
     area.unlink()
     area.unlink()
     with pytest.raises(NotRunning):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
     assert (area["clock"].snapshot()[1]["tick"] == 0).all(), "mappings live on"
 
 
-def test_the_segment_is_as_its_document_says(area: Area) -> None:
+def test_the_segment_is_as_its_document_says(area: SharedMemoryArea) -> None:
     """Read from the file by docs/SHARED_MEMORY.md alone."""
     area["state"].publish(np.ones(100, tables.STATE.dtype), 41)
     area["state"].publish(np.full(100, 2, tables.STATE.dtype), 42)
-    area["state"].begin()
+    area["state"].begin_write()
     area["state"].header[OWNER : SYNCHRONOUS + 1] = (11, 12, 13, 14)
     data = (Path("/dev/shm") / NAME[1:]).read_bytes()
     magic, version, digest, size, pid, start, length = struct.unpack_from("<8sq16sqqqq", data)
@@ -232,7 +234,7 @@ def test_the_segment_is_as_its_document_says(area: Area) -> None:
 
 
 def test_texts_keep_their_type_in_the_layout() -> None:
-    made = Area.private([(tables.IDENTITY, 2)])
+    made = SharedMemoryArea.create_private([(tables.IDENTITY, 2)])
     assert {f["name"]: f["type"] for f in made.layout[0]["fields"]}["name"] == "|S32"
     assert made["identity"].dtype == tables.IDENTITY.dtype and made["identity"].capacity == 2
 
@@ -240,7 +242,7 @@ def test_texts_keep_their_type_in_the_layout() -> None:
 def test_every_table_of_a_server_has_room_of_its_own() -> None:
     """Each lies behind the one before, also where the layout's text is long."""
     declared = [(t, 50) for t in (*tables.SIMULATION_TABLES, *tables.VEHICLE_TABLES, *SENSORS.values())]
-    made = Area.private(declared)
+    made = SharedMemoryArea.create_private(declared)
     end = 64 + int(made.header[7])
     for entry, (table, capacity) in zip(made.layout, declared, strict=True):
         assert entry["offset"] >= end
@@ -267,16 +269,16 @@ class Overtaken:
         return found
 
 
-def test_the_counters_of_a_write(area: Area) -> None:
+def test_the_counters_of_a_write(area: SharedMemoryArea) -> None:
     table = area["clock"]
     assert table.header[:4].tolist() == [0, 0, 0, 0]
     for k in (1, 2, 3):
-        rows = table.begin()
+        rows = table.begin_write()
         assert rows is table.buffers[k & 1] and rows is not table.latest
         assert (table.header[BEGUN], table.header[DONE]) == (k, k - 1)
-        table.begin()
+        table.begin_write()
         assert (table.header[BEGUN], table.header[DONE]) == (k, k - 1), "a write that its writer began anew"
-        table.end(100 + k)
+        table.end_write(100 + k)
         assert (table.header[BEGUN], table.header[DONE]) == (k, k)
         assert table.header[TICK_0 + (k & 1)] == 100 + k and table.latest is table.buffers[k & 1]
 
@@ -284,8 +286,8 @@ def test_the_counters_of_a_write(area: Area) -> None:
 @pytest.mark.parametrize("first", [3, 4])
 def test_a_reader_that_is_overtaken_starts_again(first: int) -> None:
     """One write meanwhile goes into the other buffer; with the next one's begin the copy may be torn."""
-    made = Area.private([(tables.CLOCK, 1)])
-    reader, writer = Area("", made._memory)["clock"], made["clock"]
+    made = SharedMemoryArea.create_private([(tables.CLOCK, 1)])
+    reader, writer = SharedMemoryArea("", made._memory)["clock"], made["clock"]
     rows = np.zeros(1, tables.CLOCK.dtype)
 
     def write(tick: int) -> None:
@@ -296,11 +298,11 @@ def test_a_reader_that_is_overtaken_starts_again(first: int) -> None:
         write(tick)
 
     def one() -> None:
-        writer.begin()
+        writer.begin_write()
 
     def two() -> None:
         write(first + 1)
-        writer.begin()["tick"] = -1
+        writer.begin_write()["tick"] = -1
 
     reader.buffers = spy = Overtaken(reader, one)  # type: ignore[assignment]  # it stands for a pair of arrays
     assert reader.snapshot()[0] == first and spy.copies == 1, "the other buffer is being filled"
@@ -311,7 +313,7 @@ def test_a_reader_that_is_overtaken_starts_again(first: int) -> None:
 
 
 def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
-    table = Area.private([(tables.CLOCK, 1)])["clock"]
+    table = SharedMemoryArea.create_private([(tables.CLOCK, 1)])["clock"]
 
     def two() -> None:
         table.header[BEGUN] += 2
@@ -322,31 +324,31 @@ def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
     assert spy.copies == 3
 
 
-def test_a_reader_cannot_write(area: Area) -> None:
-    reader = Area.attach(NAME)
+def test_a_reader_cannot_write(area: SharedMemoryArea) -> None:
+    reader = SharedMemoryArea.attach(NAME)
     with pytest.raises(ValueError, match="read-only"):
         reader["state"].buffers[0]["p_WB_W"][0] = 1.0
 
 
 @pytest.mark.parametrize("machine", ["aarch64", "riscv64", "ppc64le", "i686", ""])
 def test_a_machine_that_reorders_stores_is_refused_by_name(
-    area: Area, monkeypatch: pytest.MonkeyPatch, machine: str
+    area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch, machine: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     with pytest.raises(AttachError, match=f"x86-64 processor.* this one is '{machine}'"):
-        Area.attach(NAME)
+        SharedMemoryArea.attach(NAME)
     with pytest.raises(AttachError, match=f"x86-64 processor.* this one is '{machine}'"):
-        Area.create(NAME + "y", [(tables.CLOCK, 1)])
+        SharedMemoryArea.create(NAME + "y", [(tables.CLOCK, 1)])
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(NAME + "y")
-    assert Area.private([(tables.CLOCK, 1)]).layout, "one process alone needs no such order"
+    assert SharedMemoryArea.create_private([(tables.CLOCK, 1)]).layout, "one process alone needs no such order"
 
 
 @pytest.mark.parametrize(("group", "mode"), [(False, 0o600), (True, 0o660)])
 def test_the_umask_takes_nothing_from_the_group(group: bool, mode: int) -> None:
     before = os.umask(0o077)
     try:
-        made = Area.create(NAME + "g", [(tables.CLOCK, 1)], group)
+        made = SharedMemoryArea.create(NAME + "g", [(tables.CLOCK, 1)], group)
     finally:
         os.umask(before)
     try:
@@ -356,8 +358,8 @@ def test_the_umask_takes_nothing_from_the_group(group: bool, mode: int) -> None:
 
 
 def test_a_private_area_has_the_same_face() -> None:
-    made = Area.private([(tables.STATE, 3), (tables.CLOCK, 1)])
-    shared = Area.create(NAME + "p", [(tables.STATE, 3), (tables.CLOCK, 1)])
+    made = SharedMemoryArea.create_private([(tables.STATE, 3), (tables.CLOCK, 1)])
+    shared = SharedMemoryArea.create(NAME + "p", [(tables.STATE, 3), (tables.CLOCK, 1)])
     try:
         assert made.layout == shared.layout and made.server == shared.server
         assert bytes(made.header) == bytes(shared.header)
@@ -366,20 +368,20 @@ def test_a_private_area_has_the_same_face() -> None:
         shared.unlink()
     table = made["state"]
     for tick in (1, 2, 3):
-        table.begin()["p_WB_W"][:] = tick
-        table.end(tick)
+        table.begin_write()["p_WB_W"][:] = tick
+        table.end_write(tick)
         seen, rows = table.snapshot()
         assert seen == tick and (rows["p_WB_W"] == tick).all() and (table.latest["p_WB_W"] == tick).all()
     assert made["clock"].snapshot()[1]["tick"] == 0
-    other = Area.private([(tables.STATE, 3), (tables.CLOCK, 1)])
+    other = SharedMemoryArea.create_private([(tables.STATE, 3), (tables.CLOCK, 1)])
     assert (other["state"].snapshot()[1]["p_WB_W"] == 0).all(), "each has memory of its own"
     assert made.name == ""
     made.unlink()
 
 
 def test_process_identity() -> None:
-    assert alive(os.getpid(), process_start(os.getpid()))
-    assert not alive(os.getpid(), process_start(os.getpid()) + 1)
+    assert is_process_alive(os.getpid(), process_start(os.getpid()))
+    assert not is_process_alive(os.getpid(), process_start(os.getpid()) + 1)
     assert process_start(2**22 + 1) == 0
 
 
@@ -390,7 +392,7 @@ def _die_inside(name: str) -> None:
 
 def test_a_process_killed_inside_the_semaphore_stops_nobody() -> None:
     name = f"claim-{os.getpid()}"
-    make_semaphores(name, [])
+    create_semaphores(name, [])
     try:
         child = mp.get_context("spawn").Process(target=_die_inside, args=(name,))
         child.start()

@@ -14,18 +14,26 @@ import pytest
 
 from wavesim_sdk import attach as module
 from wavesim_sdk import tables
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, process_start, segment_name
 from wavesim_sdk.attach import (
     ClaimLock,
-    SensorColumn,
+    SensorTableClaim,
     SharedState,
-    make_semaphores,
+    create_semaphores,
+    open_semaphore,
     remove_semaphores,
-    semaphore,
     simulation_tables,
 )
 from wavesim_sdk.commander import Commander, CommanderQueue
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.shared_memory import (
+    DUE,
+    OWNER,
+    OWNER_START,
+    SYNCHRONOUS,
+    SharedMemoryArea,
+    process_start,
+    segment_name,
+)
 from wavesim_sdk.tables import TICK, Table, integer
 
 SENSOR = Table("gauge", "A sensor of the test.", "emulator", (TICK, integer("level", "", "What it shows.")))
@@ -37,11 +45,11 @@ class Stage:
 
     def __init__(self, name: str, group: bool = False) -> None:
         self.name = name
-        self.simulation = Area.create(segment_name(name, "simulation"), simulation_tables(4, 8), group)
-        self.vehicles = Area.create(
+        self.simulation = SharedMemoryArea.create(segment_name(name, "simulation"), simulation_tables(4, 8), group)
+        self.vehicles = SharedMemoryArea.create(
             segment_name(name, "vehicles"), [(t, 4) for t in (*tables.VEHICLE_TABLES, SENSOR)], group
         )
-        make_semaphores(name, [SENSOR.name], group)
+        create_semaphores(name, [SENSOR.name], group)
         self.column = self.vehicles[SENSOR.name]
         world = np.zeros(1, tables.WORLD.dtype)
         world["step_ns"] = STEP_NS
@@ -120,13 +128,13 @@ def test_a_claim_enters_its_process_and_nothing_of_the_last_one_stays(stage: Sta
     stage.column.header[SYNCHRONOUS], stage.column.header[OWNER], stage.column.header[OWNER_START] = 25, 2**22 + 1, 5
     for what, count in (("due", 2), ("done", 3)):
         for _ in range(count):
-            semaphore(stage.name, SENSOR.name, what).release()
-    column = SensorColumn(SharedState(stage.name), SENSOR.name)
+            open_semaphore(stage.name, SENSOR.name, what).release()
+    column = SensorTableClaim(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == os.getpid()
     assert stage.column.header[OWNER_START] == process_start(os.getpid())
-    assert not column.synchronous and stage.column.header[SYNCHRONOUS] == 0
+    assert not column.is_synchronous and stage.column.header[SYNCHRONOUS] == 0
     assert column.wait_due(0) is None, "posts of the one before are gone"
-    assert semaphore(stage.name, SENSOR.name, "done").value == 0
+    assert open_semaphore(stage.name, SENSOR.name, "done").value == 0
 
 
 def test_a_live_owner_is_not_pushed_aside(stage: Stage) -> None:
@@ -134,13 +142,13 @@ def test_a_live_owner_is_not_pushed_aside(stage: Stage) -> None:
     stage.column.header[OWNER], stage.column.header[OWNER_START] = other, process_start(other)
     stage.column.header[SYNCHRONOUS] = 25
     with pytest.raises(AttachError, match=f"is written by process {other} already"):
-        SensorColumn(SharedState(stage.name), SENSOR.name)
+        SensorTableClaim(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 25
     assert value(f"/wavesim.{stage.name}.claim") == 1
     stage.column.header[OWNER_START] += 1  # its PID belongs to another process now
-    SensorColumn(SharedState(stage.name), SENSOR.name)
+    SensorTableClaim(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == os.getpid()
-    SensorColumn(SharedState(stage.name), SENSOR.name)  # its own claim once more
+    SensorTableClaim(SharedState(stage.name), SENSOR.name)  # its own claim once more
 
 
 def test_who_claims_holds_the_lock_from_the_look_to_the_entry(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,38 +166,38 @@ def test_who_claims_holds_the_lock_from_the_look_to_the_entry(stage: Stage, monk
     state = SharedState(stage.name)
     monkeypatch.setattr(module, "alive", alive)
     monkeypatch.setattr(module, "process_start", start)
-    SensorColumn(state, SENSOR.name)
+    SensorTableClaim(state, SENSOR.name)
     assert held == [0, 0] and value(claim) == 1
 
 
 def test_an_unknown_sensor_is_refused(stage: Stage) -> None:
     with pytest.raises(AttachError, match="no sensor of the type 'sonar'"):
-        SensorColumn(SharedState(stage.name), "sonar")
+        SensorTableClaim(SharedState(stage.name), "sonar")
 
 
 def test_question_values_answer(stage: Stage) -> None:
-    column = SensorColumn(SharedState(stage.name), SENSOR.name)
-    column.synchronise()
-    assert column.synchronous and stage.column.header[SYNCHRONOUS] == 1
+    column = SensorTableClaim(SharedState(stage.name), SENSOR.name)
+    column.request_synchronous()
+    assert column.is_synchronous and stage.column.header[SYNCHRONOUS] == 1
     assert column.wait_due(0) is None
     stage.column.header[DUE] = 50
-    semaphore(stage.name, SENSOR.name, "due").release()
+    open_semaphore(stage.name, SENSOR.name, "due").release()
     assert column.wait_due(0) == 50 and column.wait_due(0) is None
     rows = np.zeros(4, SENSOR.dtype)
     rows["level"] = 7
     column.write(rows, 50)
     tick, seen = stage.column.snapshot()
     assert tick == 50 and (seen["level"] == 7).all()
-    done = semaphore(stage.name, SENSOR.name, "done")
+    done = open_semaphore(stage.name, SENSOR.name, "done")
     assert done.value == 0
-    column.answer()
+    column.signal_done()
     assert done.value == 1
     stage.column.header[SYNCHRONOUS] = 0
-    assert not column.synchronous, "the engine gave it up"
+    assert not column.is_synchronous, "the engine gave it up"
 
 
 def test_a_signal_ends_the_wait_quietly(stage: Stage) -> None:
-    column = SensorColumn(SharedState(stage.name), SENSOR.name)
+    column = SensorTableClaim(SharedState(stage.name), SENSOR.name)
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     timer = threading.Timer(0.02, lambda: os.kill(os.getpid(), signal.SIGUSR1))
     try:
@@ -201,11 +209,11 @@ def test_a_signal_ends_the_wait_quietly(stage: Stage) -> None:
 
 
 def test_a_released_column_is_free_and_the_engine_waits_no_longer(stage: Stage) -> None:
-    column = SensorColumn(SharedState(stage.name), SENSOR.name)
-    column.synchronise()
+    column = SensorTableClaim(SharedState(stage.name), SENSOR.name)
+    column.request_synchronous()
     column.release()
     assert stage.column.header[OWNER] == 0 and stage.column.header[SYNCHRONOUS] == 0
-    done = semaphore(stage.name, SENSOR.name, "done")
+    done = open_semaphore(stage.name, SENSOR.name, "done")
     assert done.value == 1
     other = os.getppid()
     stage.column.header[OWNER], stage.column.header[SYNCHRONOUS] = other, 30
@@ -259,9 +267,9 @@ def test_semaphores_that_are_not_there(stage: Stage) -> None:
     ):
         pass
     with pytest.raises(NotRunning, match=f"has no semaphore /wavesim.{stage.name}.gauge.late"):
-        semaphore(stage.name, "gauge", "late")
+        open_semaphore(stage.name, "gauge", "late")
     with pytest.raises(posix_ipc.ExistentialError):
-        make_semaphores(stage.name, [SENSOR.name])
+        create_semaphores(stage.name, [SENSOR.name])
     names = [f"/wavesim.{stage.name}.{n}" for n in ("claim", "gauge.due", "gauge.done")]
     assert remove_semaphores(stage.name, ["gauge", "other"]) == names
     assert remove_semaphores(stage.name, ["gauge", "other"]) == []
@@ -316,9 +324,9 @@ def test_another_user_of_the_group_reads_writes_a_sensor_and_commands(group: boo
         SharedState(stage.name).snapshot()
 
     def write() -> None:
-        column = SensorColumn(SharedState(stage.name), SENSOR.name)
+        column = SensorTableClaim(SharedState(stage.name), SENSOR.name)
         column.write(np.zeros(4, SENSOR.dtype), 5)
-        column.answer()
+        column.signal_done()
 
     def command() -> None:
         with Commander(stage.name) as commander:
@@ -339,8 +347,8 @@ def test_another_user_of_the_group_reads_writes_a_sensor_and_commands(group: boo
 
 
 def _answer(queue: CommanderQueue) -> None:
-    from wavesim_sdk.commander import Reply
+    from wavesim_sdk.commander import CommandReply
 
     while not (commands := list(queue.receive())):
         pass
-    queue.reply(commands[0], Reply(True, "here"))
+    queue.reply(commands[0], CommandReply(True, "here"))

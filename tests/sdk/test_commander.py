@@ -18,10 +18,19 @@ import posix_ipc
 import pytest
 
 from wavesim_sdk import commander as module
-from wavesim_sdk import replies
-from wavesim_sdk.commander import COMMAND_BYTES, Commander, CommanderQueue, Reply, parse, queue_name
+from wavesim_sdk import reply_queue
+from wavesim_sdk.commander import COMMAND_BYTES, Commander, CommanderQueue, CommandReply, parse_command, queue_name
 from wavesim_sdk.errors import CommanderError, NotRunning
-from wavesim_sdk.replies import HEAD_BYTES, PATIENCE_S, PIECE_BYTES, ROOM_BYTES, WAITING, Joiner, Outbox, pieces
+from wavesim_sdk.reply_queue import (
+    HEAD_BYTES,
+    PATIENCE_S,
+    PIECE_BYTES,
+    ROOM_BYTES,
+    WAITING,
+    ReplyAssembler,
+    ReplyOutbox,
+    split_reply,
+)
 
 NAME = f"commander-test-{os.getpid()}"
 SHARE = PIECE_BYTES - HEAD_BYTES
@@ -32,11 +41,11 @@ def server() -> Iterator[CommanderQueue]:
     queue = CommanderQueue(NAME)
     yield queue
     queue.close()
-    assert replies.sweep(NAME) == [] and list(Path("/dev/shm").glob(f"wavesim.{NAME}.*")) == []
+    assert reply_queue.remove_stale_queues(NAME) == [] and list(Path("/dev/shm").glob(f"wavesim.{NAME}.*")) == []
 
 
 @contextlib.contextmanager
-def answering(server: CommanderQueue, *answers: Callable[[dict[str, Any]], Reply]) -> Iterator[None]:
+def answering(server: CommanderQueue, *answers: Callable[[dict[str, Any]], CommandReply]) -> Iterator[None]:
     """A front in a thread that gives these answers, one after the other."""
 
     def run() -> None:
@@ -44,7 +53,7 @@ def answering(server: CommanderQueue, *answers: Callable[[dict[str, Any]], Reply
         while not ended.is_set():
             for command in server.receive():
                 server.reply(command, left.pop(0)(command))
-            server.turn(now)
+            server.poll(now)
             now += 1e-6
 
     ended = threading.Event()
@@ -64,10 +73,10 @@ def answering(server: CommanderQueue, *answers: Callable[[dict[str, Any]], Reply
 @pytest.mark.parametrize("number", [0, 2**63 - 1])
 def test_a_text_of_any_size_is_joined_again(size: int, number: int) -> None:
     text = os.urandom(size)
-    messages = pieces(number, text)
+    messages = split_reply(number, text)
     assert len(messages) == max(1, -(-size // SHARE))
     assert all(len(m) <= PIECE_BYTES for m in messages)
-    joiner = Joiner(number)
+    joiner = ReplyAssembler(number)
     *before, last = [joiner.add(m) for m in messages]
     assert before == [None] * len(before) and last == text
 
@@ -78,8 +87,8 @@ def test_the_head_has_room_for_the_greatest_numbers() -> None:
 
 
 def test_pieces_of_other_answers_are_left_out() -> None:
-    mine, late = pieces(7, bytes(3 * SHARE)), pieces(17, b"x" * 3 * SHARE)
-    joiner = Joiner(7)
+    mine, late = split_reply(7, bytes(3 * SHARE)), split_reply(17, b"x" * 3 * SHARE)
+    joiner = ReplyAssembler(7)
     assert [joiner.add(m) for m in (late[0], mine[0], late[1], mine[1], mine[1], mine[0], late[2])] == [None] * 7
     assert joiner.add(mine[2]) == bytes(3 * SHARE)
 
@@ -89,26 +98,28 @@ def test_pieces_of_other_answers_are_left_out() -> None:
 
 def test_an_answer_of_a_megabyte_comes_whole(server: CommanderQueue) -> None:
     data = {"missing": [f"vehicle-{k}" for k in range(60_000)]}
-    with Commander(NAME) as client, answering(server, lambda c: Reply(True, c["verb"], data)):
-        assert client.send("status") == Reply(True, "status", data)
-    assert server.unread == 0
+    with Commander(NAME) as client, answering(server, lambda c: CommandReply(True, c["verb"], data)):
+        assert client.send("status") == CommandReply(True, "status", data)
+    assert server.undelivered_count == 0
 
 
 def test_arguments_and_refusals_arrive(server: CommanderQueue) -> None:
     with (
         Commander(NAME) as client,
-        answering(server, lambda c: Reply(False, json.dumps(c["matrix"])), lambda c: Reply(True, "")),
+        answering(server, lambda c: CommandReply(False, json.dumps(c["matrix"])), lambda c: CommandReply(True, "")),
     ):
         matrix = [[0.1234567890123456] * 12] * 6
-        assert client.send("allocate", matrix=matrix) == Reply(False, json.dumps(matrix))
-        assert client.send("status") == Reply(True, "", {})
+        assert client.send("allocate", matrix=matrix) == CommandReply(False, json.dumps(matrix))
+        assert client.send("status") == CommandReply(True, "", {})
 
 
 def test_an_answer_that_came_too_late_is_not_taken_for_the_next(server: CommanderQueue) -> None:
     with Commander(NAME) as client:
         with pytest.raises(CommanderError, match=f"'{NAME}' did not answer 'stop' within 0 s"):
             client.send("stop", timeout=0)
-        with answering(server, lambda c: Reply(True, c["verb"] * 10_000), lambda c: Reply(True, c["verb"])):
+        with answering(
+            server, lambda c: CommandReply(True, c["verb"] * 10_000), lambda c: CommandReply(True, c["verb"])
+        ):
             assert client.send("start").text == "start"
 
 
@@ -116,9 +127,9 @@ def test_a_signal_does_not_end_the_waiting(server: CommanderQueue) -> None:
     seen = []
     before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
 
-    def answer(command: dict[str, Any]) -> Reply:
+    def answer(command: dict[str, Any]) -> CommandReply:
         os.kill(os.getpid(), signal.SIGUSR1)
-        return Reply(True, "yes")
+        return CommandReply(True, "yes")
 
     try:
         with Commander(NAME) as client, answering(server, answer):
@@ -162,11 +173,11 @@ def test_what_cannot_be_sent_says_why(server: CommanderQueue) -> None:
 def test_what_is_no_command_is_counted(server: CommanderQueue, data: bytes) -> None:
     queue = posix_ipc.MessageQueue(queue_name(NAME))
     good = b'{"verb": "start", "id": 9223372036854775807}'
-    assert parse(data) is None and parse(good) == json.loads(good)
+    assert parse_command(data) is None and parse_command(good) == json.loads(good)
     for message in (good, data, good):
         queue.send(message)
     assert list(server.receive()) == [json.loads(good)] * 2
-    assert server.bad == 1
+    assert server.malformed_count == 1
     queue.close()
 
 
@@ -183,9 +194,9 @@ def test_what_is_no_command_is_counted(server: CommanderQueue, data: bytes) -> N
 )
 def test_an_answer_goes_to_queues_for_replies_alone(server: CommanderQueue, name: object) -> None:
     name = name.format(NAME) if isinstance(name, str) else name
-    server.reply({"verb": "start", "id": 1, "reply": name}, Reply(True, ""))
-    server.reply({"verb": "start", "id": 1}, Reply(True, ""))
-    assert list(server.receive()) == [] and server.bad == 0 and server.unread == 0
+    server.reply({"verb": "start", "id": 1, "reply": name}, CommandReply(True, ""))
+    server.reply({"verb": "start", "id": 1}, CommandReply(True, ""))
+    assert list(server.receive()) == [] and server.malformed_count == 0 and server.undelivered_count == 0
 
 
 # -- readers that are slow or dead -----------------------------------------------------------------------
@@ -214,38 +225,38 @@ class Asker:
 
 
 def test_a_slow_reader_gets_all_of_it_in_its_own_time() -> None:
-    outbox, text = Outbox(), os.urandom(10 * SHARE)
+    outbox, text = ReplyOutbox(), os.urandom(10 * SHARE)
     with Asker("slow") as asker:
         assert outbox.send(asker.name, 1, text)
         got, now = asker.take(), 100.0
         assert len(got) == 2
         while len(got) < 10:
             now += 0.9 * PATIENCE_S  # each time something is taken the patience begins again
-            outbox.turn(now)
+            outbox.poll(now)
             got += asker.take()
-        joiner = Joiner(1)
+        joiner = ReplyAssembler(1)
         assert [joiner.add(m) for m in got][-1] == text
-        outbox.turn(now + 1000.0)
-        assert asker.take() == [] and outbox.given_up == 0
+        outbox.poll(now + 1000.0)
+        assert asker.take() == [] and outbox.abandoned_count == 0
 
 
 def test_a_reader_that_takes_nothing_is_given_up_and_makes_room() -> None:
-    outbox = Outbox()
+    outbox = ReplyOutbox()
     with Asker("dead") as asker:
         for k in range(WAITING):
             assert outbox.send(asker.name, k, bytes(3 * SHARE))
         assert not outbox.send(asker.name, WAITING, b"")
         for now in (10.0, 10.0 + 0.99 * PATIENCE_S):
-            outbox.turn(now)
-            assert outbox.given_up == 0 and not outbox.send(asker.name, WAITING, b"")
-        outbox.turn(10.0 + PATIENCE_S)
-        assert outbox.given_up == WAITING
+            outbox.poll(now)
+            assert outbox.abandoned_count == 0 and not outbox.send(asker.name, WAITING, b"")
+        outbox.poll(10.0 + PATIENCE_S)
+        assert outbox.abandoned_count == WAITING
         assert len(asker.take()) == 2, "what it had room for"
         assert outbox.send(asker.name, WAITING, b"") and len(asker.take()) == 1
 
 
 def test_all_that_wait_have_a_bound_in_bytes() -> None:
-    outbox = Outbox()
+    outbox = ReplyOutbox()
     half = bytes(ROOM_BYTES // 2)
     with Asker("large") as asker:
         assert not outbox.send(asker.name, 1, half + half + b"x")
@@ -261,43 +272,43 @@ def test_all_that_wait_have_a_bound_in_bytes() -> None:
 def test_an_answer_without_room_is_refused_in_few_words(server: CommanderQueue) -> None:
     with Asker("huge") as asker:
         command = {"verb": "status", "id": 5, "reply": asker.name}
-        server.reply(command, Reply(True, "x" * (ROOM_BYTES + 1)))
-        joined = Joiner(5).add(asker.take()[0])
+        server.reply(command, CommandReply(True, "x" * (ROOM_BYTES + 1)))
+        joined = ReplyAssembler(5).add(asker.take()[0])
         no_room = {"id": 5, "ok": False, "text": "the server has no room for this answer now", "data": {}}
         assert joined is not None and json.loads(joined) == no_room
-        assert server.unread == 0
+        assert server.undelivered_count == 0
         for _ in range(WAITING + 1):
-            server.reply(command, Reply(True, "x" * 3 * SHARE))
-        assert server.unread == 1
+            server.reply(command, CommandReply(True, "x" * 3 * SHARE))
+        assert server.undelivered_count == 1
 
 
 def test_the_server_gives_up_an_asker_that_takes_nothing(server: CommanderQueue) -> None:
     with Asker("gone") as asker:
-        server.reply({"verb": "status", "id": 5, "reply": asker.name}, Reply(True, "x" * 3 * SHARE))
+        server.reply({"verb": "status", "id": 5, "reply": asker.name}, CommandReply(True, "x" * 3 * SHARE))
         for now in (10.0, 10.0 + 0.99 * PATIENCE_S):
-            server.turn(now)
-        assert server.unread == 0
-        server.turn(10.0 + PATIENCE_S)
-        assert server.unread == 1
+            server.poll(now)
+        assert server.undelivered_count == 0
+        server.poll(10.0 + PATIENCE_S)
+        assert server.undelivered_count == 1
 
 
 def test_a_queue_for_small_messages_is_given_up() -> None:
-    outbox = Outbox()
+    outbox = ReplyOutbox()
     with Asker("small", 100) as asker:
         assert outbox.send(asker.name, 1, bytes(500))
-        assert outbox.given_up == 1
-        outbox.turn(1.0)
-        assert outbox.given_up == 1 and asker.take() == []
+        assert outbox.abandoned_count == 1
+        outbox.poll(1.0)
+        assert outbox.abandoned_count == 1 and asker.take() == []
 
 
 def test_waiting_answers_cost_no_descriptors_when_they_are_done(server: CommanderQueue) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     with Asker("fds") as asker:
         for _ in range(10):
-            server.reply({"verb": "status", "id": 5, "reply": asker.name}, Reply(True, "x" * 3 * SHARE))
+            server.reply({"verb": "status", "id": 5, "reply": asker.name}, CommandReply(True, "x" * 3 * SHARE))
             asker.take()
         for k in range(30):
-            server.turn(float(k))
+            server.poll(float(k))
             asker.take()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
@@ -330,12 +341,12 @@ def left() -> list[Path]:
 
 def test_three_hundred_killed_clients_leave_room_for_the_next(server: CommanderQueue) -> None:
     killed_clients(300)
-    with Commander(NAME) as client, answering(server, lambda c: Reply(True, "here")):
+    with Commander(NAME) as client, answering(server, lambda c: CommandReply(True, "here")):
         assert client.send("status").text == "here"
         assert len(left()) == 1, "its own"
     killed_clients(1)
     (dead,) = left()
-    replies.sweep(NAME)
+    reply_queue.remove_stale_queues(NAME)
     assert left() == []
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.MessageQueue(f"/{dead.name}")
@@ -346,28 +357,28 @@ def test_where_there_is_no_room_the_dead_of_other_servers_make_it(
 ) -> None:
     tries: list[object] = []
     swept: list[str] = []
-    make = replies.ReplyQueue._make
+    make = reply_queue.ReplyQueue._make
 
-    def refused_once(queue: replies.ReplyQueue) -> posix_ipc.MessageQueue:
+    def refused_once(queue: reply_queue.ReplyQueue) -> posix_ipc.MessageQueue:
         tries.append(queue)
         if len(tries) == 1:
             raise OSError(24, "Too many open files")
         return make(queue)
 
-    monkeypatch.setattr(replies.ReplyQueue, "_make", refused_once)
-    monkeypatch.setattr(replies, "sweep", lambda name="*": swept.append(name))
+    monkeypatch.setattr(reply_queue.ReplyQueue, "_make", refused_once)
+    monkeypatch.setattr(reply_queue, "sweep", lambda name="*": swept.append(name))
     Commander(NAME).close()
     assert len(tries) == 2 and swept == [NAME, "*"]
 
 
 def test_the_server_sweeps_at_its_first_turn_and_now_and_then(server: CommanderQueue) -> None:
     killed_clients(1)
-    server.turn(50.0)
+    server.poll(50.0)
     assert left() == []
     killed_clients(1)
-    server.turn(50.0 + 0.9 * module.SWEEP_S)
+    server.poll(50.0 + 0.9 * module.SWEEP_S)
     assert len(left()) == 1
-    server.turn(50.0 + module.SWEEP_S)
+    server.poll(50.0 + module.SWEEP_S)
     assert left() == []
 
 
@@ -376,7 +387,7 @@ def test_a_sweep_touches_nobody_alive_and_nothing_else(server: CommanderQueue) -
     other.close_fd()
     with Commander(NAME) as client:
         name = client._reply.name
-        assert replies.sweep(NAME) == []
+        assert reply_queue.remove_stale_queues(NAME) == []
         assert {p.name for p in left()} == {name[1:], other.name[1:]}
         posix_ipc.MessageQueue(name).close()
     other.unlink()
@@ -384,7 +395,7 @@ def test_a_sweep_touches_nobody_alive_and_nothing_else(server: CommanderQueue) -
     assert int(pid) == os.getpid() and int(start) > 0 and int(number) > 0
     used_again = posix_ipc.SharedMemory(f"/wavesim.{NAME}.reply.{pid}.{int(start) + 1}.1", posix_ipc.O_CREX)
     used_again.close_fd()
-    assert replies.sweep(NAME) == [used_again.name], "the PID lives, but it is another process"
+    assert reply_queue.remove_stale_queues(NAME) == [used_again.name], "the PID lives, but it is another process"
 
 
 def test_no_room_for_a_queue_is_one_clear_line(server: CommanderQueue) -> None:

@@ -12,7 +12,7 @@ import pytest
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import Loaded, export, library, load
+from wavesim_sdk.config import LoadedConfig, export, library, load
 from wavesim_sdk.errors import ConfigError
 
 BODY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
@@ -52,7 +52,7 @@ def test_bad_quantities(text: str, quantity: str, message: str) -> None:
         units.parse(text, quantity)
 
 
-def test_a_good_file(config: Callable[..., Loaded]) -> None:
+def test_a_good_file(config: Callable[..., LoadedConfig]) -> None:
     loaded = config('<time step="20 ms"/>' + BODY, name="x")
     assert loaded.config.time.step == 0.02
     assert loaded.config.acoustics.sound_speed == 1500.0
@@ -99,7 +99,7 @@ def test_a_good_file(config: Callable[..., Loaded]) -> None:
         ('<world><soundings file="none.ini"/></world>', "the file 'none.ini' does not exist", 0),
     ],
 )
-def test_refusals(config: Callable[..., Loaded], inner: str, message: str, line: int) -> None:
+def test_refusals(config: Callable[..., LoadedConfig], inner: str, message: str, line: int) -> None:
     with pytest.raises(ConfigError) as caught:
         config(inner)
     assert message in str(caught.value)
@@ -139,7 +139,7 @@ MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass val
         ('type="buoy"', 'type="buoy" coriolis_without="64"', "is not allowed; allowed are 15"),
     ],
 )
-def test_models_are_checked(config: Callable[..., Loaded], old: str, new: str, message: str) -> None:
+def test_models_are_checked(config: Callable[..., LoadedConfig], old: str, new: str, message: str) -> None:
     config(MODEL)
     with pytest.raises(ConfigError, match=None) as caught:
         config(MODEL.replace(old, new))
@@ -222,7 +222,7 @@ def test_the_schema_agrees_with_the_reader(root: Path) -> None:
         assert not schema.validate(etree.fromstring(f"<wavesim>{bad}</wavesim>")), bad
 
 
-def test_a_vehicles_computer_reads_it_without_the_simulator(config: Callable[..., Loaded]) -> None:
+def test_a_vehicles_computer_reads_it_without_the_simulator(config: Callable[..., LoadedConfig]) -> None:
     """Models of the library are the SDK's: where no other part of ours is installed, a configuration that names one is read."""
     path = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>').path
     others = [f"wavesim_{part}" for part in ("server", "emulators", "viz", "bridges", "studies")]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.control import CrabAngle, Depth, Heading, LineOfSight, Speed
+from wavesim_sdk.control import CrabAngle, DepthController, HeadingController, LineOfSight, SpeedController
 
 
 def test_speed_is_reached_without_an_error_and_without_wind_up() -> None:
     """A mass of 20 kg with 10 N per m/s of drag: 1.5 m/s need 15 N."""
-    speed, u, dt = Speed(12.0, 4.0, 0.0, 20.0), 0.0, 0.1
+    speed, u, dt = SpeedController(12.0, 4.0, 0.0, 20.0), 0.0, 0.1
     peak = 0.0
     for _ in range(600):
         u += dt * (speed.thrust(1.5, u, dt) - 10.0 * u) / 20.0
@@ -23,16 +23,16 @@ def test_speed_is_reached_without_an_error_and_without_wind_up() -> None:
 
 
 def test_heading_turns_the_short_way() -> None:
-    heading = Heading(1.0, 0.0, 0.3)
-    assert heading.turn(math.radians(-170.0), math.radians(170.0), 0.0) == pytest.approx(0.3), (
+    heading = HeadingController(1.0, 0.0, 0.3)
+    assert heading.control_action(math.radians(-170.0), math.radians(170.0), 0.0) == pytest.approx(0.3), (
         "to starboard, through south"
     )
-    assert heading.turn(0.1, 0.0, 0.0) == pytest.approx(0.1)
-    assert Heading(1.0, 2.0, 1.0).turn(0.1, 0.0, 0.05) == pytest.approx(0.0), "the rate damps"
+    assert heading.control_action(0.1, 0.0, 0.0) == pytest.approx(0.1)
+    assert HeadingController(1.0, 2.0, 1.0).control_action(0.1, 0.0, 0.05) == pytest.approx(0.0), "the rate damps"
 
 
 def test_depth_pitches_the_nose_down_to_go_down() -> None:
-    depth = Depth()
+    depth = DepthController()
     assert depth.planes(20.0, 5.0, 0.0, 0.0, 0.1) == pytest.approx(-depth.limit), "far away: as steep as it may"
     assert depth.planes(5.0, 5.0, 0.1, 0.0, 0.1) < 0.0, "on its depth, nose up: down with it"
     assert depth.planes(5.0, 5.0, 0.0, 0.1, 0.1) < 0.0, "and against the rate"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from wavesim_sdk import ais
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.devices import dvl, nanomodem, nmea, ping1d, ping360, seabird
-from wavesim_sdk.devices.pick import pick
+from wavesim_sdk.devices.sensor_selection import select_sensors
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.ocean import sound
 from wavesim_sdk.sensors import SENSORS, value_fields
@@ -70,7 +70,7 @@ def test_values_that_are_not_there_send_nothing() -> None:
 
 def test_a_talker_says_each_value_once_and_takes_the_sensors_it_is_given() -> None:
     out: list[bytes] = []
-    talker = nmea.Talker(out.append, {"gps": "gps-mast", "speedlog": "log", "ahrs": "ahrs"})
+    talker = nmea.NmeaDevice(out.append, {"gps": "gps-mast", "speedlog": "log", "ahrs": "ahrs"})
     sensors = {
         "gps-mast": value("gps", 5, [0.7, 0.1]),
         "gps-spare": value("gps", 5, [0.8, 0.1]),
@@ -93,8 +93,8 @@ SUITE = [SensorDescription(k, name, type_, 10**8, []) for k, (name, type_) in en
 
 def test_a_device_takes_the_only_sensor_of_a_type_or_the_one_that_is_named() -> None:
     types = ("dvl", "ahrs", "ctd", "gps")
-    assert pick(SUITE, types, ["dvl-up"], "dvl") == {"dvl": "dvl-up", "ahrs": "ahrs", "ctd": "probe"}
-    assert pick(SUITE, ("ahrs", "ctd")) == {"ahrs": "ahrs", "ctd": "probe"}
+    assert select_sensors(SUITE, types, ["dvl-up"], "dvl") == {"dvl": "dvl-up", "ahrs": "ahrs", "ctd": "probe"}
+    assert select_sensors(SUITE, ("ahrs", "ctd")) == {"ahrs": "ahrs", "ctd": "probe"}
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_a_device_takes_the_only_sensor_of_a_type_or_the_one_that_is_named() -> 
 )
 def test_a_device_without_its_sensor(types: tuple[str, ...], named: list[str], needs: str, text: str) -> None:
     with pytest.raises(BrokerError, match=text):
-        pick(SUITE, types, named, needs)
+        select_sensors(SUITE, types, named, needs)
 
 
 def test_golden_frames_of_the_ping() -> None:
-    assert ping1d.frame(6, struct.pack("<H", 1211), 0).hex() == "4252020006000000bb045b01"
-    assert ping1d.frame(1211, struct.pack("<IB", 12345, 98), 0).hex() == "42520500bb04000039300000622302"
+    assert ping1d.encode_frame(6, struct.pack("<H", 1211), 0).hex() == "4252020006000000bb045b01"
+    assert ping1d.encode_frame(1211, struct.pack("<IB", 12345, 98), 0).hex() == "42520500bb04000039300000622302"
 
 
 def test_the_ping_and_brpings_parser() -> None:
     out: list[bytes] = []
-    ping = ping1d.Ping1D(out.append, 1500.0)
+    ping = ping1d.Ping1DDevice(out.append, 1500.0)
     ping.measure(0.0, 12.345)
     parser = PingParser()
 
@@ -161,7 +161,7 @@ class Wire:
 
     def __init__(self, ranges: dict[int, float]) -> None:
         self.out: list[bytes] = []
-        self.sonar = ping360.Ping360(self.out.append, 1500.0)
+        self.sonar = ping360.Ping360Device(self.out.append, 1500.0)
         self.time, self.ranges = 0.0, ranges
         for angle in ranges:
             self.go_on(angle)
@@ -223,7 +223,7 @@ def test_brping_turns_our_ping360() -> None:
     assert driver.set_mode(1).gain_setting == 0
     driver.set_gain_setting(2)
     assert driver.transmitAngle(50) and max(driver._data[100:]) > 150
-    wire.sonar.receive(ping1d.frame(ping360.SET_DEVICE_ID, bytes((9, 0)), 0))
+    wire.sonar.receive(ping1d.encode_frame(ping360.SET_DEVICE_ID, bytes((9, 0)), 0))
     assert driver.wait_message([definitions.COMMON_ACK]).src_device_id == 9
     assert driver.request(1211, 0.05) is None, "a distance is another device's"
     driver.control_reset(0, 0)
@@ -248,16 +248,16 @@ def test_an_automatic_scan_of_a_sector() -> None:
 @given(st.binary(max_size=200))
 def test_foreign_bytes_do_no_harm(data: bytes) -> None:
     out: list[bytes] = []
-    ping1d.Ping1D(out.append, 1500.0).receive(data)
+    ping1d.Ping1DDevice(out.append, 1500.0).receive(data)
     for message in (0, 2300, 2301, 2600, 2601, 2602, 2903, 2000):
-        ping360.Ping360(out.append, 1500.0).receive(ping1d.frame(message, data) + data)
-    parser = nanomodem.Parser()
+        ping360.Ping360Device(out.append, 1500.0).receive(ping1d.encode_frame(message, data) + data)
+    parser = nanomodem.NanoModemParser()
     parser.feed(data)
     assert parser.feed(b"$?")[-1:] in ([b"?"], []) or parser.buffer, "a whole command is found, or belongs to another"
 
 
 def test_commands_of_the_nanomodem_in_pieces() -> None:
-    parser = nanomodem.Parser()
+    parser = nanomodem.NanoModemParser()
     assert [parser.feed(bytes((b,))) for b in b"xx$P005"][-1] == [b"P005"]
     assert parser.feed(b"$B03a$b$U00502$$$?") == [b"B03a$b", b"U00502$$", b"?"]
     assert parser.feed(b"$Pxyz$B99") == [None, None] and parser.feed(b"$B00") == [None]
@@ -266,7 +266,7 @@ def test_commands_of_the_nanomodem_in_pieces() -> None:
 def test_a_nanomodem_asked_before_the_time_is_known_waits_as_long() -> None:
     """A device that comes back late in a run is asked before its first state: the time of that is no time-out."""
     broker, sent = Mock(spec=AsyncBroker), list[bytes]()
-    modem = nanomodem.NanoModem(broker, 3, 1500.0, sent.append)
+    modem = nanomodem.NanoModemDevice(broker, 3, 1500.0, sent.append)
     modem.receive(b"$P004")
     modem.step(step(1000.0))
     modem.step(step(1000.0 + nanomodem.TIMEOUT_S - 0.1))
@@ -304,7 +304,7 @@ def test_a_line_of_the_sbe37_is_that_of_its_manual() -> None:
 
 def test_the_sbe37_and_its_commands() -> None:
     out: list[bytes] = []
-    microcat = seabird.SeaBird(37, out.append)
+    microcat = seabird.SeaBirdDevice(37, out.append)
 
     def ask(text: str) -> bytes:
         out.clear()
@@ -336,7 +336,7 @@ def test_the_sbe37_and_its_commands() -> None:
 
 def test_the_sbe45_and_its_outputs() -> None:
     out: list[bytes] = []
-    tsg = seabird.SeaBird(45, out.append)
+    tsg = seabird.SeaBirdDevice(45, out.append)
     tsg.step(step(1.0, ctd=CTD))
     t, c, s, v = (float(x) for x in out[-1].decode().split(","))
     assert (t, c, s) == pytest.approx((14.9964, 4.2914, 35.0), abs=1e-4)
@@ -354,7 +354,7 @@ DVL = [1.0, 0.2, -0.1, 0.9, 0.1, 0.0, *[0.0] * 4, 23.0, 24.0, 25.0, 26.0, 21.0, 
 
 def test_pd6_by_its_manual() -> None:
     out: list[bytes] = []
-    log = dvl.Dvl(out.append, "PD6", 1493.0)
+    log = dvl.DvlDevice(out.append, "PD6", 1493.0)
     log.step(step(1.0, dvl=DVL, ahrs=[0.0, 0.0, math.pi / 2, 0, 0, 0], ctd=CTD))
     log.step(step(1.0, dvl=DVL))
     assert len(out) == 1, "each value once"
@@ -375,7 +375,7 @@ def test_pd6_by_its_manual() -> None:
 
 def test_pd4_and_pd0_by_their_manuals() -> None:
     out: list[bytes] = []
-    log = dvl.Dvl(out.append, "PD4", 1493.0)
+    log = dvl.DvlDevice(out.append, "PD4", 1493.0)
     log.step(step(1.0, dvl=DVL))
     data = out[-1]
     assert len(data) == 47 and data[:2] == b"\x7d\x00" and struct.unpack_from("<H", data, 2)[0] == 45
@@ -399,7 +399,7 @@ def test_pd4_and_pd0_by_their_manuals() -> None:
 
 def test_commands_of_the_doppler_log() -> None:
     out: list[bytes] = []
-    log = dvl.Dvl(out.append, "PD6")
+    log = dvl.DvlDevice(out.append, "PD6")
 
     def ask(text: str) -> bytes:
         out.clear()
@@ -419,7 +419,11 @@ def test_commands_of_the_doppler_log() -> None:
 @given(st.lists(st.binary(max_size=150), max_size=6))
 def test_foreign_bytes_do_no_harm_to_the_others(parts: list[bytes]) -> None:
     out: list[bytes] = []
-    for device in (seabird.SeaBird(37, out.append), seabird.SeaBird(45, out.append), dvl.Dvl(out.append)):
+    for device in (
+        seabird.SeaBirdDevice(37, out.append),
+        seabird.SeaBirdDevice(45, out.append),
+        dvl.DvlDevice(out.append),
+    ):
         for part in parts:
             device.receive(part)
         assert len(device.lines._buffer) <= device.lines.limit
@@ -446,7 +450,7 @@ STATION: dict[str, float | str] = {
 
 def test_reports_become_sentences_once_and_names_every_six_minutes() -> None:
     out: list[bytes] = []
-    talker = nmea.Talker(out.append, {"ais": "ais"})
+    talker = nmea.NmeaDevice(out.append, {"ais": "ais"})
     other = STATION | {"mmsi": 2, "station": 2, "called": "SMALL"}
 
     def step(time_s: float, age: float) -> list[bytes]:
@@ -473,9 +477,9 @@ def test_reports_become_sentences_once_and_names_every_six_minutes() -> None:
 def test_pyais_reads_every_report(
     latitude: float, longitude: float, sog: float, cog: float, turn: float, kind: int, mmsi: int
 ) -> None:
-    report = ais.Report(mmsi, kind, latitude, longitude, sog, cog, cog, turn, 12.0)
+    report = ais.AisReport(mmsi, kind, latitude, longitude, sog, cog, cog, turn, 12.0)
     for own in (False, True):
-        read = pyais.decode(*ais.sentences(ais.position(report), own)).asdict()
+        read = pyais.decode(*ais.sentences(ais.position_report(report), own)).asdict()
         assert read["mmsi"] == mmsi and read["second"] == 12
         assert math.radians(float(read["lat"])) == pytest.approx(latitude, abs=0.51 * ais.STEP_ANGLE + 1e-8)
         assert math.radians(float(read["lon"])) == pytest.approx(longitude, abs=0.51 * ais.STEP_ANGLE + 1e-8)
@@ -485,7 +489,7 @@ def test_pyais_reads_every_report(
 
 
 def test_what_a_station_does_not_know() -> None:
-    read = pyais.decode(*ais.sentences(ais.position(ais.Report(5)))).asdict()
+    read = pyais.decode(*ais.sentences(ais.position_report(ais.AisReport(5)))).asdict()
     assert (read["lat"], read["lon"], read["speed"], read["course"], read["heading"]) == (
         91.0,
         181.0,
@@ -512,9 +516,9 @@ def test_radar_targets_in_sentences() -> None:
         columns[name][3] = number
     v = value("radar", 0, [x for name in names for x in columns[name]])
     gps = value("gps", 0, [math.radians(41.0), math.radians(-8.7), 0.0, 5.0, 0.0, 0.9, 1.0, 9.0])
-    track, place = [pynmea2.parse(line.decode(), check=True) for line in nmea.targets(v, gps)]
+    track, place = [pynmea2.parse(line.decode(), check=True) for line in nmea.target_sentences(v, gps)]
     assert (int(track.target_number), float(track.distance)) == (7, 2.0) and track.status == "T"
     assert float(track.speed) == pytest.approx(5.0 / nmea.KNOT, abs=0.05) and float(track.cog) == 180.0
     assert float(track.dist_cpa) == 0.0 and float(track.time_cpa) == pytest.approx(370.4 / 60.0, abs=0.01)
     assert place.data[1][:2] == "41" and float(place.data[1][2:]) == pytest.approx(2.0, abs=0.01), "two miles north"
-    assert len(list(nmea.targets(v, None))) == 1, "no place without one's own"
+    assert len(list(nmea.target_sentences(v, None))) == 1, "no place without one's own"

@@ -114,9 +114,9 @@ def test_special_places() -> None:
 
 def test_small_matrices() -> None:
     m, v = RNG.normal(size=(7, 3, 3)), RNG.normal(size=(7, 3))
-    assert np.allclose(algebra.times(m, v), np.einsum("nij,nj->ni", m, v), rtol=1e-13)
-    assert np.allclose(algebra.turned(v, m), np.einsum("nji,nj->ni", m, v), rtol=1e-13)
-    assert np.allclose(algebra.product(m, m[0]), m @ m[0], rtol=1e-13)
+    assert np.allclose(algebra.matvec(m, v), np.einsum("nij,nj->ni", m, v), rtol=1e-13)
+    assert np.allclose(algebra.vecmat(v, m), np.einsum("nji,nj->ni", m, v), rtol=1e-13)
+    assert np.allclose(algebra.matmul(m, m[0]), m @ m[0], rtol=1e-13)
     assert np.allclose(algebra.norm(v), np.linalg.norm(v, axis=1), rtol=1e-14)
     six = RNG.normal(size=(6, 6))
     six[0, 0] = 0.0

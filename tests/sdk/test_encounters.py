@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wavesim_sdk.encounters import closest_approach, nearest, passes
+from wavesim_sdk.encounters import closest_approach, closest_on_track, closest_passes
 
 
 def test_by_hand() -> None:
@@ -34,8 +34,8 @@ def test_between_the_samples_of_a_track() -> None:
     """They cross between two samples: the nearest one is 5.1 m away, the pass 1 m."""
     times = np.array([0.0, 1.0, 2.0, 3.0])
     track = np.array([[-15.0, 1.0], [-5.0, 1.0], [5.0, 1.0], [15.0, 1.0]])
-    assert nearest(times, track) == pytest.approx((1.0, 1.5))
-    assert nearest(times[:1], track[:1])[0] == pytest.approx(math.hypot(15.0, 1.0))
+    assert closest_on_track(times, track) == pytest.approx((1.0, 1.5))
+    assert closest_on_track(times[:1], track[:1])[0] == pytest.approx(math.hypot(15.0, 1.0))
 
 
 def test_each_has_its_nearest() -> None:
@@ -44,9 +44,9 @@ def test_each_has_its_nearest() -> None:
         return t, np.stack([t, np.full(len(t), east), np.zeros(len(t))], axis=1)
 
     tracks = {"a": line(0, 10, 0.0), "b": line(5, 20, 7.0), "c": line(12, 20, 9.0), "late": line(30, 40, 0.0)}
-    found = passes(tracks)
+    found = closest_passes(tracks)
     assert found["a"] == ("b", pytest.approx(7.0), 5.0)
     assert found["b"][0] == "c" and found["b"][1] == pytest.approx(2.0)
     assert found["c"][0] == "b", "a had left before it came"
     assert "late" not in found
-    assert passes({"nobody": (np.zeros(0), np.zeros((0, 3))), "a": tracks["a"]}) == {}
+    assert closest_passes({"nobody": (np.zeros(0), np.zeros((0, 3))), "a": tracks["a"]}) == {}

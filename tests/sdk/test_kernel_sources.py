@@ -61,7 +61,7 @@ def imported(folder: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatc
 
 
 def digest(function: Any) -> tuple[Any, ...]:
-    files, constants = kernel_sources.reached(function)
+    files, constants = kernel_sources.reachable_sources(function)
     return sorted(files.items()), sorted(constants)
 
 
@@ -80,7 +80,7 @@ def test_every_change_of_what_is_reached_is_seen(tmp_path: Path, monkeypatch: py
 def test_a_file_counts_as_it_was_when_its_functions_were_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a program that was started before a change would keep the old code as that of the new file."""
     module = imported(tmp_path, FILES, monkeypatch)
-    kernel_sources.note(module.top)
+    kernel_sources.record_digest(module.top)
     before = digest(module.top)
     (tmp_path / "top_of_a_test.py").write_text(FILES["top_of_a_test"] + "# changed\n")
     assert digest(module.top) == before
@@ -100,7 +100,7 @@ def test_members_of_named_tuples_belong_to_a_signature() -> None:
         a: float
 
     other = nb.typeof(Pair(1.0, 2.0))
-    assert kernel_sources.fields((one, nb.int64)) != kernel_sources.fields((other, nb.int64))
+    assert kernel_sources.named_tuple_members((one, nb.int64)) != kernel_sources.named_tuple_members((other, nb.int64))
 
 
 def function_of(kernel: Any) -> Any:
@@ -127,10 +127,10 @@ def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> No
     known = {p for part in cache.KERNELS for p in [*(server / part).rglob("*.py"), server / part]}
     known |= {sdk / module for module in cache.COMPILED_IN}
     for name, kernel in kernels_of_the_server().items():
-        reached = {Path(path) for path in kernel_sources.reached(function_of(kernel))[0]}
+        reached = {Path(path) for path in kernel_sources.reachable_sources(function_of(kernel))[0]}
         assert reached - known == set(), name
     ticks, hear = (
-        {Path(path).name for path in kernel_sources.reached(function_of(kernels_of_the_server()[name]))[0]}
+        {Path(path).name for path in kernel_sources.reachable_sources(function_of(kernels_of_the_server()[name]))[0]}
         for name in ("ticks", "hear")
     )
     assert ticks >= {
@@ -147,4 +147,4 @@ def test_the_filter_is_made_of_its_models() -> None:
         (kernels.run, {"kernels", "models", "motion", "elementary"}),
         (backward.smooth, {"motion", "kernels"}),
     ):
-        assert {Path(path).stem for path in kernel_sources.reached(function_of(kernel))[0]} >= files
+        assert {Path(path).stem for path in kernel_sources.reachable_sources(function_of(kernel))[0]} >= files

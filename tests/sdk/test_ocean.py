@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.config.world import Bed, Bump, Spot, Temperature, World
+from wavesim_sdk.config import LoadedConfig, load
+from wavesim_sdk.config.world import BedConfig, Bump, Spot, TemperatureConfig, World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import bed, seawater, water
 from wavesim_sdk.ocean.volume import EARTH_RADIUS, VOLUME_COLUMNS, read_samples, read_volume
@@ -49,11 +49,11 @@ def test_there_and_back(s: float, t: float, p: float) -> None:
 
 
 def test_the_papers_profile_and_spots() -> None:
-    field = Temperature(surface=18.0, knee_1=10.0, knee_2=30.0, gradient_1=-0.1, gradient_2=-0.01, spot=())
+    field = TemperatureConfig(surface=18.0, knee_1=10.0, knee_2=30.0, gradient_1=-0.1, gradient_2=-0.01, spot=())
     z = np.array([0.0, 5.0, 10.0, 20.0, 30.0, 50.0])
-    assert water.profile(field, z) == pytest.approx([18.0, 18.0, 18.0, 17.0, 16.0, 15.8])
+    assert water.two_knee_profile(field, z) == pytest.approx([18.0, 18.0, 18.0, 17.0, 16.0, 15.8])
     spot = Spot(deviation=2.0, position=(10.0, 20.0, 5.0), alpha=0.1, beta=0.2, gamma=0.5)
-    here = water.spots([spot], np.array([[10.0, 20.0, 5.0], [20.0, 20.0, 5.0], [10.0, 25.0, 7.0]]))
+    here = water.spot_deviation([spot], np.array([[10.0, 20.0, 5.0], [20.0, 20.0, 5.0], [10.0, 25.0, 7.0]]))
     assert here == pytest.approx([2.0, 2.0 * math.exp(-1), 2.0 * math.exp(-1 - 1)])
 
 
@@ -90,19 +90,19 @@ def test_half_a_polynomial_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_papers_bed() -> None:
-    b = Bed(
+    b = BedConfig(
         depth=50.0,
         slope_north=0.1,
         slope_east=-0.2,
         bump=(Bump(height=-5.0, north=10.0, east=0.0, alpha=0.1, beta=0.2),),
     )
-    assert bed.analytic(b, np.array([0.0, 10.0]), np.array([0.0, 5.0])) == pytest.approx(
+    assert bed.analytic_depth(b, np.array([0.0, 10.0]), np.array([0.0, 5.0])) == pytest.approx(
         [50 - 5 * math.exp(-1), 51 - 1 - 5 * math.exp(-1)]
     )
 
 
 def test_soundings_are_exact_at_the_points_and_linear_between(tmp_path: Path) -> None:
-    t = bed.Triangles(np.array([[0.0, 0.0, 10.0], [10.0, 0.0, 20.0], [0.0, 10.0, 30.0], [10.0, 10.0, 40.0]]))
+    t = bed.TriangulatedBed(np.array([[0.0, 0.0, 10.0], [10.0, 0.0, 20.0], [0.0, 10.0, 30.0], [10.0, 10.0, 40.0]]))
     assert t(np.array([0.0, 10.0, 0.0, 10.0]), np.array([0.0, 0.0, 10.0, 10.0])) == pytest.approx([10, 20, 30, 40])
     assert t(np.array([5.0]), np.array([5.0])) == pytest.approx([25.0])
     assert t(np.array([-15000.0]), np.array([-15000.0])) == pytest.approx([10.0])
@@ -200,7 +200,7 @@ def test_files_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pyte
         bed.read_soundings(tmp_path / "none")
 
 
-def test_a_regular_grid_is_a_bed(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_a_regular_grid_is_a_bed(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """ESRI's rows run from north to south; heights are negative below the water; a cell without data is bridged."""
     rng = np.random.default_rng(3)
     heights = rng.uniform(-30.0, -10.0, (7, 9))
@@ -228,7 +228,7 @@ def _samples(path: Path, rows: np.ndarray) -> None:
     path.write_text(head + "\n" + "\n".join(",".join(map(repr, r)) for r in rows.tolist()))
 
 
-def test_scattered_samples(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_scattered_samples(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """Exact at the data, inverse-distance weights between (a plain double loop as judge), linear in time."""
     rng = np.random.default_rng(7)
     n, metres = 60, EARTH_RADIUS * math.pi / 180.0
@@ -286,7 +286,7 @@ def test_bad_samples(tmp_path: Path, row: list[float], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_other_quantities(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_other_quantities(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     _volume(path, lambda d, lat, lon: 1.0 + 0.1 * d)
     lines = path.read_text().split("\n")
@@ -312,7 +312,7 @@ def test_other_quantities(config: Callable[..., Loaded], tmp_path: Path) -> None
             water.Water(config(f"<world>{wrong}</world>"))
 
 
-def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     from wavesim_server import seabed
     from wavesim_server.environment import flow
 

@@ -12,13 +12,13 @@ import pytest
 
 pytestmark = pytest.mark.compiled
 INNER = """
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import part
 @part
 def added(x, y):
     return x + {} * y
 """
 OUTER = """
-from wavesim_sdk.parts import kernel
+from wavesim_sdk.kernel_compiler import kernel
 from inner_of_a_test import added
 @kernel
 def summed(x):

@@ -22,10 +22,10 @@ LIBRARY = frozenset(
 _JUDGED = "whether a configuration is refused"
 #: (file, folder or function: why its numbers reach no log, or which exception of docs/reliability.md it is)
 EXCEPTIONS = {
-    "broker_sdk/wavesim_sdk/config/meaning.py": _JUDGED,
-    "broker_sdk/wavesim_sdk/config/plausible.py": _JUDGED,
+    "broker_sdk/wavesim_sdk/config/semantic_checks.py": _JUDGED,
+    "broker_sdk/wavesim_sdk/config/validation.py": _JUDGED,
     "broker_sdk/wavesim_sdk/config/lines.py::check": _JUDGED,
-    "broker_sdk/wavesim_sdk/config/suites.py::_one": _JUDGED,
+    "broker_sdk/wavesim_sdk/config/instrument_checks.py::_one": _JUDGED,
     "broker_sdk/wavesim_sdk/ocean/bed.py::read_soundings": _JUDGED,
     "server/wavesim_server/dynamics/kind.py::check_step": _JUDGED,
     "broker_sdk/wavesim_sdk/conformance": "a world of its own for testing the parts of others",

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from wavesim_sdk import attach
-from wavesim_sdk.area import Area, TableView
 from wavesim_sdk.attach import SharedState, simulation_tables
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.sensors import SENSORS
-from wavesim_sdk.tables import CREW_ROWS, HISTORY, VEHICLE_TABLES, WORLD, RunState
+from wavesim_sdk.shared_memory import SharedMemoryArea, TableView
+from wavesim_sdk.tables import CREW_ROWS, HISTORY_ROWS, VEHICLE_TABLES, WORLD, RunState
 
 STEP_NS = 4_000_000
 ROWS = 4
@@ -23,17 +23,17 @@ class Sea:
     """The areas of a server, and who writes them."""
 
     def __init__(self) -> None:
-        self.simulation = Area.private(simulation_tables(ROWS, 8))
-        self.vehicles = Area.private([(t, ROWS) for t in (*VEHICLE_TABLES, SENSORS["ctd"])])
+        self.simulation = SharedMemoryArea.create_private(simulation_tables(ROWS, 8))
+        self.vehicles = SharedMemoryArea.create_private([(t, ROWS) for t in (*VEHICLE_TABLES, SENSORS["ctd"])])
         world = np.zeros(1, WORLD.dtype)
         world["step_ns"] = STEP_NS
         self.generation = 0
-        self.vehicles["instruments"].begin()["body"] = -1
-        self.vehicles["instruments"].end(0)
+        self.vehicles["instruments"].begin_write()["body"] = -1
+        self.vehicles["instruments"].end_write(0)
         self.enter(0)
         self.tick(1)
         self.simulation["world"].publish(world, 0)
-        self.state = SharedState.over(self.simulation, self.vehicles)
+        self.state = SharedState.from_areas(self.simulation, self.vehicles)
 
     def tick(self, tick: int, *tables: str) -> None:
         """Where everybody is tells the tick and the generation of who is there."""
@@ -154,7 +154,7 @@ def test_the_value_of_an_instrument_by_its_name(sea: Sea) -> None:
 # -- tables by themselves ----------------------------------------------------------------------------------
 
 
-def publish(area: Area, table: str, at: int = 9, **columns: Any) -> None:
+def publish(area: SharedMemoryArea, table: str, at: int = 9, **columns: Any) -> None:
     """Some values in the first rows of a table, nothing in the others."""
     rows = np.zeros(area[table].capacity, area[table].dtype)
     for name, values in columns.items():
@@ -237,5 +237,5 @@ def test_how_many_rows_the_tables_of_the_simulation_have() -> None:
     rows = {table.name: count for table, count in simulation_tables(5, 8)}
     assert rows == {
         "clock": 1, "world": 1, "weather": 1, "clients": 5, "crew": 5 + CREW_ROWS, "signals": 8,
-        "sent": HISTORY, "reception": HISTORY, "notice": HISTORY,
+        "sent": HISTORY_ROWS, "reception": HISTORY_ROWS, "notice": HISTORY_ROWS,
     }  # fmt: skip

@@ -20,23 +20,23 @@ from wavesim_emulators.sonar.emulator import describe
 from wavesim_emulators.sonar.soundings import Bathymetry
 from wavesim_sdk.devices import cerulean, ping1d, ping360
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.sonars.frames import Frame
+from wavesim_sdk.sonars.frames import ImagingFrame
 
 FLAT = '<bed depth="20 m"/>'
 
 
-def framed(d: Any, made: engine.Frame, number: int) -> Frame:
+def framed(d: Any, made: engine.Frame, number: int) -> ImagingFrame:
     """What an engine made, as it goes over the network."""
     record = describe(d, b"auv", b"sonar", 1, d.preset.name)
     payload = np.ascontiguousarray(made.soundings if made.levels is None else made.levels).tobytes()
     record["number"], record["bytes"], record["azimuth"], record["ping_ns"] = number, len(payload), made.azimuth, number * 10**8  # fmt: skip
-    return Frame(record, payload)
+    return ImagingFrame(record, payload)
 
 
 class Wire:
     """brping's socket in this process: time goes on by a frame while it waits."""
 
-    def __init__(self, make: Any, frames: Iterator[Frame]) -> None:
+    def __init__(self, make: Any, frames: Iterator[ImagingFrame]) -> None:
         self.out: list[bytes] = []
         self.frames, self.time = frames, 0.0
         self.device = make(self.out.append, lambda: [f] if (f := next(self.frames, None)) is not None else [])
@@ -61,7 +61,7 @@ def test_brping_reads_our_omniscan(config: Any) -> None:
     side = engine.SideScan(d, w, 0.0, 1)
     made = side.ping(sonar.pose((0.0, 0.0, 12.0)), 0)
     driver = Omniscan450()
-    driver.iodev = wire = Wire(cerulean.Omniscan, iter(framed(d, made, n) for n in range(1, 9)))
+    driver.iodev = wire = Wire(cerulean.OmniscanDevice, iter(framed(d, made, n) for n in range(1, 9)))
     assert driver.initialize() is not False
     driver.control_os_ping_params(start_mm=0, length_mm=60_000, num_results=1200, msec_per_ping=0)
     assert driver.wait_message([definitions.COMMON_ACK]).acked_id == cerulean.PING_PARAMS
@@ -90,7 +90,7 @@ def test_brping_reads_our_surveyor(config: Any) -> None:
     d = sonar.design("surveyor-240", 60.0, 1200)
     table = Bathymetry(d, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0)
     driver = Surveyor240()
-    driver.iodev = Wire(cerulean.Surveyor, iter(framed(d, table, n) for n in range(1, 9)))
+    driver.iodev = Wire(cerulean.SurveyorDevice, iter(framed(d, table, n) for n in range(1, 9)))
     assert driver.initialize() is not False
     driver.control_set_ping_parameters(ping_enable=True, enable_atof_data=True, sos_mps=1500)
     message = driver.wait_message([definitions.SURVEYOR240_ATOF_POINT_DATA], 2.0)
@@ -100,10 +100,10 @@ def test_brping_reads_our_surveyor(config: Any) -> None:
     assert depth == pytest.approx([15.0] * 80, abs=0.05)
     assert math.degrees(points[0].angle - points[-1].angle) == pytest.approx(80.0, abs=0.5), "port is positive"
     many = sonar.design("r2sonic-2024", 60.0, 1200, {"beams": 400})
-    (told,) = cerulean.Surveyor(lambda _: None, list)._told(
+    (told,) = cerulean.SurveyorDevice(lambda _: None, list)._payloads(
         framed(many, Bathymetry(many, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0), 1)
     )
-    assert len(ping1d.frame(cerulean.ATOF, told)) <= 4096, "more its hosts cannot read from a datagram"
+    assert len(ping1d.encode_frame(cerulean.ATOF, told)) <= 4096, "more its hosts cannot read from a datagram"
 
 
 def test_brping_turns_a_head_over_frames(config: Any) -> None:
@@ -117,10 +117,10 @@ def test_brping_turns_a_head_over_frames(config: Any) -> None:
     head = engine.Scanning(d, w, 0.0, 1)
     turn = [framed(d, head.ping(sonar.pose((0.0, 0.0, 5.0)), n), n + 1) for n in range(0, 400, 10)]
     driver = Ping360()
-    made: list[ping360.Ping360] = []
+    made: list[ping360.Ping360Device] = []
 
-    def make(send: Any, new: Any) -> ping360.Ping360:
-        made.append(ping360.Ping360(send, 1500.0, "sonar", new))
+    def make(send: Any, new: Any) -> ping360.Ping360Device:
+        made.append(ping360.Ping360Device(send, 1500.0, "sonar", new))
         return made[-1]
 
     driver.iodev = Wire(make, iter(turn))
@@ -147,10 +147,10 @@ def test_a_sonar_of_another_kind_is_refused(config: Any) -> None:
         def subscribe_frames(self, *names: str) -> None:
             assert names == ("sonar",)
 
-        def take_frames(self) -> list[Frame]:
+        def take_frames(self) -> list[ImagingFrame]:
             return [frame]
 
-    pictures: Any = cerulean.Pictures
+    pictures: Any = cerulean.SonarFrameSource
     with pytest.raises(BrokerError, match="'sonar' is a sonar of the kind scanning; a Surveyor 240 is made of one of the kind bathymetry"):  # fmt: skip
         pictures(Broker(), "sonar", "bathymetry", "a Surveyor 240").new()
     assert pictures(Broker(), "sonar", "scanning", "a Ping360").new() == [frame]
@@ -158,9 +158,9 @@ def test_a_sonar_of_another_kind_is_refused(config: Any) -> None:
 
 @given(st.binary(max_size=80))
 def test_foreign_bytes_do_no_harm(data: bytes) -> None:
-    for make in (cerulean.Omniscan, cerulean.Surveyor):
+    for make in (cerulean.OmniscanDevice, cerulean.SurveyorDevice):
         out: list[bytes] = []
         device = make(out.append, list)
         for message in (0, 6, 116, 2197, 2198, 3012, 3023):
-            device.receive(ping1d.frame(message, data) + data)
+            device.receive(ping1d.encode_frame(message, data) + data)
         assert all(o[:2] == b"BR" and struct.unpack_from("<H", o, 4)[0] in (1, 2, 4, 5) for o in out)

@@ -14,7 +14,7 @@ import gsw
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import sound
 from wavesim_sdk.ocean.water import Water
@@ -81,7 +81,7 @@ print(json.dumps([[[float(u.absorption(f, 1000, t, s, z, ph)) for f in fs], floa
         assert float(sound.mackenzie(np.array(t), np.array(s), np.array(z))) == pytest.approx(speed, abs=1e-6)
 
 
-def test_the_profile_of_the_configured_water(config: Callable[..., Loaded]) -> None:
+def test_the_profile_of_the_configured_water(config: Callable[..., LoadedConfig]) -> None:
     world = '<world latitude="40 deg"><bed depth="80 m"/><temperature surface="18 C" knee_1="10 m" knee_2="30 m" gradient_1="-0.3 C/m"/></world>'
     for formula, other in (
         ("chen-millero", None),
@@ -91,7 +91,7 @@ def test_the_profile_of_the_configured_water(config: Callable[..., Loaded]) -> N
         ("leroy", 0.6),
     ):
         loaded = config(f'{world}<acoustics profile="water" formula="{formula}"/>')
-        z, c = sound.profile(loaded, Water(loaded), 80.0)
+        z, c = sound.sound_speed_profile(loaded, Water(loaded), 80.0)
         if other is None:
             reference = c
             assert (z[0], z[-1], len(z)) == (0.0, 80.0, 65)
@@ -102,11 +102,11 @@ def test_the_profile_of_the_configured_water(config: Callable[..., Loaded]) -> N
             assert np.abs(c - reference).max() < other
 
 
-def test_a_profile_from_a_file(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_a_profile_from_a_file(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     path.write_text("# depth speed\n0 1500\n10, 1510 # knee\n\n50 1490\n")
     loaded = config('<acoustics profile="file" file="p.txt"/>')
-    z, c = sound.profile(loaded, Water(loaded), 30.0)
+    z, c = sound.sound_speed_profile(loaded, Water(loaded), 30.0)
     assert z.tolist() == [0, 10, 30] and c.tolist() == [1500, 1510, 1500]
     for text, message in (
         ("0 1500\n0 1510\n", "2.*does not ascend"), ("0 x\n", "1.*not `depth speed`"), ("", "no rows"), ("0 5\n", "out of range"),
@@ -135,14 +135,14 @@ def test_a_profile_from_a_file(config: Callable[..., Loaded], tmp_path: Path) ->
         ("<modem frequency='50 kHz'/>", "listening band"),
     ],
 )
-def test_instruments_that_cannot_be(config: Callable[..., Loaded], inside: str, message: str) -> None:
+def test_instruments_that_cannot_be(config: Callable[..., LoadedConfig], inside: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         config(
             f'<fleet><vehicle name="a" model="lauv" position="0 0 1 m"><transducer>{inside}</transducer></vehicle></fleet>'
         )
 
 
-def test_two_modems_cannot_share_an_address(config: Callable[..., Loaded]) -> None:
+def test_two_modems_cannot_share_an_address(config: Callable[..., LoadedConfig]) -> None:
     bodies = "".join(
         f'<vehicle name="{n}" model="lauv" position="0 0 1 m"><transducer><modem address="7"/></transducer></vehicle>'
         for n in "ab"

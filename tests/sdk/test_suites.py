@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sensors import columns, sensor_table, table_of
+from wavesim_sdk.sensors import find_columns, sensor_table, sensor_table_of
 from wavesim_sdk.tables import integer, value
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 
 MODEL = """<models><model name="sub" type="underwater"><cylinder length="2 m" radius="0.1 m"/><mass value="60 kg"/>
 <inertia xx="0.3" yy="20" zz="20"/><added-mass diagonal="1 60 60 0.1 20 20"/><linear-drag diagonal="5 50 50 1 20 20"/>
@@ -54,10 +54,10 @@ def test_a_body_that_joins_by_a_model(config: Make) -> None:
     loaded = config(
         (MODEL + FLEET).format(fleet="<gps/>", model="<ctd/>", own="<dvl/>", attributes="", model_attributes="")
     )
-    assert [i.name for i in loaded.suite_of("sub")] == ["gps", "ctd"]
-    assert [i.name for i in loaded.suite_of("lauv")] == ["gps"] and loaded.suite_of("buoy") == ()
-    assert loaded.suite_for("a", "lauv") == loaded.suite(loaded.config.fleet.bodies[0])
-    assert loaded.suite_for("newcomer", "sub") == loaded.suite_of("sub")
+    assert [i.name for i in loaded.suite_of_model("sub")] == ["gps", "ctd"]
+    assert [i.name for i in loaded.suite_of_model("lauv")] == ["gps"] and loaded.suite_of_model("buoy") == ()
+    assert loaded.suite_by_name("a", "lauv") == loaded.suite(loaded.config.fleet.bodies[0])
+    assert loaded.suite_by_name("newcomer", "sub") == loaded.suite_of_model("sub")
 
 
 def test_instruments_that_differ_in_name_and_mounting_only_are_of_a_kind(config: Make) -> None:
@@ -66,7 +66,7 @@ def test_instruments_that_differ_in_name_and_mounting_only_are_of_a_kind(config:
         '<dvl name="y" attitude="180 0 0 deg" noise="0"/><dvl name="z" maximum="50 m"/></sensors></vehicle></fleet>'
     )
     x, y, z = loaded.suite(loaded.config.fleet.bodies[0])
-    assert x.kind == y.kind != z.kind and hash(x.kind) == hash(y.kind)
+    assert x.batch_key == y.batch_key != z.batch_key and hash(x.batch_key) == hash(y.batch_key)
     assert x.period(0.004) == 36 and x.period(1.0) == 1
 
 
@@ -98,18 +98,18 @@ def test_the_fleet_inherits_from_nobody(config: Make) -> None:
 
 
 def test_columns_of_a_field() -> None:
-    table = table_of("dvl")
-    assert columns(table, "bottom") == (0, 3, "m/s") and columns(table, "water") == (3, 3, "m/s")
-    assert columns(table, "ranges.3") == (13, 1, "m") and columns(table, "locked") == (15, 1, "")
+    table = sensor_table_of("dvl")
+    assert find_columns(table, "bottom") == (0, 3, "m/s") and find_columns(table, "water") == (3, 3, "m/s")
+    assert find_columns(table, "ranges.3") == (13, 1, "m") and find_columns(table, "locked") == (15, 1, "")
     for wrong in ("tick", "valid", "ranges.4", "ranges.", "ranges.-1", "altitude.1", ""):
         with pytest.raises(ValueError, match=r"has no|has the numbers"):
-            columns(table, wrong)
+            find_columns(table, wrong)
 
 
 def test_hidden_columns_stand_last_and_are_not_told() -> None:
     table = sensor_table("x", "", (value("a", "m", "", 2),), (value("bias", "m", ""),))
-    assert table.told.dtype.names == ("tick", "time_ns", "valid", "sequence", "a")
-    assert table.dtype.names[-1] == "bias" and table.dtype.itemsize > table.told.dtype.itemsize  # type: ignore[index]
-    assert all(table.dtype.fields[n] == table.told.dtype.fields[n] for n in table.told.dtype.names)  # type: ignore[index,union-attr]
+    assert table.visible.dtype.names == ("tick", "time_ns", "valid", "sequence", "a")
+    assert table.dtype.names[-1] == "bias" and table.dtype.itemsize > table.visible.dtype.itemsize  # type: ignore[index]
+    assert all(table.dtype.fields[n] == table.visible.dtype.fields[n] for n in table.visible.dtype.names)  # type: ignore[index,union-attr]
     with pytest.raises(ValueError, match="'a' is no floating-point number"):
         sensor_table("x", "", (integer("a", "", ""),))

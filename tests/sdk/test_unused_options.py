@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from wavesim_sdk.cli import cli, load
+from wavesim_sdk.cli import cli, load_commands
 
-load()
+load_commands()
 
 
 @pytest.mark.parametrize(

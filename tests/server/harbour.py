@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.area import Area
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import GEOMETRY, IDENTITY, RECEPTION, SENT, STATE, BodyType, RunState
 from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
@@ -30,7 +30,7 @@ from wavesim_server.ring import Ring
 class Sea:
     """In place of the simulation: bodies that do not move. What is done to it is kept."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded, self.config, self.seed = loaded, loaded.config, 1
         self.step_ns = round(loaded.config.time.step * 1e9)
         self.tick = 0
@@ -216,10 +216,12 @@ class Client:
 class Harbour:
     """Engine and front on private memory; :meth:`run` lets time pass in steps of a millisecond."""
 
-    def __init__(self, loaded: Loaded, *, speed: float | None = None, log: bool = False, limit: float = 1.0) -> None:
+    def __init__(
+        self, loaded: LoadedConfig, *, speed: float | None = None, log: bool = False, limit: float = 1.0
+    ) -> None:
         self.loaded = loaded
         self.now = 100.0
-        self.areas = {name: Area.private(tables) for name, tables in tables_of(loaded).items()}
+        self.areas = {name: SharedMemoryArea.create_private(tables) for name, tables in tables_of(loaded).items()}
         self.commands, self.events = Ring.private(1 << 16), Ring.private(1 << 18)
         self.sea = Sea(loaded)
         instruments = Instruments(loaded.sensor_rows, self.sea.step_ns)
@@ -243,7 +245,7 @@ class Harbour:
 
     def join(self, name: str, **more: Any) -> Client:
         """A client that has joined, or been refused."""
-        client = Client(ClientSession(Join(name=name, **more), dice=random.Random(len(self.clients))), self._address())
+        client = Client(ClientSession(Join(name=name, **more), rng=random.Random(len(self.clients))), self._address())
         self.clients.append(client)
         self.run(0.05)
         return client

@@ -13,7 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
@@ -28,12 +28,12 @@ N = 20
 
 
 @pytest.fixture
-def log(tmp_path: Path, config: Callable[..., Loaded]) -> tuple[Path, dict[str, Any]]:
+def log(tmp_path: Path, config: Callable[..., LoadedConfig]) -> tuple[Path, dict[str, Any]]:
     """Random motion and values; the second fix is invalid, and the third velocity has no lock."""
     rng = np.random.default_rng(4)
     writer = LogWriter(tmp_path / "a.mcap", config(FLEET), 5)
     writer.body(0, 0, "a", "bluerov2", "underwater", True)
-    told: dict[str, Any] = {k: np.zeros(N, SENSORS[k].told.dtype) for k in KINDS}
+    told: dict[str, Any] = {k: np.zeros(N, SENSORS[k].visible.dtype) for k in KINDS}
     told["state"] = np.zeros(N, STATE.dtype)
     for r in told.values():
         for name in r.dtype.names:

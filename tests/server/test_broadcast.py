@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.area import Area
 from wavesim_sdk.observer import RECORD
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import VEHICLE_TABLES
 from wavesim_sdk.testing import sessions_for_tests
 from wavesim_sdk.wire import seal
-from wavesim_sdk.wire.client import ClientSession, Ended, SessionEvent
+from wavesim_sdk.wire.client import ClientSession, SessionClosed, SessionEvent
 from wavesim_sdk.wire.items import Notice, Observe
 from wavesim_sdk.wire.messages import FLEET_BODIES, Fleet, Join, Right, Role, Type
 from wavesim_sdk.wire.session import Admission, Joined, Session
@@ -36,9 +36,9 @@ class Quay:
 
     def __init__(self, keyed: bool = False) -> None:
         self.now = 100.0
-        self.area = Area.private([(t, ROWS) for t in VEHICLE_TABLES])
+        self.area = SharedMemoryArea.create_private([(t, ROWS) for t in VEHICLE_TABLES])
         self.broke: list[Exception] = []
-        keys = seal.Keyring([seal.Holder("*", KEY)]) if keyed else None
+        keys = seal.Keyring([seal.KeyHolder("*", KEY)]) if keyed else None
         self.key = KEY if keyed else None
         self.sessions = sessions_for_tests(self._admit, keys=keys, broke=self.broke.append)
         self.crews, self.observers = Crews(), Observers(self.sessions.push)
@@ -249,14 +249,14 @@ def test_a_step_comes_behind_what_happened_before_it_and_is_repeated(count: int,
         assert notices == [Notice(k, "look")] * (k + 1)
         assert isinstance(state, State) and (state.tick, state.step, state.run_state) == (525, True, 3)
         assert quay.states(m) == [(525, True)]
-        question = m.session.question
+        question = m.session.pending_step
         assert question is not None and question.tick == 525
-        assert question.repeat_at == quay.now + m.session.pace.wait()
+        assert question.repeat_at == quay.now + m.session.rtt_estimator.timeout()
     quay.broadcast.steps(members, 550, quay.now)
     quay.broadcast.take()
     assert len(quay.datagrams()) == count, "which are lost"
     quay.now += 1.0
-    quay.sessions.tick(quay.now)
+    quay.sessions.poll(quay.now)
     quay.hear()
     assert [quay.states(m) for m in members] == [[(525, True), (550, True)]] * count
 
@@ -341,13 +341,13 @@ def test_a_failure_costs_the_session_that_met_it(quay: Quay, step: bool, monkeyp
         quay.turn()
     assert [str(e) for e in quay.broke] == ["auv-1", "auv-3"] and quay.sessions.drops["internal"] == 2
     for m in members:
-        told = [e for e in quay.events[m.session.name] if isinstance(e, Ended)]
+        told = [e for e in quay.events[m.session.name] if isinstance(e, SessionClosed)]
         if m.row in (1, 3):
             assert [e.text for e in told] == ["the server failed at something that this session asked for"]
-            assert m.session.over and quay.states(m) == []
+            assert m.session.is_over and quay.states(m) == []
         else:
             assert not told and quay.states(m) == [(525 if step else 500, step)]
-            assert (m.session.question is not None) == step
+            assert (m.session.pending_step is not None) == step
     assert asked == [MANY] + [1] * MANY
 
 
@@ -355,7 +355,7 @@ def test_a_failure_of_one_alone_is_not_tried_again(quay: Quay, monkeypatch: pyte
     member = quay.member(0)
     asked = breaks(quay, monkeypatch, 0)
     quay.turn()
-    assert asked == [1] and member.session.over and [str(e) for e in quay.broke] == ["auv-0"]
+    assert asked == [1] and member.session.is_over and [str(e) for e in quay.broke] == ["auv-0"]
 
 
 def test_a_session_that_ended_meanwhile_is_left_out(quay: Quay, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,12 @@ import pytest
 
 from tests.server.harbour import Client, Harbour, done, status
 from wavesim_sdk import commands
-from wavesim_sdk.area import BEGUN, DONE, OWNER, SYNCHRONOUS
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.shared_memory import BEGUN, DONE, OWNER, SYNCHRONOUS
 from wavesim_sdk.wire import codec
-from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import Control, Observe, Ping, RunStateChanged
-from wavesim_sdk.wire.messages import MOST_SENSORS, Join, Role, Type
+from wavesim_sdk.wire.messages import MAX_SENSORS, Join, Role, Type
 from wavesim_server import messages
 from wavesim_server.engine import process
 
@@ -29,7 +29,7 @@ FLEET = """<time step="10 ms" pace="fast"/>
 
 
 @pytest.fixture
-def harbour(config: Callable[..., Loaded]) -> Harbour:
+def harbour(config: Callable[..., LoadedConfig]) -> Harbour:
     return Harbour(config(FLEET))
 
 
@@ -37,7 +37,7 @@ def raw(client: Client, kind: Type, body: Any) -> bytes:
     """A datagram of a client's session with any body."""
     session = client.session
     session._sequence += 1
-    return codec.datagram(kind, msgpack.packb(body), session.token, session._sequence, 0)
+    return codec.encode_datagram(kind, msgpack.packb(body), session.token, session._sequence, 0)
 
 
 NESTED: list[Any] = [[[]]]
@@ -84,13 +84,13 @@ def test_absurd_joins_are_refused(harbour: Harbour, field: str, value: Any) -> N
     harbour.run(0.1)
     address = ("10.0.0.7", 99)
     session = harbour.clients[0].session
-    cookie = harbour.front.sessions._strangers.cookie(address, harbour.now)
+    cookie = harbour.front.sessions._address_validator.make_cookie(address, harbour.now)
     names = ("cookie", "nonce", "name", "role", "model", "position", "attitude", "lockstep_ns", "state_period_ns")
     body: dict[str, Any] = dict(zip(names, (cookie, 7, "new", 0, "lauv", [0.0] * 3, [0.0] * 3, 0, 0), strict=True))
     body |= {"previous": 0, "sensors": None, "acoustics": 0, "effort": 0, "others": 0, field: value}
     plain = msgpack.packb(list(body.values()))
     if len(plain) < 1100:
-        harbour.front.receive(codec.datagram(Type.JOIN, plain), address, harbour.now)
+        harbour.front.receive(codec.encode_datagram(Type.JOIN, plain), address, harbour.now)
     harbour.run(0.1)
     assert status(harbour)["clients_total"] == 0 and status(harbour)["drops"].get("internal", 0) == 0
     assert harbour.join("b").session.phase is Phase.JOINED
@@ -110,7 +110,9 @@ def test_a_body_that_cannot_enter_costs_its_pilot_only(harbour: Harbour) -> None
     other = harbour.join("a")
     client = harbour.join("unstable", model="buoy")
     harbour.run(0.05)
-    assert [e.text for e in client.of(Ended)] == ["'unstable' cannot enter: its model is not stable at this time step"]
+    assert [e.text for e in client.of(SessionClosed)] == [
+        "'unstable' cannot enter: its model is not stable at this time step"
+    ]
     assert other.session.phase is Phase.JOINED and status(harbour)["drops"].get("internal", 0) == 0
     assert 2 not in harbour.engine.instruments._suites, "its instruments went with it"
     assert harbour.join("stable", model="buoy").session.phase is Phase.JOINED
@@ -123,7 +125,7 @@ def test_an_error_of_the_engine_costs_the_session_that_met_it(
     harbour.sea.breaks.add("command")
     client.session.actuate([1.0])
     harbour.run(0.05)
-    assert [e.text for e in client.of(Ended)] == ["the server failed at Actuate"]
+    assert [e.text for e in client.of(SessionClosed)] == ["the server failed at Actuate"]
     assert status(harbour)["drops"]["internal"] == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert other.session.phase is Phase.JOINED
@@ -138,7 +140,7 @@ def test_an_error_of_the_engine_at_a_step_costs_one_of_its_clients(harbour: Harb
     number = other.session.request(Ping(25e3))
     other.session.done(0, None)
     harbour.run(0.1)
-    assert client.of(Ended) and other.session.phase is Phase.JOINED
+    assert client.of(SessionClosed) and other.session.phase is Phase.JOINED
     assert [d[2] & 0xFFFFFFFF for d in done(harbour, "ping")] == [number], "what the other asked for is done"
     assert harbour.sea.tick == 10, "the step is released"
 
@@ -173,7 +175,7 @@ def test_a_record_that_the_engine_cannot_read_costs_nobody_else(
 
 
 def test_a_fault_of_the_configuration_that_fails_ends_nothing(
-    config: Callable[..., Loaded], capsys: pytest.CaptureFixture[str]
+    config: Callable[..., LoadedConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults = '<fault part="propeller" kind="lost" at="0.1 s"/></vehicle>'
     harbour = Harbour(config(FLEET.replace('client="optional"/><vehicle', f'client="optional">{faults}<vehicle')))
@@ -185,7 +187,7 @@ def test_a_fault_of_the_configuration_that_fails_ends_nothing(
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_a_refusal_that_names_a_large_fleet_comes_short(config: Callable[..., Loaded]) -> None:
+def test_a_refusal_that_names_a_large_fleet_comes_short(config: Callable[..., LoadedConfig]) -> None:
     fleet = "".join(f'<vehicle name="vehicle-{k:03}" model="lauv" position="0 {9 * k} 5 m"/>' for k in range(500))
     harbour = Harbour(config(f'<shared vehicles="500"/><fleet>{fleet}</fleet>'))
     ok, text = harbour.order("push", body="nobody", force=[1.0, 0.0, 0.0])
@@ -200,7 +202,7 @@ def test_what_the_engine_says_arrives_whatever_it_quotes(harbour: Harbour) -> No
         assert messages.decode_event(*messages.encode(said)).text.encode()[:4000]  # type: ignore[union-attr]
     harbour.engine.emit(messages.Ended(0, client.session.token, "two\nlines", 0))
     harbour.run(0.05)
-    assert [e.text for e in client.of(Ended)] == ["two lines"]
+    assert [e.text for e in client.of(SessionClosed)] == ["two lines"]
 
 
 def test_a_tick_that_fails_ends_the_run_with_one_line(
@@ -230,7 +232,7 @@ def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, m
     monkeypatch.setattr(harbour.front.requests, "_sound", broken)
     client.session.request(Ping(25e3))
     harbour.run(0.1)
-    assert len(client.of(Ended)) == 1 and other.session.phase is Phase.JOINED
+    assert len(client.of(SessionClosed)) == 1 and other.session.phase is Phase.JOINED
     assert status(harbour)["drops"]["internal"] == 1 and "'a' (pilot) was ended: the server failed" in harbour.said[-1]
     assert sum("ZeroDivisionError" in s for s in harbour.said) == 1
 
@@ -249,7 +251,7 @@ def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: p
         member.shape = None
     other.events.clear()
     harbour.run(0.2)
-    assert client.of(Ended) and other.states and other.session.phase is Phase.JOINED
+    assert client.of(SessionClosed) and other.states and other.session.phase is Phase.JOINED
 
 
 def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
@@ -339,7 +341,7 @@ def test_unacknowledged_refusals_end_the_session_not_the_front(harbour: Harbour)
         harbour.front.receive(raw(client, Type.REQUESTS, [number + 1, items]), client.address, harbour.now)
         number += 60
     harbour.run(0.1)
-    assert [e.text for e in client.of(Ended)] == ["it acknowledged none of the last 4096 events"]
+    assert [e.text for e in client.of(SessionClosed)] == ["it acknowledged none of the last 4096 events"]
     assert other.session.phase is Phase.JOINED and status(harbour)["drops"].get("internal", 0) == 0
 
 
@@ -396,4 +398,4 @@ def test_nothing_that_a_client_may_say_is_too_large_for_the_engine(harbour: Harb
     number = observer.session.request(Observe(2**62, list(range(200)), (1e12,) * 3, 1e12, 1))
     harbour.run(0.1)
     assert observer.outcome(number) == (True, "")
-    assert MOST_SENSORS < 65, "the writer of states has a bit for each"
+    assert MAX_SENSORS < 65, "the writer of states has a bit for each"

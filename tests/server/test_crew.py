@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.server.harbour import Harbour, done, status
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import RECEPTION, SENT
-from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import (
     Allocate,
     BodyChanged,
@@ -46,7 +46,7 @@ INSTRUMENT, LISTENER, OBSERVER = int(Role.INSTRUMENT), int(Role.LISTENER), int(R
 
 
 @pytest.fixture
-def harbour(config: Callable[..., Loaded]) -> Harbour:
+def harbour(config: Callable[..., LoadedConfig]) -> Harbour:
     return Harbour(config(FLEET))
 
 
@@ -118,7 +118,7 @@ def test_refusals(harbour: Harbour, name: str, more: dict[str, object], code: Re
     assert status(harbour)["clients_total"] == 0
 
 
-def test_no_room_for_newcomers_or_observers(config: Callable[..., Loaded]) -> None:
+def test_no_room_for_newcomers_or_observers(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace("<fleet>", '<shared vehicles="4"/><fleet>')))
     harbour.join("new", model="lauv")
     assert refused(harbour, "newer", model="lauv") == (Refusal.FULL, "all 4 rows are taken")
@@ -160,7 +160,7 @@ def test_the_crew_of_a_newcomer_ends_with_it(harbour: Harbour) -> None:
     assert listener.states
     pilot.session.leave()
     harbour.run(0.1)
-    assert [e.text for e in listener.of(Ended)] == ["'new' left the simulation"]
+    assert [e.text for e in listener.of(SessionClosed)] == ["'new' left the simulation"]
     again = harbour.join("other", model="buoy")
     assert again.session.welcome is not None and again.session.welcome.id == 3, "the row is free"
 
@@ -173,7 +173,9 @@ def test_the_crew_of_a_newcomer_ends_with_it_although_its_pilot_knew_a_front_tha
     harbour.run(0.2)
     assert listener.states
     harbour.run(0.5)
-    assert [e.text for e in listener.of(Ended)] == ["'new' left the simulation"] and 3 not in harbour.sea.occupants
+    assert [e.text for e in listener.of(SessionClosed)] == [
+        "'new' left the simulation"
+    ] and 3 not in harbour.sea.occupants
     assert set(harbour.front.crews.by_token) == set(harbour.front.sessions.by_token) == set()
 
 
@@ -217,12 +219,12 @@ def test_the_welcome_tells_the_tick_of_its_moment(harbour: Harbour) -> None:
     assert again.session.welcome is not None and again.session.welcome.tick == 30
 
 
-def test_a_takeover(config: Callable[..., Loaded]) -> None:
+def test_a_takeover(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace("<network ", '<network takeover="yes" ')))
     first = harbour.join("a")
     second = harbour.join("a")
     assert second.session.welcome is not None and second.session.welcome.resumed == 2
-    assert [e.text for e in first.of(Ended)] == ["another client took over"]
+    assert [e.text for e in first.of(SessionClosed)] == ["another client took over"]
     assert done(harbour, "enter") == [(0, 2, "c"), (0, 0, "a")] and done(harbour, "leave") == []
     assert any("took over" in s for s in harbour.said)
 
@@ -500,12 +502,12 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
     assert other.of(RequestRefused) == []
 
 
-def test_a_word_that_is_no_right(config: Callable[..., Loaded]) -> None:
+def test_a_word_that_is_no_right(config: Callable[..., LoadedConfig]) -> None:
     with pytest.raises(ConfigError, match="no right 'psoe'; did you mean 'pose'"):
         config(FLEET.replace('rights="pose fault"', 'rights="psoe"'))
 
 
-def test_a_pilot_may_end_the_server_if_it_may_control(config: Callable[..., Loaded]) -> None:
+def test_a_pilot_may_end_the_server_if_it_may_control(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace("pose fault", "control")))
     pilot = harbour.join("a")
     for verb in ("start", "pause", "shutdown"):

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.server.harbour import Client, Harbour, status
-from wavesim_sdk import commands, forks
-from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS, process_start
-from wavesim_sdk.config import Loaded
+from wavesim_sdk import commands, forked_process
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
+from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire.items import Control
 from wavesim_sdk.wire.messages import Role
@@ -31,7 +31,7 @@ FLEET = """<time step="10 ms" pace="fast"/><network newcomers="free" keepalive_p
 <vehicle name="b" model="lauv" position="9 0 5 m" client="optional"/></fleet>"""
 
 
-def logged(loaded: Loaded, path: Path, **more: float) -> Harbour:
+def logged(loaded: LoadedConfig, path: Path, **more: float) -> Harbour:
     """A harbour that writes a log."""
     harbour = Harbour(loaded, log=True, **more)
     log = LogWriter(path, loaded, 1)
@@ -39,7 +39,7 @@ def logged(loaded: Loaded, path: Path, **more: float) -> Harbour:
     return harbour
 
 
-def test_who_falls_silent_while_time_runs_is_missing(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_who_falls_silent_while_time_runs_is_missing(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """In the status, in the log, in its table; who leaves is not, and nobody is while time stands."""
     harbour = logged(config(FLEET), tmp_path / "a.mcap")
     early = harbour.join("a", role=int(Role.INSTRUMENT))
@@ -60,7 +60,7 @@ def test_who_falls_silent_while_time_runs_is_missing(config: Callable[..., Loade
     assert read(tmp_path / "a.mcap").complete
 
 
-def test_who_does_not_answer_its_step_in_time_is_named(config: Callable[..., Loaded]) -> None:
+def test_who_does_not_answer_its_step_in_time_is_named(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace('timeout="0.5 s"', 'timeout="9 s"')))
     harbour.join("a", lockstep_ns=100_000_000)
     harbour.order("start")
@@ -70,7 +70,7 @@ def test_who_does_not_answer_its_step_in_time_is_named(config: Callable[..., Loa
     assert any("'a' did not answer its step within 1 s" in said for said in harbour.said)
 
 
-def test_a_log_that_stops_is_said_once(config: Callable[..., Loaded]) -> None:
+def test_a_log_that_stops_is_said_once(config: Callable[..., LoadedConfig]) -> None:
     loaded = config(FLEET)
     harbour = logged(loaded, Path("/dev/full"))
     harbour.run(0.2)
@@ -78,7 +78,7 @@ def test_a_log_that_stops_is_said_once(config: Callable[..., Loaded]) -> None:
     assert sum("the log stopped" in said for said in harbour.said) == 1
 
 
-def test_no_end_of_damage_costs_no_memory(config: Callable[..., Loaded]) -> None:
+def test_no_end_of_damage_costs_no_memory(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET))
     harbour.order("start")
     for k in range(MOST + 5):
@@ -87,7 +87,7 @@ def test_no_end_of_damage_costs_no_memory(config: Callable[..., Loaded]) -> None
     assert len(found) == MOST + 1 and found[-1] == "and 5 more"
 
 
-def test_an_emulator_that_stands_still_in_real_time_is_counted(config: Callable[..., Loaded]) -> None:
+def test_an_emulator_that_stands_still_in_real_time_is_counted(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), speed=1.0, limit=0.5)
     harbour.join("a")
     harbour.areas["vehicles"]["ctd"].header[SYNCHRONOUS] = 1
@@ -104,7 +104,7 @@ def test_an_emulator_that_stands_still_in_real_time_is_counted(config: Callable[
 
 
 @pytest.fixture
-def crew(config: Callable[..., Loaded]) -> tuple[Harbour, Client, Client]:
+def crew(config: Callable[..., LoadedConfig]) -> tuple[Harbour, Client, Client]:
     harbour = Harbour(config(FLEET))
     return harbour, harbour.join("a"), harbour.join("b", lockstep_ns=100_000_000)
 
@@ -145,7 +145,7 @@ def test_a_step_outlasts_a_front_that_stood_still(crew: tuple[Harbour, Client, C
     assert [s for s in b.states if s.step][-1].tick > asked.tick and status(harbour)["damage"] == []
 
 
-def test_an_engine_that_stood_still_waits_for_its_emulators(config: Callable[..., Loaded]) -> None:
+def test_an_engine_that_stood_still_waits_for_its_emulators(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), limit=1.0)
     harbour.join("a")
     header = harbour.areas["vehicles"]["ctd"].header
@@ -161,7 +161,7 @@ def test_an_engine_that_stood_still_waits_for_its_emulators(config: Callable[...
 
 
 def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_name_of_another(
-    config: Callable[..., Loaded], tmp_path: Path
+    config: Callable[..., LoadedConfig], tmp_path: Path
 ) -> None:
     """Records of one that had left stood once under the name of its successor in the row, or under none."""
     harbour = logged(config(FLEET), tmp_path / "a.mcap")
@@ -198,7 +198,7 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     assert [(b["name"], b["present"]) for _, b in found.json["/bodies"]] == [("two", True)]
 
 
-def test_a_trial_whose_log_lacks_its_end_is_damaged(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_a_trial_whose_log_lacks_its_end_is_damaged(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """Whatever cut it, and although every process ended well."""
     loaded = config(FLEET.replace("<time ", '<time duration="9 s" '))
     trial = Trial(loaded, tmp_path, quiet=True)
@@ -216,7 +216,9 @@ def test_a_trial_whose_log_lacks_its_end_is_damaged(config: Callable[..., Loaded
     assert "is not whole: it ends at " in text
 
 
-def test_what_a_navigator_believes_stands_under_its_own_name(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_what_a_navigator_believes_stands_under_its_own_name(
+    config: Callable[..., LoadedConfig], tmp_path: Path
+) -> None:
     """Whoever had the row before it, and however far behind the engine is."""
     harbour = logged(config(FLEET), tmp_path / "a.mcap")
     harbour.order("start")
@@ -231,7 +233,7 @@ def test_what_a_navigator_believes_stands_under_its_own_name(config: Callable[..
 
 
 def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_log_is(
-    config: Callable[..., Loaded], tmp_path: Path
+    config: Callable[..., LoadedConfig], tmp_path: Path
 ) -> None:
     """And who left before it is. What decided was once the time at which the front heard of it."""
     harbour = logged(config(FLEET), tmp_path / "a.mcap")
@@ -253,13 +255,13 @@ def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_l
 
 @pytest.mark.timeout(30)
 def test_emulators_are_told_all_at_once_and_a_program_that_failed_is_lost(
-    config: Callable[..., Loaded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Callable[..., LoadedConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails where anybody waits a moment for an emulator, which serves until it is told."""
     trial = Trial(config(FLEET.replace("<time ", '<time duration="9 s" ')), tmp_path, quiet=True)
     monkeypatch.setattr("wavesim_server.trial.MOMENT_S", 1e4)
-    emulators = [forks.start("emulator", signal.pause) for _ in range(3)]
-    failed = forks.start("program", lambda: sys.exit(3))
+    emulators = [forked_process.fork_process("emulator", signal.pause) for _ in range(3)]
+    failed = forked_process.fork_process("program", lambda: sys.exit(3))
     failed.wait()
     trial.processes = {f"emulator-{k}": process for k, process in enumerate(emulators)} | {"program-a": failed}
     trial._end_participants()

@@ -12,8 +12,8 @@ import pytest
 
 from tests.server.harbour import Harbour, done, status
 from wavesim_sdk import commands
-from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS
 from wavesim_sdk.tables import RECEPTION, SENT, RunState
 from wavesim_sdk.wire.items import Control, Fault, Notice, Ping, Subscribe
 from wavesim_sdk.wire.messages import Role
@@ -33,7 +33,7 @@ FLEET = """<time step="10 ms" pace="fast"/><log state_rate="10 Hz"/>
 
 
 @pytest.fixture
-def harbour(config: Callable[..., Loaded]) -> Harbour:
+def harbour(config: Callable[..., LoadedConfig]) -> Harbour:
     return Harbour(config(FLEET), limit=0.2)
 
 
@@ -41,7 +41,7 @@ def synchronous(harbour: Harbour, sensor: str = "ahrs") -> Any:
     """An emulator of this process that wants to be asked."""
     import os
 
-    from wavesim_sdk.area import process_start
+    from wavesim_sdk.shared_memory import process_start
 
     header = harbour.areas["vehicles"][sensor].header
     header[OWNER], header[OWNER_START], header[SYNCHRONOUS] = os.getpid(), process_start(os.getpid()), 1
@@ -98,7 +98,7 @@ def test_verbs_of_the_timer(harbour: Harbour) -> None:
     assert harbour.order("speed", factor=0) == (True, "as fast as possible")
 
 
-def test_real_time_is_kept_by_the_core(config: Callable[..., Loaded]) -> None:
+def test_real_time_is_kept_by_the_core(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), speed=1.0)
     harbour.order("start")
     tick, now = harbour.sea.tick, harbour.now
@@ -367,7 +367,7 @@ def test_an_emulator_that_becomes_free_is_not_waited_for(harbour: Harbour) -> No
     assert harbour.sea.tick > 0 and harbour.engine.emulators.late == 0
 
 
-def test_in_real_time_nobody_is_waited_for(config: Callable[..., Loaded]) -> None:
+def test_in_real_time_nobody_is_waited_for(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), speed=1.0)
     synchronous(harbour)
     harbour.bells["ahrs"].answers = False
@@ -411,7 +411,7 @@ def test_each_answer_feeds_the_watchdog(harbour: Harbour) -> None:
     assert harbour.sea.tick >= 18 and a.of(Notice) == []
 
 
-def test_records_for_the_log(config: Callable[..., Loaded]) -> None:
+def test_records_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), log=True)
     harbour.frozen = True
     engine = harbour.engine
@@ -432,7 +432,7 @@ def test_records_for_the_log(config: Callable[..., Loaded]) -> None:
     assert np.frombuffer(logged[3].rows, np.int64).tolist() == [2, 0], "of the body in row 2, its sensor 0"
 
 
-def test_forces_are_told_to_those_who_ask(config: Callable[..., Loaded]) -> None:
+def test_forces_are_told_to_those_who_ask(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), log=True)
     a, b = harbour.join("a", effort=1), harbour.join("b")
     harbour.order("step", ticks=5)
@@ -452,7 +452,7 @@ def test_forces_are_told_to_those_who_ask(config: Callable[..., Loaded]) -> None
     assert not table.latest["total"].any()
 
 
-def test_forces_of_all_in_the_log(config: Callable[..., Loaded]) -> None:
+def test_forces_of_all_in_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET.replace("<log ", '<log effort="yes" ')), log=True)
     harbour.frozen = True
     harbour.engine.budget = 1
@@ -462,7 +462,7 @@ def test_forces_of_all_in_the_log(config: Callable[..., Loaded]) -> None:
     assert [np.frombuffer(e.rows, np.int64).tolist() for e in logged] == [[2]]
 
 
-def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Callable[..., Loaded]) -> None:
+def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Callable[..., LoadedConfig]) -> None:
     """Fails when the log asks whose body a line is, as of the tables of bodies, or when nobody is told."""
     line = """<line name="tether" length="20 m" diameter="8 mm" mass="50 g/m" stiffness="50 kN">
     <end body="c"/><end position="9 9 20 m"/></line></fleet>"""
@@ -494,7 +494,7 @@ PLANNED = FLEET.replace(
 )
 
 
-def test_faults_by_the_clock(config: Callable[..., Loaded]) -> None:
+def test_faults_by_the_clock(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(PLANNED), log=True)
     harbour.order("step", ticks=40)
     harbour.run(0.1)
@@ -508,7 +508,7 @@ def test_faults_by_the_clock(config: Callable[..., Loaded]) -> None:
     )
 
 
-def test_faults_by_the_clock_are_told_for_the_log(config: Callable[..., Loaded]) -> None:
+def test_faults_by_the_clock_are_told_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(PLANNED))
     harbour.frozen = True
     harbour.engine.budget = 20
@@ -601,7 +601,7 @@ def test_the_engine_is_rung_for_the_room_of_a_large_command(harbour: Harbour) ->
     assert [messages.decode_command(*r) for r in found] == [messages.Effort(tuple(range(10_000)))]
 
 
-def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., Loaded]) -> None:
+def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET), speed=1.0, log=True)
     harbour.frozen = True
     harbour.engine.set_state(RunState.RUNNING)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import library, matrix
-from wavesim_sdk.config.load import models_of
+from wavesim_sdk.config.load import read_models
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.estimate import friction, models_file, spheroid
 from wavesim_server.study import TRACK, batch
@@ -42,7 +42,7 @@ def remus(tmp_path: Path) -> Path:
 
 def test_it_is_near_what_others_found_for_such_a_hull(remus: Path) -> None:
     """REMUS 100 (Prestero 2001), whose added mass and drag across include its fins."""
-    mine, theirs = models_of(remus)["r"], library()["remus100"]
+    mine, theirs = read_models(remus)["r"], library()["remus100"]
     for name, k, within in (
         ("added_mass", 0, 0.3), ("added_mass", 1, 0.3), ("added_mass", 5, 0.3), ("quadratic_drag", 1, 0.15), ("quadratic_drag", 5, 0.15),
     ):  # fmt: skip
@@ -55,7 +55,7 @@ def test_it_is_near_what_others_found_for_such_a_hull(remus: Path) -> None:
 
 def test_it_flies(remus: Path) -> None:
     """Half of the thrust holds the speed that was asked for; nothing of it runs away, in turns either."""
-    model = models_of(remus)["r"]
+    model = read_models(remus)["r"]
     half = 0.5 * model.thruster[0].maximum
     ahead, turning = (
         batch([model], {"propeller": half, "rudder-top": a, "rudder-bottom": a}, 120.0)[0] for a in (0.0, 0.15)
@@ -84,4 +84,4 @@ def test_the_command(tmp_path: Path) -> None:
         "vehicles", "estimate", "mine", "--length", "2", "--diameter", "0.25", "--out", tmp_path / "mine.xml"
     )
     assert done.returncode == 0 and "wrote" in done.stdout, done.stderr
-    assert models_of(tmp_path / "mine.xml")["mine"].validated == "Not at all: every coefficient is an estimate."
+    assert read_models(tmp_path / "mine.xml")["mine"].validated == "Not at all: every coefficient is an estimate."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.faults import NEVER, Change, Schedule
@@ -15,7 +15,7 @@ BODY = '<fleet><vehicle name="v" model="lauv" position="0 0 50 m">{}</vehicle></
 STEP = 20_000_000
 
 
-def body(config: Callable[..., Loaded], inner: str) -> Loaded:
+def body(config: Callable[..., LoadedConfig], inner: str) -> LoadedConfig:
     return config('<time step="20 ms"/><world><bed depth="500 m"/></world>' + BODY.format(inner))
 
 
@@ -28,7 +28,7 @@ def history(schedule: Schedule, ticks: int) -> list[tuple[int, str, str]]:
     return found
 
 
-def test_once_and_again(config: Callable[..., Loaded]) -> None:
+def test_once_and_again(config: Callable[..., LoadedConfig]) -> None:
     loaded = body(
         config,
         '<fault at="10 s" for="2 s" part="propeller" kind="lost"/>'
@@ -48,7 +48,7 @@ def test_once_and_again(config: Callable[..., Loaded]) -> None:
     assert once.next_tick(600) == NEVER and list(once.due(600)) == [Change("v", "propeller", "none", "", "")]
 
 
-def test_every_tick_agrees_with_the_jumps(config: Callable[..., Loaded]) -> None:
+def test_every_tick_agrees_with_the_jumps(config: Callable[..., LoadedConfig]) -> None:
     loaded = body(
         config,
         '<fault at="130 ms" for="250 ms" every="710 ms" part="propeller" kind="lost"/>'
@@ -59,7 +59,7 @@ def test_every_tick_agrees_with_the_jumps(config: Callable[..., Loaded]) -> None
     assert each == history(schedule, 399) and len(each) > 100
 
 
-def test_what_ends_leaves_the_other_fault_of_a_part(config: Callable[..., Loaded]) -> None:
+def test_what_ends_leaves_the_other_fault_of_a_part(config: Callable[..., LoadedConfig]) -> None:
     schedule = Schedule(
         body(
             config,
@@ -76,17 +76,17 @@ def test_what_ends_leaves_the_other_fault_of_a_part(config: Callable[..., Loaded
     assert list(schedule.active("v", 300)) == [] and list(schedule.active("w", 120)) == []
 
 
-def test_times_between_ticks_are_rounded_up(config: Callable[..., Loaded]) -> None:
+def test_times_between_ticks_are_rounded_up(config: Callable[..., LoadedConfig]) -> None:
     schedule = Schedule(body(config, '<fault at="1.001 s" for="1 ms" part="propeller" kind="lost"/>'), STEP)
     assert history(schedule, 100) == [(51, "propeller", "lost"), (52, "propeller", "none")]
 
 
-def test_without_faults(config: Callable[..., Loaded]) -> None:
+def test_without_faults(config: Callable[..., LoadedConfig]) -> None:
     schedule = Schedule(body(config, ""), STEP)
     assert schedule.next_tick(0) == NEVER and list(schedule.due(0)) == []
 
 
-def test_on_a_simulation(config: Callable[..., Loaded]) -> None:
+def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
     loaded = body(config, '<fault at="100 ms" for="200 ms" part="propeller" kind="stuck"/>')
     sim = Simulation(loaded)
     row, schedule, seen = sim.enter("v"), Schedule(loaded, STEP), []
@@ -115,13 +115,13 @@ def test_on_a_simulation(config: Callable[..., Loaded]) -> None:
         ('at="-1 s" part="propeller" kind="lost"', "below the least allowed"),
     ],
 )
-def test_what_the_configuration_refuses(config: Callable[..., Loaded], fault: str, message: str) -> None:
+def test_what_the_configuration_refuses(config: Callable[..., LoadedConfig], fault: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as refused:
         body(config, f"<fault {fault}/>")
     assert refused.value.line > 0
 
 
-def test_faults_of_sensors(config: Callable[..., Loaded]) -> None:
+def test_faults_of_sensors(config: Callable[..., LoadedConfig]) -> None:
     inner = '<sensors><ctd rate="1 Hz"/></sensors><fault at="1 s" part="ctd" kind="{}" amount="{}" field="{}"/>'
     (change,) = Schedule(body(config, inner.format("bias", "0.5 C", "temperature")), STEP).due(50)
     assert change == Change("v", "ctd", "bias", "0.5 C", "temperature")
@@ -134,6 +134,6 @@ def test_faults_of_sensors(config: Callable[..., Loaded]) -> None:
             body(config, inner.format(kind, amount, field))
 
 
-def test_an_actuator_and_a_sensor_of_one_name(config: Callable[..., Loaded]) -> None:
+def test_an_actuator_and_a_sensor_of_one_name(config: Callable[..., LoadedConfig]) -> None:
     with pytest.raises(ConfigError, match="an actuator and a sensor 'propeller'"):
         body(config, '<sensors><ctd name="propeller" rate="1 Hz"/></sensors>')

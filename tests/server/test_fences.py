@@ -11,7 +11,7 @@ from matplotlib.path import Path as Polygon
 from tests.conftest import Server
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.model import Corner, Fence
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.fences import Fences, inside
@@ -55,13 +55,13 @@ def test_a_crossing_is_told_once() -> None:
         ('<corner north="0 m" east="0 m"/><corner north="1 m" east="1 m"/><corner north="2 m" east="2 m"/>', "encloses no area"),
     ],
 )  # fmt: skip
-def test_fences_without_area(config: Callable[..., Loaded], corners: str, message: str) -> None:
+def test_fences_without_area(config: Callable[..., LoadedConfig], corners: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         config(f'<fleet><fence name="f">{corners}</fence></fleet>')
 
 
 @pytest.mark.system
-def test_who_crosses_is_told(config: Callable[..., Loaded], serve: Callable[..., Server]) -> None:
+def test_who_crosses_is_told(config: Callable[..., LoadedConfig], serve: Callable[..., Server]) -> None:
     """By a notice to its broker, and in shared memory, at the same time of every run."""
     corners = "".join(f'<corner north="{n} m" east="{e} m"/>' for n, e in ((-9, -9), (1, -9), (1, 9), (-9, 9)))
     server = serve(

@@ -14,17 +14,17 @@ import pytest
 from mcap_ros2.reader import read_ros2_messages
 
 from tests.server.harbour import Client, Harbour
-from wavesim_sdk.area import Area
 from wavesim_sdk.broker import AsyncBroker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import Refused
 from wavesim_sdk.log import frames as read_frames
 from wavesim_sdk.log import read
-from wavesim_sdk.sonars.frames import RECORD, SOUNDING, Frame, Rings, unlink
+from wavesim_sdk.shared_memory import SharedMemoryArea
+from wavesim_sdk.sonars.frames import RECORD, SOUNDING_COLUMNS, FrameRings, ImagingFrame, remove_rings
 from wavesim_sdk.tables import CLOCK, RunState
 from wavesim_sdk.testing import FakeServer
-from wavesim_sdk.wire.codec import body_of
-from wavesim_sdk.wire.frames import Assembly, WholeFrame, cut
+from wavesim_sdk.wire.codec import encode_body
+from wavesim_sdk.wire.frame_pieces import FrameAssembler, WholeFrame, split_frame
 from wavesim_sdk.wire.items import Answer, Frames
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, PIECE_BYTES, SEAL_BYTES, Piece, Role
 from wavesim_sdk.wire.session import Requested
@@ -49,18 +49,18 @@ def record(**fields: Any) -> Any:
     return made
 
 
-def whole(number: int, **fields: Any) -> Frame:
+def whole(number: int, **fields: Any) -> ImagingFrame:
     payload = random.Random(number).randbytes(BYTES)
-    return Frame(record(number=number, bytes=BYTES, **fields), payload)
+    return ImagingFrame(record(number=number, bytes=BYTES, **fields), payload)
 
 
 @pytest.fixture
-def harbour(config: Callable[..., Loaded], name: str) -> Iterator[Harbour]:
+def harbour(config: Callable[..., LoadedConfig], name: str) -> Iterator[Harbour]:
     harbour = Harbour(config(FLEET))
-    Rings.create(name, 8, RECORD.itemsize + BYTES)
-    harbour.front.feeds._rings = Rings.attach(name, writable=True)
+    FrameRings.create(name, 8, RECORD.itemsize + BYTES)
+    harbour.front.feeds._rings = FrameRings.attach(name, writable=True)
     yield harbour
-    unlink(name)
+    remove_rings(name)
 
 
 def ask(harbour: Harbour, client: Client, *names: str, period: float = 0.0) -> tuple[bool, str]:
@@ -79,14 +79,14 @@ def place(harbour: Harbour, row: int, number: int) -> int:
     return found[0]
 
 
-def write(harbour: Harbour, ring: int, frame: Frame) -> None:
+def write(harbour: Harbour, ring: int, frame: ImagingFrame) -> None:
     rings = harbour.front.feeds._rings
     assert rings is not None
     rings.write(ring, frame.record.copy(), frame.payload)
 
 
-def got(client: Client) -> list[Frame]:
-    return [Frame.of(w.data) for w in client.of(WholeFrame)]
+def got(client: Client) -> list[ImagingFrame]:
+    return [ImagingFrame.from_bytes(w.data) for w in client.of(WholeFrame)]
 
 
 def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbour) -> None:
@@ -111,7 +111,7 @@ def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbou
     assert [float(f.record["range"]) for f in got(pilot)] == [0.0, 7.0, 7.0]
     rings = harbour.front.feeds._rings
     assert rings is not None and ask(harbour, pilot, "eye") == (True, "")
-    write(harbour, rings.of("camera", place(harbour, 0, 2)), whole(1, kind=4, range=3.0))
+    write(harbour, rings.ring_index("camera", place(harbour, 0, 2)), whole(1, kind=4, range=3.0))
     harbour.run(0.1)
     assert (got(pilot)[-1].kind, got(pilot)[-1].payload) == ("camera", whole(1).payload)
     ask(harbour, pilot, "side")
@@ -121,7 +121,7 @@ def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbou
     write(harbour, side, whole(3, range=7.0))
     harbour.run(0.1)
     assert len(got(pilot)) == 4
-    assert pilot.session.frames.lost == 0
+    assert pilot.session.frames.lost_frames == 0
 
 
 def test_rates(harbour: Harbour) -> None:
@@ -138,7 +138,7 @@ def test_rates(harbour: Harbour) -> None:
     assert 0.8e6 < len(numbers) * BYTES / seconds <= 1.0e6
     assert numbers == sorted(set(numbers)) and numbers[-1] > 480
     assert len(got(listener)) == 5
-    assert pilot.session.frames.lost == 0, "what is left out is not lost"
+    assert pilot.session.frames.lost_frames == 0, "what is left out is not lost"
     assert all(f.payload == whole(int(f.record["number"])).payload for f in got(pilot))
 
 
@@ -154,54 +154,54 @@ def test_a_session_that_is_over_and_one_whose_client_is_dead_cost_nothing(harbou
 def test_the_truth_is_hidden_from_whom_it_is_hidden(harbour: Harbour) -> None:
     pilot = harbour.join("b")
     ask(harbour, pilot)
-    values = np.arange(4.0 * len(SOUNDING)).reshape(4, -1)
-    sounded = record(kind=2, beams=4, bins=len(SOUNDING), sample_bytes=8, p_WS_W=(1, 2, 3), altitude=4.0)
-    write(harbour, place(harbour, 1, 0), Frame(sounded, values.tobytes()))
+    values = np.arange(4.0 * len(SOUNDING_COLUMNS)).reshape(4, -1)
+    sounded = record(kind=2, beams=4, bins=len(SOUNDING_COLUMNS), sample_bytes=8, p_WS_W=(1, 2, 3), altitude=4.0)
+    write(harbour, place(harbour, 1, 0), ImagingFrame(sounded, values.tobytes()))
     harbour.run(0.1)
     (frame,) = got(pilot)
-    true = SOUNDING.index("north")
+    true = SOUNDING_COLUMNS.index("north")
     assert (frame.samples[:, :true] == values[:, :true]).all()
     assert np.isnan(frame.samples[:, true:]).all()
     assert np.isnan(frame.record["p_WS_W"]).all() and np.isnan(frame.record["euler"]).all()
-    labelled = Frame(record(labels=1, bytes=5 * BYTES), bytes(5 * BYTES)).without_truth()
+    labelled = ImagingFrame(record(labels=1, bytes=5 * BYTES), bytes(5 * BYTES)).without_truth()
     assert labelled.labels is None
-    assert Frame.of(labelled.bytes).samples.shape == (10, BYTES // 10)
+    assert ImagingFrame.from_bytes(labelled.data).samples.shape == (10, BYTES // 10)
 
 
 def test_pieces_in_any_order_twice_or_not_at_all() -> None:
     """Whatever a network does, a frame is whole or lost, and the lost ones are counted."""
     dice = random.Random(3)
     sent = [random.Random(n).randbytes(dice.randrange(1, 9 * PIECE_BYTES)) for n in range(1, 301)]
-    wire = [(n + dice.uniform(0.0, 1.5), piece) for n, data in enumerate(sent, 1) for piece in cut(4, n, data)]
+    wire = [(n + dice.uniform(0.0, 1.5), piece) for n, data in enumerate(sent, 1) for piece in split_frame(4, n, data)]
     wire += [wire[dice.randrange(len(wire))] for _ in range(len(wire) // 10)]
-    assembly, found = Assembly(), []
+    assembly, found = FrameAssembler(), []
     for _, piece in sorted(wire, key=lambda w: w[0]):
         if dice.random() > 0.02 and (made := assembly.add(piece)) is not None:
             found.append(made)
     assert [f.number for f in found] == sorted({f.number for f in found}), "each once, in order"
     assert all(f.data == sent[f.number - 1] for f in found)
     assert 50 < len(found) < 280
-    assert assembly.lost == found[-1].number - len(found)
+    assert assembly.lost_frames == found[-1].number - len(found)
 
 
 def test_nonsense_in_pieces_and_frames() -> None:
-    assembly = Assembly()
+    assembly = FrameAssembler()
     assert assembly.add(Piece(0, 1, 5, 2, b"x")) is None
     assert assembly.add(Piece(0, 1, 0, 3, b"x")) is None, "another number of parts than said first"
     assert assembly.add(Piece(0, 1, 0, 2, b"x")) is None
     assert assembly.add(Piece(0, 1, 1, 2, b"y")) == WholeFrame(0, 1, b"xy")
     assert assembly.add(Piece(0, 1, 1, 2, b"y")) is None
     good = whole(1)
-    assert Frame.of(good.bytes).payload == good.payload
-    for bad in (good.bytes[:-1], good.bytes + b"x", good.bytes[:100], b""):
+    assert ImagingFrame.from_bytes(good.data).payload == good.payload
+    for bad in (good.data[:-1], good.data + b"x", good.data[:100], b""):
         with pytest.raises(ValueError, match="record"):
-            Frame.of(bad)
+            ImagingFrame.from_bytes(bad)
     for field, value in (("beams", -1), ("sample_bytes", 3), ("kind", 9), ("bins", 2**62)):
         torn = good.record.copy()
         torn[field] = value
         with pytest.raises(ValueError, match="record"):
-            Frame.of(torn.tobytes() + good.payload)
-    largest = body_of(Piece(2**31 - 1, 2**62, 8191, 8192, bytes(PIECE_BYTES)))[1]
+            ImagingFrame.from_bytes(torn.tobytes() + good.payload)
+    largest = encode_body(Piece(2**31 - 1, 2**62, 8191, 8192, bytes(PIECE_BYTES)))[1]
     assert HEADER_BYTES + len(largest) + SEAL_BYTES <= MAX_DATAGRAM
 
 
@@ -230,7 +230,7 @@ def test_an_asyncio_program_iterates_over_frames() -> None:
         def answer(r: Requested) -> Answer:
             told.append(r.request)
             for n, frame in ((1, 1), (2, 2), (4, 4)):  # the third was lost
-                for piece in cut(1, n, whole(frame).bytes):
+                for piece in split_frame(1, n, whole(frame).data):
                     server.sessions.send(r.session, piece)
             return Answer(r.number, 1, "")
 
@@ -238,20 +238,20 @@ def test_an_asyncio_program_iterates_over_frames() -> None:
         seen, lost = asyncio.run(program(server))
     assert (seen, lost) == ([1, 2, 4], 1)
     assert told[0] == Frames(("sonar",), 100_000_000)
-    assert Frames((), 0) in told or any(r.request == Frames((), 0) for r in server.of(Requested, "a"))
+    assert Frames((), 0) in told or any(r.request == Frames((), 0) for r in server.events_of(Requested, "a"))
 
 
 @pytest.fixture
-def logged(config: Callable[..., Loaded], name: str, tmp_path: Path) -> Iterator[tuple[Front, Rings, Path]]:
+def logged(config: Callable[..., LoadedConfig], name: str, tmp_path: Path) -> Iterator[tuple[Front, FrameRings, Path]]:
     """A front with a log, and the rings that it logs."""
     loaded = config(FLEET.replace('<sonar name="side"', '<sonar name="side" log="3"'))
-    areas = {area: Area.private(tables) for area, tables in tables_of(loaded).items()}
-    Rings.create(name, 8, RECORD.itemsize + BYTES)
+    areas = {area: SharedMemoryArea.create_private(tables) for area, tables in tables_of(loaded).items()}
+    FrameRings.create(name, 8, RECORD.itemsize + BYTES)
     log = LogWriter(tmp_path / "a.mcap", loaded, 1)
     front = Front(loaded, name, 1, areas, Ring.private(1 << 16), Ring.private(1 << 16), log)
     front.turn(0.0)
-    yield front, Rings.attach(name, writable=True), tmp_path / "a.mcap"
-    unlink(name)
+    yield front, FrameRings.attach(name, writable=True), tmp_path / "a.mcap"
+    remove_rings(name)
 
 
 def test_frames_stand_in_the_log_and_none_is_lost_while_time_can_wait(logged: Any) -> None:

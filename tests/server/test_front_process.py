@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.server.harbour import Harbour
 from wavesim_sdk.commander import Commander, CommanderQueue
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import messages
 from wavesim_server.network.lockstep import Barrier, Reply
@@ -22,7 +22,7 @@ FLEET = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="option
 
 
 async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
-    config: Callable[..., Loaded], name: str
+    config: Callable[..., LoadedConfig], name: str
 ) -> None:
     """With a log that the front could just not keep up with, no command was answered any more."""
     harbour = Harbour(config(FLEET))

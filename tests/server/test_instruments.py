@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import SensorFault
 from wavesim_server.instruments import Instruments
 
-Make = Callable[..., Loaded]
+Make = Callable[..., LoadedConfig]
 STEP_NS = 4_000_000
 FLEET = """<shared vehicles="5"/>
 <fleet><sensors><gps rate="5 Hz"/><ahrs rate="10 Hz"/></sensors>
@@ -22,11 +22,11 @@ FLEET = """<shared vehicles="5"/>
 
 
 @pytest.fixture
-def loaded(config: Make) -> Loaded:
+def loaded(config: Make) -> LoadedConfig:
     return config(FLEET)
 
 
-def made(loaded: Loaded) -> Instruments:
+def made(loaded: LoadedConfig) -> Instruments:
     """With every body of the configuration in its row."""
     found = Instruments(loaded.sensor_rows, STEP_NS)
     for row, body in enumerate(loaded.config.fleet.bodies):
@@ -34,12 +34,12 @@ def made(loaded: Loaded) -> Instruments:
     return found
 
 
-def test_room_for_everybody_and_for_newcomers(loaded: Loaded) -> None:
+def test_room_for_everybody_and_for_newcomers(loaded: LoadedConfig) -> None:
     # two of the five rows are free; a newcomer carries what the fleet gives
     assert loaded.sensor_rows == {"ahrs": 3, "ctd": 1, "dvl": 2, "gps": 3, "leak": 1}
 
 
-def test_a_row_for_each_instrument(loaded: Loaded) -> None:
+def test_a_row_for_each_instrument(loaded: LoadedConfig) -> None:
     rows = made(loaded).rows
     mine = rows[rows["body"] == 1]
     assert mine["name"].tolist() == [b"gps", b"ahrs", b"dvl-down", b"ctd", b"dvl-up"], (
@@ -51,13 +51,13 @@ def test_a_row_for_each_instrument(loaded: Loaded) -> None:
     assert rows[rows["body"] == 2]["type"].tolist() == [b"leak"], "no GPS of the fleet on a buoy"
 
 
-def test_rows_are_used_again_under_another_generation(loaded: Loaded) -> None:
+def test_rows_are_used_again_under_another_generation(loaded: LoadedConfig) -> None:
     i = made(loaded)
     before = i.rows[i.rows["body"] == 1].copy()
     i.fault(1, "ctd", "lost")
     i.leave(1)
     assert (i.rows["body"] == 1).sum() == 0 and i.periods("dvl") == () and i.periods("leak") == (25,)
-    i.enter(3, loaded.suite_of("lauv"))
+    i.enter(3, loaded.suite_of_model("lauv"))
     i.enter(1, loaded.suite(loaded.config.fleet.bodies[1]))
     after = i.rows[i.rows["body"] == 1]
     assert not after["fault"].any(), "a fault stays with the body that had it"
@@ -69,7 +69,7 @@ def test_rows_are_used_again_under_another_generation(loaded: Loaded) -> None:
     assert i.suite(1) == ()
 
 
-def test_values_of_instruments_that_are_gone_are_nobodys(loaded: Loaded) -> None:
+def test_values_of_instruments_that_are_gone_are_nobodys(loaded: LoadedConfig) -> None:
     """Also where nothing was ever written: their places say so, whatever stands there."""
     i = made(loaded)
     places, whose = i.at("gps", np.array([1, 1, 0]))
@@ -81,7 +81,7 @@ def test_values_of_instruments_that_are_gone_are_nobodys(loaded: Loaded) -> None
         assert places.tolist() == [] and whose.tolist() == []
 
 
-def test_no_room_changes_nothing(loaded: Loaded) -> None:
+def test_no_room_changes_nothing(loaded: LoadedConfig) -> None:
     i = made(loaded)
     before = i.rows.copy()
     suite = loaded.suite(loaded.config.fleet.bodies[1])
@@ -95,7 +95,7 @@ def test_no_room_changes_nothing(loaded: Loaded) -> None:
         i.enter(3, ())
 
 
-def test_when_a_type_is_due(loaded: Loaded) -> None:
+def test_when_a_type_is_due(loaded: LoadedConfig) -> None:
     i = made(loaded)
     assert sorted(i.periods("dvl")) == [36, 125]
     due = [t for t in range(1, 253) if i.due("dvl", t)]
@@ -123,7 +123,7 @@ def test_a_value_that_comes_late_is_asked_for_when_it_comes_out(config: Make) ->
     assert found == due
 
 
-def test_faults_of_fields(loaded: Loaded) -> None:
+def test_faults_of_fields(loaded: LoadedConfig) -> None:
     i = made(loaded)
 
     def of(body: int, name: str) -> tuple[int, int, int, float]:
@@ -164,7 +164,7 @@ def test_faults_of_fields(loaded: Loaded) -> None:
         (("gsp", "lost"), "no sensor 'gsp'; did you mean 'gps'"),
     ],
 )
-def test_faults_that_cannot_be(loaded: Loaded, fault: tuple[str, ...], text: str) -> None:
+def test_faults_that_cannot_be(loaded: LoadedConfig, fault: tuple[str, ...], text: str) -> None:
     i = made(loaded)
     before = i.rows.copy()
     with pytest.raises(ValueError, match=text):
@@ -172,6 +172,6 @@ def test_faults_that_cannot_be(loaded: Loaded, fault: tuple[str, ...], text: str
     assert (i.rows == before).all()
 
 
-def test_a_body_without_instruments(loaded: Loaded) -> None:
+def test_a_body_without_instruments(loaded: LoadedConfig) -> None:
     with pytest.raises(ValueError, match="no sensor 'gps'; it has none at all"):
         made(loaded).fault(0, "gps", "lost")

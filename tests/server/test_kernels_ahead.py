@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 
 WORLDS = {
     "soundings": """<world><soundings file="bed.asc" north="-100 m" east="-100 m"/><waves height="1 m"/><wind speed="8 m/s"/>
@@ -33,7 +33,7 @@ FLEET = f"""<fleet><vehicle name="lauv" model="lauv" position="0 0 3 m" speed="1
 @pytest.mark.compiled
 @pytest.mark.parametrize(("world", "threads"), [*((world, 1) for world in WORLDS), ("free", 2)])
 def test_nothing_is_compiled_or_loaded_once_time_runs(
-    config: Callable[..., Loaded], tmp_path: Path, world: str, threads: int
+    config: Callable[..., LoadedConfig], tmp_path: Path, world: str, threads: int
 ) -> None:
     (tmp_path / "bed.asc").write_text(
         "ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 300\n" + "20 25 30 40\n" * 4

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.server.harbour import Harbour, status
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import IDENTITY
 from wavesim_sdk.wire.items import BodyChanged, Notice
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role
@@ -17,7 +17,7 @@ MANY = 5000  #: more than events may wait for a client's acknowledgement
 FLEET = '<time step="10 ms" pace="fast"/><fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
 
 
-def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callable[..., Loaded]) -> None:
+def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callable[..., LoadedConfig]) -> None:
     """It could not join at all: the roll call ended its session."""
     harbour = Harbour(config(f'<shared vehicles="{MANY + 9}"/>{FLEET}'))
     identity = harbour.areas["vehicles"]["identity"]
@@ -37,7 +37,7 @@ def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callabl
     assert not harbour.front.observers.calling and len(status(harbour)["observers"]) == 1
 
 
-def test_a_roll_call_ends_with_its_session(config: Callable[..., Loaded]) -> None:
+def test_a_roll_call_ends_with_its_session(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(f'<shared vehicles="{MANY}"/>{FLEET}'))
     identity = harbour.areas["vehicles"]["identity"]
     rows = identity.latest.copy()
@@ -50,7 +50,7 @@ def test_a_roll_call_ends_with_its_session(config: Callable[..., Loaded]) -> Non
 
 
 @pytest.mark.parametrize("letter", ["x", "\u6c34"])
-def test_a_notice_of_any_length_is_told_short(config: Callable[..., Loaded], letter: str) -> None:
+def test_a_notice_of_any_length_is_told_short(config: Callable[..., LoadedConfig], letter: str) -> None:
     """A fence may have a name of three thousand letters: who crossed it lost its session."""
     harbour = Harbour(config(FLEET))
     client = harbour.join("a")

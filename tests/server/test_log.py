@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from tests.readers import READERS, compare
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import cdr_text, read, text_of
+from wavesim_sdk.log import decode_cdr_text, encode_cdr_text, read
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, EFFORT, RECEPTION, SENT, STATE, VEHICLE_TABLES
 from wavesim_server import cli
@@ -25,14 +25,14 @@ from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
 
 
-def write(path: Path, loaded: Loaded, states: int = 50) -> None:
+def write(path: Path, loaded: LoadedConfig, states: int = 50) -> None:
     rng = np.random.default_rng(1)
     writer = LogWriter(path, loaded, 5)
     writer.body(0, 0, "b", "buoy", "buoy", True)
     rows = np.array([0])
     for k in range(states):
         state = rng.normal(size=16)
-        ctd = np.zeros(1, SENSORS["ctd"].told.dtype)
+        ctd = np.zeros(1, SENSORS["ctd"].visible.dtype)
         ctd["temperature"], ctd["valid"] = k, 1
         for table, data in (
             ("state", state.tobytes()),
@@ -60,14 +60,14 @@ TEXTS = 9  #: messages of plain values that `write` makes: body, bed and the sev
 
 
 @pytest.fixture
-def loaded(config: Callable[..., Loaded]) -> Loaded:
+def loaded(config: Callable[..., LoadedConfig]) -> LoadedConfig:
     return config(
         '<fleet><buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd name="probe"/></sensors></buoy></fleet>'
     )
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_other_readers_find_every_message(tmp_path: Path, loaded: Loaded, reader: Callable[..., object]) -> None:
+def test_other_readers_find_every_message(tmp_path: Path, loaded: LoadedConfig, reader: Callable[..., object]) -> None:
     path = tmp_path / "a.mcap"
     write(path, loaded)
     assert compare(path, reader) == 50 * 3 + 3 + 1 + TEXTS
@@ -75,7 +75,7 @@ def test_other_readers_find_every_message(tmp_path: Path, loaded: Loaded, reader
     assert ours.complete and ours.metadata["seed"] == "5" and "<fleet>" in ours.metadata["configuration"]
 
 
-def test_what_happened_is_in_the_log(tmp_path: Path, loaded: Loaded) -> None:
+def test_what_happened_is_in_the_log(tmp_path: Path, loaded: LoadedConfig) -> None:
     path = tmp_path / "a.mcap"
     write(path, loaded)
     found = read(path).json
@@ -104,7 +104,7 @@ def test_what_happened_is_in_the_log(tmp_path: Path, loaded: Loaded) -> None:
     assert set(found) == {"/run", "/commands", "/faults", "/frozen", "/notices", "/bodies", "/world/bed"}
 
 
-def test_a_body_is_logged_with_what_it_has(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_a_body_is_logged_with_what_it_has(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     """Names and units of its actuators, in the order of their columns, and of its instruments: a reader needs no model."""
     body = '<vehicle name="v" model="lauv" position="0 0 5 m"><sensors><dvl name="down"/><gps/></sensors></vehicle>'
     writer = LogWriter(tmp_path / "a.mcap", config(f"<fleet>{body}</fleet>"), 5)
@@ -122,7 +122,7 @@ def test_a_body_is_logged_with_what_it_has(tmp_path: Path, config: Callable[...,
 
 
 @pytest.mark.parametrize("name", sorted(t.name for t in VEHICLE_TABLES))
-def test_every_table_of_bodies_can_be_logged(tmp_path: Path, loaded: Loaded, name: str) -> None:
+def test_every_table_of_bodies_can_be_logged(tmp_path: Path, loaded: LoadedConfig, name: str) -> None:
     table = next(t for t in VEHICLE_TABLES if t.name == name)
     rows = np.frombuffer(np.random.default_rng(3).bytes(2 * table.dtype.itemsize), table.dtype)
     writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
@@ -137,14 +137,14 @@ def test_every_table_of_bodies_can_be_logged(tmp_path: Path, loaded: Loaded, nam
 
 @pytest.mark.parametrize("text", ["", "x", '{"a": "é"}', "x" * 100_000])
 def test_a_ros_string(text: str) -> None:
-    message = cdr_text(text)
-    assert text_of(message) == text
+    message = encode_cdr_text(text)
+    assert decode_cdr_text(message) == text
     for torn in (b"", message[:4], message[:-1], message + b"\0"):
         with pytest.raises(ValueError, match="no ROS string"):
-            text_of(torn)
+            decode_cdr_text(torn)
 
 
-def test_the_hash_is_of_the_content(tmp_path: Path, loaded: Loaded) -> None:
+def test_the_hash_is_of_the_content(tmp_path: Path, loaded: LoadedConfig) -> None:
     write(tmp_path / "a.mcap", loaded)
     write(tmp_path / "b.mcap", loaded)
     write(tmp_path / "c.mcap", loaded, states=51)
@@ -152,7 +152,7 @@ def test_the_hash_is_of_the_content(tmp_path: Path, loaded: Loaded) -> None:
     assert a == b != c
 
 
-def test_a_torn_file_is_readable_up_to_its_last_chunk(tmp_path: Path, loaded: Loaded) -> None:
+def test_a_torn_file_is_readable_up_to_its_last_chunk(tmp_path: Path, loaded: LoadedConfig) -> None:
     whole = tmp_path / "a.mcap"
     write(whole, loaded, states=400)
     data = whole.read_bytes()
@@ -205,7 +205,7 @@ def test_commands_do_what_they_can_with_a_log_that_is_not_whole_and_end_with_a_c
     assert said["torn"][1].startswith("wavesim: torn.mcap is cut or damaged: it was read up to")
 
 
-def with_ctd(folder: Path) -> Loaded:
+def with_ctd(folder: Path) -> LoadedConfig:
     """The configuration of a buoy with a CTD in its first place."""
     (folder / "c.xml").write_text(
         '<wavesim><fleet><buoy name="b" model="buoy" position="0 0 0 m"><sensors><ctd/></sensors></buoy></fleet></wavesim>'
@@ -220,7 +220,7 @@ def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
     asked: list[tuple[Callable[[], object], str]] = [
         (lambda: log.navigation_errors("buoy"), "no body 'buoy'.*allowed are: b, a"),
         (lambda: log.sensors("bb"), "no body 'bb'; did you mean 'b'"),
-        (lambda: log.of_type("cdt"), "no sensor type 'cdt'; did you mean 'ctd'"),
+        (lambda: log.by_type("cdt"), "no sensor type 'cdt'; did you mean 'ctd'"),
         (lambda: log.get("/state/c", STATE), "no body 'c'"),
         (lambda: log.get("/states/b", STATE), "no log has a topic '/states/b'; did you mean 'state'"),
         (lambda: log.get("/acoustics/receptions", RECEPTION), "did you mean 'reception'"),
@@ -231,10 +231,10 @@ def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
         with pytest.raises(LogError, match=said):
             call()
     assert len(log.navigation_errors("b")[0]) == 0, "it is there, and no navigator of it told anything"
-    assert log.of_type("gps") == {} and len(log.get("/effort/b", EFFORT).records) == 0 and "ctd" in log.sensors("b")
+    assert log.by_type("gps") == {} and len(log.get("/effort/b", EFFORT).records) == 0 and "ctd" in log.sensors("b")
 
 
-def test_foreign_bytes_in_the_middle(tmp_path: Path, loaded: Loaded) -> None:
+def test_foreign_bytes_in_the_middle(tmp_path: Path, loaded: LoadedConfig) -> None:
     whole = tmp_path / "a.mcap"
     write(whole, loaded)
     data = whole.read_bytes()
@@ -266,7 +266,7 @@ def test_what_is_no_log(tmp_path: Path, content: bytes | None, message: str) -> 
         read(path)
 
 
-def test_csv(tmp_path: Path, loaded: Loaded) -> None:
+def test_csv(tmp_path: Path, loaded: LoadedConfig) -> None:
     write(tmp_path / "a.mcap", loaded)
     names = dict(write_csv(tmp_path / "a.mcap", tmp_path / "csv"))
     assert names["state.b.csv"] == 50 and names["acoustics.reception.csv"] == 2
@@ -299,7 +299,7 @@ def test_csv(tmp_path: Path, loaded: Loaded) -> None:
     assert (sent["outcome"], sent["source"], sent["payload"]) == ("sent", "b", b"hi\0".hex())
 
 
-def test_csv_names_actuators_and_who_was_there(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_csv_names_actuators_and_who_was_there(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     """Two bodies had one row in turn: each signal has the name of its time."""
     writer = LogWriter(
         tmp_path / "a.mcap",
@@ -325,7 +325,7 @@ def test_csv_names_actuators_and_who_was_there(tmp_path: Path, config: Callable[
         assert [(r["receiver"], r["source"]) for r in csv.DictReader(file)] == [("v", ""), ("v", ""), ("w", "")]
 
 
-def test_an_unwritable_folder(tmp_path: Path, loaded: Loaded) -> None:
+def test_an_unwritable_folder(tmp_path: Path, loaded: LoadedConfig) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LogError, match="cannot write the log"):
         LogWriter(tmp_path / "file" / "a.mcap", loaded, 1)

@@ -13,7 +13,7 @@ import pytest
 import xarray
 
 from tests.server.test_log import write
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
 from wavesim_server.logbook import datasets
@@ -25,7 +25,7 @@ SENSOR = (
 
 
 @pytest.fixture
-def log(tmp_path: Path, config: Callable[..., Loaded]) -> Log:
+def log(tmp_path: Path, config: Callable[..., LoadedConfig]) -> Log:
     write(tmp_path / "a.mcap", config(SENSOR))
     return read(tmp_path / "a.mcap")
 

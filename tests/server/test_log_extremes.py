@@ -14,13 +14,13 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.log import CDR_HEADER, Log, cdr_text, read
+from wavesim_sdk.log import CDR_HEADER, Log, encode_cdr_text, read
 from wavesim_sdk.logfile import METADATA
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.sonars import kmall, xtf
-from wavesim_sdk.sonars.frames import FRAME, KIND, SOUNDING
+from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, SOUNDING_COLUMNS
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, LINES, RECEPTION, SENT, STATE, SURROUNDINGS, Table
 from wavesim_server.logbook import bag, datasets, export, report, rosbag
 from wavesim_studies.navigation import logs
@@ -34,7 +34,7 @@ FLEET = (
 TABLES: dict[str, Table] = {
     "/state/a": STATE, "/state/b": STATE, "/actuation/a": ACTUATION, "/effort/a": EFFORT, "/estimate/a": ESTIMATE,
     "/surroundings/a": SURROUNDINGS, "/lines/tether": LINES, "/acoustics/sent": SENT, "/acoustics/reception": RECEPTION,
-    **{f"/sensor/a/{name}": SENSORS[name].told for name in ("imu", "ahrs", "dvl", "ctd", "gps")},
+    **{f"/sensor/a/{name}": SENSORS[name].visible for name in ("imu", "ahrs", "dvl", "ctd", "gps")},
 }  # fmt: skip
 TIMES = (0, 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 FLOATS = (0.0, -0.0, 5e-324, -1e-310, 1e-300, 1e300, -1.7e308, np.inf, -np.inf, np.nan)
@@ -75,16 +75,16 @@ def extreme(dtype: np.dtype[Any], dice: np.random.Generator, share: float) -> by
 def frame_of(dice: np.random.Generator, share: float, kind: str) -> bytes:
     """A frame of a sonar, of four samples or soundings; its lengths agree, but for that share of frames."""
     record = np.frombuffer(extreme(FRAME.dtype, dice, share), FRAME.dtype).copy()
-    size, bins = (8, len(SOUNDING)) if kind == "bathymetry" else (1, 2)
+    size, bins = (8, len(SOUNDING_COLUMNS)) if kind == "bathymetry" else (1, 2)
     if dice.random() >= share:
-        record["kind"], record["beams"], record["bins"], record["sample_bytes"] = KIND.index(kind), 2, bins, size
+        record["kind"], record["beams"], record["bins"], record["sample_bytes"] = FRAME_KINDS.index(kind), 2, bins, size
         record["bytes"], record["labels"], record["body"], record["name"] = 2 * bins * size, 0, b"a", b"s"
     payload = dice.choice(FLOATS, 2 * bins).tobytes() if size == 8 else dice.bytes(2 * bins)
     length = len(payload) if dice.random() >= share else int(dice.choice([0, 4, 2**32 - 1]))
     return record.tobytes() + struct.pack("<I", length) + payload
 
 
-def log_of(path: Path, loaded: Loaded, seed: int) -> Path:
+def log_of(path: Path, loaded: LoadedConfig, seed: int) -> Path:
     """A log of another hand: times without order, values of every size, lengths that are not so."""
     dice = np.random.default_rng(seed)
     share, orderly = float(dice.choice([0.0, 0.02, 0.3, 1.0])), bool(dice.integers(2))
@@ -101,7 +101,7 @@ def log_of(path: Path, loaded: Loaded, seed: int) -> Path:
         channels = {t: writer.register_channel(t, "cdr", text) for t in {topic for topic, _ in TEXTS}}
         for topic, value in TEXTS:
             time = 0 if orderly else int(dice.choice(np.array(TIMES, np.uint64)))
-            writer.add_message(channels[topic], time, cdr_text(json.dumps(value)), time, 1)
+            writer.add_message(channels[topic], time, encode_cdr_text(json.dumps(value)), time, 1)
         tables = {
             t: writer.register_schema(f.message, "ros2msg", b"x") for t, f in {**TABLES, "/sonar/a/s": FRAME}.items()
         }
@@ -173,7 +173,7 @@ SEEDS = range(16)
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_every_reader_lives_on_extreme_values(tmp_path: Path, config: Callable[..., Loaded], reader: str) -> None:
+def test_every_reader_lives_on_extreme_values(tmp_path: Path, config: Callable[..., LoadedConfig], reader: str) -> None:
     """Only documented errors: WaveSimError."""
     loaded = config(FLEET)
     for seed in SEEDS[: 4 if reader in SLOW else None]:
@@ -191,7 +191,7 @@ def test_every_reader_lives_on_extreme_values(tmp_path: Path, config: Callable[.
 
 
 @pytest.mark.long
-def test_pictures_of_extreme_values(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_pictures_of_extreme_values(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     loaded = config(FLEET)
     for seed in SEEDS:
         with warnings.catch_warnings():
@@ -206,7 +206,7 @@ def test_pictures_of_extreme_values(tmp_path: Path, config: Callable[..., Loaded
 
 @pytest.mark.parametrize("command", [("log", "info"), ("log", "report"), ("plot",)])
 def test_a_message_later_than_any_run_is_left_out(
-    tmp_path: Path, config: Callable[..., Loaded], command: tuple[str, ...]
+    tmp_path: Path, config: Callable[..., LoadedConfig], command: tuple[str, ...]
 ) -> None:
     """MCAP's times have no sign: 2**63 and more overflowed. Nor does any text of the log reach the terminal as a command of it."""
     path = tmp_path / "late.mcap"
@@ -225,7 +225,7 @@ def test_a_message_later_than_any_run_is_left_out(
         bodies = writer.register_channel("/bodies", "cdr", text)
         for time, (topic, value) in zip((0, 2**63, 2**64 - 1), TEXTS * 2, strict=False):
             assert topic
-            writer.add_message(bodies, time, cdr_text(json.dumps(value)), time, 1)
+            writer.add_message(bodies, time, encode_cdr_text(json.dumps(value)), time, 1)
         writer.finish()
     done = wavesim(*command, path, *(("--out", tmp_path / "p") if command == ("plot",) else ()))
     assert "Traceback" not in done.stderr and done.returncode in (0, 6), done.stderr

@@ -13,10 +13,10 @@ import pytest
 from mcap.writer import CompressionType, Writer
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.xml import parse
 from wavesim_sdk.errors import ConfigError, LogError
-from wavesim_sdk.log import cdr_text, read
+from wavesim_sdk.log import encode_cdr_text, read
 from wavesim_sdk.logfile import METADATA
 from wavesim_server.logbook import report
 from wavesim_server.logbook.export import write_csv
@@ -47,7 +47,7 @@ def foreign(
 
 
 def text(value: Any) -> bytes:
-    return cdr_text(json.dumps(value))
+    return encode_cdr_text(json.dumps(value))
 
 
 BODIES = [
@@ -65,10 +65,10 @@ OTHERS = [
 BYTES = [
     b"",
     b"\0\1\0\0",
-    cdr_text("{"),
-    cdr_text("[" * 100_000),
+    encode_cdr_text("{"),
+    encode_cdr_text("[" * 100_000),
     b"\0\1\0\0\xff\xff\xff\xff{}\0",
-    cdr_text('{"row": NaN}'),
+    encode_cdr_text('{"row": NaN}'),
 ]
 
 
@@ -151,7 +151,7 @@ def test_a_chunk_whose_header_lies_is_refused(tmp_path: Path, monkeypatch: pytes
         tracemalloc.stop()
 
 
-def test_an_ordinary_log_is_within_the_limits(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_an_ordinary_log_is_within_the_limits(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     """Bodies at rest pack well."""
     from tests.server.test_log_parts import write
 

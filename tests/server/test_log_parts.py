@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.readers import READERS, compare
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.logfile import part_path
 from wavesim_sdk.tables import ACTUATION, STATE, SURROUNDINGS
@@ -26,7 +26,7 @@ from wavesim_server.logbook.writer import LogWriter
 FLEET = '<log {0}/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
 
-def write(path: Path, loaded: Loaded, ticks: int = 300, bodies: int = 3, close: bool = True) -> LogWriter:
+def write(path: Path, loaded: LoadedConfig, ticks: int = 300, bodies: int = 3, close: bool = True) -> LogWriter:
     """States of bodies that come one after the other and stay; the first leaves in the midst of it."""
     noise = np.random.default_rng(1)
     writer = LogWriter(path, loaded, 5)
@@ -53,7 +53,7 @@ def same(a: Log, b: Log) -> bool:
 
 
 @pytest.mark.parametrize("how", ['part_size="60 kB"', 'part_time="4 s"'])
-def test_a_log_in_parts_is_the_same_log(tmp_path: Path, config: Callable[..., Loaded], how: str) -> None:
+def test_a_log_in_parts_is_the_same_log(tmp_path: Path, config: Callable[..., LoadedConfig], how: str) -> None:
     write(tmp_path / "one.mcap", config(FLEET.format("")))
     loaded = config(FLEET.format(how))
     write(tmp_path / "run.mcap", loaded)
@@ -68,7 +68,7 @@ def test_a_log_in_parts_is_the_same_log(tmp_path: Path, config: Callable[..., Lo
     assert one.complete and many.complete
 
 
-def test_the_hash_does_not_depend_on_where_a_log_was_divided(tmp_path: Path, config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_the_hash_does_not_depend_on_where_a_log_was_divided(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     loaded = config(FLEET.format(""))
     write(tmp_path / "one.mcap", loaded)
     monkeypatch.setattr(parts, "MOST_TOPICS", 5)  # bed, bodies, notices, states ... : another body is too many
@@ -79,7 +79,7 @@ def test_the_hash_does_not_depend_on_where_a_log_was_divided(tmp_path: Path, con
 
 @pytest.mark.parametrize("reader", READERS)
 def test_other_readers_open_each_part(
-    tmp_path: Path, config: Callable[..., Loaded], reader: Callable[..., object]
+    tmp_path: Path, config: Callable[..., LoadedConfig], reader: Callable[..., object]
 ) -> None:
     write(tmp_path / "run.mcap", config(FLEET.format('part_time="20 s"')))
     last = part_path(tmp_path / "run.mcap", 2)
@@ -87,7 +87,7 @@ def test_other_readers_open_each_part(
     assert compare(last, reader) == read(last).messages
 
 
-def test_a_later_part_says_who_is_there(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_a_later_part_says_who_is_there(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     """Alone it tells the rest of the run, with what had been said before."""
     write(tmp_path / "run.mcap", config(FLEET.format('part_time="10 s"')))
     rest = read(part_path(tmp_path / "run.mcap", 2))
@@ -98,7 +98,7 @@ def test_a_later_part_says_who_is_there(tmp_path: Path, config: Callable[..., Lo
     assert json.loads(rest.metadata["versions"])["numpy"]
 
 
-def test_a_part_of_another_run_is_not_its_continuation(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_a_part_of_another_run_is_not_its_continuation(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     write(tmp_path / "run.mcap", config(FLEET.format('part_time="10 s"')))
     whole = read(tmp_path / "run.mcap")
     write(tmp_path / "run.mcap", config(FLEET.format("")), ticks=50)
@@ -106,7 +106,7 @@ def test_a_part_of_another_run_is_not_its_continuation(tmp_path: Path, config: C
     assert found.complete and found.end_ns < whole.end_ns and found.messages < whole.messages
 
 
-def test_a_torn_part_ends_the_log_there(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_a_torn_part_ends_the_log_there(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     write(tmp_path / "run.mcap", config(FLEET.format('part_time="10 s"')))
     second = part_path(tmp_path / "run.mcap", 2)
     second.write_bytes(second.read_bytes()[:-30_000])
@@ -114,7 +114,9 @@ def test_a_torn_part_ends_the_log_there(tmp_path: Path, config: Callable[..., Lo
     assert not found.complete and 10e9 < found.end_ns < 20e9
 
 
-def test_where_there_is_no_other_file_the_log_stops_and_says_so(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_where_there_is_no_other_file_the_log_stops_and_says_so(
+    tmp_path: Path, config: Callable[..., LoadedConfig]
+) -> None:
     path = tmp_path / "run.mcap"
     part_path(path, 2).mkdir()
     writer = write(path, config(FLEET.format('part_time="10 s"')))
@@ -122,7 +124,7 @@ def test_where_there_is_no_other_file_the_log_stops_and_says_so(tmp_path: Path, 
     assert read(path).end_ns >= 10e9
 
 
-def test_the_index_of_a_log_costs_little_memory(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_the_index_of_a_log_costs_little_memory(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     """An entry for each topic in each chunk: as objects a hundred bytes each, until the end of the run."""
     loaded = config(FLEET.format(""))
     writer = LogWriter(tmp_path / "run.mcap", loaded, 5)
@@ -145,7 +147,7 @@ def test_the_index_of_a_log_costs_little_memory(tmp_path: Path, config: Callable
     assert grown < 150_000, f"{grown} bytes in 10 s of 100 bodies"
 
 
-def test_what_was_written_is_made_durable_now_and_then(tmp_path: Path, config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_was_written_is_made_durable_now_and_then(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     synced, enough = list[int](), threading.Event()
 
     def fsync(fd: int) -> None:
@@ -163,7 +165,7 @@ def test_what_was_written_is_made_durable_now_and_then(tmp_path: Path, config: C
     assert not synced
 
 
-def test_a_disk_that_does_not_keep_what_it_took_is_named(tmp_path: Path, config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_disk_that_does_not_keep_what_it_took_is_named(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     def fsync(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -172,7 +174,7 @@ def test_a_disk_that_does_not_keep_what_it_took_is_named(tmp_path: Path, config:
     assert writer.failed == "the log stopped: Input/output error"
 
 
-def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
     write(tmp_path / "run.mcap", config(FLEET.format("")), ticks=3)
     found = json.loads(read(tmp_path / "run.mcap").metadata["versions"])
     assert {

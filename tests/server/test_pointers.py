@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.parts import kernel
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.kernel_compiler import kernel
 from wavesim_server import Simulation, pointers, pool
 
 
@@ -57,7 +57,7 @@ def test_what_is_not_contiguous_is_refused() -> None:
             pointers.packed(value)
 
 
-def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Loaded]) -> None:
+def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., LoadedConfig]) -> None:
     """Against one whose table is made anew for each tick. Fails when what a table was made of leaves out an array."""
     loaded = config(
         '<shared vehicles="40" signals="2"/><world><bed depth="60 m"/></world>'
@@ -94,7 +94,7 @@ def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Lo
     assert play(kept, kept.advance) == play(fresh, anew)
 
 
-def test_blocks_and_scratch_begin_with_a_cache_line(config: Callable[..., Loaded]) -> None:
+def test_blocks_and_scratch_begin_with_a_cache_line(config: Callable[..., LoadedConfig]) -> None:
     """Also after the blocks have grown. Fails with NumPy's own arrays, which begin so once in four times at most."""
     sim = Simulation(config('<shared vehicles="300" signals="2"/><world><bed depth="60 m"/></world>'))
     for k in range(300):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.area import Area
 from wavesim_sdk.attach import simulation_tables
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import (
     CLIENTS,
     CREW,
     CREW_ROWS,
     ESTIMATE,
-    HISTORY,
+    HISTORY_ROWS,
     NOTICE,
     RECEPTION,
     SENT,
@@ -31,16 +31,16 @@ BODIES = 4
 
 
 @pytest.fixture
-def area() -> Area:
-    return Area.private([(NOTICE, 8)])
+def area() -> SharedMemoryArea:
+    return SharedMemoryArea.create_private([(NOTICE, 8)])
 
 
 class Desk:
     """A publisher, and what a reader sees of it."""
 
     def __init__(self) -> None:
-        self.simulation = Area.private(simulation_tables(BODIES, 2))
-        self.vehicles = Area.private([(t, BODIES) for t in VEHICLE_TABLES])
+        self.simulation = SharedMemoryArea.create_private(simulation_tables(BODIES, 2))
+        self.vehicles = SharedMemoryArea.create_private([(t, BODIES) for t in VEHICLE_TABLES])
         self.publisher = Publisher(self.simulation, self.vehicles)
 
     def seen(self, table: str) -> tuple[int, Any]:
@@ -71,7 +71,7 @@ def rows_of(first: int, count: int) -> Any:
     return rows
 
 
-def test_the_newest_of_many(area: Area) -> None:
+def test_the_newest_of_many(area: SharedMemoryArea) -> None:
     newest = Newest(area[NOTICE.name])
     draw = np.random.default_rng(3)
     written = seen = missed = 0
@@ -94,7 +94,7 @@ def test_the_newest_of_many(area: Area) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 20])
-def test_after_each_number_of_records_the_last_eight_are_there(area: Area, count: int) -> None:
+def test_after_each_number_of_records_the_last_eight_are_there(area: SharedMemoryArea, count: int) -> None:
     newest = Newest(area[NOTICE.name])
     for start in (0, count):
         newest.add(rows_of(start, count))
@@ -104,7 +104,7 @@ def test_after_each_number_of_records_the_last_eight_are_there(area: Area, count
         assert total == start + count and [int(ring[k % 8]["time_ns"]) for k in last] == list(last)
 
 
-def test_nothing_new_is_not_written_again(area: Area) -> None:
+def test_nothing_new_is_not_written_again(area: SharedMemoryArea) -> None:
     newest, table = Newest(area[NOTICE.name]), area[NOTICE.name]
     newest.publish()
     assert table.header[1] == 0, "nothing was ever published"
@@ -114,7 +114,7 @@ def test_nothing_new_is_not_written_again(area: Area) -> None:
     assert table.header[1] == 1
 
 
-def test_a_front_after_one_that_crashed_counts_on(area: Area) -> None:
+def test_a_front_after_one_that_crashed_counts_on(area: SharedMemoryArea) -> None:
     first = Newest(area[NOTICE.name])
     first.add(rows_of(0, 11))
     first.publish()
@@ -139,7 +139,7 @@ def test_signals_and_notices_come_in_their_tables(desk: Desk) -> None:
         assert desk.seen(table)[0] == 0, "not before it is due"
     desk.publisher.flush(50)
     total, rows = desk.seen(SENT.name)
-    assert total == 2 and rows["id"][:3].tolist() == [4, 5, 0] and len(rows) == HISTORY
+    assert total == 2 and rows["id"][:3].tolist() == [4, 5, 0] and len(rows) == HISTORY_ROWS
     total, rows = desk.seen(RECEPTION.name)
     assert total == 3 and rows["id"][:4].tolist() == [6, 7, 8, 0]
     total, rows = desk.seen(NOTICE.name)
@@ -190,9 +190,9 @@ def test_what_was_believed_does_not_stay_for_the_next_in_the_row(desk: Desk) -> 
 def test_a_pilot_with_all_that_is_known_of_it(desk: Desk) -> None:
     pilot = member(2)
     s = pilot.session
-    s.rtt.sent, s.datagrams_in, s.datagrams_out = 9, 41, 42
+    s.rtt_statistics.sent, s.datagrams_in, s.datagrams_out = 9, 41, 42
     for seconds in (0.02, 0.01, 0.06):
-        s.rtt.add(seconds)
+        s.rtt_statistics.add_sample(seconds)
     desk.publisher.turn(100.0, 25, [pilot])
     tick, rows = desk.seen(CLIENTS.name)
     assert tick == 25 and rows["status"].tolist() == [0, 0, 1, 0]
@@ -210,7 +210,7 @@ def test_others_on_board_in_the_order_of_bodies_and_ordinals(desk: Desk) -> None
     ]  # fmt: skip
     last = crew[0].session
     last.datagrams_in, last.datagrams_out = 5, 6
-    last.rtt.add(0.5)
+    last.rtt_statistics.add_sample(0.5)
     desk.publisher.turn(100.0, 25, iter(crew))
     tick, rows = desk.seen(CREW.name)
     there = rows[rows["body"] >= 0]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from wavesim_sdk import metrics
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import CLOCK, RECEPTION, SENT, STATE, Outcome, SignalKind
 from wavesim_server import cli
@@ -21,11 +21,11 @@ from wavesim_server.trial import Diverged, Trial
 
 
 @pytest.fixture
-def loaded(config: Callable[..., Loaded]) -> Loaded:
+def loaded(config: Callable[..., LoadedConfig]) -> LoadedConfig:
     return config('<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>')
 
 
-def run(path: Path, loaded: Loaded, frozen: bool, **counters: int) -> None:
+def run(path: Path, loaded: LoadedConfig, frozen: bool, **counters: int) -> None:
     """A log of one second in which a body stays where it is."""
     writer = LogWriter(path, loaded, 5)
     clock = np.zeros(1, CLOCK.dtype)[0]
@@ -44,7 +44,7 @@ def run(path: Path, loaded: Loaded, frozen: bool, **counters: int) -> None:
     writer.close()
 
 
-def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: Loaded) -> None:
+def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False, ticks_late=7)
     table = report.make(tmp_path / "a.mcap")
     assert table["complete"] and table["health"]["ticks_late"] == 7 and set(table["health"]) == set(HEALTH)
@@ -53,7 +53,7 @@ def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: Loaded
     assert "FROZEN" not in text and not any(t in text for t in report.TROUBLES.values())
 
 
-def test_contacts_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+def test_contacts_stand_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
     writer.body(0, 0, "b", "buoy", "buoy", True)
     writer.notice(500_000_000, "b", "left the fence 'f'")
@@ -65,7 +65,7 @@ def test_contacts_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
     assert "b         contact with the sea bed at 0.3 m/s, after 1.250 s, and 1 more" in report.text(table).splitlines()
 
 
-def test_the_closest_approach_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+def test_the_closest_approach_stands_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     """Two that meet at 4 m/s with 3 m between their courses, seen once a second, nearest half way between."""
     writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
     for row, name in enumerate(("one", "two", "float")):
@@ -85,7 +85,7 @@ def test_the_closest_approach_stands_in_the_table(tmp_path: Path, loaded: Loaded
     assert said == ["one       closest to two: 3.00 m after 4.5 s"]
 
 
-def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=True)
     table = report.make(tmp_path / "a.mcap")
     assert [v.get("frozen_at_s") for v in table["vehicles"]] == [None, 0.25]
@@ -95,7 +95,7 @@ def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: Loaded) -> No
 
 
 def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
-    tmp_path: Path, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, loaded: LoadedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def logged(trial: Trial, plots: bool) -> str:
         trial.folder.mkdir(parents=True)
@@ -111,13 +111,13 @@ def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
 
 
 @pytest.mark.parametrize("counter", sorted(report.TROUBLES))
-def test_what_was_left_out_is_counted_in_the_table(tmp_path: Path, loaded: Loaded, counter: str) -> None:
+def test_what_was_left_out_is_counted_in_the_table(tmp_path: Path, loaded: LoadedConfig, counter: str) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False, **{counter: 12})
     table = report.make(tmp_path / "a.mcap")
     assert f"12 {report.TROUBLES[counter]}" in report.text(table).splitlines()
 
 
-def test_lost_participants_stand_in_the_table(tmp_path: Path, loaded: Loaded) -> None:
+def test_lost_participants_stand_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False)
     table = report.make(tmp_path / "a.mcap") | {
         "ended_early": {"program-b": -9},
@@ -126,7 +126,7 @@ def test_lost_participants_stand_in_the_table(tmp_path: Path, loaded: Loaded) ->
     assert "program-b ended early (code -9)\n          x\n          y\n" in report.text(table)
 
 
-def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: Loaded) -> None:
+def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False)
     run(tmp_path / "b.mcap", loaded, frozen=False, ticks_late=3, slipped_ns=10**9)
     run(tmp_path / "c.mcap", loaded, frozen=True)
@@ -136,10 +136,10 @@ def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: 
 
 def test_contacts_left_out_are_a_counter_for_prometheus() -> None:
     status = {"name": "x", "state": "running", "clients": [], "contacts_dropped": 4, "drops": {}}
-    assert 'wavesim_contacts_dropped_total{server="x"} 4' in metrics.text(status).splitlines()
+    assert 'wavesim_contacts_dropped_total{server="x"} 4' in metrics.prometheus_text(status).splitlines()
 
 
-def test_what_is_no_number_is_null_in_json(tmp_path: Path, loaded: Loaded) -> None:
+def test_what_is_no_number_is_null_in_json(tmp_path: Path, loaded: LoadedConfig) -> None:
     """A body that was thrown to no place has gone no distance that JSON could say."""
     writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
     writer.body(0, 0, "b", "buoy", "buoy", True)
@@ -157,7 +157,7 @@ def test_what_is_no_number_is_null_in_json(tmp_path: Path, loaded: Loaded) -> No
     assert json.loads(report.as_json(table), parse_constant=refuse)["vehicles"][0]["distance_m"] is None
 
 
-def test_a_signal_that_comes_along_several_paths_is_one_delivery(tmp_path: Path, loaded: Loaded) -> None:
+def test_a_signal_that_comes_along_several_paths_is_one_delivery(tmp_path: Path, loaded: LoadedConfig) -> None:
     """Signal 1: its direct path is blocked, a bounce is heard, another is an echo. Signal 2: blocked, and too weak."""
     writer = LogWriter(tmp_path / "a.mcap", loaded, 5)
     for row, name in enumerate(("b", "c")):

@@ -11,12 +11,12 @@ from pathlib import Path
 import posix_ipc
 import pytest
 
-from wavesim_sdk.area import Area, segment_name
-from wavesim_sdk.attach import make_semaphores, remove_semaphores, simulation_tables
+from wavesim_sdk.attach import create_semaphores, remove_semaphores, simulation_tables
 from wavesim_sdk.commander import Commander, CommanderQueue
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.sensors import known, table_of
+from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
+from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.tables import CLOCK, VEHICLE_TABLES
 from wavesim_server.resources import AlreadyRunning, NameLock, ring_names, tables_of, wipe
 from wavesim_server.ring import Ring
@@ -115,14 +115,17 @@ def everything() -> Iterator[list[str]]:
     """All that a server shares; the names in the order in which `wipe` finds them."""
     areas = [segment_name(NAME, a) for a in ("simulation", "vehicles")]
     for area in areas:
-        Area.create(area, [(CLOCK, 1)])
+        SharedMemoryArea.create(area, [(CLOCK, 1)])
     for ring in ring_names(NAME):
         Ring.create(ring, 4096)
-    make_semaphores(NAME, known())
+    create_semaphores(NAME, all_sensor_tables())
     queue = CommanderQueue(NAME)
     code = f"import os; from wavesim_sdk.commander import Commander; c = Commander({NAME!r}); print(c._reply.name); os._exit(0)"
     left = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
-    semaphores = [f"/wavesim.{NAME}.claim", *(f"/wavesim.{NAME}.{s}.{w}" for s in known() for w in ("due", "done"))]
+    semaphores = [
+        f"/wavesim.{NAME}.claim",
+        *(f"/wavesim.{NAME}.{s}.{w}" for s in all_sensor_tables() for w in ("due", "done")),
+    ]
     yield [*areas, *ring_names(NAME), *semaphores, queue.name, left]
     wipe(NAME)
 
@@ -136,7 +139,7 @@ def test_everything_goes_and_is_named(everything: list[str]) -> None:
 
 
 def test_a_part_of_it_goes_too(everything: list[str]) -> None:
-    remove_semaphores(NAME, known())
+    remove_semaphores(NAME, all_sensor_tables())
     posix_ipc.unlink_shared_memory(everything[0])
     posix_ipc.unlink_shared_memory(everything[3])
     left = [n for n in everything[1:] if n != everything[3] and not n.endswith((".claim", ".due", ".done"))]
@@ -180,7 +183,7 @@ def test_every_table_has_its_rows(tmp_path: Path, sensors: str, instruments: int
     expected = {t.name: 1 for t in VEHICLE_TABLES} | {"instruments": instruments}
     assert rows == expected | ({"ahrs": 2, "ctd": 1} if sensors else {})
     assert {t.name: t for t, _ in tables["vehicles"]} == {t.name: t for t in VEHICLE_TABLES} | {
-        n: table_of(n) for n in rows.keys() - expected.keys()
+        n: sensor_table_of(n) for n in rows.keys() - expected.keys()
     }
 
 

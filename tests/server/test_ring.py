@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import posix_ipc
 import pytest
 
-from wavesim_sdk.area import make_memory
 from wavesim_sdk.errors import AttachError, NotRunning
+from wavesim_sdk.shared_memory import create_memory
 from wavesim_server import ring as module
 from wavesim_server.ring import CAPACITY, MAGIC, READ, WRITTEN, Pushed, Ring
 
@@ -153,7 +153,7 @@ def test_a_pop_that_is_not_finished_goes_on(ring: Ring) -> None:
 )
 def test_what_is_no_ring_is_refused(what: bytes, size: int, says: str) -> None:
     """Nothing there, something cut short, something of another, something half made."""
-    memory = make_memory(NAME, size)
+    memory = create_memory(NAME, size)
     memory[: len(what)] = what
     try:
         with pytest.raises(AttachError if what else NotRunning, match=re.escape(f"{NAME} {says}")):

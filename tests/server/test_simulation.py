@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
 from wavesim_server.dynamics import rows as r
@@ -55,7 +55,7 @@ def arrays(sim: Simulation) -> dict[str, int]:
     return found
 
 
-def test_memory_is_flat_over_thousands_of_joins(config: Callable[..., Loaded]) -> None:
+def test_memory_is_flat_over_thousands_of_joins(config: Callable[..., LoadedConfig]) -> None:
     """Bodies with modems, heads, beams, pingers, planned packets, allocations of their own, variants of a study."""
     loaded = config(f'<shared vehicles="12" signals="16"/>{DEEP}' + HEARING.format(name="a", width=40))
     other = config(f"{DEEP}" + HEARING.format(name="b", width=50)).models["b"]
@@ -80,7 +80,7 @@ def test_memory_is_flat_over_thousands_of_joins(config: Callable[..., Loaded]) -
     assert sim.rows == [stays]
 
 
-def test_a_name_is_in_once(config: Callable[..., Loaded]) -> None:
+def test_a_name_is_in_once(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(
         config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
     )
@@ -95,7 +95,7 @@ def test_a_name_is_in_once(config: Callable[..., Loaded]) -> None:
     assert sim.row_of("v") is None and sim.enter("v") == 0
 
 
-def test_a_row_is_kept_for_its_body(config: Callable[..., Loaded]) -> None:
+def test_a_row_is_kept_for_its_body(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(
         config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
     )
@@ -108,7 +108,7 @@ def test_a_row_is_kept_for_its_body(config: Callable[..., Loaded]) -> None:
     assert sim.rows == []
 
 
-def test_rows_are_given_out_from_the_lowest(config: Callable[..., Loaded]) -> None:
+def test_rows_are_given_out_from_the_lowest(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(f'<shared vehicles="4"/>{DEEP}'))
     assert [sim.enter(f"n{k}", "lauv", (50.0 * k, 0.0, 20.0)) for k in range(3)] == [0, 1, 2]
     assert sim.enter("far", "lauv", (900.0, 0.0, 20.0), row=3) == 3
@@ -133,7 +133,9 @@ def image(sim: Simulation) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(config: Callable[..., Loaded]) -> None:
+def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(
+    config: Callable[..., LoadedConfig],
+) -> None:
     """The LAUV bears steps of 100 ms up to 2 m/s; in 10 m/s its state diverged, as its drag grows with the flow."""
 
     def stream(step: float, flow: str) -> Simulation:
@@ -154,7 +156,7 @@ def test_a_step_that_is_too_long_in_the_flow_is_refused_with_one_that_will_do(co
 
 
 def test_a_current_on_the_way_is_held_against_the_step_as_one_of_the_configuration(
-    config: Callable[..., Loaded],
+    config: Callable[..., LoadedConfig],
 ) -> None:
     """With a body afloat it is refused; with none it is taken, and the body is refused that comes into it."""
     sim = Simulation(config('<time step="100 ms"/><world><bed depth="100 m"/></world>'))
@@ -171,7 +173,9 @@ def test_a_current_on_the_way_is_held_against_the_step_as_one_of_the_configurati
     sim.enter("v", "lauv", (0.0, 0.0, 50.0))
 
 
-def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(config: Callable[..., Loaded]) -> None:
+def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(
+    config: Callable[..., LoadedConfig],
+) -> None:
     """A model that the configuration does not name is looked at when somebody enters with it."""
     bad = config(f'<time step="0.1 ms"/>{DEEP}' + UNSTABLE.format("bad")).models["bad"]
     sim = Simulation(config(f'<time step="100 ms"/>{DEEP}'))
@@ -190,7 +194,7 @@ def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(co
     assert sim.enter("v", "lauv", (90.0, 0.0, 20.0)) == 1
 
 
-def test_models_of_the_configuration_are_looked_at_before_anything_runs(config: Callable[..., Loaded]) -> None:
+def test_models_of_the_configuration_are_looked_at_before_anything_runs(config: Callable[..., LoadedConfig]) -> None:
     with pytest.raises(ConfigError, match="unstable"):
         Simulation(config(f'<time step="100 ms"/>{DEEP}' + UNSTABLE.format("bad")))
 
@@ -207,7 +211,7 @@ GARBAGE = [
 @pytest.mark.parametrize(
     "call", ["command", "fail", "fail how", "fail size", "push", "allocate", "pose", "row", "weather"]
 )
-def test_garbage_is_a_value_error(config: Callable[..., Loaded], call: str) -> None:
+def test_garbage_is_a_value_error(config: Callable[..., LoadedConfig], call: str) -> None:
     sim = Simulation(config(DEEP))
     row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
     calls: dict[str, Callable[[Any], Any]] = {
@@ -233,7 +237,7 @@ def test_garbage_is_a_value_error(config: Callable[..., Loaded], call: str) -> N
     assert sim.faults == []
 
 
-def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Callable[..., Loaded]) -> None:
+def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Callable[..., LoadedConfig]) -> None:
     """Neither that it was frozen, nor its faults, nor what it was told."""
     sim = Simulation(config(f'<time step="10 ms"/><shared vehicles="2"/>{DEEP}'))
     sim.enter("other", "lauv", (90.0, 0.0, 20.0))
@@ -258,7 +262,7 @@ def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Call
     assert np.array_equal(sim.state()["p_WB_W"][row], fresh.state()["p_WB_W"][row]), "as if nobody had been there"
 
 
-def test_half_a_command_is_none(config: Callable[..., Loaded]) -> None:
+def test_half_a_command_is_none(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(DEEP))
     row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
     sim.command(row, [3.0, 0.1])
@@ -269,7 +273,7 @@ def test_half_a_command_is_none(config: Callable[..., Loaded]) -> None:
         sim.fail(row, "propellor", "lost")
 
 
-def test_others_that_come_and_go_do_not_disturb_the_averages(config: Callable[..., Loaded]) -> None:
+def test_others_that_come_and_go_do_not_disturb_the_averages(config: Callable[..., LoadedConfig]) -> None:
     """The reported shaft speed of one body is the same whoever else joins and leaves meanwhile."""
     seen: list[list[float]] = []
     for others in (False, True):
@@ -293,7 +297,7 @@ def test_others_that_come_and_go_do_not_disturb_the_averages(config: Callable[..
     assert len(set(seen[0])) == 120
 
 
-def test_a_longer_window_joins_later(config: Callable[..., Loaded]) -> None:
+def test_a_longer_window_joins_later(config: Callable[..., LoadedConfig]) -> None:
     """The memory of averages grows while another one is at work in it."""
     text = FEEDBACK.format("0.1 s")
     second = (
@@ -315,7 +319,7 @@ def test_a_longer_window_joins_later(config: Callable[..., Loaded]) -> None:
     assert crowded.actuation()["feedback"][late][0] == pytest.approx(9.0, rel=0.2), "its ring went with it"
 
 
-def test_tables_in_the_order_of_the_model(config: Callable[..., Loaded]) -> None:
+def test_tables_in_the_order_of_the_model(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><bed depth="500 m"/></world>'))
     row = sim.enter("boat", "odin")
     assert [a.name for a in sim.actuators(row)][2] == "port-angle"
@@ -331,7 +335,7 @@ def test_tables_in_the_order_of_the_model(config: Callable[..., Loaded]) -> None
     assert again == row and table["command"][row].tolist() == [3.0, *[0.0] * 31]
 
 
-def test_a_reversed_actuator_once_and_again(config: Callable[..., Loaded]) -> None:
+def test_a_reversed_actuator_once_and_again(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(DEEP))
     row = sim.enter("v", "lauv", (0.0, 0.0, 20.0))
     told = lambda: float(sim.actuation()["command"][row][0])  # noqa: E731  # read often
@@ -343,7 +347,7 @@ def test_a_reversed_actuator_once_and_again(config: Callable[..., Loaded]) -> No
     assert told() == 4.0, "repaired, it follows the command it had"
 
 
-def test_an_actuator_that_has_not_started_stays_so_when_repaired(config: Callable[..., Loaded]) -> None:
+def test_an_actuator_that_has_not_started_stays_so_when_repaired(config: Callable[..., LoadedConfig]) -> None:
     text = FEEDBACK.format("0.5 s").replace('lag="0.3 s"', 'lag="0 s" start="1 s"')
     sim = Simulation(config(f'<time step="10 ms"/>{DEEP}{text}'))
     row = sim.enter("v", "m")
@@ -356,7 +360,7 @@ def test_an_actuator_that_has_not_started_stays_so_when_repaired(config: Callabl
     assert sim.actuation()["actual"][row][0] == 5.0
 
 
-def test_contacts_that_find_no_room_are_counted(config: Callable[..., Loaded]) -> None:
+def test_contacts_that_find_no_room_are_counted(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(f'<shared vehicles="3"/>{DEEP}'))
     for k in range(3):
         sim.enter(f"v{k}", "box-buoy", (3.0 * k, 0.0, 0.0))
@@ -369,7 +373,7 @@ def test_contacts_that_find_no_room_are_counted(config: Callable[..., Loaded]) -
 
 
 @pytest.mark.compiled
-def test_filling_a_fleet_costs_the_same_for_each(config: Callable[..., Loaded]) -> None:
+def test_filling_a_fleet_costs_the_same_for_each(config: Callable[..., LoadedConfig]) -> None:
     """Four times as many bodies take four times as long, not sixteen."""
 
     def fill(n: int) -> float:
@@ -389,7 +393,7 @@ def test_filling_a_fleet_costs_the_same_for_each(config: Callable[..., Loaded]) 
     assert large < 8.0 * small, f"{small:.3f} s for 1000, {large:.3f} s for 4000"
 
 
-def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Loaded]) -> None:
+def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., LoadedConfig]) -> None:
     """Counted, not timed: arrays of the fleet are replaced ever more rarely."""
     sim = Simulation(config('<shared vehicles="2048" signals="4"/><world><bed depth="9000 m"/></world>'))
     grown = 0
@@ -402,7 +406,7 @@ def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Load
     assert len(sim.fleet.sequence) == 128 and sim.fleet.heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
 
 
-def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loaded]) -> None:
+def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<shared vehicles="64"/><world><bed depth="9000 m"/></world>'))
     names = sorted(n for n, m in library().items() if m.type == "underwater")
     rng = np.random.default_rng(3)
@@ -441,7 +445,7 @@ WATERS = {
 @pytest.mark.parametrize("water", WATERS)
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_that_may_be_asked_for_stops_the_tick(
-    config: Callable[..., Loaded], tmp_path: Path, water: str, seed: int
+    config: Callable[..., LoadedConfig], tmp_path: Path, water: str, seed: int
 ) -> None:
     """Forces, poses, allocations, weather and signals at the bounds: bodies are thrown out of the world, frozen, put back."""
     grid = "ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 50\n" + "20 25 30 40\n" * 4

@@ -13,9 +13,9 @@ import pymap3d
 import pytest
 
 from tests.conftest import wavesim
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.epoch import EPOCH
-from wavesim_sdk.sonars.frames import RECORD, SOUNDING, Frame
+from wavesim_sdk.sonars.frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
 
 LATITUDE, LONGITUDE = 41.159804, -8.693256
@@ -26,7 +26,7 @@ FLEET = f"""<world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"/><fleet
 <vehicle name="auv" model="lauv" position="0 0 5 m"/></fleet>"""
 
 
-def record(name: bytes, number: int, payload: bytes, **fields: Any) -> Frame:
+def record(name: bytes, number: int, payload: bytes, **fields: Any) -> ImagingFrame:
     made = np.zeros((), RECORD)
     common = {"frequency": 400e3, "bandwidth": 80e3, "sound_speed": 1500.0, "range": 40.0, "source_level": 215.0}
     pose = {"p_WS_W": (100.0 + number, 20.0, 5.0), "euler": (0.02, -0.01, HEADING), "v_WS_W": (1.5, 0.8, 0.0)}
@@ -34,20 +34,20 @@ def record(name: bytes, number: int, payload: bytes, **fields: Any) -> Frame:
     given = {"body": b"auv", "name": name, "number": number, "bytes": len(payload), "absorption": 0.1, **common, **pose}
     for field, value in {**given, **times, **fields}.items():
         made[field] = value
-    return Frame(made, payload)
+    return ImagingFrame(made, payload)
 
 
 def soundings(number: int) -> Any:
     """A flat bed 15 m below the sonar; the third beam has no echo."""
     angle = np.linspace(-1.0, 1.0, BEAMS)
-    table = np.full((BEAMS, len(SOUNDING)), np.nan)
+    table = np.full((BEAMS, len(SOUNDING_COLUMNS)), np.nan)
     columns = {
         "angle": angle, "time": 2.0 * 15.0 / np.cos(angle) / 1500.0, "x": np.full(BEAMS, 0.25), "y": 15.0 * np.tan(angle),
         "z": np.full(BEAMS, 15.0 + 0.01 * number), "sigma_z": np.full(BEAMS, 0.03), "sigma_r": np.full(BEAMS, 0.02),
         "level": np.full(BEAMS, 120.0), "snr": np.full(BEAMS, 30.0), "detection": np.where(np.abs(angle) > 0.3, 2.0, 1.0),
     }  # fmt: skip
     for name, values in columns.items():
-        table[:, SOUNDING.index(name)] = values
+        table[:, SOUNDING_COLUMNS.index(name)] = values
     table[2, 1:9], table[2, 9] = np.nan, 0.0
     return table
 
@@ -59,7 +59,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sonars")
     (folder / "a.xml").write_text(f"<wavesim>{FLEET}</wavesim>")
     writer = LogWriter(folder / "run.mcap", load(folder / "a.xml"), 1)
-    bed = {"kind": 2, "beams": BEAMS, "bins": len(SOUNDING), "sample_bytes": 8, "sector": 2.0, "beam_width": 0.01}
+    bed = {
+        "kind": 2,
+        "beams": BEAMS,
+        "bins": len(SOUNDING_COLUMNS),
+        "sample_bytes": 8,
+        "sector": 2.0,
+        "beam_width": 0.01,
+    }
     for n in range(1, 6):
         writer.frame(record(b"bed", n, soundings(n).tobytes(), fan_height=0.02, **bed))
         line = np.random.default_rng(n).integers(0, 256, (2, 60), np.uint8)
@@ -104,8 +111,10 @@ def test_soundings_as_kmall_are_read_by_pykmall(log: Path, tmp_path: Path) -> No
         assert s["detectionType"].tolist() == [2 if k == 2 else 0 for k in range(BEAMS)]
         good = s["detectionType"] == 0
         for column, name in (("x_reRefPoint_m", "x"), ("y_reRefPoint_m", "y"), ("z_reRefPoint_m", "z"), ("detectionUncertaintyVer_m", "sigma_z"), ("twoWayTravelTime_sec", "time"), ("detectionMethod", "detection")):  # fmt: skip
-            assert s[column][good] == pytest.approx(wanted[good, SOUNDING.index(name)], rel=1e-5), column
-        assert s["qualityFactor"][good] == pytest.approx(100.0 * 0.03 / wanted[good, SOUNDING.index("z")], rel=1e-5)
+            assert s[column][good] == pytest.approx(wanted[good, SOUNDING_COLUMNS.index(name)], rel=1e-5), column
+        assert s["qualityFactor"][good] == pytest.approx(
+            100.0 * 0.03 / wanted[good, SOUNDING_COLUMNS.index("z")], rel=1e-5
+        )
         assert (info["soundSpeedAtTxDepth_mPerSec"], info["txTransducerDepth_m"], info["frequencyMode_Hz"]) == (1500.0, 5.0, 400e3)  # fmt: skip
         assert info["pingRate_Hz"] == pytest.approx(10.0)
         lat, lon = (
@@ -145,7 +154,9 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
     assert (pings[0].SensorYcoordinate, pings[0].SensorXcoordinate) == pytest.approx(place[:2], abs=1e-9)
 
 
-def test_what_cannot_be_exported_is_said_in_a_line(log: Path, tmp_path: Path, config: Callable[..., Loaded]) -> None:
+def test_what_cannot_be_exported_is_said_in_a_line(
+    log: Path, tmp_path: Path, config: Callable[..., LoadedConfig]
+) -> None:
     for arguments, code, text in (
         ([], 2, "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"),
         (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no such sonar of this kind (--vehicle, --sonar): it has auv bed"),
@@ -195,12 +206,12 @@ def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Pat
             assert flags == [int(k == 2) for k in range(BEAMS)]
             good = np.array(flags) == 0
             times, angles = np.asarray(sounded.two_way_travel_times), np.asarray(sounded.rx_angles)
-            assert times[good] == pytest.approx(wanted[good, SOUNDING.index("time")])
-            assert angles == pytest.approx(wanted[:, SOUNDING.index("angle")])
+            assert times[good] == pytest.approx(wanted[good, SOUNDING_COLUMNS.index("time")])
+            assert angles == pytest.approx(wanted[:, SOUNDING_COLUMNS.index("angle")])
             assert sounded.ping_info.sound_speed == 1500.0 and len(sounded.ping_info.rx_beamwidths) == BEAMS
         for n, cloud in enumerate(found["/auv/bed/points"], 1):
             good = np.arange(BEAMS) != 2
-            x, y, z = (soundings(n)[good, SOUNDING.index(k)] for k in "xyz")
+            x, y, z = (soundings(n)[good, SOUNDING_COLUMNS.index(k)] for k in "xyz")
             assert (cloud.width, cloud.height, cloud.point_step, cloud.row_step) == (BEAMS - 1, 1, 16, 16 * (BEAMS - 1))
             assert [(f.name, f.offset, f.datatype) for f in cloud.fields] == [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7)]  # fmt: skip
             east, north, up, level = np.frombuffer(bytes(cloud.data), "<f4").reshape(-1, 4).T

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.engine import process
 from wavesim_server.layout import same_layout
@@ -41,7 +41,7 @@ def test_only_the_engine_pays_for_numba(module: str) -> None:
 
 
 def test_the_engine_is_made_with_seed_and_threads_of_the_options(
-    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def made(*arguments: object) -> None:
         raise ConfigError(f"with {arguments[1:]}")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk.area import BEGUN, DONE, Area, TableView
-from wavesim_sdk.sensors import table_of, value_fields
+from wavesim_sdk.sensors import sensor_table_of, value_fields
+from wavesim_sdk.shared_memory import BEGUN, DONE, SharedMemoryArea, TableView
 from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES
 from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Reading, Right, SensorsMessage, Snapshot, Type
@@ -37,7 +37,9 @@ class Fleet:
     def __init__(self, suite: Sequence[str] = SUITE, seed: int = 5) -> None:
         self.suite, self.draw = suite, np.random.default_rng(seed)
         tables = [(t, ROWS) for t in VEHICLE_TABLES if t is not INSTRUMENTS]
-        self.area = Area.private([*tables, (INSTRUMENTS, ROWS * ROOM_FOR), *((table_of(t), ROWS) for t in set(suite))])
+        self.area = SharedMemoryArea.create_private(
+            [*tables, (INSTRUMENTS, ROWS * ROOM_FOR), *((sensor_table_of(t), ROWS) for t in set(suite))]
+        )
         self.generation = 1
         for name in ("state", "actuation", "effort"):
             records = np.zeros(ROWS, self.area[name].dtype)
@@ -46,7 +48,7 @@ class Fleet:
         self.values: dict[str, Any] = {}
         for t in suite:
             records = np.zeros(ROWS, self.area[t].dtype)
-            for f in value_fields(table_of(t)):
+            for f in value_fields(sensor_table_of(t)):
                 records[f.name] = self.draw.normal(size=records[f.name].shape)
             records["valid"], records["generation"], records["time_ns"] = 1, 1, NOW_NS - 1000 * np.arange(ROWS)
             self.values[t] = records
@@ -73,7 +75,7 @@ class Fleet:
         self, row: int, *, truth: bool = True, actuators: int = 3, effort: bool = False, keyed: bool = False,
         chosen: Sequence[int] | None = None,
     ) -> Member:  # fmt: skip
-        lock = seal.Seal(KEY, COOKIE, 7, 1000 + row, is_client=False) if keyed else None
+        lock = seal.SessionSeal(KEY, COOKIE, 7, 1000 + row, is_client=False) if keyed else None
         session = Session(
             1000 + row, ("10.0.0.7", 4000 + row), Join(name=f"auv-{row}"), Admission(row, STEP_NS, 1500.0), 0.0, lock
         )
@@ -106,7 +108,9 @@ class Fleet:
                 continue
             time = int(record["time_ns"])
             if 0 <= time <= NOW_NS + AHEAD_NS and NOW_NS - time <= m.berth.fresh_ns[k]:
-                plain = [float(v) for f in value_fields(table_of(self.suite[k])) for v in np.ravel(record[f.name])]
+                plain = [
+                    float(v) for f in value_fields(sensor_table_of(self.suite[k])) for v in np.ravel(record[f.name])
+                ]
                 told[k] = time, [v if math.isfinite(v) else None for v in plain]
         return TICK, NOW_NS, 1, motion, actual, effort, told
 
@@ -125,7 +129,7 @@ class Fleet:
     def _message(type_: Type, body: Any, k: int) -> Any:
         plain = body if isinstance(body, bytes) else body[k, HEADER_BYTES:].tobytes()
         assert len(plain) <= ROOM, "with a seal it would not fit"
-        data = codec.datagram(type_, plain, 1, 1)
+        data = codec.encode_datagram(type_, plain, 1, 1)
         return codec.decode_body(data, codec.decode_header(data, from_client=False))
 
     @staticmethod
@@ -286,7 +290,7 @@ def test_a_body_that_carries_nothing_yet_has_no_values(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, MANY])
 def test_a_table_of_one_row_is_enough_for_who_has_nothing_in_it(count: int) -> None:
-    area = Area.private([*((t, ROWS) for t in VEHICLE_TABLES), (table_of("ctd"), 1)])
+    area = SharedMemoryArea.create_private([*((t, ROWS) for t in VEHICLE_TABLES), (sensor_table_of("ctd"), 1)])
     fleet = Fleet(("ctd",))
     writer = Writer(area, STEP_NS)
     nobodys = area["instruments"].latest.copy()
@@ -334,7 +338,7 @@ def test_a_table_of_which_no_whole_copy_can_be_had_costs_its_values_only(
 
 def test_a_server_without_instruments_tells_the_rest() -> None:
     full = Fleet(())
-    area = Area.private([(t, ROWS) for t in VEHICLE_TABLES if t is not INSTRUMENTS])
+    area = SharedMemoryArea.create_private([(t, ROWS) for t in VEHICLE_TABLES if t is not INSTRUMENTS])
     for name in ("state", "actuation", "effort"):
         area[name].publish(full.area[name].latest, TICK)
     full.writer = Writer(area, STEP_NS)
@@ -380,6 +384,6 @@ def test_headers_and_seals(fleet: Fleet, kind: Type, keyed: bool, count: int) ->
             assert len(data) <= MAX_DATAGRAM
             header = codec.decode_header(data, from_client=False)
             assert header == codec.Header(type_, 1000 + k, 70_000 * k + turn, 300 * k, keyed)
-            mine = seal.Seal(KEY, COOKIE, 7, s.token, is_client=True) if keyed else None
+            mine = seal.SessionSeal(KEY, COOKIE, 7, s.token, is_client=True) if keyed else None
             assert codec.open_body(data, header, mine) == plain[k].tobytes()
             assert (s.sequence, s.datagrams_out, s.ack_at) == (70_000 * k + turn, 10 * k + turn, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from wavesim_sdk.config import Loaded, library
+from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_server import Simulation, cache, threads
 from wavesim_server.cli import serve
@@ -29,7 +29,7 @@ LINE = """<line name="tow" length="14 m" diameter="10 mm" mass="0.1 kg/m" stiffn
 <end body="tug" position="-1 0 0 m"/><end body="towed" position="0.8 0 0 m"/></line>"""
 
 
-def digests(loaded: Loaded, count: int) -> tuple[list[str], int]:
+def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
     """Of all that a run computes and tells, every hundred ticks; and how many slept in the end."""
     sim = Simulation(loaded, threads=count)
     sim.threads.least = 0
@@ -69,7 +69,7 @@ def digests(loaded: Loaded, count: int) -> tuple[list[str], int]:
     ids=["sleepers", "a line in waves"],
 )
 def test_the_same_bits_by_any_number_of_threads(
-    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch, waves: str, lines: str, sleepers: int
+    config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch, waves: str, lines: str, sleepers: int
 ) -> None:
     """Fails with a body that is left out or looked at twice, a speed that a share does not tell, or anything of a tick out of its
     order."""
@@ -82,12 +82,12 @@ def test_the_same_bits_by_any_number_of_threads(
 
 
 def test_the_engine_of_a_server_has_as_many_as_were_asked_for(
-    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch
+    config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails where the command line's word is lost on the way."""
     seen = []
 
-    def refusing(loaded: Loaded, seed: int, threads: int) -> None:
+    def refusing(loaded: LoadedConfig, seed: int, threads: int) -> None:
         seen.append(threads)
         raise ConfigError("enough")
 
@@ -99,7 +99,7 @@ def test_the_engine_of_a_server_has_as_many_as_were_asked_for(
 
 
 def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
-    config: Callable[..., Loaded], monkeypatch: pytest.MonkeyPatch
+    config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails where the engine would compile them, and nobody be told why it takes so long."""
     seen = []

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.conftest import wavesim
 from wavesim_sdk.cli import cli
 from wavesim_sdk.config import library
-from wavesim_sdk.config.load import models_of
+from wavesim_sdk.config.load import read_models
 from wavesim_server.cli_vehicles import vehicles
 from wavesim_server.dynamics.kind import aerofoil_table
 from wavesim_server.vehicles import derived, describe
@@ -136,7 +136,7 @@ def test_importing_an_aerofoil(data_dir: Path, tmp_path: Path) -> None:
     asked = ("--angles", "deg", "--set", "added-mass=1 1 1 1 1 1", "--partial")
     done = wavesim("vehicles", "import", folder, *asked, "--out", out)
     assert done.returncode == 0, done.stderr
-    model = models_of(out)["sookshma"]
+    model = read_models(out)["sookshma"]
     assert model.fin[0].law == "aerofoil" and model.fin[0].aerofoil is not None
     table = aerofoil_table(model.fin[0].aerofoil, model.fin[0].plate)
     alpha = np.linspace(-180, 180, table.shape[1])

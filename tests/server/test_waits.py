@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.server.harbour import Bell, Client, Harbour, status
-from wavesim_sdk.area import OWNER, OWNER_START, SYNCHRONOUS, process_start
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.shared_memory import OWNER, OWNER_START, SYNCHRONOUS, process_start
 from wavesim_sdk.tables import NOTICE
-from wavesim_sdk.wire.client import Ended, JoinRefused, Phase
+from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.messages import Refusal, Role
 from wavesim_server.waits import MOST, SHARE, WINDOW_S, Waits
 
@@ -26,7 +26,7 @@ Make = Callable[..., Harbour]
 
 
 @pytest.fixture
-def make(config: Callable[..., Loaded]) -> Make:
+def make(config: Callable[..., LoadedConfig]) -> Make:
     def made(network: str = "", **more: Any) -> Harbour:
         return Harbour(config(FLEET.format(network=network)), **more)
 
@@ -55,7 +55,7 @@ class Thinker:
 
     @property
     def end(self) -> str | None:
-        return next((e.text for e in self.client.of(Ended)), None)
+        return next((e.text for e in self.client.of(SessionClosed)), None)
 
 
 def sail(harbour: Harbour, seconds: float, *thinkers: Thinker, grain: float = 0.02) -> None:
@@ -216,7 +216,7 @@ def test_a_single_answer_that_takes_for_ever_ends_at_the_budget(make: Make) -> N
     sail(harbour, 0.9)
     assert client.session.phase is Phase.JOINED and harbour.sea.tick == 0
     sail(harbour, 0.4)
-    assert [e.text for e in client.of(Ended)] and harbour.sea.tick > 0
+    assert [e.text for e in client.of(SessionClosed)] and harbour.sea.tick > 0
 
 
 @pytest.mark.parametrize("seconds", [0.3, 0.9, 1.1, 1.5, 2.5])
@@ -310,7 +310,7 @@ def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:
     assert harbour.sea.tick < before + 10 and header[SYNCHRONOUS] == 1
 
 
-def test_of_several_emulators_the_one_that_is_waited_for_pays(config: Callable[..., Loaded]) -> None:
+def test_of_several_emulators_the_one_that_is_waited_for_pays(config: Callable[..., LoadedConfig]) -> None:
     inner = FLEET.format(network="").replace('<ahrs rate="50 Hz"/>', '<ahrs rate="50 Hz"/><ctd rate="50 Hz"/>')
     harbour = Harbour(config(inner), speed=0.0, limit=5.0)
     harbour.join("a")

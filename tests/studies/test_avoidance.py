@@ -14,7 +14,7 @@ from wavesim_sdk.avoidance import Avoider, Plans
 from wavesim_sdk.config import library, load
 from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.control import LineOfSight
-from wavesim_sdk.encounters import Role, domain
+from wavesim_sdk.encounters import EncounterRole, domain
 from wavesim_sdk.targets import Target
 from wavesim_studies.traffic.encounters import IMAZU, Encounter, Start, imazu
 from wavesim_studies.traffic.sail import SUITED, Sailed, sail
@@ -65,7 +65,7 @@ def test_a_slow_vessel_ahead_is_passed(off: float, speed: float) -> None:
     found = sailed(ahead(100.0, off, speed / U))
     holds(found, extra=15.0, share=1.0)
     passed(found)
-    assert found.score.total == pytest.approx(1.0) and found.score.pairs[0].role is Role.OVERTAKING
+    assert found.score.total == pytest.approx(1.0) and found.score.pairs[0].role is EncounterRole.OVERTAKING
 
 
 @pytest.mark.long
@@ -91,9 +91,9 @@ def test_head_on(off: float) -> None:
 @pytest.mark.parametrize("speed", [1.0, 3.0, 5.0])
 def test_crossing(course: float, speed: float) -> None:
     found = sailed(towards(course, speed))
-    overtaken = found.score.pairs[0].role in (Role.STAND_ON, Role.OVERTAKEN)
+    overtaken = found.score.pairs[0].role in (EncounterRole.STAND_ON, EncounterRole.OVERTAKEN)
     holds(found, turns=5, extra=20.0, share=0.8 if overtaken else 0.9)  # who stands on begins late
-    if not overtaken and found.score.pairs[0].role is not Role.OVERTAKING:
+    if not overtaken and found.score.pairs[0].role is not EncounterRole.OVERTAKING:
         assert found.turned[0] == 0.0, "never to port"
 
 
@@ -209,7 +209,7 @@ def test_roles_of_those_who_are_gone_are_forgotten() -> None:
     """A radar gives its numbers again."""
     avoider = Avoider(LENGTH, U)
     avoider.order((0.0, 0.0), (U, 0.0), (0.0, U), [Target(7, (100.0, 0.0), (-U, 0.0), LENGTH)])
-    assert avoider.roles == {7: Role.HEAD_ON}
+    assert avoider.roles == {7: EncounterRole.HEAD_ON}
     for _ in range(70):
         assert avoider.order((0.0, 0.0), (U, 0.0), (0.0, U), []) is None
     assert not avoider.roles
@@ -221,7 +221,7 @@ def test_nobody_expects_a_pier_to_give_way() -> None:
         avoider = Avoider(LENGTH, U)
         pier = Target(-1, (100.0, east), (0.0, 0.0), 1.0, fixed=True)
         assert avoider.order((0.0, 0.0), (U, 0.0), (0.0, U), [pier]) is not None
-        assert avoider.roles == {-1: Role.OVERTAKING} or east > 0.0
+        assert avoider.roles == {-1: EncounterRole.OVERTAKING} or east > 0.0
 
 
 def test_a_corner_is_not_cut_from_beside_the_leg() -> None:
@@ -288,10 +288,10 @@ def test_weaving_cannot_score_1() -> None:
     for swings in (2, 6, 10, 16):
         own = weaving(swings)
         other = Track(own.times, far.places[: len(own.times)], far.velocities[: len(own.times)])
-        found = judge(own, {"t": (Role.OVERTAKING, other)}, LENGTH, goal=tuple(own.places[-1]))
+        found = judge(own, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH, goal=tuple(own.places[-1]))
         assert found.turns == swings + 1 == changes(own, LENGTH)
         scores.append(found.total)
-        lost = judge(own, {"t": (Role.OVERTAKING, other)}, LENGTH, goal=(9e3, 0.0))
+        lost = judge(own, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH, goal=(9e3, 0.0))
         assert lost.total == 0.0
     assert (
         scores[0] == 1.0
@@ -307,11 +307,11 @@ def test_economy_by_its_formulas() -> None:
         np.arange(300.0), np.stack([U * np.arange(300.0), np.zeros(300)], axis=1), np.tile([U, 0.0], (300, 1))
     )
     other = Track(straight.times, straight.places + [0.0, 500.0], straight.velocities)
-    found = judge(straight, {"t": (Role.OVERTAKING, other)}, LENGTH)
+    found = judge(straight, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH)
     assert found.economy == {"way": 1.0, "time": 1.0, "courses": 1.0} and found.turns == 0
     assert abs(found.late) < 1e-9 and abs(found.extra) < 1e-12
     slow = Track(straight.times + np.where(straight.times > 100.0, 70.0, 0.0), straight.places, straight.velocities)
-    found = judge(slow, {"t": (Role.OVERTAKING, Track(slow.times, other.places, other.velocities))}, LENGTH)
+    found = judge(slow, {"t": (EncounterRole.OVERTAKING, Track(slow.times, other.places, other.velocities))}, LENGTH)
     assert found.late == pytest.approx(70.0)  # 105 lengths: half of what is between 30 and 180
     assert (
         found.economy["time"] == pytest.approx(0.5)

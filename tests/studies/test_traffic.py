@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from wavesim_sdk.avoidance import Avoider
 from wavesim_sdk.config import load, load_text
-from wavesim_sdk.encounters import Role, closest_approach, role
+from wavesim_sdk.encounters import EncounterRole, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.targets import Target
 from wavesim_server.study import empty_sea
@@ -25,9 +25,9 @@ from wavesim_studies.traffic.sail import SUITED, sail
 from wavesim_studies.traffic.score import Track, judge
 
 ROLES = {
-    "180": Role.HEAD_ON, "0s": Role.OVERTAKING,
-    **dict.fromkeys(("225", "270", "315", "330", "345", "350"), Role.GIVE_WAY),
-    **dict.fromkeys(("10", "15", "45", "45s", "90"), Role.STAND_ON),
+    "180": EncounterRole.HEAD_ON, "0s": EncounterRole.OVERTAKING,
+    **dict.fromkeys(("225", "270", "315", "330", "345", "350"), EncounterRole.GIVE_WAY),
+    **dict.fromkeys(("10", "15", "45", "45s", "90"), EncounterRole.STAND_ON),
 }  # fmt: skip
 #: bearing (deg) and range (NM) of a target at the start, by its course
 SEEN = {"270": (45.0, 8.485), "315": (67.5, 4.592), "330": (75.0, 3.106), "345": (82.5, 1.566), "350": (85.0, 1.046),
@@ -79,8 +79,8 @@ def test_cases_as_live_trials(tmp_path: Path) -> None:
 def test_roles_are_opposite_and_turn_with_the_chart() -> None:
     """Whatever A is towards B, B is the other part; and north may lie anywhere."""
     opposite = {
-        Role.HEAD_ON: Role.HEAD_ON, Role.OVERTAKING: Role.OVERTAKEN, Role.OVERTAKEN: Role.OVERTAKING,
-        Role.GIVE_WAY: Role.STAND_ON, Role.STAND_ON: Role.GIVE_WAY,
+        EncounterRole.HEAD_ON: EncounterRole.HEAD_ON, EncounterRole.OVERTAKING: EncounterRole.OVERTAKEN, EncounterRole.OVERTAKEN: EncounterRole.OVERTAKING,
+        EncounterRole.GIVE_WAY: EncounterRole.STAND_ON, EncounterRole.STAND_ON: EncounterRole.GIVE_WAY,
     }  # fmt: skip
     checked = 0
     for bearing, a, b in itertools.product(range(5, 360, 20), range(0, 360, 15), range(0, 360, 15)):
@@ -204,7 +204,7 @@ def test_an_avoider_forgets_who_is_past() -> None:
     avoider = Avoider(2.0, 3.0)
     ahead = Target(7, (100.0, 0.0), (-3.0, 0.0), 2.0)
     order = avoider.order((0.0, 0.0), (3.0, 0.0), (0.0, 3.0), [ahead])
-    assert order is not None and order[0] >= math.radians(29.9) and avoider.roles == {7: Role.HEAD_ON}
+    assert order is not None and order[0] >= math.radians(29.9) and avoider.roles == {7: EncounterRole.HEAD_ON}
     past = Target(7, (-100.0, 0.0), (-3.0, 0.0), 2.0)
     assert avoider.order((0.0, 0.0), (3.0, 0.0), (0.0, 3.0), [past]) is None and not avoider.roles
 
@@ -218,7 +218,7 @@ def test_a_situation_of_dnv(tmp_path: Path) -> None:
     text = {"title": "HO", "ownShip": ship(58.76, 10.49, 10.0, 0.0), "targetShips": [ship(58.86, 10.49, 10.0, 180.0)]}
     path.write_text(json.dumps(text))
     found = read_dnv(path)
-    assert found.name == "HO" and found.role(0) is Role.HEAD_ON
+    assert found.name == "HO" and found.role(0) is EncounterRole.HEAD_ON
     assert found.others[0].north == pytest.approx(0.1 * 111_400.0, rel=2e-3) and abs(found.others[0].east) < 1e-6
     assert found.own.speed == pytest.approx(5.1444, abs=1e-4)
     path.write_text('{"ownShip": {}}')

@@ -170,7 +170,7 @@ def logged(o: Voyage, seed: int = 4, noise: float = 1.0) -> Log:
     mounted = frames.rotation(frames.quaternion(0.0, 0.0, np.pi / 2.0))
 
     def series(name: str, k: Array, **values: Array) -> Series:
-        r = np.zeros(len(k), SENSORS[name].told.dtype)
+        r = np.zeros(len(k), SENSORS[name].visible.dtype)
         r["valid"], r["sequence"] = 1, np.arange(1, len(k) + 1)
         r["time_ns"] = np.round(o.t[k] * 1e9)
         for field, v in values.items():
@@ -178,7 +178,7 @@ def logged(o: Voyage, seed: int = 4, noise: float = 1.0) -> Log:
         return Series(r["time_ns"].astype(np.int64), r, name)
 
     every, some = np.arange(1, n + 1), o.every(0.5)
-    truth = np.zeros(n + 1, STATE.told.dtype)
+    truth = np.zeros(n + 1, STATE.visible.dtype)
     truth["q_WB"], truth["w_WB_B"] = o.q, o.w
     truth["p_WB_W"] = o.p - o.R @ np.array([0.2, 0.0, 0.1])  # the voyage is the inertial unit's
     truth["v_WB_B"] = o.along(np.arange(n + 1), (-0.2, 0.0, -0.1))

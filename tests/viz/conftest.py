@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Server
 from tests.viz.browser import FLAGS, Page, Viewer, chromium
 from tests.viz.sea import SEA
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,6 @@ def view() -> Iterator[Any]:
 
 
 @pytest.fixture
-def sea(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> tuple[Server, Path]:
+def sea(config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str) -> tuple[Server, Path]:
     path = config(SEA).path
     return serve(path), path

@@ -14,8 +14,16 @@ from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import Loaded, library
-from wavesim_sdk.config.sensors import Dvl, Echosounder, Multibeam, RangeBeam, Ranger, Scanner, Sensor
+from wavesim_sdk.config import LoadedConfig, library
+from wavesim_sdk.config.sensors import (
+    DvlConfig,
+    EchosounderConfig,
+    MultibeamConfig,
+    RangeBeam,
+    RangerConfig,
+    ScannerConfig,
+    SensorConfig,
+)
 from wavesim_viz.asked import Fault, Order
 from wavesim_viz.beams import beams
 from wavesim_viz.frame import Frame, bodies
@@ -39,11 +47,11 @@ BARGE = """<models><model name="barge" type="surface"><box length="4 m" width="2
 
 
 @pytest.fixture
-def barge(config: Callable[..., Loaded]) -> Loaded:
+def barge(config: Callable[..., LoadedConfig]) -> LoadedConfig:
     return config(BARGE)
 
 
-def test_actuators_by_name_with_the_unit_of_their_values(barge: Loaded) -> None:
+def test_actuators_by_name_with_the_unit_of_their_values(barge: LoadedConfig) -> None:
     """In the order of the model; limits are those of the values: through the motor's law where there is one."""
     model = barge.models["barge"]
     told = {a["name"]: a for a in (actuator(a, model) for a in actuators_of(model))}
@@ -57,7 +65,7 @@ def test_actuators_by_name_with_the_unit_of_their_values(barge: Loaded) -> None:
     assert (told["trim"]["minimum"], told["trim"]["maximum"]) == (0.0, 20.0)
 
 
-def test_instruments_by_name_with_fields_and_units(barge: Loaded) -> None:
+def test_instruments_by_name_with_fields_and_units(barge: LoadedConfig) -> None:
     body, bare = barge.config.fleet.vehicle
     found = kit(0, 1, barge.models["barge"], told_of(barge.suite(body)), barge)
     assert [(s["name"], s["type"]) for s in found["sensors"]][:3] == [("dvl-down", "dvl"), ("dvl-bow", "dvl"), ("multibeam", "multibeam")]  # fmt: skip
@@ -77,7 +85,7 @@ def test_instruments_by_name_with_fields_and_units(barge: Loaded) -> None:
     assert kit(2, 1, None, ())["actuators"] == []  # a model that is not known here
 
 
-def rays(sensor: Sensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+def rays(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
     found = beams(sensor)
     assert found is not None
     return np.array(found["rays"]).reshape(-1, 6)
@@ -86,27 +94,27 @@ def rays(sensor: Sensor) -> np.ndarray[Any, np.dtype[np.float64]]:
 def test_beams_as_mounted() -> None:
     """Starts and directions in B, from the declaration of each type."""
     R = frames.rotation(frames.quaternion(0.1, 0.2, 0.3))
-    turned = rays(Dvl(position=(1.0, 2.0, 3.0), attitude=(0.1, 0.2, 0.3), radius=0.5))
-    plain = rays(Dvl(radius=0.5))
+    turned = rays(DvlConfig(position=(1.0, 2.0, 3.0), attitude=(0.1, 0.2, 0.3), radius=0.5))
+    plain = rays(DvlConfig(radius=0.5))
     assert turned[:, 3:] == pytest.approx(plain[:, 3:] @ R.T, abs=1e-5)
     assert turned[:, :3] == pytest.approx(plain[:, :3] @ R.T + [1.0, 2.0, 3.0], abs=1e-5)
     assert plain[:, 5] == pytest.approx(math.cos(math.radians(30)), abs=1e-5) and len(plain) == 4
     assert np.linalg.norm(plain[:, :2], axis=1) == pytest.approx(0.5, abs=1e-5)
     assert np.linalg.norm(turned[:, 3:], axis=1) == pytest.approx(1.0, abs=1e-5)
-    fan = rays(Multibeam(beams=5, width=math.radians(90)))
+    fan = rays(MultibeamConfig(beams=5, width=math.radians(90)))
     assert fan[0, 3:] == pytest.approx([0, -math.sqrt(0.5), math.sqrt(0.5)], abs=1e-5), "port first"
     assert fan[2, 3:] == pytest.approx([0, 0, 1], abs=1e-5)
-    assert rays(Ranger())[0, 3:].tolist() == [1, 0, 0]
+    assert rays(RangerConfig())[0, 3:].tolist() == [1, 0, 0]
     own = RangeBeam(azimuth=math.pi / 2, elevation=0.0, position=(0.0, 0.1, 0.0))
-    for sensor in (Ranger(beam=(own,)), Multibeam(beam=(own,)), Dvl(beam=(own,))):
+    for sensor in (RangerConfig(beam=(own,)), MultibeamConfig(beam=(own,)), DvlConfig(beam=(own,))):
         assert rays(sensor).ravel() == pytest.approx([0, 0.1, 0, 0, 1, 0], abs=1e-5)
-    scanner = beams(Scanner(attitude=(0.0, 0.0, math.pi / 2)))
+    scanner = beams(ScannerConfig(attitude=(0.0, 0.0, math.pi / 2)))
     assert scanner is not None and scanner["turning"]
     assert scanner["rays"][3:] == pytest.approx([0, 1, 0], abs=1e-5) and scanner["axis"] == pytest.approx([-1, 0, 0], abs=1e-5)  # fmt: skip
-    level = beams(Echosounder(attitude=(1.0, 0.0, 0.0), width=0.2))
+    level = beams(EchosounderConfig(attitude=(1.0, 0.0, 0.0), width=0.2))
     assert level is not None and level["level"] and level["rays"][3:6] == [0, 0, 1]
     assert len(level["rays"]) == 6 * 9
-    assert beams(Sensor()) is None
+    assert beams(SensorConfig()) is None
 
 
 # ---------------------------------------------------------------------------------- in the page
@@ -115,7 +123,7 @@ def test_beams_as_mounted() -> None:
 class Aboard(Stage):
     """The barge, with values that a test sets."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__()
         body, _ = loaded.config.fleet.vehicle
         model = loaded.models["barge"]
@@ -146,7 +154,7 @@ def value(fields: dict[str, Any], age: float = 0.1, valid: bool = True, fault: s
 
 
 @pytest.fixture
-def aboard(barge: Loaded, tmp_path: Path) -> Iterator[tuple[Aboard, str]]:
+def aboard(barge: LoadedConfig, tmp_path: Path) -> Iterator[tuple[Aboard, str]]:
     """A viewer of the barge in a thread, and its address."""
     source = Aboard(barge)
     with on_stage(source, tmp_path) as url:

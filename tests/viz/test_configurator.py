@@ -18,7 +18,7 @@ from tests.viz.sea import READY, Opener, Page, colours
 from tests.viz.stage import on_stage
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded, library, load
+from wavesim_sdk.config import LoadedConfig, library, load
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
@@ -328,7 +328,7 @@ STEERED = f"""<network lockstep_timeout="60 s" keepalive_timeout="60 s"/><fleet>
 
 
 def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
 ) -> None:
     """A real server, the real program of a boat, which sails east until a waypoint in the north is clicked and sent."""
     path = config(STEERED).path

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.viz.stage import Stage
-from wavesim_sdk.area import Area
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import NOTICE, SIMULATION_TABLES, VEHICLE_TABLES
 from wavesim_server.network.publish import Publisher
 from wavesim_viz import doors, web
@@ -109,7 +109,9 @@ async def test_another_machine_has_its_share_of_sockets(tmp_path: Path, monkeypa
 def test_a_notice_is_not_cut_in_the_midst_of_a_letter() -> None:
     """Every viewer lost all signals for as long as such a notice stood in shared memory."""
     room = NOTICE.dtype["text"].itemsize
-    areas = [Area.private([(t, 8) for t in tables]) for tables in (SIMULATION_TABLES, VEHICLE_TABLES)]
+    areas = [
+        SharedMemoryArea.create_private([(t, 8) for t in tables]) for tables in (SIMULATION_TABLES, VEHICLE_TABLES)
+    ]
     publisher = Publisher(*areas)
     for k in range(4):
         publisher.notice(0, 0, "b", "x" * (room - k) + "\u6c34\u6c34")

@@ -33,7 +33,7 @@ def log_of(n: int) -> Log:
     acting, effort, ctd = (
         np.zeros(n, ACTUATION.dtype),
         np.zeros(n, EFFORT.dtype),
-        np.zeros(n, SENSORS["ctd"].told.dtype),
+        np.zeros(n, SENSORS["ctd"].visible.dtype),
     )
     acting["actual"][:, 1], acting["command"][:, 1], effort["drag"][:, 4] = 7.0, 8.0, -2.0
     ctd["time_ns"], ctd["valid"], ctd["temperature"] = t, np.arange(n) % 2, 11.5

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE
@@ -244,7 +244,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
 
 
 @pytest.fixture
-def runs(config: Callable[..., Loaded], tmp_path: Path) -> tuple[Path, Path]:
+def runs(config: Callable[..., LoadedConfig], tmp_path: Path) -> tuple[Path, Path]:
     """Two logs of a vehicle that dives, the second twice as deep."""
     found = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>')
     state, paths = np.zeros(1, STATE.dtype), (tmp_path / "one.mcap", tmp_path / "two.mcap")
@@ -335,7 +335,7 @@ def test_sky_selection_and_belief_in_the_picture(bay: tuple[Bay, str], open_page
 
 
 @pytest.fixture
-def noisy(config: Callable[..., Loaded], tmp_path: Path) -> Path:
+def noisy(config: Callable[..., LoadedConfig], tmp_path: Path) -> Path:
     """A log of many chunks: what moves at random is not made small."""
     found, path = config('<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/></fleet>'), tmp_path / "run.mcap"
     state, random = np.zeros(1, STATE.dtype), np.random.default_rng(1)
@@ -352,7 +352,7 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
     """Cut, or damaged anywhere in its middle: up to where it was read, in the page and by every command; what comes before is as it
     was; and so is the other log of a comparison. A whole one says nothing."""
     data, whole = noisy.read_bytes(), read(noisy)
-    assert whole.lacks == "" and "warning" not in Replay(noisy).scene()[1]
+    assert whole.damage_notice == "" and "warning" not in Replay(noisy).scene()[1]
     bad = tmp_path / "bad.mcap"
     # torn off anywhere; a few wrong bytes in or between chunks, and where a chunk says that it is one
     chunks = [m.start() - 1 for m in re.finditer(rb"\x06.{2}\0{6}", data, re.DOTALL)][5:30:6]
@@ -361,7 +361,7 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
             bad.write_bytes(data[:at] + wrong)
             log = read(bad)
             told = f"it was read up to {log.end_ns * 1e-9:.2f} s; what came after, or some of it, is missing"
-            assert log.lacks == f"bad.mcap is cut or damaged: {told}", at
+            assert log.damage_notice == f"bad.mcap is cut or damaged: {told}", at
             state, true = log.get("/state/a", STATE), whole.get("/state/a", STATE)
             assert np.array_equal(state.records, true.records[np.isin(true.time_ns, state.time_ns)])
     at = len(data) // 2
@@ -373,16 +373,16 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
         page.wait("window.wavesim && wavesim.store.rows.length === 1")
         end = read(bad).end_ns * 1e-9
         assert 5.0 < end < 15.0
-        page.wait(f"document.querySelector('.banner.note:not(.hidden)')?.textContent === '{read(bad).lacks}'")
+        page.wait(f"document.querySelector('.banner.note:not(.hidden)')?.textContent === '{read(bad).damage_notice}'")
         page.wait(f"Math.abs(Number(document.querySelector('#slider').max) - {end}) < 0.01")
         page.shot("damaged")
         page.clean()
-    assert read(bad).lacks in Replay(noisy, bad).scene()[1]["warning"], "the other one"
+    assert read(bad).damage_notice in Replay(noisy, bad).scene()[1]["warning"], "the other one"
     for command, arguments in ((log_group, ["info"]), (plot, ["--out", str(tmp_path)])):
         done = CliRunner().invoke(command, [*arguments, str(bad)])
-        assert isinstance(done.exception, LogError) and str(done.exception) == read(bad).lacks and done.stdout, (
-            done.output
-        )
+        assert (
+            isinstance(done.exception, LogError) and str(done.exception) == read(bad).damage_notice and done.stdout
+        ), done.output
 
 
 def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Callable[[str], Page]) -> None:

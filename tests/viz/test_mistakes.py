@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import CLI, Server, wavesim
 from tests.faults.test_mistakes import clear
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 
 pytestmark = pytest.mark.system
 EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
@@ -98,7 +98,7 @@ def test_no_display(tmp_path: Path) -> None:
 
 
 def test_a_configuration_that_changed_is_told(
-    config: Callable[..., Loaded], serve: Callable[..., Server], name: str
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
 ) -> None:
     """The viewer reads the server's file: if that is another by now, it says so and draws what it can."""
     from wavesim_viz.live import Live
@@ -116,7 +116,7 @@ def test_a_configuration_that_changed_is_told(
     assert [b[1] for b in live.roster()] == ["b"]
 
 
-def test_a_viewer_could_not_write(config: Callable[..., Loaded], serve: Callable[..., Server], name: str) -> None:
+def test_a_viewer_could_not_write(config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str) -> None:
     """It maps the server's memory to read only: a fault of the viewer, or of who breaks into it, changes no simulation."""
     from wavesim_viz.live import Live
 

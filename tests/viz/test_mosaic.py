@@ -14,8 +14,8 @@ from pyproj import Proj
 
 from tests.conftest import wavesim
 from wavesim_sdk.config import load
-from wavesim_sdk.config.imaging import Target
-from wavesim_sdk.sonars.frames import RECORD, SOUNDING, Frame
+from wavesim_sdk.config.imaging import TargetConfig
+from wavesim_sdk.sonars.frames import RECORD, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import mosaic
 
@@ -25,7 +25,7 @@ BIAS = 0.05
 LATITUDE, LONGITUDE = 41.18, -8.7
 
 
-def record(name: bytes, number: int, heading: float, north: float, payload: bytes, **fields: Any) -> Frame:
+def record(name: bytes, number: int, heading: float, north: float, payload: bytes, **fields: Any) -> ImagingFrame:
     made = np.zeros((), RECORD)
     given = {
         "body": b"auv",
@@ -38,7 +38,7 @@ def record(name: bytes, number: int, heading: float, north: float, payload: byte
     pose = {"p_WS_W": (north, 2.0, 4.0), "euler": (0.0, 0.0, heading), "altitude": ALTITUDE, "beam_width": 0.014}
     for field, value in {**given, **pose, "span": 66.0, "floor": 60.0, "hold": math.inf, **fields}.items():
         made[field] = value
-    return Frame(made, payload)
+    return ImagingFrame(made, payload)
 
 
 def line(heading: float, north: float, dice: Any) -> bytes:
@@ -66,13 +66,13 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
             number += 1
             fields = {"kind": 1, "beams": 2, "bins": BINS, "sample_bytes": 1}
             writer.frame(record(b"side", number, heading, north, line(heading, north, dice), **fields))
-            table = np.zeros((64, len(SOUNDING)))
+            table = np.zeros((64, len(SOUNDING_COLUMNS)))
             starboard = np.tan(angle) * ALTITUDE
             true = (north - math.sin(heading) * starboard, 2.0 + math.cos(heading) * starboard, 4.0 + ALTITUDE)
             for name, values in {"y": starboard, "z": ALTITUDE + BIAS, "detection": 1.0, **dict(zip(("north", "east", "down"), true, strict=True))}.items():  # fmt: skip
-                table[:, SOUNDING.index(name)] = values
-            table[5, SOUNDING.index("detection")] = 0.0
-            fields = {"kind": 2, "beams": 64, "bins": len(SOUNDING), "sample_bytes": 8}
+                table[:, SOUNDING_COLUMNS.index(name)] = values
+            table[5, SOUNDING_COLUMNS.index("detection")] = 0.0
+            fields = {"kind": 2, "beams": 64, "bins": len(SOUNDING_COLUMNS), "sample_bytes": 8}
             writer.frame(record(b"bed", number, heading, north, table.tobytes(), **fields))
     writer.close()
     return folder / "run.mcap"
@@ -92,9 +92,9 @@ def test_what_is_bright_stands_where_it_is(log: Path) -> None:
 
 def test_targets_are_seen_or_missed(log: Path) -> None:
     wanted = (
-        Target(name="there", position=(NORTH, EAST, 4.0 + ALTITUDE)),
-        Target(name="nothing", position=(20.0, -9.0, 4.0 + ALTITUDE)),
-        Target(name="elsewhere", position=(90.0, 0.0, 4.0 + ALTITUDE)),
+        TargetConfig(name="there", position=(NORTH, EAST, 4.0 + ALTITUDE)),
+        TargetConfig(name="nothing", position=(20.0, -9.0, 4.0 + ALTITUDE)),
+        TargetConfig(name="elsewhere", position=(90.0, 0.0, 4.0 + ALTITUDE)),
     )
     found = mosaic.targets(log, "auv", "side", wanted)
     assert set(found) == {"there", "nothing"}

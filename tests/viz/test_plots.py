@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log import Series
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, LINES, STATE
@@ -20,7 +20,7 @@ TICKS = 40
 
 
 @pytest.fixture
-def log(config: Callable[..., Loaded], tmp_path: Path) -> Path:
+def log(config: Callable[..., LoadedConfig], tmp_path: Path) -> Path:
     """A submarine and a jet boat whose actuators each take values of their own."""
     loaded = config(
         '<fleet><vehicle name="auv" model="lauv" position="0 0 5 m"/><vehicle name="jet" model="odin" position="9 0 0 m"/></fleet>'
@@ -80,7 +80,7 @@ def test_a_picture_that_cannot_be_drawn_is_no_success(
     assert not (tmp_path / "tracks.png").exists(), "of the run before"
 
 
-def test_obstacles_and_contacts_are_drawn(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_obstacles_and_contacts_are_drawn(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     loaded = config(
         '<world><obstacles><block position="10 20 5 m" size="8 2 4 m" heading="90 deg"/><pier position="0 0 5 m" radius="3 m" '
         'height="10 m"/></obstacles></world><fleet><vehicle name="auv" model="lauv" position="0 0 5 m"/></fleet>'
@@ -122,7 +122,7 @@ def test_what_is_believed_is_called_so(log: Path) -> None:
     assert not [name for name in lines if str(name).startswith("jet")]
 
 
-def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     """Broken ones with their gap; and nothing is said of an echosounder where there is none."""
     loaded = config(
         '<world><bed depth="20 m"/></world><fleet><vehicle name="auv" model="lauv" position="0 0 5 m"/><line name="tow" length="40 m" diameter="8 mm" '

@@ -17,9 +17,9 @@ from tests.conftest import Server
 from tests.nursery import launch
 from tests.viz.sea import READY, Opener, Page, colours
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import frames
-from wavesim_sdk.sonars.frames import Reader
+from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_viz.asked import Nonsense, Pictures, asked
 from wavesim_viz.remote import Remote
 from wavesim_viz.screens import Logged, Received, Screen, picture
@@ -76,7 +76,12 @@ def pier_stands_out(page: Page, record: Any) -> None:
 @pytest.mark.xdist_group("browser")
 @pytest.mark.timeout(400)
 def test_four_sonars_and_a_camera_live_and_in_replay(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str, tmp_path: Any
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    view: Any,
+    open_page: Opener,
+    name: str,
+    tmp_path: Any,
 ) -> None:
     path = config(WORLD).path
     server = serve(path, "--log", str(tmp_path / "run.mcap"))
@@ -108,7 +113,7 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
         server.wait(lambda s: s["state"] == "paused")
         # what is drawn is what stands in shared memory
         entry = SharedState(name).instruments("auv")["ahead"]
-        reader = Reader.of(name, "auv", "ahead")
+        reader = FrameReader.open(name, "auv", "ahead")
         place, limit = int(entry["place"]), time.monotonic() + 60.0
         while True:  # the last pings before the pause are still being computed
             newest, (number, samples) = reader.rings.read(place, int(reader.rings.done[place])), shown(page, "ahead")
@@ -146,7 +151,7 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
     logged = {s: list(frames(tmp_path / "run.mcap", "auv", s)) for s in EYES}
     for eye, found in came.items():
         for frame in found:
-            assert frame.bytes == logged[eye][int(frame.record["number"]) - 1].bytes
+            assert frame.bytes == logged[eye][int(frame.record["number"]) - 1].data
     page = open_page(view(tmp_path / "run.mcap").url)
     page.wait(f"{READY} === 1")
     page.see("wavesim.link.control('pause')")
@@ -174,10 +179,10 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
 
 def a_frame(number: int, kind: int = 1, **fields: Any) -> Any:
     from tests.emulators.test_sonar_frames import record
-    from wavesim_sdk.sonars.frames import Frame
+    from wavesim_sdk.sonars.frames import ImagingFrame
 
     given = {"kind": kind, "number": number, "time_ns": number * 10**9, "bytes": 32, "body": b"auv", "name": b"side"}
-    return Frame(record(**{**given, **fields}), bytes(range(32)))
+    return ImagingFrame(record(**{**given, **fields}), bytes(range(32)))
 
 
 def head_of(data: bytes) -> tuple[dict[str, Any], bytes]:

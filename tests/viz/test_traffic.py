@@ -11,8 +11,8 @@ import pytest
 
 from wavesim_sdk import frames
 from wavesim_sdk.config import load
-from wavesim_sdk.encounters import Role, domain
-from wavesim_sdk.ocean.surface import S_A, S_EAST, S_NORTH, S_PHASE, S_W, elevation, sea_of
+from wavesim_sdk.encounters import EncounterRole, domain
+from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, elevation, sea_components
 from wavesim_sdk.tables import LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_studies.traffic.score import Track, judge
@@ -62,7 +62,7 @@ def test_the_domain_is_that_of_the_score() -> None:
             places = np.stack([north + speed * t, np.full(len(t), east)], axis=1)
             return Track(t, places, np.tile([speed, 0.0], (len(t), 1)))
 
-        pair = judge(track(0.0, 0.0, 3.0), {"x": (Role.HEAD_ON, track(apart, 300.0, -3.0))}, 2.0).pairs[0]
+        pair = judge(track(0.0, 0.0, 3.0), {"x": (EncounterRole.HEAD_ON, track(apart, 300.0, -3.0))}, 2.0).pairs[0]
         return pair.parts["safety"]
 
     assert safety(least - 0.01) == 0.0 and 0.0 < safety(least + 0.01) < 0.01
@@ -111,9 +111,9 @@ def test_a_log_tells_the_sea_that_bodies_felt(tmp_path: Path) -> None:
     for at, changed in ((0.5, ()), (1.5, (2.0, None, 1.0)), (0.5, ())):
         replay.control("pause", None)
         replay.control("seek", at)
-        told, wanted = replay.sea(), sea_of(loaded, 8, *changed)
-        assert told == wanted[:, [S_A, S_W, S_NORTH, S_EAST, S_PHASE]].tolist()
-    assert 4.0 * math.sqrt(0.5 * float((wanted[:, S_A] ** 2).sum())) == pytest.approx(1.0)
+        told, wanted = replay.sea(), sea_components(loaded, 8, *changed)
+        assert told == wanted[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist()
+    assert 4.0 * math.sqrt(0.5 * float((wanted[:, S_AMPLITUDE] ** 2).sum())) == pytest.approx(1.0)
     assert elevation(wanted, 3.0, 10.0, -5.0) == pytest.approx(
         sum(a * math.cos(w * 3.0 - n * 10.0 + e * 5.0 + p) for a, w, n, e, p in replay.sea() or ())
     )

@@ -22,7 +22,7 @@ from tests.viz.stage import on_stage
 from wavesim_sdk import frames
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, STATE, RunState
 from wavesim_server.logbook import report
@@ -236,7 +236,12 @@ def test_frames_are_drawn_as_they_are(sea: tuple[Server, Path], view: Any, open_
 
 
 def test_a_model_with_an_appearance(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str, tmp_path: Path
+    config: Callable[..., LoadedConfig],
+    serve: Callable[..., Server],
+    view: Any,
+    open_page: Opener,
+    name: str,
+    tmp_path: Path,
 ) -> None:
     """A glTF file (front +Z, up +Y) takes the place of the primitive, its front at the body's."""
     cone = trimesh.creation.cone(radius=0.2, height=1.5)  # along +z
@@ -298,7 +303,7 @@ def test_server_ends_and_comes_back(
 
 
 def test_replay(
-    view: Any, open_page: Opener, config: Callable[..., Loaded], serve: Callable[..., Server], tmp_path: Path
+    view: Any, open_page: Opener, config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
     """A slider that seeks: bodies stand where the log says; charts and events are the log's; a cut log is told."""
     log = tmp_path / "run.mcap"
@@ -474,7 +479,7 @@ def test_remote_viewer(sea: tuple[Server, Path], view: Any, open_page: Opener, n
 
 
 def test_a_thousand(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
 ) -> None:
     """The page holds a thousand vehicles: all are drawn, found and moved."""
     fleet = "".join(
@@ -504,7 +509,7 @@ PIER = """
 
 
 def test_a_contact_is_seen_by_everybody(
-    config: Callable[..., Loaded], serve: Callable[..., Server], open_page: Opener, name: str, tmp_path: Path
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], open_page: Opener, name: str, tmp_path: Path
 ) -> None:
     """A vehicle that runs into a pier: an alarm of its own in the page, which acknowledges it; the log, its table and its pictures."""
     log = tmp_path / "run.mcap"

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Server
 from tests.viz.sea import READY, Opener
 from wavesim_sdk.attach import SharedState
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.encounters import closest_approach, domain
 from wavesim_sdk.frames import rotation
 from wavesim_viz.frame import word
@@ -35,7 +35,7 @@ DRAWN = """([n, e]) => { const v = wavesim.view, r = v.ray({ clientX: 0, clientY
 
 
 def test_sea_and_traffic_as_the_server_has_them(
-    config: Callable[..., Loaded], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
+    config: Callable[..., LoadedConfig], serve: Callable[..., Server], view: Any, open_page: Opener, name: str
 ) -> None:
     server = serve(config(SEA, seed="5").path)
     page = open_page(view("--server", name, "--control").url)

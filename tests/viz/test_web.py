@@ -17,8 +17,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from lxml import etree
 
 from tests.viz.stage import Stage
-from wavesim_sdk.config import Loaded, library, load
-from wavesim_sdk.config.load import models_of
+from wavesim_sdk.config import LoadedConfig, library, load
+from wavesim_sdk.config.load import read_models
 from wavesim_sdk.tables import SIGNALS
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_viz import hub as hubs
@@ -201,7 +201,7 @@ def test_trees_are_the_models_again(tmp_path: Path) -> None:
         root.append(to_element(c.model({"name": name})))
         path = tmp_path / "again.xml"
         path.write_text(to_text(root))
-        assert models_of(path)[name] == library()[name]
+        assert read_models(path)[name] == library()[name]
         path.unlink()
 
 
@@ -257,7 +257,7 @@ def test_presets_turn_and_step() -> None:
         assert all(math.isfinite(v) for v in turn.values())
 
 
-def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loaded], tmp_path: Path) -> None:
+def test_a_mission_is_written_beside_its_configuration(config: Callable[..., LoadedConfig], tmp_path: Path) -> None:
     loaded = config(SEA)
     c = Configurator(tmp_path, lambda: str(loaded.path))
     body = {
@@ -283,7 +283,7 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
 
 
 def test_a_vehicles_instruments_are_written_beside_its_configuration(
-    config: Callable[..., Loaded], tmp_path: Path
+    config: Callable[..., LoadedConfig], tmp_path: Path
 ) -> None:
     loaded = config(SEA.replace("</fleet>", "<sensors><ctd/></sensors></fleet>"))
     c = Configurator(tmp_path, lambda: str(loaded.path))
@@ -320,7 +320,7 @@ KEYS = {
 @pytest.mark.parametrize("client", [("127.0.0.1", True)], indirect=True)
 @pytest.mark.parametrize("path", KEYS)
 async def test_a_request_of_another_type_is_a_bad_one(
-    client: TestClient[Any, Any], config: Callable[..., Loaded], path: str
+    client: TestClient[Any, Any], config: Callable[..., LoadedConfig], path: str
 ) -> None:
     """400 with a reason (200 where nothing is wrong with it), never 500."""
     loaded = config(SEA)

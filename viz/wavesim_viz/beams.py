@@ -9,19 +9,27 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config.sensors import Dvl, Echosounder, Multibeam, RangeBeam, Ranger, Scanner, Sensor
+from wavesim_sdk.config.sensors import (
+    DvlConfig,
+    EchosounderConfig,
+    MultibeamConfig,
+    RangeBeam,
+    RangerConfig,
+    ScannerConfig,
+    SensorConfig,
+)
 
 Vector = tuple[float, float, float]
 RIM = 8  #: rays that stand for the edge of a cone
 
 
-def mounting(sensor: Sensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
     """R_BS of an instrument as it is mounted."""
     roll, pitch, yaw = sensor.attitude
     return frames.rotation(frames.quaternion(roll, pitch, yaw))
 
 
-def beams(sensor: Sensor) -> dict[str, Any] | None:
+def beams(sensor: SensorConfig) -> dict[str, Any] | None:
     """The beams of an instrument: start and unit vector of each in B (``rays``, six numbers a beam); None if it has none.
 
     ``field``: the value that tells how far they reach.  ``level``: the vectors are those of W, whatever the attitude.
@@ -30,15 +38,15 @@ def beams(sensor: Sensor) -> dict[str, Any] | None:
     level = turning = False
     field = "range"
     match sensor:
-        case Echosounder():
+        case EchosounderConfig():
             rays, level = _cone(sensor.width), sensor.level
-        case Ranger():
+        case RangerConfig():
             rays = _declared(sensor.beam or (RangeBeam(),))
-        case Scanner():
+        case ScannerConfig():
             rays, turning = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))], True
-        case Multibeam():
+        case MultibeamConfig():
             rays = _declared(sensor.beam) if sensor.beam else _fan(sensor.beams, sensor.width)
-        case Dvl():
+        case DvlConfig():
             rays, field = _declared(sensor.beam) if sensor.beam else _janus(sensor), "ranges"
         case _:
             return None
@@ -76,7 +84,7 @@ def _fan(count: int, width: float) -> list[Ray]:
     return [((0.0, 0.0, 0.0), (0.0, math.sin(a), math.cos(a))) for a in angles]
 
 
-def _janus(dvl: Dvl) -> list[Ray]:
+def _janus(dvl: DvlConfig) -> list[Ray]:
     """Four beams around z, a quarter turn apart."""
     rays: list[Ray] = []
     for k in range(4):

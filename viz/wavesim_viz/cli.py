@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from wavesim_sdk import endings
+from wavesim_sdk import termination_signals
 from wavesim_sdk.cli import server_option, unused, whole
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
@@ -231,7 +231,7 @@ def _serve(
 
     async def told() -> None:
         stop = asyncio.Event()
-        for s in endings.heard():
+        for s in termination_signals.termination_signals():
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
         click.echo(
             f"viewer of '{name}' at {access.url(access.view_token)}{place}"

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from wavesim_sdk.config import Loaded, Model, library, load
-from wavesim_sdk.config.load import models_of
-from wavesim_sdk.config.plausible import check_model
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.config import LoadedConfig, Model, library, load
+from wavesim_sdk.config.load import read_models
+from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.config.validation import check_model
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.logtexts import is_number, is_text
+from wavesim_sdk.log_validation import is_number, is_short_text
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_viz.kit import instrument, told_of
 from wavesim_viz.scene import look
@@ -53,7 +53,7 @@ class Configurator:
         own = [Path(f)] if (f := self._configuration()).endswith(".xml") else []
         for path in [*own, *sorted(self.folder.glob("*.xml"))]:
             try:
-                models = models_of(path)
+                models = read_models(path)
             except WaveSimError:  # another kind of file, or one under work
                 continue
             for m in models.values():
@@ -203,7 +203,7 @@ class Configurator:
         root.append(to_element(tree))
         path = folder / "model.xml"
         path.write_text(to_text(root))
-        (model,) = models_of(path).values() or (None,)
+        (model,) = read_models(path).values() or (None,)
         assert model is not None
         check_model(model)
         return model
@@ -354,7 +354,7 @@ def _objects(value: Any, what: str) -> list[dict[str, Any]]:
 def _word(body: dict[str, Any], key: str, default: str = "") -> str:
     """A text for a line, which XML and file names take."""
     value = body.get(key, default)
-    if not is_text(value):
+    if not is_short_text(value):
         raise Trouble(f"'{key}' of the request is no text of one line")
     return str(value)
 
@@ -362,7 +362,7 @@ def _word(body: dict[str, Any], key: str, default: str = "") -> str:
 def _commands(value: Any) -> dict[str, float]:
     """Actuator -> value."""
     found: dict[str, float] = _of(dict, value or {}, "commands")
-    if not all(is_text(k) and is_number(v) for k, v in found.items()):
+    if not all(is_short_text(k) and is_number(v) for k, v in found.items()):
         raise Trouble("'commands' of the request are no numbers by the names of actuators")
     return found
 
@@ -388,7 +388,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
     return found
 
 
-def _too_deep(loaded: Loaded, names: Iterable[str]) -> list[str]:
+def _too_deep(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
     """What is wrong with waypoints that lie in the sea bed, in words."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
@@ -412,7 +412,7 @@ def _trial(model: Model, models_file: str) -> str:
     return to_text(root)
 
 
-def _instruments(suite: Sequence[Instrument], loaded: Loaded | None = None) -> list[dict[str, Any]]:
+def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None = None) -> list[dict[str, Any]]:
     """Where instruments sit and look."""
     return [instrument(t, (), loaded) for t in told_of(suite)]
 

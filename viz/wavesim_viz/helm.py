@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from wavesim_sdk.broker import AsyncBroker
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.servers import address_of
+from wavesim_sdk.server_address import address_of
 from wavesim_sdk.wire.items import ActuatorDescription
 
 DEAD_S = 0.5  #: wall time for which a command of a page holds

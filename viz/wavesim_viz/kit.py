@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind, actuators_of
-from wavesim_sdk.config import Loaded, Model, library
-from wavesim_sdk.config.sensors import Instrument, Leak, Sensor
-from wavesim_sdk.sensor_faults import kinds_of
-from wavesim_sdk.sensors import known, value_fields
+from wavesim_sdk.config import LoadedConfig, Model, library
+from wavesim_sdk.config.sensors import InstrumentConfig, LeakConfig, SensorConfig
+from wavesim_sdk.sensor_faults import fault_names_of
+from wavesim_sdk.sensors import all_sensor_tables, value_fields
 from wavesim_sdk.tables import Field
 from wavesim_viz.beams import beams
 
@@ -28,22 +28,22 @@ class Told:
     name: str
     type: str
     period_s: float | None
-    sensor: Sensor | None = None
+    sensor: SensorConfig | None = None
     fields: tuple[Field, ...] = ()  #: of a type that is not installed here
 
 
-def model_of(loaded: Loaded | None, name: str) -> Model | None:
+def model_of(loaded: LoadedConfig | None, name: str) -> Model | None:
     """A model by its name; None if neither the configuration nor the library has it."""
     return (loaded.models.get(name) if loaded is not None else None) or library().get(name)
 
 
-def told_of(suite: Sequence[Instrument]) -> tuple[Told, ...]:
+def told_of(suite: Sequence[InstrumentConfig]) -> tuple[Told, ...]:
     """The instruments that a configuration declares."""
     return tuple(Told(i.name, i.type, 1.0 / i.parameters.rate, i.parameters) for i in suite)
 
 
 def kit(
-    row: int, generation: int, model: Model | None, instruments: Sequence[Told], loaded: Loaded | None = None
+    row: int, generation: int, model: Model | None, instruments: Sequence[Told], loaded: LoadedConfig | None = None
 ) -> dict[str, Any]:
     """Everything of one body."""
     actuators = actuators_of(model) if model is not None else ()
@@ -64,13 +64,13 @@ def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
         low, high = (math.copysign(offset, c) * (c != 0.0) + slope * c for c in (low, high))
     return {
         "name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit, "minimum": low, "maximum": high,
-        "rest": a.rest, "part": part, "faults": list(ACTUATOR_FAULTS),
+        "rest": a.rest_value, "part": part, "faults": list(ACTUATOR_FAULTS),
     }  # fmt: skip
 
 
-def instrument(told: Told, actuators: Sequence[Actuator] = (), loaded: Loaded | None = None) -> dict[str, Any]:
+def instrument(told: Told, actuators: Sequence[Actuator] = (), loaded: LoadedConfig | None = None) -> dict[str, Any]:
     """One instrument: what it measures, how often, where it sits, where its beams go."""
-    table = known().get(told.type)
+    table = all_sensor_tables().get(told.type)
     labels = _labels(told, actuators, loaded)
     sensor = told.sensor
     return {
@@ -81,7 +81,7 @@ def instrument(told: Told, actuators: Sequence[Actuator] = (), loaded: Loaded | 
         "fields": [_field(f, *labels) for f in (value_fields(table) if table is not None else told.fields)],
         "position": list(sensor.position) if sensor is not None else None,
         "beams": beams(sensor) if sensor is not None else None,
-        "faults": kinds_of(told.type),
+        "faults": fault_names_of(told.type),
     }
 
 
@@ -93,13 +93,13 @@ def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> dict[
 
 
 def _labels(
-    told: Told, actuators: Sequence[Actuator], loaded: Loaded | None
+    told: Told, actuators: Sequence[Actuator], loaded: LoadedConfig | None
 ) -> tuple[list[str] | None, list[str] | None]:
     """Names, and units where they differ, of the numbers of a field that has one for each part of the body."""
     named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
         "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
         "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),
-        "leak": lambda: (list(told.sensor.names) if isinstance(told.sensor, Leak) else None, None),
+        "leak": lambda: (list(told.sensor.names) if isinstance(told.sensor, LeakConfig) else None, None),
         "scalar": lambda: ([s.name for s in loaded.config.world.scalar] if loaded is not None else None, None),
     }
     find = named.get(told.type)

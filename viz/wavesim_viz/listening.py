@@ -7,10 +7,10 @@ from typing import Any
 
 from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorKind, actuators_of
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import AttachError, WaveSimError
-from wavesim_sdk.sonars.frames import TYPES
+from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES
 from wavesim_sdk.tables import Field
 from wavesim_sdk.wire.items import ActuatorDescription, Frames, SensorDescription
 from wavesim_sdk.wire.state import State, Value
@@ -26,7 +26,7 @@ PERIOD_S = 0.1
 class Listening:
     """A listener on a body, in a thread of its own, until it is closed."""
 
-    def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: Loaded | None) -> None:
+    def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
         self.kit: dict[str, Any] | None = None
         self.trouble = ""  #: why nothing is heard
@@ -50,7 +50,7 @@ class Listening:
         """Frames of an instrument from now on; AttachError says why there are none."""
         if self.kit is None:
             raise AttachError(self.trouble or f"'{self.name}' is being asked what it has")
-        there = [s["name"] for s in self.kit["sensors"] if s["type"] in TYPES]
+        there = [s["name"] for s in self.kit["sensors"] if s["type"] in FRAME_SENSOR_TYPES]
         if name not in there:
             raise AttachError(f"'{self.name}' has no sonar or camera '{name}'; it has {', '.join(there) or 'none'}")
         look = Received(lambda: self._drop(name, look))
@@ -100,9 +100,9 @@ class Listening:
         known = actuators_of(model) if model is not None else ()
         if [a.name for a in known] != [a.name for a in actuators]:
             known, model = _actuators(actuators), None
-        declared: dict[tuple[str, str], Instrument] = {}
+        declared: dict[tuple[str, str], InstrumentConfig] = {}
         if self.loaded is not None and model_of(self.loaded, self.model) is not None:
-            declared = {(i.name, i.type): i for i in self.loaded.suite_for(self.name, self.model)}
+            declared = {(i.name, i.type): i for i in self.loaded.suite_by_name(self.name, self.model)}
         told = []
         for s in sensors:
             mine = declared.get((s.name, s.type))

@@ -11,14 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.area import DONE
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.commands import TIMER_VERBS
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import AttachError, ConfigError, WaveSimError
-from wavesim_sdk.sensors import HEAD
-from wavesim_sdk.sonars.frames import Reader
+from wavesim_sdk.sensors import HEAD_COLUMNS
+from wavesim_sdk.shared_memory import DONE
+from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
 from wavesim_viz import cables, scene, screens
@@ -173,8 +173,8 @@ class Live:
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
         warning = ""
-        loaded: Loaded | None = None
-        self._loaded: Loaded | None = None
+        loaded: LoadedConfig | None = None
+        self._loaded: LoadedConfig | None = None
         self._seas: Seas | None = None
         try:
             loaded = load(self.config or status["configuration"])
@@ -315,7 +315,7 @@ class Live:
         """What a body has: as shared memory says, with places and limits as the configuration declares them."""
         name, model = word(who["name"]), word(who["model"])
         found = model_of(self._loaded, model)
-        suite = self._loaded.suite_for(name, model) if self._loaded is not None and found is not None else ()
+        suite = self._loaded.suite_by_name(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
         told = []
         for e in entries:
@@ -327,7 +327,7 @@ class Live:
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Fields of a type as the shared memory's own layout describes them."""
         layout = next((t for t in self.state.vehicles.layout if t["name"] == type_), None)
-        fields = layout["fields"][HEAD:] if layout is not None else []
+        fields = layout["fields"][HEAD_COLUMNS:] if layout is not None else []
         return tuple(Field(f["name"], f["type"], f["unit"], f["doc"], tuple(f["shape"])) for f in fields)
 
     def panel(self, row: int) -> dict[str, Any] | None:
@@ -359,7 +359,7 @@ class Live:
     def look(self, row: int, name: str) -> screens.Look:
         if (who := self._named(row)) is None:
             raise AttachError("that body is not there")
-        return screens.Live(Reader.of(self.name, who, name))
+        return screens.Live(FrameReader.open(self.name, who, name))
 
     def fault(self, wanted: Fault) -> tuple[bool, str]:
         if (who := self._named(wanted.row)) is None:

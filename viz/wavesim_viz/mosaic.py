@@ -22,10 +22,10 @@ import numpy as np
 from PIL import Image, TiffImagePlugin, TiffTags
 from scipy.stats import binned_statistic_2d
 
-from wavesim_sdk.config.imaging import Target
+from wavesim_sdk.config.imaging import TargetConfig
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import frames, read, usable
-from wavesim_sdk.sonars.frames import KIND, SOUNDING, Frame
+from wavesim_sdk.sonars.frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFrame
 from wavesim_viz.scene import of_log
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -66,7 +66,7 @@ def grid(north: Array, east: Array, values: Array, cell: float, like: Grid | Non
     return Grid(mean, south, west, cell)
 
 
-def lines(path: Path, body: str, name: str) -> Iterator[tuple[Frame, Array]]:
+def lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Array]]:
     """Frames of a side-scan and their levels (2, bins), of those that know how high they are."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
@@ -99,7 +99,7 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[Grid, Grid]:
     """(depths as sounded, depths of the true points) on the same cells."""
     points = []
     for frame in frames(path, body, name):
-        s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+        s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
         good = s["detection"] > 0.0
         sounded = frame.points[good].T
         points.append(np.stack([*sounded, *(s[k][good] for k in ("north", "east", "down"))]))
@@ -110,7 +110,7 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[Grid, Grid]:
     return measured, grid(true_north, true_east, true_down, cell, measured)
 
 
-def targets(path: Path, body: str, name: str, wanted: tuple[Target, ...]) -> dict[str, tuple[float, float]]:
+def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) -> dict[str, tuple[float, float]]:
     """Target -> (greatest level over its surroundings in dB, slant range then in m); none = never within the beam."""
     found: dict[str, tuple[float, float]] = {}
     for frame, levels in lines(path, body, name):
@@ -152,7 +152,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
         if not topic.startswith("/sonar/") or not len(series.records):
             continue
         body, name = topic.split("/")[2:4]
-        kind = KIND[int(series.records["kind"][0])]
+        kind = FRAME_KINDS[int(series.records["kind"][0])]
         if kind == "sidescan":
             made = mosaic(path, body, name, cell)
             low, high = np.nanpercentile(made.values, SHARES)
@@ -184,7 +184,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
         raise LogError(f"{path} has no frames of a side-scan or a multibeam echosounder")
 
 
-def _table(found: dict[str, tuple[float, float]], wanted: tuple[Target, ...]) -> Iterator[str]:
+def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ...]) -> Iterator[str]:
     yield f"{'target':16} {'shape':10} {'over bed':>8} {'range':>7}"
     for t in wanted:
         over, slant = found.get(t.name, (-math.inf, math.nan))

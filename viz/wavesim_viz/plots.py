@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from matplotlib.ticker import MaxNLocator
 
-from wavesim_sdk import forks
-from wavesim_sdk.encounters import CONTACT
+from wavesim_sdk import forked_process
+from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
@@ -86,7 +86,7 @@ def draw(run: Run, folder: Path, processes: int = 1) -> list[Path]:
     for target in targets:
         target.unlink(missing_ok=True)
     shares = [targets[k::processes] for k in range(processes)]
-    others = [forks.start("wavesim-plot", functools.partial(_make, run, share)) for share in shares[1:]]
+    others = [forked_process.fork_process("wavesim-plot", functools.partial(_make, run, share)) for share in shares[1:]]
     try:
         _make(run, shares[0])
         if any(process.wait() for process in others):
@@ -212,7 +212,7 @@ def _contacts(run: Run, chart: Axes) -> None:
     """Where bodies touched something."""
     label: str | None = "contact"
     for time_ns, notice in run.log.json.get("/notices", []):
-        if notice["body"] in run.vehicles and notice["text"].startswith(CONTACT):
+        if notice["body"] in run.vehicles and notice["text"].startswith(CONTACT_NOTICE_PREFIX):
             state = run.state(notice["body"])
             north, east = (np.interp(time_ns, state.time_ns, state.records["p_WB_W"][:, k]) for k in (0, 1))
             chart.plot(east, north, "X", color="#d00000", mec="white", ms=8, ls="", zorder=9, label=label)
@@ -264,7 +264,7 @@ def _reach(chart: Axes, ways: Sequence[Any]) -> None:
 def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> bool:
     """Whether an echosounder saw it."""
     state, sounded = run.state(name), False
-    for (body, _), echo in run.log.of_type("echosounder").items():
+    for (body, _), echo in run.log.by_type("echosounder").items():
         good = echo.records["valid"] == 1
         if body == name and good.any() and len(state.time_ns) > 1:
             at = echo.records["time_ns"][good]
@@ -315,7 +315,7 @@ def navigation(run: Run) -> Figure | None:
 
 def ctd(run: Run) -> Figure | None:
     """What the CTDs measured against depth."""
-    found = {who: s for who, s in run.log.of_type("ctd").items() if who[0] in run.vehicles and len(s.records)}
+    found = {who: s for who, s in run.log.by_type("ctd").items() if who[0] in run.vehicles and len(s.records)}
     if not found:
         return None
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.6), sharey=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
-from wavesim_sdk.logtexts import is_number
+from wavesim_sdk.log_validation import is_number
 from wavesim_sdk.tables import (
     ACTUATION,
     EFFORT,
@@ -68,7 +68,7 @@ class Replay:
         }  # fmt: skip
         if not self._series:
             raise LogError(f"{path} holds no states: there is nothing to play")
-        if lacking := [r.log.lacks for r in (self, self.other) if r is not None and r.log.lacks]:
+        if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogLines(self.log)
         self._frozen = self._holds()
@@ -338,7 +338,7 @@ class Replay:
             body, _ = self._series[row]
             name, loaded = body["name"], self._loaded
             model = model_of(loaded, body["model"])
-            suite = loaded.suite_for(name, body["model"]) if loaded is not None and model is not None else ()
+            suite = loaded.suite_by_name(name, body["model"]) if loaded is not None and model is not None else ()
             declared = {t.name: t for t in told_of(suite)}
             told = [declared.get(n, Told(n, s.type, None)) for n, s in self.log.sensors(name).items()]
             self._kits[row] = kit(row, 0, model, told, loaded)

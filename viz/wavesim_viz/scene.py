@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import Loaded, Model, library
-from wavesim_sdk.config.alone import alone
+from wavesim_sdk.config import LoadedConfig, Model, library
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.standalone_xml import load_standalone
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
 from wavesim_sdk.ocean import mesh
-from wavesim_sdk.ocean.bed import around
-from wavesim_sdk.ocean.scene import boxes_of
+from wavesim_sdk.ocean.bed import bed_around_fleet
+from wavesim_sdk.ocean.scene import obstacle_boxes
 from wavesim_viz.frame import plain
 
 BED_POINTS, BED_SHARE = 97, 0.5
@@ -56,17 +56,17 @@ def look(model: Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def describe(loaded: Loaded) -> dict[str, Any]:
+def describe(loaded: LoadedConfig) -> dict[str, Any]:
     """The scene of a configuration."""
     world, fleet = loaded.config.world, loaded.config.fleet
-    triangles = mesh.triangles(loaded)
+    triangles = mesh.all_triangles(loaded)
     return {
         "name": loaded.config.name,
         "file": str(loaded.path),
         "origin": [math.degrees(world.latitude), math.degrees(world.longitude)],
         "sound": {"speed": loaded.config.acoustics.sound_speed, "noise": loaded.config.acoustics.ambient_noise},
-        "bed": around(loaded, BED_POINTS, BED_SHARE),
-        "boxes": boxes_of(world.obstacles).round(4).tolist(),
+        "bed": bed_around_fleet(loaded, BED_POINTS, BED_SHARE),
+        "boxes": obstacle_boxes(world.obstacles).round(4).tolist(),
         "piers": [[*p.position, p.radius, p.height] for p in world.obstacles.pier],
         "triangles": np.asarray(triangles, np.float32).round(3).ravel().tolist(),
         "waves": world.waves.height if world.waves.beaufort < 0 else None,
@@ -100,11 +100,11 @@ def empty(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_log(log: Log) -> tuple[dict[str, Any], Loaded | None]:
+def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
     """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
-    loaded: Loaded | None = None
+    loaded: LoadedConfig | None = None
     try:
-        loaded, surveyed = alone(log.metadata.get("configuration", ""))
+        loaded, surveyed = load_standalone(log.metadata.get("configuration", ""))
         scene = describe(loaded)
     except (ConfigError, OSError):
         scene, surveyed = empty(log.metadata.get("server", "log")), True

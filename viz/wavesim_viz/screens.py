@@ -19,7 +19,7 @@ import numpy as np
 
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log import frames
-from wavesim_sdk.sonars.frames import SOUNDING, Frame, Reader
+from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, FrameReader, ImagingFrame
 from wavesim_viz.frame import plain, word
 
 #: pictures that are kept for a page that comes later: the last turn, a screen full of lines, a swath
@@ -29,13 +29,13 @@ CAME = 64  #: frames that came and were not looked at
 _NUMBERS = (
     "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
 )  # fmt: skip
-_Y, _SIGMA, _DETECTION = (SOUNDING.index(n) for n in ("y", "sigma_z", "detection"))
+_Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
 
 
 class Look(Protocol):
     """Frames of one sonar, as time goes on."""
 
-    def new(self) -> tuple[bool, list[Frame]]:
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
         """(whether what came before is no longer so, frames since the last call). Returns at once."""
 
     def close(self) -> None:
@@ -45,10 +45,10 @@ class Look(Protocol):
 class Live:
     """Of a running server, from its rings."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: FrameReader) -> None:
         self._reader = reader
 
-    def new(self) -> tuple[bool, list[Frame]]:
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
         return False, list(iter(self._reader.next, None))
 
     def close(self) -> None:
@@ -60,14 +60,14 @@ class Received:
 
     def __init__(self, done: Callable[[], None]) -> None:
         """``done`` is called when nobody looks any more."""
-        self._came: deque[Frame] = deque(maxlen=CAME)
+        self._came: deque[ImagingFrame] = deque(maxlen=CAME)
         self._done = done
 
-    def add(self, frame: Frame) -> None:
+    def add(self, frame: ImagingFrame) -> None:
         """One more; called by the thread that receives."""
         self._came.append(frame)
 
-    def new(self) -> tuple[bool, list[Frame]]:
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
         return False, [self._came.popleft() for _ in range(len(self._came))]
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class Logged:
 
     def _copy(self, path: Path, body: str, name: str) -> None:
         for frame in frames(path, body, name):
-            data = frame.bytes
+            data = frame.data
             with self._lock:
                 if self._closed:
                     return
@@ -96,7 +96,7 @@ class Logged:
                 self._ends.append(self._ends[-1] + len(data))
                 self._times.append(int(frame.record["time_ns"]))
 
-    def new(self) -> tuple[bool, list[Frame]]:
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
         with self._lock:
             until = int(np.searchsorted(self._times, int(self._now() * 1e9), "right"))
             back = until < self._shown
@@ -108,9 +108,9 @@ class Logged:
             self._shown = until
             return back or kept > first, [self._read(k) for k in range(kept, until)]
 
-    def _read(self, k: int) -> Frame:
+    def _read(self, k: int) -> ImagingFrame:
         self._file.seek(self._ends[k])
-        return Frame.of(self._file.read(self._ends[k + 1] - self._ends[k]))
+        return ImagingFrame.from_bytes(self._file.read(self._ends[k + 1] - self._ends[k]))
 
     def close(self) -> None:
         with self._lock:
@@ -118,7 +118,7 @@ class Logged:
             self._file.close()
 
 
-def picture(row: int, frame: Frame, epoch: int) -> bytes:
+def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
     """A frame as a page gets it; ``epoch``: another one says that nothing of the ones before is to be kept."""
     r = frame.record
     head = {

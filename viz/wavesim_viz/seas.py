@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.ocean.surface import S_A, S_EAST, S_NORTH, S_PHASE, S_W, sea_of
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, sea_components
 
 
 class State(NamedTuple):
@@ -22,7 +22,7 @@ AS_CONFIGURED = State()
 class Seas:
     """The sea of a configuration with a seed; composed anew only when its state has changed."""
 
-    def __init__(self, loaded: Loaded, seed: int, depth: float | None = None) -> None:
+    def __init__(self, loaded: LoadedConfig, seed: int, depth: float | None = None) -> None:
         """``depth`` in m: where the soundings of the bed are not at hand."""
         self._loaded, self._seed, self._depth = loaded, seed, depth
         self._of: State | None = None
@@ -31,6 +31,6 @@ class Seas:
     def told(self, state: State = AS_CONFIGURED) -> list[list[float]]:
         """Of each component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase (rad). Empty: calm."""
         if state != self._of:
-            sea = sea_of(self._loaded, self._seed, *state, self._depth)
-            self._told, self._of = sea[:, [S_A, S_W, S_NORTH, S_EAST, S_PHASE]].tolist(), state
+            sea = sea_components(self._loaded, self._seed, *state, self._depth)
+            self._told, self._of = sea[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist(), state
         return self._told

@@ -58,8 +58,8 @@ def declared(of: type) -> dict[str, Any]:
                 "count": k.count,
                 "required": k.required,
                 "default": None if k.required else written(k.default, k.quantity, k.kind),
-                "low": None if k.low is None else units.text(k.low, k.quantity),
-                "high": None if k.high is None else units.text(k.high, k.quantity),
+                "low": None if k.low is None else units.format_quantity(k.low, k.quantity),
+                "high": None if k.high is None else units.format_quantity(k.high, k.quantity),
                 "choices": list(k.choices) or (["yes", "no"] if k.kind == "flag" else []),
             }
             for _, k in keys(of)
@@ -78,7 +78,7 @@ def written(value: Any, quantity: str, kind: str) -> str:
     if isinstance(value, tuple):
         unit, factor = next(iter(units.QUANTITIES[quantity].items())) if quantity else ("", 1.0)
         return f"{' '.join(f'{v / factor:g}' for v in value)} {unit}".strip() if value else ""
-    return value if isinstance(value, str) else units.text(float(value), quantity)
+    return value if isinstance(value, str) else units.format_quantity(float(value), quantity)
 
 
 def classes(root: type, found: dict[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from wavesim_bridges.ros2.node import Node, Writer, legal
 from wavesim_bridges.ros2.types import Message, Types, Unusable
 from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
@@ -125,7 +125,7 @@ class Instruments:
         self,
         shared: Shared,
         layout: Layout,
-        suite: Sequence[Instrument],
+        suite: Sequence[InstrumentConfig],
         actuators: Sequence[Actuator],
         broker: AsyncBroker,
     ) -> None:
@@ -180,12 +180,12 @@ class Instruments:
 class Bridge:
     """One vehicle, flown by whoever sends commands; without a controller it stands at neutral outputs."""
 
-    def __init__(self, seat: Seat, layout: Layout, shared: Shared, loaded: Loaded, wishes: Wishes) -> None:
+    def __init__(self, seat: Seat, layout: Layout, shared: Shared, loaded: LoadedConfig, wishes: Wishes) -> None:
         self.vehicle, self.layout, self.shared, self.wishes = Vehicle(seat), layout, shared, wishes
         self._make = told.Make(shared.node.types)
         self._frames = self.layout.frames()
         model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
-        self._suite = loaded.suite_for(seat.vehicle, model)
+        self._suite = loaded.suite_by_name(seat.vehicle, model)
         self._thrusters = loaded.model(model).thruster
         self._actuators = actuators_of(loaded.model(model))
         self._has: tuple[Commands, Instruments] | None = None
@@ -369,7 +369,7 @@ class Bridge:
         return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field
 
 
-async def fly(seats: Sequence[Seat], loaded: Loaded, wishes: Wishes) -> None:
+async def fly(seats: Sequence[Seat], loaded: LoadedConfig, wishes: Wishes) -> None:
     """Vehicles as one node, until the run has ended."""
     layouts = [Layout.of(wishes.layout, seat.vehicle) for seat in seats]
     first = seats[0]

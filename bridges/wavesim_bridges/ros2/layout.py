@@ -15,7 +15,7 @@ from wavesim_bridges.ros2.node import legal
 from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, Frames, Output
 from wavesim_sdk.actuators import ActuatorKind
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.items import ActuatorDescription
 
 OTHER, ALL = "other", "all"
@@ -75,7 +75,7 @@ class Layout:
         if path.suffix != ".toml":
             known = presets()
             raise WaveSimError(
-                f"there is no layout '{name}'{nearest(name, known)}; there are {', '.join(known)}, or a FILE.toml"
+                f"there is no layout '{name}'{suggest_name(name, known)}; there are {', '.join(known)}, or a FILE.toml"
             )
         try:
             return cls(path.read_text(), name, vehicle)
@@ -172,7 +172,7 @@ class Layout:
             if key in _PLAIN:
                 self._text(key, value)
             elif key not in _TABLES:
-                self._refuse(f"there is no key '{key}'{nearest(key, [*_PLAIN, *_TABLES])}")
+                self._refuse(f"there is no key '{key}'{suggest_name(key, [*_PLAIN, *_TABLES])}")
             elif not isinstance(value, dict):
                 self._refuse(f"'{key}' is a table: [{key}]")
             else:
@@ -184,7 +184,7 @@ class Layout:
                 self._text(key, value)
                 continue
             if key not in _TABLES[table]:
-                self._refuse(f"[{table}] has no '{key}'{nearest(key, sorted(_TABLES[table]))}")
+                self._refuse(f"[{table}] has no '{key}'{suggest_name(key, sorted(_TABLES[table]))}")
             if table in ("frames", "acoustics"):
                 self._text(key, value)
                 continue
@@ -193,7 +193,7 @@ class Layout:
             known = _COMMAND if table == "commands" else set(OUTPUTS.get(key, {"numbers": NUMBERS}))
             for name, given in value.items():
                 if name not in known:
-                    self._refuse(f"[{table}] {key}: there is no '{name}'{nearest(name, sorted(known))}")
+                    self._refuse(f"[{table}] {key}: there is no '{name}'{suggest_name(name, sorted(known))}")
                 if table == "sensors" or name == "topic":
                     self._text(name, given)
             if table == "commands":

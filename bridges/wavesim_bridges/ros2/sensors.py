@@ -13,7 +13,17 @@ from wavesim_bridges.motion import Array, attitude_enu, product
 from wavesim_bridges.ros2.types import Message, Types
 from wavesim_sdk import instruments as fixed
 from wavesim_sdk.actuators import Actuator, ActuatorKind
-from wavesim_sdk.config.sensors import Anemometer, Battery, Dvl, Echosounder, Gps, Imu, Instrument, Sensor, Uwb
+from wavesim_sdk.config.sensors import (
+    AnemometerConfig,
+    BatteryConfig,
+    DvlConfig,
+    EchosounderConfig,
+    GpsConfig,
+    ImuConfig,
+    InstrumentConfig,
+    SensorConfig,
+    UwbConfig,
+)
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.wire.state import Value
 
@@ -93,14 +103,14 @@ class Make:
 class Mounted:
     """An instrument of a vehicle, its frames, and what its messages are made with."""
 
-    instrument: Instrument
+    instrument: InstrumentConfig
     frames: Frames
     make: Make
     fields: tuple[tuple[str, int], ...] = ()  #: of its value, with how many numbers each has
     actuators: tuple[Actuator, ...] = ()  #: of the body
 
     @property
-    def declared(self) -> Sensor:
+    def declared(self) -> SensorConfig:
         return self.instrument.parameters
 
     @property
@@ -129,7 +139,7 @@ def _diagonal(*variances: float) -> Array:
 
 def _imu(s: Mounted, v: Value, stamp: int) -> Message | None:
     """As it is measured: no attitude."""
-    p = cast("Imu", s.declared).graded
+    p = cast("ImuConfig", s.declared).resolved
     if not _whole(*v.force, *v.rates):
         return None
     rates, force = (s.variance(n) * p.rate for n in (p.gyro_noise, p.accelerometer_noise))
@@ -169,7 +179,7 @@ def oriented(imu: Mounted, message: Message, ahrs: Mounted, v: Value) -> Message
 
 
 def _fix(s: Mounted, v: Value, stamp: int) -> Message | None:
-    p = cast("Gps", s.declared)
+    p = cast("GpsConfig", s.declared)
     if not _whole(v.latitude, v.longitude, v.height):
         return no_fix(s, stamp)
     level, up = 0.5 * s.variance(p.hacc), s.variance(p.vacc)
@@ -205,7 +215,7 @@ def _pose(s: Mounted, stamp: int, place: Sequence[float], variances: Sequence[fl
 def _gps_velocity(s: Mounted, v: Value, stamp: int) -> Message | None:
     if not _whole(v.sog, v.cog):
         return None
-    level = s.variance(cast("Gps", s.declared).speed_sigma)
+    level = s.variance(cast("GpsConfig", s.declared).speed_sigma)
     moving = v.sog * math.sin(v.cog), v.sog * math.cos(v.cog), 0.0
     return _twist(s, s.frames.world, stamp, moving, np.diag([level, level, UNKNOWN]))
 
@@ -246,7 +256,7 @@ def _number(field: str) -> Stamped:
 
 def _solved(s: Mounted, v: Value, sigma: float, locked: bool) -> Array:
     """Covariance (3, 3) in S of a velocity from the beams of a Doppler log, or from those that have lock."""
-    along, _ = fixed.dvl_beams(cast("Dvl", s.declared))
+    along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
     if locked:
         along = along[np.isfinite(v.beams[: len(along)])]
     inverse = np.linalg.pinv(along)
@@ -256,20 +266,20 @@ def _solved(s: Mounted, v: Value, sigma: float, locked: bool) -> Array:
 def _dvl_twist(s: Mounted, v: Value, stamp: int) -> Message | None:
     if not _whole(*v.bottom):
         return None
-    covariance = FLIP @ _solved(s, v, cast("Dvl", s.declared).bottom_sigma, True) @ FLIP
+    covariance = FLIP @ _solved(s, v, cast("DvlConfig", s.declared).bottom_sigma, True) @ FLIP
     return _twist(s, s.frames.link, stamp, FLIP @ v.bottom, covariance)
 
 
 def _dvl_water(s: Mounted, v: Value, stamp: int) -> Message | None:
     if not _whole(*v.water):
         return None
-    covariance = FLIP @ _solved(s, v, cast("Dvl", s.declared).water_sigma, False) @ FLIP
+    covariance = FLIP @ _solved(s, v, cast("DvlConfig", s.declared).water_sigma, False) @ FLIP
     return _twist(s, s.frames.link, stamp, FLIP @ v.water, covariance)
 
 
 def _dvl(s: Mounted, v: Value, stamp: int) -> Message | None:
     """Over the bottom; through the water where there is no lock."""
-    p = cast("Dvl", s.declared)
+    p = cast("DvlConfig", s.declared)
     bottom = _whole(*v.bottom)
     velocity = v.bottom if bottom else v.water
     if not _whole(*velocity):
@@ -297,12 +307,12 @@ def _range(s: Mounted, stamp: int, distance: float, width: float, least: float, 
 
 
 def _echosounder(s: Mounted, v: Value, stamp: int) -> Message:
-    p = cast("Echosounder", s.declared)
+    p = cast("EchosounderConfig", s.declared)
     return _range(s, stamp, v.range, p.width, p.minimum, p.maximum, fixed.ECHO_SIGMA)
 
 
 def _altitude(s: Mounted, v: Value, stamp: int) -> Message:
-    p = cast("Dvl", s.declared)
+    p = cast("DvlConfig", s.declared)
     return _range(s, stamp, v.altitude, 2.0 * p.angle, p.minimum, p.maximum, 0.0)
 
 
@@ -357,19 +367,19 @@ def _uwb(s: Mounted, v: Value, stamp: int) -> Message | None:
     north, east, down = v.position
     if not _whole(north, east, down):
         return None
-    return _pose(s, stamp, (east, north, -down), [s.variance(cast("Uwb", s.declared).sigma)] * 3)
+    return _pose(s, stamp, (east, north, -down), [s.variance(cast("UwbConfig", s.declared).sigma)] * 3)
 
 
 def _wind(s: Mounted, v: Value, stamp: int) -> Message | None:
     """The velocity of the air as it is felt on board."""
-    if not _whole(v.speed, v.angle) or not isinstance(s.declared, Anemometer):
+    if not _whole(v.speed, v.angle) or not isinstance(s.declared, AnemometerConfig):
         return None
     moving = -v.speed * math.cos(v.angle), v.speed * math.sin(v.angle), 0.0
     return s.new("geometry_msgs/msg/Vector3Stamped", s.make.header(stamp, s.frames.base), s.make.vector(moving))
 
 
 def _battery(s: Mounted, v: Value, stamp: int) -> Message:
-    p = cast("Battery", s.declared)
+    p = cast("BatteryConfig", s.declared)
     full = p.capacity / p.voltage  # A h
     none = np.zeros(0, np.float32)
     return s.new(

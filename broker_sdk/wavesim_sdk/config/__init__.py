@@ -1,9 +1,20 @@
 """Configuration: :func:`load` a file, get typed objects in SI units."""
 
-from wavesim_sdk.config.acoustics import Acoustics, Transducer
-from wavesim_sdk.config.load import Loaded, library, load, load_text
-from wavesim_sdk.config.model import Body, Config
-from wavesim_sdk.config.plausible import matrix
+from wavesim_sdk.config.acoustics import Acoustics, TransducerConfig
+from wavesim_sdk.config.load import LoadedConfig, library, load, load_text
+from wavesim_sdk.config.model import BodyConfig, Config
+from wavesim_sdk.config.validation import matrix
 from wavesim_sdk.config.vehicle import Model
 
-__all__ = ["Acoustics", "Body", "Config", "Loaded", "Model", "Transducer", "library", "load", "load_text", "matrix"]
+__all__ = [
+    "Acoustics",
+    "BodyConfig",
+    "Config",
+    "LoadedConfig",
+    "Model",
+    "TransducerConfig",
+    "library",
+    "load",
+    "load_text",
+    "matrix",
+]

@@ -100,7 +100,7 @@ class Acoustics:
 
 
 @dataclass(frozen=True)
-class Beam:
+class BeamPattern:
     """Directivity, the same for sending and hearing. piston: a disc whose -3 dB beam has the full width `width`
     around `axis`. toroid: loud around the `axis`, weak along it, -3 dB at `width`/2 from its equator. table: rows
     `angle loss` (degrees from the axis, dB down)."""
@@ -113,7 +113,7 @@ class Beam:
 
 
 @dataclass(frozen=True)
-class Clock:
+class ClockConfig:
     """The node's clock reads t + offset + drift t. All times that it reports, and all that it is told, are its own."""
 
     offset: float = key("Offset at the start.", "time", 0.0)
@@ -157,7 +157,7 @@ class Hydrophone:
 
 
 @dataclass(frozen=True)
-class Head:
+class UsblHead:
     """A USBL head: the direction of arrival from the arrival times at several hydrophones, as a plane wave in water
     of the sound speed that the head assumes. Four that span space, or three or more in a plane with `axis` as the
     side to which it looks."""
@@ -170,7 +170,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Transducer:
+class TransducerConfig:
     """An acoustic transducer and its electronics (spec: the sonar equation's terms)."""
 
     position: Vector = key("Where it sits on the body.", "length", (0.0, 0.0, 0.0), count=3)
@@ -213,13 +213,13 @@ class Transducer:
     outlier_time: float = key("Greatest such lateness (uniform).", "time", 0.02, low=0.0)
     self_noise: float = key("Noise of the body in the transducer, per Hz (snr).", "level", 0.0)
     self_noise_slope: float = key("Its growth, dB per m/s of speed.", default=0.0, low=0.0)
-    beam: Beam | None = child(Beam, "Directivity; absent: the same to all sides.")
-    clock: Clock = child(Clock, "Its clock.")
+    beam: BeamPattern | None = child(BeamPattern, "Directivity; absent: the same to all sides.")
+    clock: ClockConfig = child(ClockConfig, "Its clock.")
     pinger: Pinger | None = child(Pinger, "It pings by itself.")
     modem: Modem | None = child(Modem, "Packets.")
-    head: Head | None = child(Head, "A USBL head.")
+    head: UsblHead | None = child(UsblHead, "A USBL head.")
 
     @property
-    def band(self) -> float:
+    def effective_bandwidth(self) -> float:
         """Bandwidth of its pulses, Hz."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)

@@ -86,10 +86,10 @@ def markdown() -> str:
         "`wavesim check FILE` reads a file and says what is wrong with it, by line.",
         "",
     ]
-    return "\n".join([*lines, *reference(Config, {Config: "wavesim", Models: "models"}, "##")])
+    return "\n".join([*lines, *reference_sections(Config, {Config: "wavesim", Models: "models"}, "##")])
 
 
-def reference(root: type, names: dict[type, str], level: str) -> list[str]:
+def reference_sections(root: type, names: dict[type, str], level: str) -> list[str]:
     """A section for each declared element from a root on: its keys and its children. ``names`` of those whose class has another,
     ``level`` of the headings."""
     lines: list[str] = []
@@ -131,9 +131,9 @@ def _row(k: Key) -> str:
     elif isinstance(k.default, str):
         default = f"`{k.default}`" if k.default else "empty"
     else:
-        default = units.text(float(k.default), k.quantity)
-    low = units.text(k.low, k.quantity) if k.low is not None else ""
-    high = units.text(k.high, k.quantity) if k.high is not None else ""
+        default = units.format_quantity(float(k.default), k.quantity)
+    low = units.format_quantity(k.low, k.quantity) if k.low is not None else ""
+    high = units.format_quantity(k.high, k.quantity) if k.high is not None else ""
     span = f"{low} .. {high}" if low or high else " / ".join(k.choices)
     name = "(text)" if k.kind == "numbers" else f"`{k.name}`"
     return f"| {name} | {unit} | {default} | {span} | {_plain(k.doc)} |"

@@ -8,7 +8,7 @@ from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place
 
 
 @dataclass(frozen=True)
-class Material:
+class MaterialConfig:
     """A surface of your own. `sediment`: by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above); `smooth`: Lambert's
     law plus facets of small slopes."""
 
@@ -53,7 +53,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Ground:
+class GroundConfig:
     """What the sea bed is made of."""
 
     material: str = text("Where no region says anything else.", "fine-sand")
@@ -62,7 +62,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetConfig:
     """A target too small for rays: a point of the closed-form strength of its shape (rigid, larger than a wavelength). It casts no
     shadow, and vehicles do not touch it."""
 
@@ -96,7 +96,7 @@ class Board:
     place: str = place()
 
     @property
-    def rows(self) -> tuple[str, ...]:
+    def cell_rows(self) -> tuple[str, ...]:
         """The words of its cells."""
         return tuple(self.cells.split())
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_sdk.config.plausible import at
 from wavesim_sdk.config.schema import Vector, children, key, place, text
-from wavesim_sdk.names import nearest
+from wavesim_sdk.config.validation import fail_at
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import MAX_SEGMENTS
 
 STRETCHED = 1.1  #: a line may start with no more than this times its length
@@ -65,25 +65,27 @@ def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str)
     for line in lines:
         who = f"line '{line.name}'"
         if not re.fullmatch(name_pattern, line.name):
-            at(line.place, f"{who}: use 1 to 31 letters, digits, - and _")
+            fail_at(line.place, f"{who}: use 1 to 31 letters, digits, - and _")
         if line.name in seen:
-            at(line.place, f"there are two lines '{line.name}'")
+            fail_at(line.place, f"there are two lines '{line.name}'")
         seen.add(line.name)
         if len(line.end) != 2:
-            at(
+            fail_at(
                 line.place,
                 f"{who} has {len(line.end)} ends; write two <end>, each with a body or the place of an anchor",
             )
         for end in line.end:
             if end.body and end.body not in starts:
-                at(end.place, f"{who} ends on '{end.body}', but there is no such body{nearest(end.body, starts)}")
+                fail_at(
+                    end.place, f"{who} ends on '{end.body}', but there is no such body{suggest_name(end.body, starts)}"
+                )
         first, second = line.end
         if first.body and first.body == second.body:
-            at(line.place, f"{who} has both its ends on '{first.body}'")
+            fail_at(line.place, f"{who} has both its ends on '{first.body}'")
         away = math.dist(*(_roughly(end, starts) for end in line.end))
         slack = sum(math.dist(end.position, (0.0, 0.0, 0.0)) for end in line.end if end.body)
         if away - slack > STRETCHED * line.length:
-            at(
+            fail_at(
                 line.place,
                 f"{who} is {line.length:g} m long, but its ends start {away:.4g} m apart; make it longer, or move them",
             )

@@ -20,21 +20,21 @@ from typing import Any, TypeVar
 from lxml import etree
 
 from wavesim_sdk import units
-from wavesim_sdk.config import meaning, schedule, xml
-from wavesim_sdk.config.acoustics import Transducer
-from wavesim_sdk.config.model import Body, Config, Models
+from wavesim_sdk.config import fault_checks, semantic_checks, xml
+from wavesim_sdk.config.acoustics import TransducerConfig
+from wavesim_sdk.config.model import BodyConfig, Config, Models
 from wavesim_sdk.config.primitives import mounted
 from wavesim_sdk.config.schema import Key, child_elements, keys
-from wavesim_sdk.config.sensors import Instrument, Sensors
+from wavesim_sdk.config.sensors import InstrumentConfig, SensorsConfig
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
-class Loaded:
+class LoadedConfig:
     """A configuration that passed every check.
 
     ``models`` holds the models that the fleet uses and all of the file's own; ``text`` is the file as
@@ -52,28 +52,28 @@ class Loaded:
         found = self.models.get(name) or library().get(name)
         if found is None:
             known = sorted({*self.models, *library()})
-            raise ConfigError(f"there is no model '{name}'{nearest(name, known)}")
+            raise ConfigError(f"there is no model '{name}'{suggest_name(name, known)}")
         return found
 
-    def transducer(self, body: Body) -> Transducer | None:
+    def transducer(self, body: BodyConfig) -> TransducerConfig | None:
         """The acoustic transducer of a body: its own, or its model's."""
         return body.transducer or self.model(body.model).transducer
 
-    def suite(self, body: Body) -> tuple[Instrument, ...]:
+    def suite(self, body: BodyConfig) -> tuple[InstrumentConfig, ...]:
         """The instruments of a body: what the fleet gives every vehicle, its model's, its own; in this order."""
         return self._suite(self.model(body.model), body.sensors)
 
-    def suite_of(self, model: Model | str) -> tuple[Instrument, ...]:
+    def suite_of_model(self, model: Model | str) -> tuple[InstrumentConfig, ...]:
         """The instruments of a body of a model that the configuration does not name."""
         return self._suite(self.model(model) if isinstance(model, str) else model, None)
 
-    def suite_for(self, name: str, model: str) -> tuple[Instrument, ...]:
+    def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
         """The instruments of whoever is called so: a body of the configuration, or another one of that model."""
         body = self._bodies.get(name)
-        return self.suite_of(model) if body is None else self.suite(body)
+        return self.suite_of_model(model) if body is None else self.suite(body)
 
     @functools.cached_property
-    def _bodies(self) -> dict[str, Body]:
+    def _bodies(self) -> dict[str, BodyConfig]:
         return {b.name: b for b in self.config.fleet.bodies}
 
     @functools.cached_property
@@ -89,15 +89,15 @@ class Loaded:
         declared = self.config.fleet.sensors
         suites = [() if declared is None else declared.instruments]
         largest: Counter[str] = Counter()
-        for suite in (*suites, *map(self.suite_of, self.models.values())):
+        for suite in (*suites, *map(self.suite_of_model, self.models.values())):
             largest |= Counter(i.type for i in suite)
         for name, count in largest.items():
             total[name] += count * (self.config.shared.vehicles - len(self.config.fleet.bodies))
         return {name: count for name, count in sorted(total.items()) if count}
 
-    def _suite(self, model: Model, own: Sensors | None) -> tuple[Instrument, ...]:
+    def _suite(self, model: Model, own: SensorsConfig | None) -> tuple[InstrumentConfig, ...]:
         everybody = None if model.type == "buoy" else self.config.fleet.sensors
-        found: dict[str, Instrument] = {}
+        found: dict[str, InstrumentConfig] = {}
         for sensors in (everybody, model.sensors, own):
             if sensors is None:
                 continue
@@ -117,26 +117,26 @@ class Loaded:
         return found
 
 
-def load(path: str | Path) -> Loaded:
+def load(path: str | Path) -> LoadedConfig:
     """Read and check a configuration file."""
     path = Path(path)
     root, text = _parse(path)
     return _checked(root, text, path)
 
 
-def _checked(root: Any, text: str, path: Path) -> Loaded:
+def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
     config = _root(root, "wavesim", Config, path)
     models, texts = _models(config.models, path, {})
     digest = hashlib.sha256("\0".join([text, *texts]).encode()).hexdigest()
-    loaded = Loaded(config, models, path.resolve(), text, digest)
+    loaded = LoadedConfig(config, models, path.resolve(), text, digest)
     used = {b.model: loaded.model(b.model) for b in config.fleet.bodies if _known(b.model, models, b.place)}
     loaded = dataclasses.replace(loaded, models={**models, **used})
-    meaning.check(loaded.config, loaded.models, loaded.path)
-    schedule.check(loaded)
+    semantic_checks.check(loaded.config, loaded.models, loaded.path)
+    fault_checks.check(loaded)
     return loaded
 
 
-def load_text(text: str, folder: str | Path | None = None) -> Loaded:
+def load_text(text: str, folder: str | Path | None = None) -> LoadedConfig:
     """Read and check a configuration that stands in no file; relative files that it names are looked for in ``folder``. ConfigError for
     them without one."""
     if folder is not None:
@@ -152,7 +152,7 @@ def _known(name: str, models: dict[str, Model], where: str) -> bool:
     known = {*models, *library()}
     if name not in known:
         file, _, line = where.rpartition(":")
-        raise ConfigError(f"there is no model '{name}'{nearest(name, sorted(known))}", file, int(line))
+        raise ConfigError(f"there is no model '{name}'{suggest_name(name, sorted(known))}", file, int(line))
     return True
 
 
@@ -173,7 +173,7 @@ def library() -> dict[str, Model]:
     return found
 
 
-def models_of(path: Path) -> dict[str, Model]:
+def read_models(path: Path) -> dict[str, Model]:
     """The models of a models file, or of a configuration."""
     root, _ = _parse(path)
     if root.tag == "wavesim":
@@ -181,7 +181,7 @@ def models_of(path: Path) -> dict[str, Model]:
     return _models(_root(root, "models", Models, path), path, {})[0]
 
 
-def read(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
+def read_element(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
     """(what stands in an XML file whose root element is a declared class, its text)."""
     root, text = _parse(path)
     return _root(root, tag, of, path), text
@@ -239,7 +239,7 @@ def build(element: Any, of: type[T], file: str) -> T:
     values: dict[str, Any] = {}
     for name, text in element.attrib.items():
         if name not in attributes:
-            raise ConfigError(f"<{tag}> has no key '{name}'{nearest(name, attributes)}", file, line)
+            raise ConfigError(f"<{tag}> has no key '{name}'{suggest_name(name, attributes)}", file, line)
         field, declaration = attributes[name]
         values[field] = _value(declaration, text, tag, file, line)
     for name, (field, declaration) in attributes.items():
@@ -264,7 +264,9 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
     for item in element:
         if item.tag not in declared:
             raise ConfigError(
-                f"<{element.tag}> has no element <{item.tag}>{nearest(str(item.tag), declared)}", file, item.sourceline
+                f"<{element.tag}> has no element <{item.tag}>{suggest_name(str(item.tag), declared)}",
+                file,
+                item.sourceline,
             )
         field, c = declared[item.tag]
         value: Any = build(item, c.of, file)
@@ -311,7 +313,7 @@ def _value(declaration: Key, text: str, tag: str, file: str, line: int) -> Any:
 
 def _choice(declaration: Key, text: str) -> str:
     if text not in declaration.choices:
-        raise ValueError(f"'{text}' is not allowed{nearest(text, declaration.choices)}")
+        raise ValueError(f"'{text}' is not allowed{suggest_name(text, declaration.choices)}")
     return text
 
 
@@ -340,6 +342,10 @@ def _number(declaration: Key, text: str) -> float | tuple[float, ...]:
 def _in_range(declaration: Key, number: float) -> None:
     q = declaration.quantity
     if declaration.low is not None and number < declaration.low:
-        raise ValueError(f"{units.text(number, q)} is below the least allowed, {units.text(declaration.low, q)}")
+        raise ValueError(
+            f"{units.format_quantity(number, q)} is below the least allowed, {units.format_quantity(declaration.low, q)}"
+        )
     if declaration.high is not None and number > declaration.high:
-        raise ValueError(f"{units.text(number, q)} is above the greatest allowed, {units.text(declaration.high, q)}")
+        raise ValueError(
+            f"{units.format_quantity(number, q)} is above the greatest allowed, {units.format_quantity(declaration.high, q)}"
+        )

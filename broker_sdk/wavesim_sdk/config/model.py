@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_sdk.config.acoustics import Acoustics, Transducer
+from wavesim_sdk.config.acoustics import Acoustics, TransducerConfig
 from wavesim_sdk.config.lines import Line
 from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, place, text
-from wavesim_sdk.config.sensors import Sensors
+from wavesim_sdk.config.sensors import SensorsConfig
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.config.world import World
 
@@ -51,7 +51,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Fault:
+class FaultConfig:
     """A fault by the clock (simulation time) of an actuator or a sensor: from `at` on, `for` some time, and again `every`
     so often. When it ends, the part is whole."""
 
@@ -73,7 +73,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Body:
+class BodyConfig:
     """A vehicle or a buoy of the run."""
 
     name: str = text("Unique name; a broker joins by it.")
@@ -117,10 +117,12 @@ class Body:
         "each (N, 1/s, rad, kg).",
         "",
     )
-    transducer: Transducer | None = child(Transducer, "Replaces the model's transducer.")
-    sensors: Sensors | None = child(Sensors, "Its own instruments, beside those of its model and of the fleet.")
+    transducer: TransducerConfig | None = child(TransducerConfig, "Replaces the model's transducer.")
+    sensors: SensorsConfig | None = child(
+        SensorsConfig, "Its own instruments, beside those of its model and of the fleet."
+    )
     mooring: Mooring | None = child(Mooring, "Line to an anchor.")
-    fault: tuple[Fault, ...] = children(Fault, "A fault by the clock.")
+    fault: tuple[FaultConfig, ...] = children(FaultConfig, "A fault by the clock.")
     program: Program | None = child(Program, "On-board program.")
     waypoint: tuple[Waypoint, ...] = children(Waypoint, "The mission, in order.")
     place: str = place()
@@ -130,7 +132,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Time:
+class TimeConfig:
     """The simulation timer."""
 
     step: float = key("Length of a tick.", "time", 0.004, low=1e-4, high=0.1)
@@ -167,7 +169,7 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkConfig:
     """The UDP socket and its sessions."""
 
     address: str = text("Address to bind to; one that is not loopback needs `keys`.", "127.0.0.1")
@@ -231,7 +233,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedMemoryConfig:
     """Shared memory."""
 
     vehicles: int = key("Greatest number of vehicles and buoys.", default=64, low=1, high=16384, integer=True)
@@ -240,7 +242,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Log:
+class LogConfig:
     """The log file."""
 
     file: str = text("Where to write; relative to the working folder of the server. Empty = no log.", "")
@@ -301,17 +303,19 @@ class Fence:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetConfig:
     """The bodies of the run, in the order of their rows in shared memory."""
 
-    vehicle: tuple[Body, ...] = children(Body, "A vehicle.")
-    buoy: tuple[Body, ...] = children(Body, "A buoy.")
-    sensors: Sensors | None = child(Sensors, "Instruments that every vehicle (no buoy) carries besides its own.")
+    vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "A vehicle.")
+    buoy: tuple[BodyConfig, ...] = children(BodyConfig, "A buoy.")
+    sensors: SensorsConfig | None = child(
+        SensorsConfig, "Instruments that every vehicle (no buoy) carries besides its own."
+    )
     fence: tuple[Fence, ...] = children(Fence, "An area to stay in, or out of.")
     line: tuple[Line, ...] = children(Line, "A tether, mooring or tow cable.")
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[BodyConfig, ...]:
         return self.vehicle + self.buoy
 
 
@@ -326,11 +330,11 @@ class Config:
         ".",
     )
     seed: int = key("Seed of every random stream.", default=1, low=0, high=2**53, integer=True)
-    time: Time = child(Time, "Timer.")
+    time: TimeConfig = child(TimeConfig, "Timer.")
     world: World = child(World, "The sea.")
     acoustics: Acoustics = child(Acoustics, "The acoustic medium.")
-    network: Network = child(Network, "UDP.")
-    shared: Shared = child(Shared, "Shared memory.")
-    log: Log = child(Log, "Logger.")
+    network: NetworkConfig = child(NetworkConfig, "UDP.")
+    shared: SharedMemoryConfig = child(SharedMemoryConfig, "Shared memory.")
+    log: LogConfig = child(LogConfig, "Logger.")
     models: Models = child(Models, "Models of this run.")
-    fleet: Fleet = child(Fleet, "Vehicles and buoys.")
+    fleet: FleetConfig = child(FleetConfig, "Vehicles and buoys.")

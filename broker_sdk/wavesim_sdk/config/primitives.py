@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass, replace
 
 from wavesim_sdk.algebra import norm
-from wavesim_sdk.config.sensors import MAST, MAST_M, Instrument
+from wavesim_sdk.config.sensors import MAST, MAST_M, InstrumentConfig
 from wavesim_sdk.config.vehicle import Model
 
 
 @dataclass(frozen=True)
-class Shape:
+class PrimitiveShape:
     """A primitive in numbers: code, half sizes, radius of its enclosing sphere, volume, outer size."""
 
     code: int
-    half: tuple[float, float, float]
-    reach: float
+    half_size: tuple[float, float, float]
+    bounding_radius: float
     volume: float
     size: tuple[float, float, float]
 
@@ -26,27 +26,27 @@ class Shape:
         return ("box", "cylinder", "sphere")[self.code]
 
 
-def shape_of(model: Model) -> Shape:
+def shape_of(model: Model) -> PrimitiveShape:
     """Geometry of a model."""
     if model.box is not None:
         b = model.box
         half = (b.length / 2, b.width / 2, b.height / 2)
-        return Shape(0, half, float(norm(half)), b.length * b.width * b.height, (b.length, b.width, b.height))
+        return PrimitiveShape(0, half, float(norm(half)), b.length * b.width * b.height, (b.length, b.width, b.height))
     if model.cylinder is not None:
         c = model.cylinder
         a = c.length / 2
         volume = math.pi * c.radius * c.radius * c.length
         size = (c.length, 2 * c.radius, 2 * c.radius)
-        return Shape(1, (a, c.radius, c.radius), float(norm((a, c.radius))), volume, size)
+        return PrimitiveShape(1, (a, c.radius, c.radius), float(norm((a, c.radius))), volume, size)
     assert model.sphere is not None
     d = model.sphere.diameter
-    return Shape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * (d * d * d), (d, d, d))
+    return PrimitiveShape(2, (d / 2, d / 2, d / 2), d / 2, math.pi / 6 * (d * d * d), (d, d, d))
 
 
-def mounted(instrument: Instrument, model: Model) -> Instrument:
+def mounted(instrument: InstrumentConfig, model: Model) -> InstrumentConfig:
     """An instrument on a body of a model: its place is in numbers."""
     place: object = instrument.parameters.position
     if place != MAST:
         return instrument
-    top = shape_of(model).half[2] + MAST_M[model.type]
+    top = shape_of(model).half_size[2] + MAST_M[model.type]
     return replace(instrument, parameters=replace(instrument.parameters, position=(0.0, 0.0, -top)))

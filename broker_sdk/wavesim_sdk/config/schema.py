@@ -67,7 +67,7 @@ def key(
     return _field(Key(name, kind, doc, quantity, count, default, low, high), default)
 
 
-def key_or(
+def key_or_word(
     word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "", count: int = 1
 ) -> Any:
     """A number (or ``count`` of them) in an attribute, or a word in its place."""

@@ -6,17 +6,17 @@ import functools
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from wavesim_sdk.config.currents import Adcp
-from wavesim_sdk.config.magnetic import Magnetometer
-from wavesim_sdk.config.schema import Vector, children, choice, flag, key, key_or, place, text
-from wavesim_sdk.config.sensor import Sensor as Sensor
+from wavesim_sdk.config.adcp import AdcpConfig
+from wavesim_sdk.config.magnetometer import MagnetometerConfig
+from wavesim_sdk.config.schema import Vector, children, choice, flag, key, key_or_word, place, text
+from wavesim_sdk.config.sensor_base import SensorConfig as SensorConfig
 from wavesim_sdk.elementary import sin_cos
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import Table
 
 
 @dataclass(frozen=True)
-class Echosounder(Sensor):
+class EchosounderConfig(SensorConfig):
     """Distance to the bottom and to obstacles: the least within its cone."""
 
     level: bool = flag("yes: straight down whatever the attitude, as in the paper; no: along the z axis of S.", True)
@@ -41,7 +41,7 @@ class RangeBeam:
 
 
 @dataclass(frozen=True)
-class Ranger(Sensor):
+class RangerConfig(SensorConfig):
     """Up to eight fixed beams; without any: one ahead. They see obstacles, the bottom and the surface."""
 
     maximum: float = key("Greatest range.", "length", 50.0, low=0.1)
@@ -50,7 +50,7 @@ class Ranger(Sensor):
 
 
 @dataclass(frozen=True)
-class Scanner(Sensor):
+class ScannerConfig(SensorConfig):
     """One pencil beam that turns in the x-y plane of S, by a step with each value."""
 
     maximum: float = key("Greatest range.", "length", 50.0, low=0.1)
@@ -61,7 +61,7 @@ class Scanner(Sensor):
 
 
 @dataclass(frozen=True)
-class Multibeam(Sensor):
+class MultibeamConfig(SensorConfig):
     """A fan of beams in the y-z plane of S, or up to 256 beams of any place and direction."""
 
     beams: int = key("Number of beams.", default=64, low=2, high=256, integer=True)
@@ -72,7 +72,7 @@ class Multibeam(Sensor):
 
 
 @dataclass(frozen=True)
-class Sonar(Sensor):
+class SonarConfig(SensorConfig):
     """An imaging sonar, by the name of an instrument (`wavesim sonars` lists them); S has x ahead, y to starboard, z down. A ping is
     complete at the times of its rate, and was sent twice its range over the speed of sound before."""
 
@@ -117,7 +117,7 @@ class Sonar(Sensor):
 
 
 @dataclass(frozen=True)
-class Camera(Sensor):
+class CameraConfig(SensorConfig):
     """A camera under water, traced on the processor: light and water are those of `<optics>`. S has x ahead, y to the right of the
     picture, z down it. Above the water it sees nothing."""
 
@@ -162,7 +162,7 @@ class Camera(Sensor):
 
 
 @dataclass(frozen=True)
-class Imu(Sensor):
+class ImuConfig(SensorConfig):
     """Errors of each axis, in SI units: white noise, bias (turned on, unstable, walking), scale factors, misalignment, steps.
     `grade` gives those that are not written beside it, of one instrument each."""
 
@@ -188,9 +188,9 @@ class Imu(Sensor):
     earth: bool = flag("Whether the earth turns: its rate, and the Coriolis acceleration of what moves on it.", False)
 
     @functools.cached_property
-    def graded(self) -> Imu:
+    def resolved(self) -> ImuConfig:
         """With the values of its grade for those that stand at their defaults."""
-        standing = {f.name for f in fields(Imu) if getattr(self, f.name) == f.default}
+        standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
 
 
@@ -219,7 +219,7 @@ MAST = "mast"  #: stands for the place at its top
 
 def aerial(what: str) -> Any:
     """The place of an instrument that works above the water alone."""
-    return key_or(
+    return key_or_word(
         MAST,
         f"{what} on the body. `{MAST}`: over the middle of the hull, on a mast upon its highest point, "
         f"{MAST_M['surface']:g} m long on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle.",
@@ -228,7 +228,7 @@ def aerial(what: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Gps(Sensor):
+class GpsConfig(SensorConfig):
     """Fix while the antenna is above the water."""
 
     position: Any = aerial("Where its antenna is")
@@ -241,7 +241,7 @@ class Gps(Sensor):
 
 
 @dataclass(frozen=True)
-class Uwb(Sensor):
+class UwbConfig(SensorConfig):
     """Position above water from a local network."""
 
     position: Any = aerial("Where its antenna is")
@@ -249,7 +249,7 @@ class Uwb(Sensor):
 
 
 @dataclass(frozen=True)
-class Dvl(Sensor):
+class DvlConfig(SensorConfig):
     """Four Janus beams around the z axis of S, the first at `first` from x to y; or three or four beams of any place and
     direction."""
 
@@ -266,14 +266,14 @@ class Dvl(Sensor):
 
 
 @dataclass(frozen=True)
-class Rpm(Sensor):
+class RpmConfig(SensorConfig):
     """Propeller speeds from the pulses of the time since the last value."""
 
     pulses: int = key("Pulses per revolution; 0 = not counted, exact.", default=16, low=0, high=10000, integer=True)
 
 
 @dataclass(frozen=True)
-class Leak(Sensor):
+class LeakConfig(SensorConfig):
     """Leak detectors: dry, until the fault `wet` names a compartment."""
 
     compartments: str = text("Up to four names, with blanks between.", "bow battery electronics stern")
@@ -285,7 +285,7 @@ class Leak(Sensor):
 
 
 @dataclass(frozen=True)
-class Anemometer(Sensor):
+class AnemometerConfig(SensorConfig):
     """Apparent wind at its height."""
 
     position: Any = aerial("Where it is")
@@ -294,7 +294,7 @@ class Anemometer(Sensor):
 
 
 @dataclass(frozen=True)
-class Battery(Sensor):
+class BatteryConfig(SensorConfig):
     """A battery that hotel load and thrusters drain. A thruster whose command is a force takes power with the thrust to 1.5
     (an ideal propeller at rest), one whose command is a shaft speed with its cube (2 pi rho D^5 KQ n^3)."""
 
@@ -308,7 +308,7 @@ class Battery(Sensor):
 
 
 @dataclass(frozen=True)
-class Radar(Sensor):
+class RadarConfig(SensorConfig):
     """A radar's target list: what it sees above the water at each scan, followed as tracks. `rate`: scans."""
 
     rate: float = key("Scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
@@ -329,7 +329,7 @@ class Radar(Sensor):
 
 
 @dataclass(frozen=True)
-class Ais(Sensor):
+class AisConfig(SensorConfig):
     """An AIS station: it sends reports at the intervals of its class, and lists the newest of those it received, its own first.
     `noise` 0: positions without errors."""
 
@@ -374,7 +374,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class OtherSensor(Sensor):
+class OtherSensorConfig(SensorConfig):
     """A sensor that another package offers (entry points wavesim.sensors and wavesim.emulators)."""
 
     type: str = text("Its type: the name under which its package offers it.")
@@ -382,16 +382,16 @@ class OtherSensor(Sensor):
 
 
 @dataclass(frozen=True)
-class Instrument:
+class InstrumentConfig:
     """One instrument of a body: its name there, its type, how it is declared, the table of its type's values."""
 
     name: str
     type: str
-    parameters: Sensor
+    parameters: SensorConfig
     table: Table
 
     @functools.cached_property
-    def kind(self) -> tuple[str, Sensor]:
+    def batch_key(self) -> tuple[str, SensorConfig]:
         """Type and parameters without name, place, attitude and noise: equal for instruments that are computed in one pass."""
         alike = replace(self.parameters, name="", position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0), noise=1.0)
         return self.type, alike
@@ -401,7 +401,7 @@ class Instrument:
         return f"{self.name}{'' if self.name == self.type else f' ({self.type})'} {self.parameters.rate:g} Hz"
 
     @property
-    def plain(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
         return {"name": self.name, "type": self.type, "rate_hz": self.parameters.rate}
 
@@ -411,49 +411,49 @@ class Instrument:
 
 
 @dataclass(frozen=True)
-class Sensors:
+class SensorsConfig:
     """Instruments: any number of each type. An entry of a vehicle takes the place of one of the same name that its model or the
     fleet gives; an entry of the model that of the fleet's."""
 
     inherit: bool = flag("no: those that the model and the fleet give are left out.", True)
-    ctd: tuple[Sensor, ...] = children(Sensor, "Pressure, temperature, conductivity, salinity.")
-    pressure: tuple[Sensor, ...] = children(Sensor, "Pressure and depth.")
-    temperature: tuple[Sensor, ...] = children(Sensor, "Temperature.")
-    conductivity: tuple[Sensor, ...] = children(Sensor, "Conductivity.")
-    salinity: tuple[Sensor, ...] = children(Sensor, "Practical salinity.")
-    scalar: tuple[Sensor, ...] = children(Sensor, "Other quantities of the water.")
-    sound_velocity: tuple[Sensor, ...] = children(Sensor, "Speed of sound.")
-    echosounder: tuple[Echosounder, ...] = children(Echosounder, "Distance to the bottom.")
-    ranger: tuple[Ranger, ...] = children(Ranger, "Fixed range beams.")
-    scanner: tuple[Scanner, ...] = children(Scanner, "Scanning pencil beam.")
-    multibeam: tuple[Multibeam, ...] = children(Multibeam, "Fan of beams.")
-    sonar: tuple[Sonar, ...] = children(Sonar, "Imaging sonar.")
-    camera: tuple[Camera, ...] = children(Camera, "Camera.")
-    imu: tuple[Imu, ...] = children(Imu, "Specific force and angular rates.")
-    ahrs: tuple[Sensor, ...] = children(Sensor, "Roll, pitch, heading and angular rates.")
-    magnetometer: tuple[Magnetometer, ...] = children(
-        Magnetometer, "The earth's magnetic field, and the vehicle's own."
+    ctd: tuple[SensorConfig, ...] = children(SensorConfig, "Pressure, temperature, conductivity, salinity.")
+    pressure: tuple[SensorConfig, ...] = children(SensorConfig, "Pressure and depth.")
+    temperature: tuple[SensorConfig, ...] = children(SensorConfig, "Temperature.")
+    conductivity: tuple[SensorConfig, ...] = children(SensorConfig, "Conductivity.")
+    salinity: tuple[SensorConfig, ...] = children(SensorConfig, "Practical salinity.")
+    scalar: tuple[SensorConfig, ...] = children(SensorConfig, "Other quantities of the water.")
+    sound_velocity: tuple[SensorConfig, ...] = children(SensorConfig, "Speed of sound.")
+    echosounder: tuple[EchosounderConfig, ...] = children(EchosounderConfig, "Distance to the bottom.")
+    ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Fixed range beams.")
+    scanner: tuple[ScannerConfig, ...] = children(ScannerConfig, "Scanning pencil beam.")
+    multibeam: tuple[MultibeamConfig, ...] = children(MultibeamConfig, "Fan of beams.")
+    sonar: tuple[SonarConfig, ...] = children(SonarConfig, "Imaging sonar.")
+    camera: tuple[CameraConfig, ...] = children(CameraConfig, "Camera.")
+    imu: tuple[ImuConfig, ...] = children(ImuConfig, "Specific force and angular rates.")
+    ahrs: tuple[SensorConfig, ...] = children(SensorConfig, "Roll, pitch, heading and angular rates.")
+    magnetometer: tuple[MagnetometerConfig, ...] = children(
+        MagnetometerConfig, "The earth's magnetic field, and the vehicle's own."
     )
-    gps: tuple[Gps, ...] = children(Gps, "Satellite receiver.")
-    uwb: tuple[Uwb, ...] = children(Uwb, "Ultra-wideband position.")
-    dvl: tuple[Dvl, ...] = children(Dvl, "Doppler velocity log.")
-    adcp: tuple[Adcp, ...] = children(Adcp, "Profile of the flow by cells.")
-    speedlog: tuple[Sensor, ...] = children(Sensor, "Speed through water.")
-    anemometer: tuple[Anemometer, ...] = children(Anemometer, "Apparent wind.")
-    encoder: tuple[Sensor, ...] = children(Sensor, "Actuators.")
-    rpm: tuple[Rpm, ...] = children(Rpm, "Speed of the propellers.")
-    leak: tuple[Leak, ...] = children(Leak, "Leak detectors.")
-    battery: tuple[Battery, ...] = children(Battery, "Battery.")
-    navigation: tuple[Sensor, ...] = children(Sensor, "Pose, velocity, acceleration.")
-    radar: tuple[Radar, ...] = children(Radar, "Target list of a radar.")
-    ais: tuple[Ais, ...] = children(Ais, "AIS station.")
-    sensor: tuple[OtherSensor, ...] = children(OtherSensor, "A sensor of another package.")
+    gps: tuple[GpsConfig, ...] = children(GpsConfig, "Satellite receiver.")
+    uwb: tuple[UwbConfig, ...] = children(UwbConfig, "Ultra-wideband position.")
+    dvl: tuple[DvlConfig, ...] = children(DvlConfig, "Doppler velocity log.")
+    adcp: tuple[AdcpConfig, ...] = children(AdcpConfig, "Profile of the flow by cells.")
+    speedlog: tuple[SensorConfig, ...] = children(SensorConfig, "Speed through water.")
+    anemometer: tuple[AnemometerConfig, ...] = children(AnemometerConfig, "Apparent wind.")
+    encoder: tuple[SensorConfig, ...] = children(SensorConfig, "Actuators.")
+    rpm: tuple[RpmConfig, ...] = children(RpmConfig, "Speed of the propellers.")
+    leak: tuple[LeakConfig, ...] = children(LeakConfig, "Leak detectors.")
+    battery: tuple[BatteryConfig, ...] = children(BatteryConfig, "Battery.")
+    navigation: tuple[SensorConfig, ...] = children(SensorConfig, "Pose, velocity, acceleration.")
+    radar: tuple[RadarConfig, ...] = children(RadarConfig, "Target list of a radar.")
+    ais: tuple[AisConfig, ...] = children(AisConfig, "AIS station.")
+    sensor: tuple[OtherSensorConfig, ...] = children(OtherSensorConfig, "A sensor of another package.")
     place: str = place()
 
     @functools.cached_property
-    def declared(self) -> tuple[tuple[str, Sensor], ...]:
+    def declared(self) -> tuple[tuple[str, SensorConfig], ...]:
         """(type, declaration) of each, as they stand in the document."""
-        found: list[tuple[str, Sensor]] = []
+        found: list[tuple[str, SensorConfig]] = []
         for f in fields(self):
             value = getattr(self, f.name)
             if f.name == "sensor":
@@ -463,6 +463,6 @@ class Sensors:
         return tuple(sorted(found, key=lambda entry: entry[1].order))
 
     @functools.cached_property
-    def instruments(self) -> tuple[Instrument, ...]:
+    def instruments(self) -> tuple[InstrumentConfig, ...]:
         """Those declared here. ConfigError where a type is unknown."""
-        return tuple(Instrument(s.name or type_, type_, s, table_of(type_)) for type_, s in self.declared)
+        return tuple(InstrumentConfig(s.name or type_, type_, s, sensor_table_of(type_)) for type_, s in self.declared)

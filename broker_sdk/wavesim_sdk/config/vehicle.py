@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_sdk.config.acoustics import Transducer
+from wavesim_sdk.config.acoustics import TransducerConfig
 from wavesim_sdk.config.schema import Vector, child, children, choice, content, flag, key, place, text
-from wavesim_sdk.config.sensors import Sensors
+from wavesim_sdk.config.sensors import SensorsConfig
 
 
 @dataclass(frozen=True)
@@ -370,7 +370,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Memory:
+class FluidMemory:
     """Fluid memory: a radiation force -mu on one degree of freedom from the motion of another, by a linear system of
     order n: mu = c0 x0 + c1 x1 + ... with x0' = x1, x1' = x2, ..., and at the end x' = nu - a0 x0 - a1 x1 - ...; its
     transfer function is (c0 + c1 s + ...)/(a0 + a1 s + ... + s^n). Up to 24 systems with 64 states in all."""
@@ -519,7 +519,7 @@ class Model:
     surge_friction: SurgeFriction | None = child(SurgeFriction, "ITTC friction in surge.")
     body_lift: BodyLift | None = child(BodyLift, "Lift and drag of a slender hull.")
     derivatives: Derivatives | None = child(Derivatives, "Named hydrodynamic derivatives.")
-    memory: tuple[Memory, ...] = children(Memory, "Fluid memory.")
+    memory: tuple[FluidMemory, ...] = children(FluidMemory, "Fluid memory.")
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, by oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Forces of the hull that other packages offer.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces.")
@@ -532,7 +532,7 @@ class Model:
     actuator: tuple[OtherActuator, ...] = children(
         OtherActuator, "Actuators of types that other packages offer; with the ballast tanks up to four."
     )
-    transducer: Transducer | None = child(Transducer, "The acoustic transducer, if it has one.")
-    sensors: Sensors | None = child(Sensors, "Its instruments.")
+    transducer: TransducerConfig | None = child(TransducerConfig, "The acoustic transducer, if it has one.")
+    sensors: SensorsConfig | None = child(SensorsConfig, "Its instruments.")
     performance: Performance | None = child(Performance, "Published figures of the vehicle itself.")
     place: str = place()

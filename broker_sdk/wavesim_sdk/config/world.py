@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wavesim_sdk.config.imaging import Board, Ground, Material, Optics, Target
-from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, key_or, place, text
+from wavesim_sdk.config.imaging import Board, GroundConfig, MaterialConfig, Optics, TargetConfig
+from wavesim_sdk.config.schema import Vector, child, children, choice, flag, key, key_or_word, place, text
 from wavesim_sdk.elementary import cos, hypot
 
 #: mean wind by Beaufort number: middle of the class, m/s
@@ -57,7 +57,7 @@ class Current:
     layer: tuple[Layer, ...] = children(Layer, "Flow by depth, from the top.")
 
     @property
-    def greatest(self) -> float:
+    def max_speed(self) -> float:
         """Speed that this flow hardly ever exceeds, m/s: its drift by three standard deviations."""
         d = self.drift
         drift = min(d.speed + 3.0 * d.speed_deviation, d.speed_maximum) if d is not None else 0.0
@@ -200,7 +200,7 @@ class Bump:
 
 
 @dataclass(frozen=True)
-class Bed:
+class BedConfig:
     """Analytic sea bed: D0 + D1 x + D2 y + bumps."""
 
     depth: float = key("D0: depth at the origin.", "length", 100.0, low=0.0)
@@ -233,7 +233,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Temperature:
+class TemperatureConfig:
     """Temperature profile: constant to knee_1, one gradient to knee_2, another below; plus spots."""
 
     surface: float = key("Temperature at the surface.", "temperature", 15.0, low=-2.0, high=40.0)
@@ -245,7 +245,7 @@ class Temperature:
 
 
 @dataclass(frozen=True)
-class Conductivity:
+class ConductivityConfig:
     """Conductivity profile: the same shape with gradients of the other sign."""
 
     surface: float = key("Conductivity at the surface.", "conductivity", 4.2, low=0.0, high=10.0)
@@ -291,7 +291,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
-class Scalar:
+class ScalarConfig:
     """Any other quantity of the water, for the sensor `scalar`: a sum of clouds, or a column of the <volume>."""
 
     name: str = text("Its name.")
@@ -302,7 +302,7 @@ class Scalar:
 
 
 @dataclass(frozen=True)
-class Magnetic:
+class MagneticField:
     """The earth's magnetic field, the same everywhere: by the World Magnetic Model at the origin, or as given."""
 
     year: float = key("Year of the World Magnetic Model (WMM2025).", default=2026.0, low=2025.0, high=2030.0)
@@ -318,7 +318,7 @@ DENSITY = 1025.0  #: kg/m3, where nothing else is said
 class World:
     """Sea water, sea bed and flow."""
 
-    density_told: float | str = key_or(
+    density_setting: float | str = key_or_word(
         "water",
         "Density of the water. `water`: for buoyancy that of the water at each place, by its temperature, conductivity and "
         "pressure (EOS-80), as a CTD there would have it; for all else 1025 kg/m3.",
@@ -343,26 +343,28 @@ class World:
     wind: Wind = child(Wind, "Wind.")
     waves: Waves = child(Waves, "Waves.")
     obstacles: Obstacles = child(Obstacles, "Walls, piers, tunnels.")
-    bed: Bed = child(Bed, "Analytic sea bed.")
+    bed: BedConfig = child(BedConfig, "Analytic sea bed.")
     soundings: Soundings | None = child(Soundings, "Sea bed from soundings, instead of <bed>.")
-    temperature: Temperature = child(Temperature, "Temperature profile.")
-    conductivity: Conductivity = child(Conductivity, "Conductivity profile.")
+    temperature: TemperatureConfig = child(TemperatureConfig, "Temperature profile.")
+    conductivity: ConductivityConfig = child(ConductivityConfig, "Conductivity profile.")
     volume: Volume | None = child(Volume, "Gridded water, instead of the profiles.")
     samples: Samples | None = child(Samples, "Water measured at points, instead of the profiles.")
-    scalar: tuple[Scalar, ...] = children(Scalar, "Another quantity of the water; up to four.")
-    ground: Ground = child(Ground, "What the bed is made of, for imaging sonars.")
-    material: tuple[Material, ...] = children(Material, "A material of your own, for imaging sonars and cameras.")
-    target: tuple[Target, ...] = children(Target, "A small target for imaging sonars.")
+    scalar: tuple[ScalarConfig, ...] = children(ScalarConfig, "Another quantity of the water; up to four.")
+    ground: GroundConfig = child(GroundConfig, "What the bed is made of, for imaging sonars.")
+    material: tuple[MaterialConfig, ...] = children(
+        MaterialConfig, "A material of your own, for imaging sonars and cameras."
+    )
+    target: tuple[TargetConfig, ...] = children(TargetConfig, "A small target for imaging sonars.")
     board: tuple[Board, ...] = children(Board, "A flat board with a pattern, for cameras.")
-    magnetic: Magnetic = child(Magnetic, "The earth's magnetic field.")
+    magnetic: MagneticField = child(MagneticField, "The earth's magnetic field.")
     optics: Optics = child(Optics, "Light and water for cameras.")
 
     @property
     def density(self) -> float:
         """One for all of the water, kg/m3."""
-        return DENSITY if isinstance(self.density_told, str) else self.density_told
+        return DENSITY if isinstance(self.density_setting, str) else self.density_setting
 
     @property
-    def stratified(self) -> bool:
+    def is_stratified(self) -> bool:
         """Whether buoyancy is by the water of each place."""
-        return isinstance(self.density_told, str)
+        return isinstance(self.density_setting, str)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from wavesim_sdk import ais
-from wavesim_sdk.sensors import STATIONS
+from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.wire.state import Value
 
 
@@ -14,16 +14,16 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def reports(value: Value) -> list[ais.Report | None]:
+def reports(value: Value) -> list[ais.AisReport | None]:
     """The stations of a sensor `ais` by their places, one's own first; None where there is none."""
-    found: list[ais.Report | None] = []
-    for i in range(STATIONS):
+    found: list[ais.AisReport | None] = []
+    for i in range(AIS_STATIONS):
         if not math.isfinite(value.mmsi[i]):
             found.append(None)
             continue
         kind = int(value.station[i])
         found.append(
-            ais.Report(
+            ais.AisReport(
                 int(value.mmsi[i]),
                 kind,
                 _known(value.latitude[i]),
@@ -44,11 +44,11 @@ def reports(value: Value) -> list[ais.Report | None]:
     return found
 
 
-class AisLines:
+class AisSentences:
     """Each report once, and the name, kind and size of each station every six minutes."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[int, bool], float] = {}
+        self._reported_at: dict[tuple[int, bool], float] = {}
         self._static: dict[tuple[int, bool], float] = {}
         self._number = 0
 
@@ -57,15 +57,15 @@ class AisLines:
             if r is None or r.kind == ais.RECEIVER:
                 continue
             own = i == 0
-            if r.time <= self._told.get((r.mmsi, own), -math.inf) + 1e-3:
+            if r.time <= self._reported_at.get((r.mmsi, own), -math.inf) + 1e-3:
                 continue
-            self._told[r.mmsi, own] = r.time
-            yield from self._sentences(ais.position(r), own)
+            self._reported_at[r.mmsi, own] = r.time
+            yield from self._sentences(ais.position_report(r), own)
             if r.time >= self._static.get((r.mmsi, own), -math.inf) + ais.STATIC_PERIOD:
                 self._static[r.mmsi, own] = r.time
-                for bits in ais.static(r):
+                for bits in ais.static_reports(r):
                     yield from self._sentences(bits, own)
 
-    def _sentences(self, bits: ais.Bits, own: bool) -> Iterator[bytes]:
+    def _sentences(self, bits: ais.BitFields, own: bool) -> Iterator[bytes]:
         self._number += 1
         yield from ais.sentences(bits, own, number=self._number)

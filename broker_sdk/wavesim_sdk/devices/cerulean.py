@@ -14,32 +14,40 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.ping1d import ACK, DEVICE_INFORMATION, GENERAL_REQUEST, NACK, PROTOCOL_VERSION, Parser, frame
+from wavesim_sdk.devices.ping1d import (
+    ACK,
+    DEVICE_INFORMATION,
+    GENERAL_REQUEST,
+    NACK,
+    PROTOCOL_VERSION,
+    PingParser,
+    encode_frame,
+)
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.onboard import Base
+from wavesim_sdk.onboard import BrokerBase
 
 if TYPE_CHECKING:
-    from wavesim_sdk.sonars.frames import Frame
+    from wavesim_sdk.sonars.frames import ImagingFrame
 
 SET_SOUND_SPEED = 116
 PING_PARAMS, MONO_PROFILE = 2197, 2198
 ATOF, SET_PING_PARAMETERS = 3012, 3023
-MOST_RESULTS = 1200
-MOST_POINTS = 252  #: of a message that hosts can read from one datagram
+MAX_RESULTS = 1200
+MAX_POINTS = 252  #: of a message that hosts can read from one datagram
 _PROFILE = struct.Struct("<IIIIIHHHBBffffff")
 _PARAMS = struct.Struct("<IIIffffhHBBBB")
 _POINTS = struct.Struct("<IQffIIfIHH")
 _SURVEYOR = struct.Struct("<iifhhHBBBBBBiHHf")
 
 
-class Pictures:
+class SonarFrameSource:
     """The frames of one sonar of a body, over the network."""
 
-    def __init__(self, broker: Base, sonar: str, kind: str, title: str) -> None:
+    def __init__(self, broker: BrokerBase, sonar: str, kind: str, title: str) -> None:
         self.broker, self.sonar, self.kind, self.title = broker, sonar, kind, title
         broker.subscribe_frames(sonar)
 
-    def new(self) -> list[Frame]:
+    def take_frames(self) -> list[ImagingFrame]:
         """Those that have come; BrokerError if the sonar is of another kind."""
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
@@ -48,20 +56,20 @@ class Pictures:
         return found
 
 
-def resampled(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
+def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
     """The strongest of the samples that fall into each of ``count`` intervals of ``each`` samples from ``first`` on; 0 beyond them."""
     edges = [first + each * k for k in range(count + 1)]
     return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]
 
 
-class _Cerulean:
+class _CeruleanDevice:
     """What both have in common: requests and answers."""
 
     message = 0  #: that is sent for each frame
 
-    def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[Frame]]) -> None:
+    def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         self.send, self._new = send, new
-        self.parser = Parser()
+        self.parser = PingParser()
         self.enabled, self.sound_speed = False, 0.0  #: m/s, 0 = that of the sonar
         self.last = b""
 
@@ -69,23 +77,23 @@ class _Cerulean:
         """Bytes of the host."""
         for message, payload in self.parser.feed(data):
             if message == GENERAL_REQUEST and len(payload) == 2:
-                self._tell(struct.unpack("<H", payload)[0])
+                self._send_message(struct.unpack("<H", payload)[0])
             elif not payload:
-                self._tell(message)
+                self._send_message(message)
             elif (trouble := self._set(message, payload)) is None:
-                self.send(frame(ACK, struct.pack("<H", message)))
+                self.send(encode_frame(ACK, struct.pack("<H", message)))
             else:
                 self._refuse(message, trouble)
 
     def _refuse(self, message: int, text: str) -> None:
-        self.send(frame(NACK, struct.pack("<H", message) + text.encode() + b"\0"))
+        self.send(encode_frame(NACK, struct.pack("<H", message) + text.encode() + b"\0"))
 
-    def _tell(self, message: int) -> None:
+    def _send_message(self, message: int) -> None:
         answers = {DEVICE_INFORMATION: bytes((0, 1, 1, 0, 0, 0)), PROTOCOL_VERSION: bytes((1, 1, 0, 0))}
         if self.last:
             answers[self.message] = self.last
         if message in answers:
-            self.send(frame(message, answers[message]))
+            self.send(encode_frame(message, answers[message]))
         else:
             self._refuse(message, "unknown message, or nothing measured yet")
 
@@ -93,25 +101,25 @@ class _Cerulean:
         """Take settings; what is wrong with them."""
         raise NotImplementedError
 
-    def _told(self, f: Frame) -> list[bytes]:
+    def _payloads(self, f: ImagingFrame) -> list[bytes]:
         """What is sent for a frame."""
         raise NotImplementedError
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
         for f in self._new():
-            for told in self._told(f):
-                self.last = told
+            for payload in self._payloads(f):
+                self.last = payload
                 if self.enabled:
-                    self.send(frame(self.message, told))
+                    self.send(encode_frame(self.message, payload))
 
 
-class Omniscan(_Cerulean):
+class OmniscanDevice(_CeruleanDevice):
     """Both sides as two devices that share a port: channel 0 port, 1 starboard. Strengths are levels after gain, dB."""
 
     message = MONO_PROFILE
 
-    def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[Frame]]) -> None:
+    def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         super().__init__(send, new)
         self.start, self.length, self.results = 0, 5000, 600  #: mm, mm
 
@@ -123,14 +131,14 @@ class Omniscan(_Cerulean):
             self.sound_speed = speed
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
-            if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MOST_RESULTS):
-                return f"length_mm is 1 to 1000000, num_results 1 to {MOST_RESULTS}"
+            if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MAX_RESULTS):
+                return f"length_mm is 1 to 1000000, num_results 1 to {MAX_RESULTS}"
             self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
         else:
             return "unknown message or wrong length"
         return None
 
-    def _told(self, f: Frame) -> list[bytes]:
+    def _payloads(self, f: ImagingFrame) -> list[bytes]:
         r = f.record
         true, low, high = float(r["sound_speed"]), float(r["floor"]), float(r["floor"] + r["span"])
         speed, bins, top = self.sound_speed or true, int(r["bins"]), (1 << 8 * int(r["sample_bytes"])) - 1
@@ -138,7 +146,7 @@ class Omniscan(_Cerulean):
         first, each = self.start * 1e-3 / per, self.length * 1e-3 / self.results / per
         found = []
         for channel, line in enumerate(f.samples.tolist()):
-            results = [x * 65535 // top for x in resampled(line, first, each, self.results)]
+            results = [x * 65535 // top for x in resample_maxima(line, first, each, self.results)]
             heading = math.degrees(float(r["euler"][2])) % 360.0 if math.isfinite(float(r["euler"][2])) else 0.0
             head = _PROFILE.pack(
                 int(r["number"]) % (1 << 32), self.start, self.length, int(r["ping_ns"]) // 1_000_000 % (1 << 32), round(float(r["frequency"])),
@@ -149,7 +157,7 @@ class Omniscan(_Cerulean):
         return found
 
 
-class Surveyor(_Cerulean):
+class SurveyorDevice(_CeruleanDevice):
     """Angle (rad, positive to port: from memory) and two-way time of each sounding that was detected."""
 
     message = ATOF
@@ -163,11 +171,13 @@ class Surveyor(_Cerulean):
         self.sound_speed, self.enabled = values[2], bool(values[7] and values[11])
         return None
 
-    def _told(self, f: Frame) -> list[bytes]:
-        from wavesim_sdk.sonars.frames import SOUNDING
+    def _payloads(self, f: ImagingFrame) -> list[bytes]:
+        from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS
 
         r = f.record
-        angle, time, detection = (f.samples[:, SOUNDING.index(n)].tolist() for n in ("angle", "time", "detection"))
+        angle, time, detection = (
+            f.samples[:, SOUNDING_COLUMNS.index(n)].tolist() for n in ("angle", "time", "detection")
+        )
         true = float(r["sound_speed"])
         speed = self.sound_speed or true
         points = []
@@ -175,7 +185,7 @@ class Surveyor(_Cerulean):
             sine = math.sin(a) * speed / true  # a wrong speed at the array steers beams elsewhere
             if good > 0.0 and abs(sine) < 1.0:
                 points.append((-math.asin(sine), t))
-        every = max(1, math.ceil(len(points) / MOST_POINTS))
+        every = max(1, math.ceil(len(points) / MAX_POINTS))
         points = points[::every]
         head = _POINTS.pack(
             int(r["ping_ns"]) // 1_000_000 % (1 << 32), 0, 2.0 * float(r["range"]) / true, speed, int(r["number"]) % (1 << 32),

@@ -23,7 +23,7 @@ import numpy as np
 from wavesim_sdk.broker import Step
 from wavesim_sdk.devices.ports import Bytes
 from wavesim_sdk.devices.seabird import ATMOSPHERE
-from wavesim_sdk.devices.serve import Lines
+from wavesim_sdk.devices.serve import LineSplitter
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean.seawater import depth
 from wavesim_sdk.wire.state import Value
@@ -179,22 +179,22 @@ def _earth(e: Ensemble, v: Sequence[float]) -> tuple[float, float, float]:
 FORMATS = {"PD0": pd0, "PD4": pd4, "PD6": pd6}
 
 
-class Dvl:
+class DvlDevice:
     """The instrument."""
 
     def __init__(
         self, send: Bytes, form: str = "PD0", sound_speed: float = 1500.0, beam_angle: int = 30,
         picked: Mapping[str, str] = OWN_NAMES,
     ) -> None:  # fmt: skip
-        self.send, self.form, self.sound_speed, self.beam_angle, self.picked = (
+        self.send, self.output_format, self.sound_speed, self.beam_angle, self.sensor_names = (
             send,
             form,
             sound_speed,
             beam_angle,
             picked,
         )
-        self.lines = Lines()
-        self.pinging, self.deepest = True, math.inf
+        self.lines = LineSplitter()
+        self.pinging, self.max_range_depth = True, math.inf
         self.salinity: float | None = None
         self.number = 0
         self._last: int | None = None
@@ -208,38 +208,38 @@ class Dvl:
             self.send(BANNER + b">")
             data = data.replace(b"===", b"").replace(b"+++", b"")
         for line in self.lines.feed(data):
-            self.send(line.encode("ascii", errors="replace") + b"\r\n" + self._obey(line.upper()) + b">")
+            self.send(line.encode("ascii", errors="replace") + b"\r\n" + self._handle_command(line.upper()) + b">")
 
-    def _obey(self, line: str) -> bytes:
+    def _handle_command(self, line: str) -> bytes:
         verb, value = line[:2], line[2:].strip()
         if line in FORMATS:
-            self.form = line
+            self.output_format = line
         elif verb == "CS" and not value:
             self.pinging = True
         elif verb == "ES" and value.isdigit() and int(value) <= 40:
             self.salinity = float(value)
         elif verb == "BX" and value.isdigit() and 10 <= int(value) <= 65535:
-            self.deepest = int(value) / 10.0
+            self.max_range_depth = int(value) / 10.0
         elif verb == "CR" and value in ("0", "1"):
-            self.salinity, self.deepest, self.form = None, math.inf, "PD0"
+            self.salinity, self.max_range_depth, self.output_format = None, math.inf, "PD0"
         elif not (verb == "CK" and not value) and not (verb == "EX" and value[:2] == "10"):
             return b" ERR: no such command, or a value that it does not take\r\n"
         return b""
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state: a ping for each new value of the sensor."""
-        value = step.sensors.get(self.picked["dvl"])
+        value = step.sensors.get(self.sensor_names["dvl"])
         if value is None or value.time_ns == self._last:
             return
         since = 0.0 if self._last is None else (value.time_ns - self._last) * 1e-9
         self._last = value.time_ns
         if self.pinging:
-            self.send(FORMATS[self.form](self._ensemble(step, value, since), self.beam_angle))
+            self.send(FORMATS[self.output_format](self._ensemble(step, value, since), self.beam_angle))
 
     def _ensemble(self, step: Step, value: Value, since: float) -> Ensemble:
         b, w, ranges = value.bottom, value.water, value.ranges
         cos = math.cos(math.radians(self.beam_angle))
-        seen = [r * cos if r * cos <= self.deepest else math.nan for r in ranges]
+        seen = [r * cos if r * cos <= self.max_range_depth else math.nan for r in ranges]
         if sum(map(math.isfinite, seen)) < 3:
             b = (math.nan, math.nan, math.nan)
         self.number += 1
@@ -253,9 +253,9 @@ class Dvl:
             value.altitude if math.isfinite(b[0]) else math.nan,
             sound_speed=self.sound_speed,
         )
-        if (ahrs := step.sensors.get(self.picked.get("ahrs", ""))) is not None:
+        if (ahrs := step.sensors.get(self.sensor_names.get("ahrs", ""))) is not None:
             e.roll, e.pitch, e.heading = ahrs.roll, ahrs.pitch, ahrs.heading
-        if (ctd := step.sensors.get(self.picked.get("ctd", ""))) is not None:
+        if (ctd := step.sensors.get(self.sensor_names.get("ctd", ""))) is not None:
             gauge = np.array(max(ctd.pressure - ATMOSPHERE, 0.0))
             e.depth, e.temperature, e.salinity = float(depth(gauge, 0.7)), ctd.temperature, ctd.salinity
         if self.salinity is not None:

@@ -25,12 +25,12 @@ MAX_DATA = 64
 _FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}  #: digits after the letter
 
 
-class Refuse(Exception):
+class InvalidCommand(Exception):
     """The command is not one of the modem's."""
 
 
 @dataclass
-class Parser:
+class NanoModemParser:
     """Bytes of the host to whole commands; what is between them is passed over."""
 
     buffer: bytearray = field(default_factory=bytearray)
@@ -46,7 +46,7 @@ class Parser:
                 return found
             try:
                 length = self._length()
-            except Refuse:
+            except InvalidCommand:
                 found.append(None)
                 del self.buffer[:1]
                 continue
@@ -59,26 +59,26 @@ class Parser:
         """Bytes of the command that the buffer begins with; None if too little is there to know."""
         digits = _FIXED.get(self.buffer[1])
         if digits is None:
-            raise Refuse
+            raise InvalidCommand
         head = bytes(self.buffer[2 : 2 + digits])
         if head and not head.isdigit():
-            raise Refuse
+            raise InvalidCommand
         if len(head) < digits:
             return None
         if self.buffer[1] not in b"BU":
             return 2 + digits
         data = int(head[-2:])
         if not 1 <= data <= MAX_DATA:
-            raise Refuse
+            raise InvalidCommand
         return 2 + digits + data
 
 
-class NanoModem:
+class NanoModemDevice:
     """One modem: host commands in, acoustic requests out, and back."""
 
     def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
         self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
-        self.parser = Parser()
+        self.parser = NanoModemParser()
         self.time: float | None = None  # until the first state is there
         self._asked: tuple[int, int] | None = None  # address, request
         self._deadline: float | None = None
@@ -90,9 +90,9 @@ class NanoModem:
             if command is None:
                 self.send(b"E\r\n")
             else:
-                self._obey(command)
+                self._handle_command(command)
 
-    def _obey(self, command: bytes) -> None:
+    def _handle_command(self, command: bytes) -> None:
         letter, rest = command[:1], command[1:]
         if letter == b"?":
             self.send(b"#A%03dV01024\r\n" % self.address)

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.ais import AisLines
-from wavesim_sdk.devices.pick import News
+from wavesim_sdk.devices.ais import AisSentences
 from wavesim_sdk.devices.ports import Bytes
+from wavesim_sdk.devices.sensor_selection import NewValueFilter
 from wavesim_sdk.encounters import closest_approach
 from wavesim_sdk.epoch import utc
-from wavesim_sdk.sensors import TARGETS
+from wavesim_sdk.sensors import RADAR_TARGETS
 from wavesim_sdk.wire.state import Value
 
 NAUTICAL_MILE = 1852.0
@@ -122,7 +122,7 @@ def mwv(angle: float, speed: float) -> bytes:
     return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
 
 
-def moment(value: Value) -> datetime:
+def measured_at(value: Value) -> datetime:
     """When a value was measured."""
     return utc(value.time_ns)
 
@@ -155,10 +155,10 @@ def tll(number: int, latitude: float, longitude: float, status: str, time: datet
     return sentence(f"RATLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
 
 
-def targets(value: Value, gps: Value | None) -> Iterator[bytes]:
+def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
     """TTM of each target of a sensor `radar`; with a satellite receiver its closest approach too, and TLL."""
-    time = moment(value)
-    for i in range(TARGETS):
+    time = measured_at(value)
+    for i in range(RADAR_TARGETS):
         if not math.isfinite(value.target[i]):
             continue
         number, status = int(value.target[i]), "T" if value.status[i] == 2.0 else "Q"
@@ -183,7 +183,7 @@ def sentences(type_: str, value: Value, heading: float | None = None) -> Iterato
     """The sentences of a value of a sensor; none where it has gaps. ``heading`` goes with the speed through the water."""
     if not all(map(math.isfinite, value.numbers)):
         return
-    time = moment(value)
+    time = measured_at(value)
     match type_:
         case "gps":
             yield gga(time, value.latitude, value.longitude, value.height, round(value.satellites), value.hdop)
@@ -204,25 +204,25 @@ def sentences(type_: str, value: Value, heading: float | None = None) -> Iterato
             yield mwv(value.angle, value.speed)
 
 
-class Talker:
+class NmeaDevice:
     """The instruments of a body: each new value is sent once. ``picked``: the name of the sensor of each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
-        self.send, self.picked = send, picked
-        self._news = News(picked)
-        self._ais = AisLines()
+        self.send, self.sensor_names = send, picked
+        self._new_values = NewValueFilter(picked)
+        self._ais = AisSentences()
 
     def receive(self, data: bytes) -> None:
         """A talker does not listen."""
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        ahrs = step.sensors.get(self.picked.get("ahrs", ""))
-        for type_, value in self._news.of(step.sensors):
+        ahrs = step.sensors.get(self.sensor_names.get("ahrs", ""))
+        for type_, value in self._new_values.new_values(step.sensors):
             if type_ == "ais":
                 lines = self._ais.lines(value)
             elif type_ == "radar":
-                lines = targets(value, step.sensors.get(self.picked.get("gps", "")))
+                lines = target_sentences(value, step.sensors.get(self.sensor_names.get("gps", "")))
             else:
                 lines = sentences(type_, value, ahrs.heading if ahrs is not None else None)
             for line in lines:

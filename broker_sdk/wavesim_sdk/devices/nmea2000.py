@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.nmea import moment
-from wavesim_sdk.devices.pick import News
+from wavesim_sdk.devices.nmea import measured_at
 from wavesim_sdk.devices.ports import Bytes
+from wavesim_sdk.devices.sensor_selection import NewValueFilter
 from wavesim_sdk.wire.state import Value
 
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "battery", "rpm")
@@ -107,7 +107,7 @@ def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Mes
         yield from _TOLD[type_](value, bytes([sid % SEQUENCES]), time)
 
 
-class Node:
+class CanNode:
     """An address on the bus: its messages as CAN frames."""
 
     def __init__(self, address: int) -> None:
@@ -126,20 +126,20 @@ class Node:
             yield identifier, bytes([sequence << 5 | k]) + rest[7 * k : 7 * k + 7].ljust(7, b"\xff")
 
 
-def line(identifier: int, data: bytes, time: datetime) -> bytes:
+def raw_line(identifier: int, data: bytes, time: datetime) -> bytes:
     """A frame that was received, as a line of Yacht Devices' RAW form."""
     return f"{time:%H:%M:%S}.{time.microsecond // 1000:03d} R {identifier:08X} {data.hex(' ').upper()}\r\n".encode(
         "ascii"
     )
 
 
-class Bus:
+class Nmea2000Device:
     """The instruments of a body on a bus: each new value is sent once. ``picked``: the name of the sensor of each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send = send
-        self._news = News(picked)
-        self._nodes = {type_: Node(TYPES.index(type_)) for type_ in picked}
+        self._new_values = NewValueFilter(picked)
+        self._nodes = {type_: CanNode(TYPES.index(type_)) for type_ in picked}
         self._sid = 0
 
     def receive(self, data: bytes) -> None:
@@ -147,9 +147,9 @@ class Bus:
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        for type_, value in self._news.of(step.sensors):
-            time = moment(value)
+        for type_, value in self._new_values.new_values(step.sensors):
+            time = measured_at(value)
             for pgn, payload in messages(type_, value, self._sid, time):
                 for frame in self._nodes[type_].frames(pgn, payload):
-                    self.send(line(*frame, time))
+                    self.send(raw_line(*frame, time))
             self._sid = (self._sid + 1) % SEQUENCES

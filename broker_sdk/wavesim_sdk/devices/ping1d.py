@@ -43,14 +43,14 @@ _LIMITS = {
 }
 
 
-def frame(message: int, payload: bytes, source: int = 1, destination: int = 0) -> bytes:
+def encode_frame(message: int, payload: bytes, source: int = 1, destination: int = 0) -> bytes:
     """One frame with its checksum."""
     data = _HEAD.pack(b"BR", len(payload), message, source, destination) + payload
     return data + struct.pack("<H", sum(data) & 0xFFFF)
 
 
 @dataclass
-class Parser:
+class PingParser:
     """Bytes to (message, payload); bad checksums and what stands between frames are counted."""
 
     buffer: bytearray = field(default_factory=bytearray)
@@ -85,14 +85,14 @@ class Parser:
             found.append((message, whole[_HEAD.size : -2]))
 
 
-class Ping1D:
+class Ping1DDevice:
     """The instrument: settings, the last measurement, answers."""
 
     def __init__(
         self, send: Callable[[bytes], None], true_sound_speed: float, echosounder: str = "echosounder"
     ) -> None:
         self.send, self.true_sound_speed, self.echosounder = send, true_sound_speed, echosounder
-        self.parser = Parser()
+        self.parser = PingParser()
         self.device, self.gain, self.automatic, self.enabled, self.interval = 1, 3, 1, 1, 100
         self.scan_start, self.scan_length, self.sound_speed = 0, 30_000, 1_500_000
         self.number = self.distance = self.confidence = 0
@@ -104,11 +104,11 @@ class Ping1D:
     def receive(self, data: bytes) -> None:
         """Bytes of the host."""
         for message, payload in self.parser.feed(data):
-            self._obey(message, payload)
+            self._handle_message(message, payload)
 
-    def _obey(self, message: int, payload: bytes) -> None:
+    def _handle_message(self, message: int, payload: bytes) -> None:
         if message == GENERAL_REQUEST and len(payload) == 2:
-            self._tell(struct.unpack("<H", payload)[0])
+            self._send_message(struct.unpack("<H", payload)[0])
         elif message in _SETTINGS:
             self._set(message, payload)
         elif message in (CONTINUOUS_START, CONTINUOUS_STOP) and len(payload) == 2:
@@ -117,9 +117,9 @@ class Ping1D:
                 self._refuse(message, "only distances and profiles")
                 return
             self.continuous = wanted if message == CONTINUOUS_START else None
-            self.send(frame(ACK, struct.pack("<H", message), self.device))
+            self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
         elif not payload:  # the older form of a request
-            self._tell(message)
+            self._send_message(message)
         else:
             self._refuse(message, "unknown message")
 
@@ -136,12 +136,12 @@ class Ping1D:
                 return
         for name, value in values.items():
             setattr(self, name, value)
-        self.send(frame(ACK, struct.pack("<H", message), self.device))
+        self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
 
     def _refuse(self, message: int, text: str) -> None:
-        self.send(frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
+        self.send(encode_frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
 
-    def _tell(self, message: int) -> None:
+    def _send_message(self, message: int) -> None:
         head = struct.pack(
             "<IHHIIII", self.distance, self.confidence, self.transmit, self.number, self.start, self.length, self.gain
         )
@@ -168,7 +168,7 @@ class Ping1D:
         if message not in answers:
             self._refuse(message, "unknown message")
             return
-        self.send(frame(message, answers[message](), self.device))
+        self.send(encode_frame(message, answers[message](), self.device))
 
     # -- the measurement ---------------------------------------------------------------------------
 
@@ -214,4 +214,4 @@ class Ping1D:
         else:
             self.confidence = 0
         if self.continuous is not None:
-            self._tell(self.continuous)
+            self._send_message(self.continuous)

@@ -16,17 +16,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.cerulean import resampled
-from wavesim_sdk.devices.ping1d import ACK, DEVICE_INFORMATION, GENERAL_REQUEST, NACK, PROTOCOL_VERSION, Parser, frame
+from wavesim_sdk.devices.cerulean import resample_maxima
+from wavesim_sdk.devices.ping1d import (
+    ACK,
+    DEVICE_INFORMATION,
+    GENERAL_REQUEST,
+    NACK,
+    PROTOCOL_VERSION,
+    PingParser,
+    encode_frame,
+)
 
 if TYPE_CHECKING:
-    from wavesim_sdk.sonars.frames import Frame
+    from wavesim_sdk.sonars.frames import ImagingFrame
 
 SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
 DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
-TURN = 400  #: gradians
+GRADIANS_PER_TURN = 400  #: gradians
 SAMPLE_S = 25e-9  #: unit of the sample period
-NEAR = 2  #: gradians within which what the scanner saw stands for the head's beam
+MAX_ANGLE_OFFSET = 2  #: gradians within which what the scanner saw stands for the head's beam
 STEP_S = 0.004  #: that the head takes for a gradian
 _STATE = struct.Struct("<BBHHHHH")  #: mode, gain, angle, pulse, sample period, frequency, number of samples
 _SECTOR = struct.Struct("<HHBB")  #: start, stop, steps, delay
@@ -35,7 +43,7 @@ _AUTO = struct.Struct("<BBHHHHHHBB")
 
 
 @dataclass
-class Head:
+class Ping360Settings:
     """Settings, by the protocol's names and units."""
 
     mode: int = 1
@@ -48,29 +56,29 @@ class Head:
 
 
 @dataclass
-class Sector:
+class Ping360Sector:
     """Of an automatic scan."""
 
     start_angle: int = 0
-    stop_angle: int = TURN - 1
+    stop_angle: int = GRADIANS_PER_TURN - 1
     num_steps: int = 1
     delay: int = 0
 
 
 #: least and greatest of each setting
 LIMITS = {
-    "mode": (0, 1), "gain_setting": (0, 2), "angle": (0, TURN - 1), "transmit_duration": (1, 1000), "sample_period": (80, 40_000),
-    "transmit_frequency": (500, 1000), "number_of_samples": (200, 1200), "start_angle": (0, TURN - 1),
-    "stop_angle": (0, TURN - 1), "num_steps": (1, 10), "delay": (0, 100),
+    "mode": (0, 1), "gain_setting": (0, 2), "angle": (0, GRADIANS_PER_TURN - 1), "transmit_duration": (1, 1000), "sample_period": (80, 40_000),
+    "transmit_frequency": (500, 1000), "number_of_samples": (200, 1200), "start_angle": (0, GRADIANS_PER_TURN - 1),
+    "stop_angle": (0, GRADIANS_PER_TURN - 1), "num_steps": (1, 10), "delay": (0, 100),
 }  # fmt: skip
 
 
 def _apart(a: int, b: int) -> int:
     """Gradians between two angles, the short way."""
-    return abs((a - b + TURN // 2) % TURN - TURN // 2)
+    return abs((a - b + GRADIANS_PER_TURN // 2) % GRADIANS_PER_TURN - GRADIANS_PER_TURN // 2)
 
 
-class Ping360:
+class Ping360Device:
     """The instrument: settings, what its scanner saw, answers."""
 
     def __init__(
@@ -78,13 +86,13 @@ class Ping360:
         send: Callable[[bytes], None],
         sound_speed: float,
         scanner: str = "scanner",
-        new: Callable[[], list[Frame]] | None = None,
+        take_frames: Callable[[], list[ImagingFrame]] | None = None,
     ) -> None:
         """``new``: gives the frames that have come, instead of a scanner's values."""
-        self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, new
+        self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, take_frames
         self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres of a sample, by gradian
-        self.parser = Parser()
-        self.device, self.head, self.sector = 2, Head(), Sector()
+        self.parser = PingParser()
+        self.device, self.head, self.sector = 2, Ping360Settings(), Ping360Sector()
         self.automatic = False
         self._seen: dict[int, float] = {}  # metres by gradian
         self._time = 0.0
@@ -96,11 +104,11 @@ class Ping360:
     def receive(self, data: bytes) -> None:
         """Bytes of the host."""
         for message, payload in self.parser.feed(data):
-            self._obey(message, payload)
+            self._handle_message(message, payload)
 
-    def _obey(self, message: int, payload: bytes) -> None:
+    def _handle_message(self, message: int, payload: bytes) -> None:
         if message == GENERAL_REQUEST and len(payload) == 2:
-            self._tell(struct.unpack("<H", payload)[0])
+            self._send_message(struct.unpack("<H", payload)[0])
         elif message == TRANSDUCER and len(payload) == _TRANSDUCER.size:
             *settings, transmit, _ = _TRANSDUCER.unpack(payload)
             self._move(message, settings, transmit)
@@ -111,7 +119,7 @@ class Ping360:
             self._acknowledge(message)
         elif message == RESET and len(payload) == 2:
             self._stop()
-            self.head, self.sector, self._data = Head(), Sector(), b""
+            self.head, self.sector, self._data = Ping360Settings(), Ping360Sector(), b""
             self._acknowledge(message)
         elif message in (SET_DEVICE_ID, COMMON_SET_DEVICE_ID) and payload:
             if not 1 <= payload[0] <= 254:
@@ -120,7 +128,7 @@ class Ping360:
             self.device = payload[0]
             self._acknowledge(message)
         elif not payload:  # the older form of a request
-            self._tell(message)
+            self._send_message(message)
         else:
             self._refuse(message, "unknown message or wrong length")
 
@@ -134,13 +142,13 @@ class Ping360:
 
     def _move(self, message: int, settings: list[int], transmit: int) -> None:
         """The head turns, and then transmits or not."""
-        names = list(Head.__dataclass_fields__)
+        names = list(Ping360Settings.__dataclass_fields__)
         wanted = dict(zip(names, settings, strict=True))
         if not self._allowed(message, wanted):
             return
         self._stop()
         turn = _apart(wanted["angle"], self.head.angle)
-        self.head = Head(**wanted)
+        self.head = Ping360Settings(**wanted)
         self._data = b""
         self._due.append((self._time + turn * STEP_S + (self._duration() if transmit else 0.0), bool(transmit)))
 
@@ -149,16 +157,16 @@ class Ping360:
         mode, gain, pulse, period, frequency, samples, *sector = values
         settings = dict(
             zip(
-                Head.__dataclass_fields__,
-                (mode, gain, sector[0] % TURN, pulse, period, frequency, samples),
+                Ping360Settings.__dataclass_fields__,
+                (mode, gain, sector[0] % GRADIANS_PER_TURN, pulse, period, frequency, samples),
                 strict=True,
             )
         )
-        wanted = dict(zip(Sector.__dataclass_fields__, sector, strict=True))
+        wanted = dict(zip(Ping360Sector.__dataclass_fields__, sector, strict=True))
         if not self._allowed(AUTO_TRANSMIT, settings | wanted):
             return
         self._stop()
-        self.head, self.sector, self.automatic = Head(**settings), Sector(**wanted), True
+        self.head, self.sector, self.automatic = Ping360Settings(**settings), Ping360Sector(**wanted), True
         self._due.append((self._time + self._duration(), True))
 
     def _stop(self) -> None:
@@ -166,12 +174,12 @@ class Ping360:
         self._due.clear()
 
     def _acknowledge(self, message: int) -> None:
-        self.send(frame(ACK, struct.pack("<H", message), self.device))
+        self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
 
     def _refuse(self, message: int, text: str) -> None:
-        self.send(frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
+        self.send(encode_frame(NACK, struct.pack("<H", message) + text.encode() + b"\0", self.device))
 
-    def _tell(self, message: int) -> None:
+    def _send_message(self, message: int) -> None:
         h, s = self.head, self.sector
         state = _STATE.pack(
             h.mode,
@@ -191,7 +199,7 @@ class Ping360:
             AUTO_DEVICE_DATA: state[:-2] + sector + state[-2:] + echoes,
         }
         if message in answers:
-            self.send(frame(message, answers[message], self.device))
+            self.send(encode_frame(message, answers[message], self.device))
         else:
             self._refuse(message, "unknown message")
 
@@ -204,33 +212,33 @@ class Ping360:
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
         for f in self._new() if self._new is not None else ():
-            gradian = round(float(f.record["azimuth"]) / (2.0 * math.pi) * TURN) % TURN
+            gradian = round(float(f.record["azimuth"]) / (2.0 * math.pi) * GRADIANS_PER_TURN) % GRADIANS_PER_TURN
             strengths = f.samples[0] >> (8 * (int(f.record["sample_bytes"]) - 1))
             self._pictures[gradian] = strengths.tolist(), float(f.record["range"]) / int(f.record["bins"])
         value = step.sensors.get(self.scanner) if self._new is None else None
         if value is not None:
-            self._seen[round(value.angle / (2.0 * math.pi) * TURN) % TURN] = value.range
+            self._seen[round(value.angle / (2.0 * math.pi) * GRADIANS_PER_TURN) % GRADIANS_PER_TURN] = value.range
         self._time = step.time
         while self._due and self._due[0][0] <= self._time:
             at, transmitted = self._due.popleft()
             if transmitted:
                 self._data = self._echoes()
-            self._tell(AUTO_DEVICE_DATA if self.automatic else DEVICE_DATA)
+            self._send_message(AUTO_DEVICE_DATA if self.automatic else DEVICE_DATA)
             if self.automatic:
                 self._next(at)
 
     def _next(self, at: float) -> None:
         """The next step of an automatic scan; at the end of its sector back to the start."""
         s, h = self.sector, self.head
-        h.angle = (h.angle + s.num_steps) % TURN
-        if (h.angle - s.start_angle) % TURN > (s.stop_angle - s.start_angle) % TURN:
+        h.angle = (h.angle + s.num_steps) % GRADIANS_PER_TURN
+        if (h.angle - s.start_angle) % GRADIANS_PER_TURN > (s.stop_angle - s.start_angle) % GRADIANS_PER_TURN:
             h.angle = s.start_angle
         self._due.append((at + s.num_steps * STEP_S + self._duration() + 1e-3 * s.delay, True))
 
     def distance(self) -> float | None:
         """Along the head's beam in m; None without an echo."""
         near = min(self._seen, key=lambda a: _apart(a, self.head.angle), default=None)
-        if near is None or _apart(near, self.head.angle) > NEAR or not math.isfinite(self._seen[near]):
+        if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET or not math.isfinite(self._seen[near]):
             return None
         return self._seen[near]
 
@@ -254,7 +262,7 @@ class Ping360:
     def _picture(self, reach: float) -> bytes:
         """What the sonar saw where the head points, or near it; silence beyond its range."""
         near = min(self._pictures, key=lambda a: _apart(a, self.head.angle), default=None)
-        if near is None or _apart(near, self.head.angle) > NEAR:
+        if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET:
             return bytes(self.head.number_of_samples)
         strengths, metres = self._pictures[near]
-        return bytes(resampled(strengths, 0.0, reach / metres, self.head.number_of_samples))
+        return bytes(resample_maxima(strengths, 0.0, reach / metres, self.head.number_of_samples))

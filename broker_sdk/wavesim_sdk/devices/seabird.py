@@ -22,14 +22,14 @@ import numpy as np
 
 from wavesim_sdk.broker import Step
 from wavesim_sdk.devices.ports import Bytes
-from wavesim_sdk.devices.serve import Lines
+from wavesim_sdk.devices.serve import LineSplitter
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean import seawater, sound
 
 ATMOSPHERE = 10.1325  #: dbar
 T68 = 1.00024  #: T68 = 1.00024 T90
 PROMPT = b"S>"
-LEAST_S, MOST_S = 1, 21600
+MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600
 
 
 def line37(time: datetime, temperature: float, conductivity: float, pressure: float) -> bytes:
@@ -53,12 +53,12 @@ def line45(
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class SeaBird:
+class SeaBirdDevice:
     """The instrument; ``model`` is 37 or 45."""
 
     def __init__(self, model: int, send: Bytes, ctd: str = "ctd", epoch: datetime = EPOCH) -> None:
         self.model, self.send, self.ctd, self.epoch = model, send, ctd, epoch
-        self.lines = Lines()
+        self.lines = LineSplitter()
         self.interval, self.logging = (10, False) if model == 37 else (1, True)
         self.salinity = self.sound = True
         self.time = 0.0
@@ -121,8 +121,8 @@ class SeaBird:
         return b""
 
     def _set_interval(self, value: str) -> bytes:
-        if not value.isdigit() or not LEAST_S <= int(value) <= MOST_S:
-            return f"invalid interval, {LEAST_S} to {MOST_S} s\r\n".encode()
+        if not value.isdigit() or not MIN_INTERVAL_S <= int(value) <= MAX_INTERVAL_S:
+            return f"invalid interval, {MIN_INTERVAL_S} to {MAX_INTERVAL_S} s\r\n".encode()
         self.interval = int(value)
         return b""
 

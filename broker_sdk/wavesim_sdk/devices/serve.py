@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from wavesim_sdk.broker import AsyncBroker, Step
-from wavesim_sdk.devices.pick import pick
 from wavesim_sdk.devices.ports import Bytes, Port
+from wavesim_sdk.devices.sensor_selection import select_sensors
 from wavesim_sdk.errors import BrokerError
 
 Ports = Callable[[Bytes], Port]  #: makes a port that hands its bytes to a function
 
 
-class Instrument(Protocol):
+class Device(Protocol):
     """What a device is made of."""
 
     def receive(self, data: bytes) -> None:
@@ -26,77 +26,82 @@ class Instrument(Protocol):
 
 
 #: makes the instrument; the function sends bytes to the host, the names are those of the sensors by their types
-Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Instrument]
+Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Device]
 
 
 @dataclass(frozen=True)
-class Kind:
+class DeviceType:
     """A kind of device: its title, the types of sensors that it looks at, the one without which it is none, how it is made."""
 
     title: str
-    make: Maker
+    create: Maker
     types: tuple[str, ...] = ()
-    needs: str = ""
-    sound: bool = False  #: whether it hears
+    required_type: str = ""
+    uses_acoustics: bool = False  #: whether it hears
 
 
 @dataclass(frozen=True)
-class Place:
+class DeviceOptions:
     """Whose device it is, and where."""
 
-    name: str
+    body: str
     server: tuple[str, int]
     pilot: bool = False  #: the body comes and goes with it; else it serves beside whoever drives
     lockstep: float = 0.0
     sensors: tuple[str, ...] = ()  #: by name, where the body has several of a type
-    say: Callable[[str], None] = print
+    report: Callable[[str], None] = print
 
 
-class Outlet:
+class ServedDevice:
     """An instrument and its port."""
 
-    def __init__(self, kind: Kind, ports: Ports) -> None:
-        self.kind = kind
-        self.instrument: Instrument | None = None
+    def __init__(self, kind: DeviceType, ports: Ports) -> None:
+        self.device_type = kind
+        self.device: Device | None = None
         self.port = ports(self._receive)
 
     def _receive(self, data: bytes) -> None:
-        if self.instrument is not None:
-            self.instrument.receive(data)
+        if self.device is not None:
+            self.device.receive(data)
 
 
-async def serve(place: Place, *devices: tuple[Kind, Ports]) -> None:
+async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Ports]) -> None:
     """Join a body and serve its instruments, each at a port of its own, until the run has ended."""
-    outlets: list[Outlet] = []
+    outlets: list[ServedDevice] = []
     try:
         for kind, ports in devices:
-            outlets.append(Outlet(kind, ports))
+            outlets.append(ServedDevice(kind, ports))
             await outlets[-1].port.open()
-        role = "pilot" if place.pilot else "instrument"
-        async with AsyncBroker(place.name, place.server, role=role, lockstep=place.lockstep) as broker:
-            taken = set().union(*(o.kind.types for o in outlets))
-            picked = pick(broker.sensors, sorted(taken), place.sensors)
-            if taken and not picked:
-                raise BrokerError(f"'{place.name}' has no sensor for this device; it takes {', '.join(sorted(taken))}")
-            for o in outlets:
-                own = pick(
-                    broker.sensors, o.kind.types, [n for t, n in picked.items() if t in o.kind.types], o.kind.needs
+        role = "pilot" if options.pilot else "instrument"
+        async with AsyncBroker(options.body, options.server, role=role, lockstep=options.lockstep) as broker:
+            taken = set().union(*(o.device_type.types for o in outlets))
+            selected = select_sensors(broker.sensors, sorted(taken), options.sensors)
+            if taken and not selected:
+                raise BrokerError(
+                    f"'{options.body}' has no sensor for this device; it takes {', '.join(sorted(taken))}"
                 )
-                o.instrument = o.kind.make(broker, o.port.send, own)
-            broker.subscribe(tuple(picked.values()), acoustics=any(o.kind.sound for o in outlets))
             for o in outlets:
-                place.say(f"{o.kind.title} of '{place.name}' at {o.port.path}")
+                own = select_sensors(
+                    broker.sensors,
+                    o.device_type.types,
+                    [n for t, n in selected.items() if t in o.device_type.types],
+                    o.device_type.required_type,
+                )
+                o.device = o.device_type.create(broker, o.port.send, own)
+            broker.subscribe(tuple(selected.values()), acoustics=any(o.device_type.uses_acoustics for o in outlets))
+            for o in outlets:
+                options.report(f"{o.device_type.title} of '{options.body}' at {o.port.path}")
             async for step in broker.steps():
                 for o in outlets:
-                    if o.instrument is not None:
-                        o.instrument.step(step)
+                    if o.device is not None:
+                        o.device.step(step)
                 await asyncio.sleep(0)  # let the ports speak between steps that come in one go
     finally:
         for o in outlets:
             await o.port.close()
 
 
-class Lines:
+class LineSplitter:
     """Bytes of a host to whole lines, ended by CR or LF; longer ones than a limit are dropped and counted."""
 
     def __init__(self, limit: int = 128) -> None:

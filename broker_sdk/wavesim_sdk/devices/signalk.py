@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from wavesim_sdk.broker import Step
-from wavesim_sdk.devices.nmea import moment
+from wavesim_sdk.devices.nmea import measured_at
 from wavesim_sdk.devices.nmea2000 import KELVIN, TYPES
-from wavesim_sdk.devices.pick import News
 from wavesim_sdk.devices.ports import Bytes
+from wavesim_sdk.devices.sensor_selection import NewValueFilter
 from wavesim_sdk.wire.state import Value
 
-__all__ = ["TYPES", "Server", "delta", "values"]
+__all__ = ["TYPES", "SignalKDevice", "delta", "path_values"]
 
 
-def _turn(angle: float) -> float:
+def _wrap_2pi(angle: float) -> float:
     """0 <= angle < 2 pi."""
     return angle % (2.0 * math.pi)
 
@@ -27,7 +27,7 @@ def _half(angle: float) -> float:
     return math.remainder(angle, 2.0 * math.pi)
 
 
-def values(type_: str, v: Value) -> dict[str, Any]:
+def path_values(type_: str, v: Value) -> dict[str, Any]:
     """Paths and their values; none where a value has gaps (a propeller may be missing)."""
     if type_ == "rpm":
         turning = [abs(r) / 60.0 for r in v.rpm if math.isfinite(r)]
@@ -38,14 +38,14 @@ def values(type_: str, v: Value) -> dict[str, Any]:
         case "gps":
             place = {"latitude": math.degrees(v.latitude), "longitude": math.degrees(v.longitude), "altitude": v.height}
             return {
-                "navigation.position": place, "navigation.speedOverGround": v.sog, "navigation.courseOverGroundTrue": _turn(v.cog),
+                "navigation.position": place, "navigation.speedOverGround": v.sog, "navigation.courseOverGroundTrue": _wrap_2pi(v.cog),
                 "navigation.gnss.satellites": round(v.satellites), "navigation.gnss.horizontalDilution": v.hdop,
                 "navigation.gnss.methodQuality": "GNSS Fix",
             }  # fmt: skip
         case "ahrs":
             attitude = {"roll": v.roll, "pitch": v.pitch, "yaw": _half(v.heading)}
             return {
-                "navigation.headingTrue": _turn(v.heading), "navigation.rateOfTurn": v.rates[2], "navigation.attitude": attitude
+                "navigation.headingTrue": _wrap_2pi(v.heading), "navigation.rateOfTurn": v.rates[2], "navigation.attitude": attitude
             }  # fmt: skip
         case "echosounder":
             return {"environment.depth.belowTransducer": v.range}
@@ -64,27 +64,27 @@ def values(type_: str, v: Value) -> dict[str, Any]:
 
 def delta(type_: str, name: str, value: Value) -> dict[str, Any] | None:
     """What a value of the sensor ``name`` changes; None if nothing."""
-    told = [{"path": path, "value": v} for path, v in values(type_, value).items()]
-    if not told:
+    changes = [{"path": path, "value": v} for path, v in path_values(type_, value).items()]
+    if not changes:
         return None
     source = {"label": "wavesim", "type": type_, "src": name}
-    stamp = moment(value).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return {"context": "vessels.self", "updates": [{"source": source, "timestamp": stamp, "values": told}]}
+    stamp = measured_at(value).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"context": "vessels.self", "updates": [{"source": source, "timestamp": stamp, "values": changes}]}
 
 
-class Server:
+class SignalKDevice:
     """The instruments of a body: each new value is sent once. ``picked``: the name of the sensor of each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self._picked = send, picked
-        self._news = News(picked)
+        self._new_values = NewValueFilter(picked)
 
     def receive(self, data: bytes) -> None:
         """A talker does not listen."""
 
     def step(self, step: Step) -> None:
         """The simulation has come to a new state."""
-        for type_, value in self._news.of(step.sensors):
+        for type_, value in self._new_values.new_values(step.sensors):
             found = delta(type_, self._picked[type_], value)
             if found is not None:
                 self.send(json.dumps(found, separators=(",", ":")).encode() + b"\r\n")

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.algebra import norm
-from wavesim_sdk.config.load import Loaded
-from wavesim_sdk.config.world import Bed
+from wavesim_sdk.config.load import LoadedConfig
+from wavesim_sdk.config.world import BedConfig
 from wavesim_sdk.elementary import exp, hypot
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.volume import MAX_BYTES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-FRAME = 20_000.0  #: the level ground around a survey reaches this far, m
+LEVEL_MARGIN_M = 20_000.0  #: the level ground around a survey reaches this far, m
 MAX_POINTS = 2_000_000
 DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: depths that there are, m
 
 
-def analytic(bed: Bed, north: Array, east: Array) -> Array:
+def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
     """D0 + D1 x + D2 y + sum h exp(-(a^2 dx^2 + b^2 dy^2))."""
     x, y = np.asarray(north, float), np.asarray(east, float)
     depth = bed.depth + bed.slope_north * x + bed.slope_east * y
@@ -136,7 +136,7 @@ def _floats(words: list[str]) -> list[float]:
         return []
 
 
-class Triangles:
+class TriangulatedBed:
     """Soundings joined by Delaunay triangles, with level ground around the survey."""
 
     def __init__(self, soundings: Array) -> None:
@@ -147,7 +147,7 @@ class Triangles:
         unique = np.unique(soundings[:, :2], axis=0, return_index=True)[1]
         points = soundings[np.sort(unique)]
         corners = []
-        low, high = points[:, :2].min(axis=0) - FRAME, points[:, :2].max(axis=0) + FRAME
+        low, high = points[:, :2].min(axis=0) - LEVEL_MARGIN_M, points[:, :2].max(axis=0) + LEVEL_MARGIN_M
         for n in np.linspace(low[0], high[0], 9):
             for e in np.linspace(low[1], high[1], 9):
                 if n in (low[0], high[0]) or e in (low[1], high[1]):
@@ -173,9 +173,9 @@ class Triangles:
         return np.where(at >= 0, depth, np.nan)
 
 
-def steepest(loaded: Loaded) -> float:
+def max_slope(loaded: LoadedConfig) -> float:
     """A bound on the slope of the bed anywhere, in metres of depth per metre."""
-    t = triangles(loaded)
+    t = triangulated_bed(loaded)
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
         normal = np.cross(b - a, c - a)
@@ -187,18 +187,18 @@ def steepest(loaded: Loaded) -> float:
     )
 
 
-def mean_depth(loaded: Loaded) -> float:
+def mean_depth(loaded: LoadedConfig) -> float:
     """Depth in m of the bed for the sea's waves: mean of the soundings, or that of the plane under the origin."""
-    t = triangles(loaded)
+    t = triangulated_bed(loaded)
     return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
 
 
-def sea_bed(loaded: Loaded) -> Callable[[Array, Array], Array]:
+def sea_bed(loaded: LoadedConfig) -> Callable[[Array, Array], Array]:
     """The bed of a configuration."""
-    return triangles(loaded) or (lambda north, east: analytic(loaded.config.world.bed, north, east))
+    return triangulated_bed(loaded) or (lambda north, east: analytic_depth(loaded.config.world.bed, north, east))
 
 
-def triangles(loaded: Loaded) -> Triangles | None:
+def triangulated_bed(loaded: LoadedConfig) -> TriangulatedBed | None:
     """The soundings of a configuration, in its world; None if its bed is analytic."""
     soundings = loaded.config.world.soundings
     if soundings is None:
@@ -212,12 +212,12 @@ def triangles(loaded: Loaded) -> Triangles | None:
 
 
 @functools.lru_cache(maxsize=4)
-def _triangles(path: Path, _changed: int, north: float, east: float, heights: bool) -> Triangles:
+def _triangles(path: Path, _changed: int, north: float, east: float, heights: bool) -> TriangulatedBed:
     """Read and joined once, however many ask for it."""
-    return Triangles(read_soundings(path, heights) + np.array([north, east, 0.0]))
+    return TriangulatedBed(read_soundings(path, heights) + np.array([north, east, 0.0]))
 
 
-def around(loaded: Loaded, points: int = 81, share: float = 0.12) -> dict[str, Any]:
+def bed_around_fleet(loaded: LoadedConfig, points: int = 81, share: float = 0.12) -> dict[str, Any]:
     """The sea bed around the fleet and its missions on a grid (north, east, depth; None where there is none), to be drawn;
     ``share`` of their extent is left on every side."""
     bodies = loaded.config.fleet.bodies

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import inner, norm, times, turned
-from wavesim_sdk.area import Record
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.algebra import dot, matvec, norm, vecmat
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.config.primitives import shape_of
-from wavesim_sdk.ocean.scene import post, slab
+from wavesim_sdk.ocean.scene import intersect_box, intersect_cylinder
+from wavesim_sdk.shared_memory import Record
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
@@ -38,12 +38,12 @@ def _tree(points: Array) -> Any:
     return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # built anew at each tick
 
 
-class Shapes:
+class ModelShapes:
     """Shapes of models: kind, half sizes along x, y, z, radius of the sphere around."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
-        self._of_model = functools.cache(self._of)
+        self._of_model = functools.cache(self._shape_row)
         self._models: Any = None
         self._table: Array = np.zeros((0, 5))
 
@@ -54,15 +54,15 @@ class Shapes:
             self._table = np.array([self._of_model(m) for m in models.tolist()]).reshape(-1, 5)
         return self._table
 
-    def _of(self, model: bytes) -> tuple[float, ...]:
+    def _shape_row(self, model: bytes) -> tuple[float, ...]:
         shape = shape_of(self.loaded.model(model.decode()))
-        return float(shape.code), *shape.half, shape.reach
+        return float(shape.code), *shape.half_size, shape.bounding_radius
 
 
-class Bodies:
+class BodyObstacles:
     """The bodies of one tick."""
 
-    def __init__(self, shapes: Shapes, rows: Rows, identity: Record, state: Record) -> None:
+    def __init__(self, shapes: ModelShapes, rows: Rows, identity: Record, state: Record) -> None:
         self.rows, self.state = rows, state.take(rows)  # ten times as fast as an index
         self.p: Array = self.state["p_WB_W"]
         shape = shapes.table(identity["model"].take(rows))
@@ -102,8 +102,8 @@ class Bodies:
         """Shorten the beams of instruments i that meet bodies j."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
-        ahead = inner(c, d)
-        beside = inner(c, c) - ahead * ahead
+        ahead = dot(c, d)
+        beside = dot(c, c) - ahead * ahead
         r = self.radius[j][:, None]
         pair, beam = np.nonzero((beside <= r * r) & (ahead > -r) & (ahead - r < limit[i]))
         if not len(pair):
@@ -127,8 +127,8 @@ class Bodies:
             state = self.state[j]
             R = frames.rotation(state["q_WB"])
             arm = points[some] - self.p[j]
-            turning = np.cross(times(R, state["w_WB_B"]), arm)
-            found[some] = times(R, state["v_WB_B"]) + turning
+            turning = np.cross(matvec(R, state["w_WB_B"]), arm)
+            found[some] = matvec(R, state["v_WB_B"]) + turning
         return found
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
@@ -146,9 +146,9 @@ class Bodies:
         if along.shape[1] > 2 and len(i):
             normal = _cross(along[:, 0], along[:, -1])
             normal /= np.maximum(np.sqrt((normal * normal).sum(axis=1)), 1e-12)[:, None]
-            thick = (np.abs(times(along, normal)) * limit).max(axis=1)
+            thick = (np.abs(matvec(along, normal)) * limit).max(axis=1)
             if starts.shape[1] > 1:
-                thick += np.abs(times(starts - starts[:, :1], normal)).max(axis=1)
+                thick += np.abs(matvec(starts - starts[:, :1], normal)).max(axis=1)
             off = np.abs(((self.p[j] - starts[i, 0]) * normal[i]).sum(axis=1))
             keep = off <= thick[i] + self.radius[j]
             i, j = i[keep], j[keep]
@@ -191,19 +191,19 @@ class Bodies:
     def _meet(self, o: Array, d: Array, j: Rows) -> Array:
         """Where rays (n, 3), given from the bodies' origins, first meet the bodies j; 0 from inside, inf = nowhere."""
         R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
-        p, v = turned(o, R), turned(d, R)
+        p, v = vecmat(o, R), vecmat(d, R)
         found = np.full(len(j), np.inf)
         box, cylinder, sphere = kind == BOX, kind == CYLINDER, kind == SPHERE
         if box.any():
-            found[box] = slab(p[box], v[box], half[box])
+            found[box] = intersect_box(p[box], v[box], half[box])
         if cylinder.any():
             upright = [1, 2, 0]  # its axis as that of a post
             h = half[cylinder]
-            found[cylinder] = post(p[cylinder][:, upright], v[cylinder][:, upright], h[:, 1], h[:, 0])
+            found[cylinder] = intersect_cylinder(p[cylinder][:, upright], v[cylinder][:, upright], h[:, 1], h[:, 0])
         if sphere.any():
             o, d, r = p[sphere], v[sphere], half[sphere, 0]
-            ahead = -inner(o, d)
+            ahead = -dot(o, d)
             with np.errstate(invalid="ignore"):
-                chord = np.sqrt(r * r - (inner(o, o) - ahead * ahead))
+                chord = np.sqrt(r * r - (dot(o, o) - ahead * ahead))
             found[sphere] = np.where(ahead + chord >= 0.0, np.maximum(ahead - chord, 0.0), np.inf)  # NaN: passes by
         return found

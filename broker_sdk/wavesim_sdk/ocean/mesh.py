@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import norm, times
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.algebra import matvec, norm
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -19,7 +19,7 @@ MAX_TRIANGLES = 20_000  #: of all meshes of a world: contacts look at each that 
 MAX_BYTES = 64 * 2**20
 
 
-def read(path: Path) -> Array:
+def read_mesh(path: Path) -> Array:
     """Triangles (n, 3, 3) of a file, in its own axes and unit; ConfigError says what is wrong with it."""
     suffix = path.suffix.lower().lstrip(".")
     if suffix not in FORMATS:
@@ -48,20 +48,20 @@ def read(path: Path) -> Array:
     return np.asarray(triangles)
 
 
-def triangles_of_each(loaded: Loaded) -> list[Array]:
+def mesh_triangles(loaded: LoadedConfig) -> list[Array]:
     """Triangles (n, 3, 3) of each of a world's meshes, in W."""
     found = []
     for m in loaded.config.world.obstacles.mesh:
         path = loaded.data_file(m.file)
         R = frames.rotation(frames.quaternion(*m.attitude))
         corners = _read(path, path.stat().st_mtime_ns if path.exists() else 0)
-        found.append(times(R, m.scale * corners) + np.array(m.position))
+        found.append(matvec(R, m.scale * corners) + np.array(m.position))
     return found
 
 
-def triangles(loaded: Loaded) -> Array:
+def all_triangles(loaded: LoadedConfig) -> Array:
     """All of them together (n, 3, 3)."""
-    total = np.concatenate([np.zeros((0, 3, 3)), *triangles_of_each(loaded)])
+    total = np.concatenate([np.zeros((0, 3, 3)), *mesh_triangles(loaded)])
     if len(total) > MAX_TRIANGLES:
         raise ConfigError(
             f"the meshes have {len(total)} triangles; a world has at most {MAX_TRIANGLES}. Simplify them",
@@ -72,10 +72,10 @@ def triangles(loaded: Loaded) -> Array:
 
 @functools.lru_cache(maxsize=16)
 def _read(path: Path, _changed: int) -> Array:
-    return read(path)
+    return read_mesh(path)
 
 
-class Solid:
+class RaycastMesh:
     """Triangles that rays meet."""
 
     def __init__(self, triangles: Array) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, turned
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.algebra import dot, vecmat
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.config.world import Obstacles
 from wavesim_sdk.elementary import cos, hypot, sin, sin_cos
 from wavesim_sdk.ocean import mesh
-from wavesim_sdk.ocean.bed import sea_bed, steepest
+from wavesim_sdk.ocean.bed import max_slope, sea_bed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -23,7 +23,7 @@ CLOSE = 1e-4  #: m at which a ray has met the bed
 STEPS = 400
 
 
-def boxes_of(o: Obstacles) -> Array:
+def obstacle_boxes(o: Obstacles) -> Array:
     """Upright boxes (n, 7): centre, half sizes, heading; first the blocks, then the walls of tunnels, four each."""
     rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
     for t in o.tunnel:
@@ -39,17 +39,17 @@ def boxes_of(o: Obstacles) -> Array:
     return np.array(rows, float).reshape(-1, 7)
 
 
-class Scene:
+class RaycastScene:
     """The fixed world of a configuration, for beams."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         o = loaded.config.world.obstacles
         self.bed = sea_bed(loaded)
-        self.slope = steepest(loaded)
-        self.boxes = boxes_of(o)
+        self.max_bed_slope = max_slope(loaded)
+        self.boxes = obstacle_boxes(o)
         self.piers = np.array([(*p.position, p.radius, p.height / 2) for p in o.pier], float).reshape(-1, 5)
-        triangles = mesh.triangles(loaded)
-        self.solid = mesh.Solid(triangles) if len(triangles) else None
+        triangles = mesh.all_triangles(loaded)
+        self.solid = mesh.RaycastMesh(triangles) if len(triangles) else None
 
     def cast(
         self, origin: Array, direction: Array, maximum: float, *, surface: bool = True, level: float = 0.0
@@ -72,7 +72,7 @@ class Scene:
 
     def _bottom(self, o: Array, d: Array, maximum: float) -> Array:
         across = hypot(d[:, 0], d[:, 1])
-        fall = self.slope * across + d[:, 2]  # how fast ray and bed can approach each other at most
+        fall = self.max_bed_slope * across + d[:, 2]  # how fast ray and bed can approach each other at most
         t = np.zeros(len(o))
         result = np.full(len(o), np.inf)
         active = np.flatnonzero(fall > 0.0)
@@ -98,11 +98,13 @@ class Scene:
             if len(some):
                 sh, ch = sin_cos(heading)
                 turn = np.array([[ch, -sh, 0.0], [sh, ch, 0.0], [0.0, 0.0, 1.0]])
-                best[some] = np.minimum(best[some], slab(turned(rel, turn), turned(d[some], turn), np.array([a, b, c])))
+                best[some] = np.minimum(
+                    best[some], intersect_box(vecmat(rel, turn), vecmat(d[some], turn), np.array([a, b, c]))
+                )
         for x, y, z, radius, half in self.piers:
             some, rel = _towards(o, d, (x, y, z), radius * radius + half * half)
             if len(some):
-                best[some] = np.minimum(best[some], post(rel, d[some], radius, half))
+                best[some] = np.minimum(best[some], intersect_cylinder(rel, d[some], radius, half))
         if self.solid is not None:
             best = np.minimum(best, self.solid.cast(o, d))
         return best
@@ -111,13 +113,13 @@ class Scene:
 def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
     """(indices, origins from the centre) of rays that come as close to a centre as the root of ``square``."""
     rel = o - centre
-    ahead = -inner(rel, d)
-    far = inner(rel, rel)
+    ahead = -dot(rel, d)
+    far = dot(rel, rel)
     some = np.flatnonzero((far - ahead * ahead <= square + 1e-6) & ((ahead > 0.0) | (far <= square)))
     return some, rel[some]
 
 
-def slab(p: Array, v: Array, half: Array) -> Array:
+def intersect_box(p: Array, v: Array, half: Array) -> Array:
     """First meeting of rays with a box around the origin; 0 from inside."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
@@ -128,7 +130,7 @@ def slab(p: Array, v: Array, half: Array) -> Array:
     return np.where((low <= high) & (high >= 0.0), np.maximum(low, 0.0), np.inf)
 
 
-def post(p: Array, v: Array, radius: Any, half: Any) -> Array:
+def intersect_cylinder(p: Array, v: Array, radius: Any, half: Any) -> Array:
     """First meeting of rays with an upright cylinder around the origin; 0 from inside."""
     a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]

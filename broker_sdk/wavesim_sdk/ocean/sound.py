@@ -14,7 +14,7 @@ import numpy as np
 
 from wavesim_sdk.algebra import interpolate
 from wavesim_sdk.config.acoustics import Acoustics
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.elementary import exp, log10, power
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import seawater
@@ -209,7 +209,7 @@ def read_profile(path: Path) -> tuple[Array, Array]:
     return np.array(depths), np.array(speeds)
 
 
-def profile(loaded: Loaded, water: Water, bottom: float, levels: int = 65) -> tuple[Array, Array]:
+def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, levels: int = 65) -> tuple[Array, Array]:
     """Depths and sound speeds of the configured profile from the surface to ``bottom``; linear between them."""
     a = loaded.config.acoustics
     if a.profile == "constant":

@@ -13,7 +13,7 @@ import numpy as np
 
 from wavesim_sdk import randomness
 from wavesim_sdk.algebra import interpolate
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.config.world import Waves
 from wavesim_sdk.elementary import cos, exp, expm1, power, sin_cos
 from wavesim_sdk.ocean.bed import mean_depth
@@ -22,7 +22,20 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 #: component of the sea: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number,
 #: exp(-2 k h) of the water's depth h, 1/(1 - exp(-2 k h))
-(S_A, S_W, S_NORTH, S_EAST, S_PHASE, S_TO, S_COS, S_SIN, S_K, S_BED, S_DEEP, SEA) = range(12)
+(
+    S_AMPLITUDE,
+    S_FREQUENCY,
+    S_NORTH,
+    S_EAST,
+    S_PHASE,
+    S_DIRECTION,
+    S_COS,
+    S_SIN,
+    S_WAVE_NUMBER,
+    S_BED_FACTOR,
+    S_DEEP_FACTOR,
+    SEA_COLUMNS,
+) = range(12)
 #: significant wave height (m) and peak frequency (rad/s) by Beaufort number (Oedegaard 2017, tables 2.4 and 3.2)
 SEA_STATES = (
     (0.0, 1.9858), (0.2, 1.9858), (0.5, 1.2559), (1.0, 0.8881), (2.0, 0.6280), (3.0, 0.5127), (4.0, 0.4440),
@@ -55,7 +68,7 @@ def wave_number(w: Array, gravity: float, depth: float) -> Array:
     return np.asarray(kh / depth)
 
 
-def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
+def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
     """The sea as (n, SEA) components of equal energy; their variances add up to Hs^2/16 exactly.
 
     The spectrum from 0.3 to 8 peak frequencies is cut into pieces of equal energy; each component has the mean
@@ -63,7 +76,7 @@ def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf)
     """
     height, peak = sea_state(waves)
     if height == 0.0:
-        return np.zeros((0, SEA))
+        return np.zeros((0, SEA_COLUMNS))
     n = waves.components
     w = np.linspace(0.3 * peak, 8.0 * peak, 40_001)
     energy = np.concatenate(
@@ -73,9 +86,9 @@ def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf)
     edges = interpolate(np.linspace(0.0, energy[-1], n + 1), energy, w)
     mean = np.diff(interpolate(edges, w, moment)) / (energy[-1] / n)
     keys = np.array([randomness.key(seed, "waves", str(i)) for i in range(n)], np.uint64)
-    sea = np.zeros((n, SEA))
-    sea[:, S_A] = math.sqrt(2.0 * height * height / 16.0 / n)
-    sea[:, S_W] = mean
+    sea = np.zeros((n, SEA_COLUMNS))
+    sea[:, S_AMPLITUDE] = math.sqrt(2.0 * height * height / 16.0 / n)
+    sea[:, S_FREQUENCY] = mean
     sea[:, S_PHASE] = 2.0 * math.pi * randomness.uniform(keys, 0)
     to = np.full(n, waves.direction)
     if waves.spreading > 0.0:
@@ -84,10 +97,10 @@ def components(waves: Waves, gravity: float, seed: int, depth: float = math.inf)
         to += interpolate(randomness.uniform(keys, 1), weight / weight[-1], angle)
     k = wave_number(mean, gravity, depth)
     east, north = sin_cos(to)
-    sea[:, S_NORTH], sea[:, S_EAST], sea[:, S_TO] = k * north, k * east, to
-    sea[:, S_COS], sea[:, S_SIN], sea[:, S_K] = north, east, k
+    sea[:, S_NORTH], sea[:, S_EAST], sea[:, S_DIRECTION] = k * north, k * east, to
+    sea[:, S_COS], sea[:, S_SIN], sea[:, S_WAVE_NUMBER] = north, east, k
     twice = np.minimum(2.0 * k * depth, 800.0)  # also where there is no bottom
-    sea[:, S_BED], sea[:, S_DEEP] = exp(-twice), 1.0 / -expm1(-twice)
+    sea[:, S_BED_FACTOR], sea[:, S_DEEP_FACTOR] = exp(-twice), 1.0 / -expm1(-twice)
     return sea
 
 
@@ -96,8 +109,8 @@ def sea_state(waves: Waves) -> tuple[float, float]:
     return SEA_STATES[waves.beaufort] if waves.beaufort >= 0 else (waves.height, waves.peak)
 
 
-def sea_of(
-    loaded: Loaded,
+def sea_components(
+    loaded: LoadedConfig,
     seed: int,
     height: float | None = None,
     peak: float | None = None,
@@ -114,11 +127,11 @@ def sea_of(
         )
     if direction is not None:
         waves = dataclasses.replace(waves, direction=direction)
-    return components(waves, world.gravity, seed, waves.depth or depth or mean_depth(loaded))
+    return wave_components(waves, world.gravity, seed, waves.depth or depth or mean_depth(loaded))
 
 
 def elevation(sea: Array, time: float, north: Any, east: Any) -> Array:
     """Elevation of the surface (m, up) over the still level at a time (s) and at points in m of any shape."""
     x, y = np.asarray(north, float)[..., None], np.asarray(east, float)[..., None]
-    angle = sea[:, S_W] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]
-    return np.asarray(np.sum(sea[:, S_A] * cos(angle), axis=-1))
+    angle = sea[:, S_FREQUENCY] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]
+    return np.asarray(np.sum(sea[:, S_AMPLITUDE] * cos(angle), axis=-1))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, norm
+from wavesim_sdk.algebra import dot, norm
 from wavesim_sdk.elementary import cos, power
 from wavesim_sdk.errors import ConfigError
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 EARTH_RADIUS = 6371008.8  #: mean radius (IUGG), for the local flat map of a file
 MAX_BYTES = 512 * 2**20
-#: quantities of a volume in the order of ``Grid.values``, and their columns in the file
+#: quantities of a volume in the order of ``VolumeGrid.values``, and their columns in the file
 VOLUME_COLUMNS = {
     "temperature": "sea_water_temperature_degC",
     "salinity": "sea_water_salinity_psu",
@@ -46,7 +46,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class Grid:
+class VolumeGrid:
     """Values on a regular horizontal grid with any depth levels and times; linear between the points.
 
     ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s, ``values``
@@ -145,7 +145,7 @@ def _even(axis: Array, name: str, path: Path) -> float:
     return mean
 
 
-def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> Grid:
+def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
     """Read a gridded volume; (latitude, longitude) in rad is the point that lies at NED (0, 0); ``more`` names
     further columns, which follow those of VOLUME_COLUMNS in the values."""
     quantities = (*VOLUME_COLUMNS.values(), *more)
@@ -180,7 +180,7 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
             _fill(values[n, q], filled[n])
     rad = math.pi / 180.0
     metres, east = EARTH_RADIUS * rad, _east(latitude)
-    return Grid(
+    return VolumeGrid(
         ((lats[0] - latitude / rad) * metres, (lons[0] - longitude / rad) * east),
         (_even(lats, "latitude", path) * metres, _even(lons, "longitude", path) * east),
         depths,
@@ -208,7 +208,7 @@ def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
                     level[i, j] = np.nanmean(values)
 
 
-class Cloud:
+class ScatteredSamples:
     """Values at scattered points in space and time: inverse-distance weights, linear between times."""
 
     def __init__(self, points: Array, times: Array, values: Array, radius: float, power: float) -> None:
@@ -243,11 +243,11 @@ class Cloud:
             near = np.array(tree.query_ball_point(p[i], self.radius))
             distance = norm(tree.data[near] - p[i])
             weights = power(nearest[i] / distance, self.power)  # scaled, so that they stay finite
-            found[i] = inner(weights, values[near].T) / weights.sum()
+            found[i] = dot(weights, values[near].T) / weights.sum()
         return np.asarray(found)
 
 
-def read_samples(path: Path, latitude: float, longitude: float, radius: float, power: float) -> Cloud:
+def read_samples(path: Path, latitude: float, longitude: float, radius: float, power: float) -> ScatteredSamples:
     """Read scattered points of temperature and salinity; (latitude, longitude) in rad lies at NED (0, 0)."""
     quantities = (VOLUME_COLUMNS["temperature"], VOLUME_COLUMNS["salinity"])
     data, lines = _read(path, "samples", quantities)
@@ -261,4 +261,4 @@ def read_samples(path: Path, latitude: float, longitude: float, radius: float, p
     rad = math.pi / 180.0
     north = (data[:, 1] - latitude / rad) * EARTH_RADIUS * rad
     east = (data[:, 2] - longitude / rad) * _east(latitude)
-    return Cloud(np.stack([north, east, data[:, 0]], axis=1), data[:, 3], data[:, 4:], radius, power)
+    return ScatteredSamples(np.stack([north, east, data[:, 0]], axis=1), data[:, 3], data[:, 4:], radius, power)

@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, interpolate
-from wavesim_sdk.config.load import Loaded
-from wavesim_sdk.config.world import Conductivity, Current, Gaussian, Spot, Temperature, World
+from wavesim_sdk.algebra import dot, interpolate
+from wavesim_sdk.config.load import LoadedConfig
+from wavesim_sdk.config.world import ConductivityConfig, Current, Gaussian, Spot, TemperatureConfig, World
 from wavesim_sdk.elementary import cos, exp, sin
 from wavesim_sdk.ocean import seawater
-from wavesim_sdk.ocean.volume import VOLUME_COLUMNS, Cloud, Grid, read_samples, read_volume
+from wavesim_sdk.ocean.volume import VOLUME_COLUMNS, ScatteredSamples, VolumeGrid, read_samples, read_volume
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 Number = TypeVar("Number", float, Array)
 
-NONE = -1.0  #: of a scalar, where there is none
+NO_SCALAR = -1.0  #: of a scalar, where there is none
 
 
 def pressure(world: World, depth: Array) -> Array:
@@ -44,22 +44,22 @@ def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
     return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: of a number a number
 
 
-def profile(field: Temperature | Conductivity, z: Array) -> Array:
+def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Array) -> Array:
     """The paper's vertical profile: constant, gradient 1 between the knees, gradient 2 below."""
     first = np.clip(z - field.knee_1, 0.0, max(field.knee_2 - field.knee_1, 0.0))
     return np.asarray(field.surface + field.gradient_1 * first + field.gradient_2 * np.maximum(z - field.knee_2, 0.0))
 
 
-def spots(of: Sequence[Spot], p_W: Array) -> Array:
+def spot_deviation(of: Sequence[Spot], p_W: Array) -> Array:
     """Sum of the Gaussian deviations at positions (..., 3)."""
     total = np.zeros(p_W.shape[:-1])
     for s in of:
         d = (p_W - np.array(s.position)) * np.array([s.alpha, s.beta, s.gamma])
-        total += s.deviation * exp(-inner(d, d))
+        total += s.deviation * exp(-dot(d, d))
     return total
 
 
-def gaussians(of: Sequence[Gaussian], p_W: Array) -> Array:
+def gaussian_sum(of: Sequence[Gaussian], p_W: Array) -> Array:
     """Sum of the clouds at positions (..., 3); the same at all depths."""
     total = np.zeros(p_W.shape[:-1])
     for g in of:
@@ -68,7 +68,7 @@ def gaussians(of: Sequence[Gaussian], p_W: Array) -> Array:
     return total
 
 
-def tide(current: Current, time_s: float) -> Array:
+def uniform_current(current: Current, time_s: float) -> Array:
     """Uniform flow (north, east, down) in m/s at a time."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
@@ -83,13 +83,13 @@ def tide(current: Current, time_s: float) -> Array:
 class Water:
     """The water of a configuration: call its methods with positions (..., 3) in W."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         world = self.world = loaded.config.world
-        self.columns = list(dict.fromkeys(s.column for s in world.scalar if s.column))
-        self.volume: Grid | None = None
-        self._measured: Grid | Cloud | None = None
+        self.scalar_columns = list(dict.fromkeys(s.column for s in world.scalar if s.column))
+        self.volume: VolumeGrid | None = None
+        self._measured: VolumeGrid | ScatteredSamples | None = None
         if v := world.volume:
-            self.volume = read_volume(loaded.data_file(v.file), v.latitude, v.longitude, self.columns)
+            self.volume = read_volume(loaded.data_file(v.file), v.latitude, v.longitude, self.scalar_columns)
             self._measured = self.volume
         if m := world.samples:
             self._measured = read_samples(loaded.data_file(m.file), m.latitude, m.longitude, m.radius, m.power)
@@ -103,7 +103,7 @@ class Water:
         if self._measured is not None:
             return np.asarray(self._measured(p_W, time_s)[0])
         field = self.world.temperature
-        return profile(field, np.asarray(p_W)[..., 2]) + spots(field.spot, np.asarray(p_W))
+        return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
     def conductivity(self, p_W: Array, time_s: float = 0.0) -> Array:
         """Conductivity, S/m; where salinity was measured, from it and temperature at that pressure."""
@@ -111,7 +111,7 @@ class Water:
             values = self._measured(p_W, time_s)
             return seawater.conductivity(values[1], values[0], self._gauge(p_W))
         field = self.world.conductivity
-        return profile(field, np.asarray(p_W)[..., 2]) + spots(field.spot, np.asarray(p_W))
+        return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
     def salinity(self, p_W: Array, time_s: float = 0.0) -> Array:
         """Practical salinity: always that of temperature, conductivity and pressure."""
@@ -122,10 +122,10 @@ class Water:
         s, p = self.world.scalar[k], np.asarray(p_W, float)
         if s.column:
             assert self.volume is not None  # meaning.py: a column needs a volume
-            found = self.volume(p, time_s)[len(VOLUME_COLUMNS) + self.columns.index(s.column)]
+            found = self.volume(p, time_s)[len(VOLUME_COLUMNS) + self.scalar_columns.index(s.column)]
         else:
-            found = gaussians(s.gaussian, p)
-        return np.where(p[..., 2] >= s.above, found, NONE)
+            found = gaussian_sum(s.gaussian, p)
+        return np.where(p[..., 2] >= s.above, found, NO_SCALAR)
 
     def _gauge(self, p_W: Array) -> Array:
         return np.maximum(self.pressure(p_W) - self.world.pressure_0, 0.0)
@@ -133,7 +133,7 @@ class Water:
     def current(self, p_W: Array, time_s: float) -> Array:
         """Flow (..., 3) north, east, down in m/s, without the drift (which is random; the server publishes it)."""
         p = np.asarray(p_W, float)
-        flow = np.broadcast_to(tide(self.world.current, time_s), p.shape).copy()
+        flow = np.broadcast_to(uniform_current(self.world.current, time_s), p.shape).copy()
         layers = self.world.current.layer
         if layers:
             depths = [layer.depth for layer in layers]

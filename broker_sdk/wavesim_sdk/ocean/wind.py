@@ -11,7 +11,7 @@ from wavesim_sdk.elementary import exp, log
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def profile(drag: float, height: Any) -> Array:
+def wind_profile(drag: float, height: Any) -> Array:
     """Mean wind at a height (m) over that at 10 m: 5/2 sqrt(k) ln(z/z0), z0 = 10 exp(-2/(5 sqrt k)); 0 below z0."""
     root = np.sqrt(drag)
     z0 = 10.0 * exp(-2.0 / (5.0 * root))

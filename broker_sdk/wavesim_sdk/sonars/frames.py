@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import posix_ipc
 
-from wavesim_sdk.area import alive, make_memory, map_memory, process_start, segment_name
-from wavesim_sdk.config.sensors import Camera, Sonar
+from wavesim_sdk.config.sensors import CameraConfig, SonarConfig
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.sonars.presets import KINDS, Preset, find
+from wavesim_sdk.shared_memory import create_memory, is_process_alive, map_memory, process_start, segment_name
+from wavesim_sdk.sonars.presets import KINDS, Preset, find_preset
 from wavesim_sdk.tables import Field, Table, integer, value
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config.load import Loaded
+    from wavesim_sdk.config.load import LoadedConfig
 
 MAGIC = b"WAVESONR"
 VERSION = 1
@@ -39,12 +39,12 @@ MAX_BINS = 2000
 LOOK_S = 0.0005  #: of a writer that waits for the log
 
 #: columns of a sounding: what is told, then the truth
-SOUNDING = (
+SOUNDING_COLUMNS = (
     "angle", "time", "x", "y", "z", "sigma_z", "sigma_r", "level", "snr", "detection",
     "north", "east", "down", "material", "object",
 )  # fmt: skip
-KIND = (*KINDS, "camera")  #: a frame's kind is a place in it
-TYPES = ("sonar", "camera")  #: of sensors that have frames
+FRAME_KINDS = (*KINDS, "camera")  #: a frame's kind is a place in it
+FRAME_SENSOR_TYPES = ("sonar", "camera")  #: of sensors that have frames
 
 
 def _text(name: str, doc: str) -> Field:
@@ -96,9 +96,9 @@ FRAME = Table(
 RECORD = FRAME.dtype
 
 
-def resolved(s: Sonar) -> Preset:
+def resolve_preset(s: SonarConfig) -> Preset:
     """The instrument with the numbers that a declaration changes."""
-    p = find(s.preset)
+    p = find_preset(s.preset)
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
     changes |= {"sector": s.sector} if s.sector else {}
@@ -107,37 +107,39 @@ def resolved(s: Sonar) -> Preset:
     return replace(p, bins=bins, **changes)
 
 
-def payload_bytes(s: Sonar | Camera) -> int:
+def payload_bytes(s: SonarConfig | CameraConfig) -> int:
     """Of a frame."""
-    if isinstance(s, Camera):
+    if isinstance(s, CameraConfig):
         return s.width * s.height * (7 if s.depth else 3)
-    p = resolved(s)
+    p = resolve_preset(s)
     if p.kind == "bathymetry":
-        return p.beams * len(SOUNDING) * 8
+        return p.beams * len(SOUNDING_COLUMNS) * 8
     return p.beams * p.bins * (s.bits // 8 + (4 if s.truth else 0))
 
 
-def slot_bytes(sonars: list[Sonar | Camera]) -> int:
+def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
     """Of a ring for any of them."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 
 
-def make(loaded: Loaded, server: str) -> None:
+def create_rings(loaded: LoadedConfig, server: str) -> None:
     """Make the rings of a server whose configuration has such instruments; OSError."""
-    rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in TYPES)
+    rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
-            loaded.suite_of(m) for m in loaded.models.values()
+            loaded.suite_of_model(m) for m in loaded.models.values()
         ]
-        declared = [i.parameters for suite in suites for i in suite if isinstance(i.parameters, (Sonar, Camera))]
+        declared = [
+            i.parameters for suite in suites for i in suite if isinstance(i.parameters, (SonarConfig, CameraConfig))
+        ]
         everybody = loaded.config.fleet.sensors
         declared += (
-            [i.parameters for i in everybody.instruments if isinstance(i.parameters, (Sonar, Camera))]
+            [i.parameters for i in everybody.instruments if isinstance(i.parameters, (SonarConfig, CameraConfig))]
             if everybody
             else []
         )
-        Rings.create(server, rows, slot_bytes(declared), loaded.config.shared.group)
+        FrameRings.create(server, rows, ring_slot_bytes(declared), loaded.config.shared.group)
 
 
 def _hash() -> bytes:
@@ -145,41 +147,41 @@ def _hash() -> bytes:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ImagingFrame:
     """A frame: its record, and its payload as an array: samples (beams, bins) or soundings (beams, SOUNDING)."""
 
     record: Any
     payload: bytes
 
     @classmethod
-    def of(cls, data: bytes) -> Frame:
+    def from_bytes(cls, data: bytes) -> ImagingFrame:
         """From the bytes of a record and its payload; ValueError where they do not agree."""
         if len(data) < RECORD.itemsize:
             raise ValueError("shorter than its record")
         r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
         count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
-        if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(KIND):
+        if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(FRAME_KINDS):
             raise ValueError("its record makes no sense")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
             raise ValueError("its payload is not as long as its record says")
         return cls(r, payload)
 
     @property
-    def bytes(self) -> bytes:
+    def data(self) -> bytes:
         """Record and payload, as :meth:`of` reads them."""
         return bytes(self.record.tobytes()) + self.payload
 
-    def without_truth(self) -> Frame:
+    def without_truth(self) -> ImagingFrame:
         """The same, as somebody gets it from whom the truth is hidden: no pose, no labels, no true points."""
         r = self.record.copy()
         r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
         if self.kind == "bathymetry":
             values = self.samples.copy()
-            values[:, SOUNDING.index("north") :] = np.nan
-            return Frame(r, values.tobytes())
+            values[:, SOUNDING_COLUMNS.index("north") :] = np.nan
+            return ImagingFrame(r, values.tobytes())
         payload = self.payload[: len(self.payload) - _truth_bytes(r)]
         r["labels"], r["bytes"] = 0, len(payload)
-        return Frame(r, payload)
+        return ImagingFrame(r, payload)
 
     @property
     def body(self) -> str:
@@ -193,7 +195,7 @@ class Frame:
 
     @property
     def kind(self) -> str:
-        return KIND[int(self.record["kind"])]
+        return FRAME_KINDS[int(self.record["kind"])]
 
     @property
     def samples(self) -> Any:
@@ -204,7 +206,7 @@ class Frame:
         return np.frombuffer(self.payload, type_, count).reshape(int(r["beams"]), int(r["bins"]))
 
     @property
-    def picture(self) -> Any:
+    def image(self) -> Any:
         """Of a camera: (rows, columns, 3) red, green, blue."""
         return self.samples.reshape(int(self.record["beams"]), -1, 3)
 
@@ -242,7 +244,7 @@ class Frame:
     @property
     def points(self) -> Any:
         """Where soundings lie as the sonar took them, by the true place and heading of the ping: (beams, 3) in W, m; NaN where lost."""
-        r, (x, y, z) = self.record, (self.samples[:, SOUNDING.index(k)] for k in "xyz")
+        r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
         c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
         return r["p_WS_W"] + np.stack([c * x - s * y, s * x + c * y, z], axis=1)
 
@@ -260,10 +262,10 @@ def _truth_bytes(r: Any) -> int:
     """Of what stands behind the samples: 4 for each sample, or for each pixel."""
     if not r["labels"]:
         return 0
-    return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == KIND.index("camera") else 1)
+    return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == FRAME_KINDS.index("camera") else 1)
 
 
-class Rings:
+class FrameRings:
     """The rings of a server's instruments with frames, mapped. ``begun``, ``done``, ``logged``: of each ring, as views."""
 
     def __init__(self, memory: Any) -> None:
@@ -279,14 +281,14 @@ class Rings:
     def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
         """Make the segment of a server; OSError."""
         total = HEADER + rings * (RING + SLOTS * size)
-        memory = make_memory(segment_name(server, "sonars"), total, group)
+        memory = create_memory(segment_name(server, "sonars"), total, group)
         header = np.frombuffer(memory, np.int64, 10, 0)
         header[1], header[4:10] = VERSION, (total, os.getpid(), process_start(os.getpid()), rings, SLOTS, size)
         memory[16:32] = _hash()
         memory[0:8] = MAGIC
 
     @classmethod
-    def attach(cls, server: str, writable: bool = False) -> Rings:
+    def attach(cls, server: str, writable: bool = False) -> FrameRings:
         """Map them; NotRunning or AttachError says why that cannot be done."""
         name = segment_name(server, "sonars")
         try:
@@ -299,11 +301,11 @@ class Rings:
         rings, slots, size = header[7:]
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
             raise AttachError(f"{name} is damaged: {rings} rings of {slots} x {size} bytes in {len(memory)} bytes")
-        if not alive(header[5], header[6]):
+        if not is_process_alive(header[5], header[6]):
             raise NotRunning(f"the server that owned {name} is gone")
         return cls(memory)
 
-    def of(self, type_: str, place: int) -> int:
+    def ring_index(self, type_: str, place: int) -> int:
         """The ring of an instrument, by its type and its place in that type's table."""
         return place if type_ == "sonar" else self.rings - 1 - place
 
@@ -329,7 +331,7 @@ class Rings:
         self.done[ring] = number
         return number
 
-    def read(self, ring: int, number: int) -> Frame | None:
+    def read(self, ring: int, number: int) -> ImagingFrame | None:
         """A frame by its number; None if it is not there yet or no longer."""
         if not 0 < number <= int(self.done[ring]):
             return None
@@ -340,45 +342,45 @@ class Rings:
         payload = bytes(self._memory[at : at + max(size, 0)])
         if int(self.begun[ring]) >= number + self.slots or int(record["number"]) != number:
             return None
-        return Frame(record, payload)
+        return ImagingFrame(record, payload)
 
 
-class Reader:
+class FrameReader:
     """Frames of one instrument, one after the other; ``dropped`` counts those that it was too slow for."""
 
-    def __init__(self, rings: Rings, ring: int, name: str = "") -> None:
+    def __init__(self, rings: FrameRings, ring: int, name: str = "") -> None:
         self.rings, self.ring, self.name = rings, ring, name
-        self.seen = self.dropped = 0
+        self.last_read = self.dropped = 0
 
     @classmethod
-    def of(cls, server: str, body: str, name: str) -> Reader:
+    def open(cls, server: str, body: str, name: str) -> FrameReader:
         """Of a sonar or camera of a body of a running server."""
         from wavesim_sdk.attach import SharedState
 
         suite = SharedState(server).instruments(body)
         types = {n: bytes(entry["type"]).decode() for n, entry in suite.items()}
-        if types.get(name) not in TYPES:
-            there = [n for n, type_ in types.items() if type_ in TYPES]
+        if types.get(name) not in FRAME_SENSOR_TYPES:
+            there = [n for n, type_ in types.items() if type_ in FRAME_SENSOR_TYPES]
             raise AttachError(f"'{body}' has no sonar or camera '{name}'; it has {', '.join(there) or 'none'}")
-        rings = Rings.attach(server)
-        return cls(rings, rings.of(types[name], int(suite[name]["place"])), name)
+        rings = FrameRings.attach(server)
+        return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 
-    def next(self) -> Frame | None:
+    def next(self) -> ImagingFrame | None:
         """The oldest frame that was not read yet and is still there; None if there is no new one."""
         while True:
             done = int(self.rings.done[self.ring])
-            if self.seen >= done:
+            if self.last_read >= done:
                 return None
-            first = max(self.seen + 1, done - self.rings.slots + 2)
-            self.dropped += first - self.seen - 1
-            self.seen = first
+            first = max(self.last_read + 1, done - self.rings.slots + 2)
+            self.dropped += first - self.last_read - 1
+            self.last_read = first
             frame = self.rings.read(self.ring, first)
             if frame is not None:
                 return frame
             self.dropped += 1
 
 
-def unlink(server: str) -> list[str]:
+def remove_rings(server: str) -> list[str]:
     """Remove the segment of a server, if it is there; returns its name."""
     name = segment_name(server, "sonars")
     with contextlib.suppress(posix_ipc.ExistentialError):

@@ -1,6 +1,6 @@
 """Frames of multibeam echosounders as KMALL (Kongsberg), little-endian: bytes only, no files.
 
-A file is :func:`head` and a :func:`ping` for each frame: installation (#IIP), settings (#IOP), sound speed (#SVP), then attitude (#SKM), position (#SPO) and soundings
+A file is :func:`file_header` and a :func:`ping` for each frame: installation (#IIP), settings (#IOP), sound speed (#SVP), then attitude (#SKM), position (#SPO) and soundings
 (#MRZ version 3) of each ping.  The vessel's reference point is the sonar; its axes are x ahead, y to starboard, z down.  Levels
 that real instruments correct and filter are what was received; nothing is flagged but lost detections.
 """
@@ -16,12 +16,12 @@ import numpy as np
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.sonars.frames import SOUNDING, Frame
+from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, ImagingFrame
 
 ECHO_SOUNDER = 2040
 HEADER = struct.Struct("<I4sBBHII")  #: size, type, version, system, echosounder, s, ns
 MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
-NONE, AMPLITUDE, PHASE = 0, 1, 2  #: methods of detection; as in a sounding's `detection`
+NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: methods of detection; as in a sounding's `detection`
 LOST = 2  #: type of a detection that failed
 ACTIVE = 1  #: status of a sensor that is used
 _AT = "X=0.000;Y=0.000;Z=0.000"
@@ -43,7 +43,7 @@ class NoSoundings(WaveSimError):
     """The frame is of another kind of sonar."""
 
 
-def _check(frame: Frame) -> Any:
+def _check(frame: ImagingFrame) -> Any:
     if frame.kind != "bathymetry":
         raise NoSoundings(f"KMALL holds soundings; this sonar is '{frame.kind}'")
     return frame.record
@@ -54,20 +54,22 @@ def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
     return HEADER.pack(size, kind, version, 0, ECHO_SOUNDER, *unix(time_ns)) + body + struct.pack("<I", size)
 
 
-def _told(kind: bytes, time_ns: int, text: str) -> bytes:
+def _text_datagram(kind: bytes, time_ns: int, text: str) -> bytes:
     """#IIP or #IOP: a text, filled up to four bytes."""
     data = text.encode() + b"\0"
     data += bytes(-(6 + len(data)) % 4)
     return _datagram(kind, 0, time_ns, struct.pack("<3H", 6 + len(data), 0, 0) + data)
 
 
-def head(frame: Frame, origin: Origin) -> bytes:
+def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
     """What a file begins with: everything is mounted in the reference point; how wide it looks; the sound speed that the frame's
     ranges were made by, at two depths."""
     r = _check(frame)
     half = 0.5 * math.degrees(float(r["sector"]))
     settings = f'"Sector coverage"\nMax angle Port: {half:.1f}\nMax angle Starboard: {half:.1f}\n'
-    begin = _told(b"#IIP", int(r["ping_ns"]), INSTALLATION) + _told(b"#IOP", int(r["ping_ns"]), settings)
+    begin = _text_datagram(b"#IIP", int(r["ping_ns"]), INSTALLATION) + _text_datagram(
+        b"#IOP", int(r["ping_ns"]), settings
+    )
     time_ns, speed = int(r["ping_ns"]), float(r["sound_speed"])
     where = origin.degrees(r["p_WS_W"])
     body = struct.pack("<2H4sI2d", 28, 2, b"S00\0", unix(time_ns)[0], *where)
@@ -75,7 +77,7 @@ def head(frame: Frame, origin: Origin) -> bytes:
     return begin + _datagram(b"#SVP", SVP_VERSION, time_ns, body)
 
 
-def ping(frame: Frame, origin: Origin, period: float = 0.0) -> bytes:
+def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
     """The datagrams of a frame in a world of that origin; ``period`` s between pings."""
     r = _check(frame)
     where = origin.degrees(r["p_WS_W"])
@@ -103,9 +105,9 @@ def _position(r: Any, where: tuple[float, float]) -> bytes:
     return _datagram(b"#SPO", SPO_VERSION, time_ns, body)
 
 
-def _soundings(frame: Frame, r: Any, where: tuple[float, float], origin: Origin, period: float) -> bytes:
+def _soundings(frame: ImagingFrame, r: Any, where: tuple[float, float], origin: Origin, period: float) -> bytes:
     """#MRZ."""
-    s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+    s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     half, heading = 0.5 * math.degrees(float(r["sector"])), float(r["euler"][2])
     beam, along = math.degrees(float(r["beam_width"])), math.degrees(float(r["fan_height"]))
@@ -134,7 +136,7 @@ def _soundings(frame: Frame, r: Any, where: tuple[float, float], origin: Origin,
         sigma = float(s["sigma_z"][k]) if found else 0.0
         level = float(s["level"][k]) if found else 0.0
         body += SOUNDED.pack(
-            k, 0, 0 if found else LOST, int(s["detection"][k]) if found else NONE, 0, 0, 0, 0, 0, 0, 0.0,
+            k, 0, 0 if found else LOST, int(s["detection"][k]) if found else NO_DETECTION, 0, 0, 0, 0, 0, 0, 0.0,
             100.0 * sigma / z[k] if z[k] > 0.0 else 0.0, sigma, float(s["sigma_r"][k]) if found else 0.0, 0.0, 0.0, 0, 0,
             math.degrees(float(s["angle"][k])), 1e3 * float(r["absorption"]), level, level, 0.0,
             float(r["source_level"]), 0.0, 0.0, -math.degrees(float(s["angle"][k])), 0.0,

@@ -15,14 +15,14 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 NEWTON = 12
 
 
-def focal(width: int, view: float) -> float:
+def focal_length(width: int, view: float) -> float:
     """Focal length in pixels, of both axes."""
     return 0.5 * width / math.tan(0.5 * view)
 
 
-def unfolds(width: int, height: int, view: float, k: Sequence[float]) -> bool:
+def is_invertible(width: int, height: int, view: float, k: Sequence[float]) -> bool:
     """Whether each point of the picture comes from one direction."""
-    corner = math.hypot(width, height) / (2.0 * focal(width, view))
+    corner = math.hypot(width, height) / (2.0 * focal_length(width, view))
     r = np.linspace(0.0, 4.0 * corner, 2001)
     seen = r * (1.0 + k[0] * r**2 + k[1] * r**4)
     falls = np.flatnonzero(np.diff(seen) <= 0.0)
@@ -35,13 +35,13 @@ def project(points: Any, width: int, height: int, view: float, k: Sequence[float
     with np.errstate(divide="ignore", invalid="ignore"):
         a = np.where(x > 0.0, np.stack([y, z]) / x, np.nan)
     r2 = (a * a).sum(axis=0)
-    at = focal(width, view) * a * (1.0 + k[0] * r2 + k[1] * r2 * r2)
+    at = focal_length(width, view) * a * (1.0 + k[0] * r2 + k[1] * r2 * r2)
     return np.asarray(at.T + [0.5 * width, 0.5 * height])
 
 
-def slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Array, Array]:
+def pixel_slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Array, Array]:
     """(y/x, z/x) in S of the direction of each pixel, both (height, width)."""
-    f = focal(width, view)
+    f = focal_length(width, view)
     a, b = np.meshgrid((np.arange(width) + 0.5 - 0.5 * width) / f, (np.arange(height) + 0.5 - 0.5 * height) / f)
     seen = np.maximum(np.hypot(a, b), 1e-12)
     r = seen.copy()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 ANGLES = np.radians(np.arange(0.0, 91.0))  #: incidences of a table: every degree from the normal
@@ -32,7 +32,7 @@ class Sediment:
     volume: float
 
     @classmethod
-    def of_grain(cls, size: float) -> Sediment:
+    def from_grain_size(cls, size: float) -> Sediment:
         """By mean grain size in phi, -1 (sandy gravel) to 9 (clay)."""
         m = size
         if m < 1.0:
@@ -102,15 +102,15 @@ class Material:
         0.4,
     )  #: share of red, green, blue light that it gives back; of the library guessed
 
-    def table(self, frequency: float, sound_speed: float) -> Array:
+    def backscatter_table(self, frequency: float, sound_speed: float) -> Array:
         """s_b at :data:`ANGLES` of incidence (91,), linear."""
         if self.sediment is not None:
             return self.sediment.backscatter(frequency, sound_speed, math.pi / 2 - ANGLES)
         diffuse = 10.0 ** (self.lambert / 10.0) * np.cos(ANGLES) ** 2
-        return np.asarray(diffuse + facets(self.reflection, self.slope, ANGLES))
+        return np.asarray(diffuse + facet_strength(self.reflection, self.slope, ANGLES))
 
 
-def facets(reflection: float, slope: float, incidence: Array) -> Array:
+def facet_strength(reflection: float, slope: float, incidence: Array) -> Array:
     """R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
     if not reflection:
         return np.zeros_like(incidence)
@@ -137,7 +137,10 @@ LIBRARY: dict[str, Material] = {
     for m in (
         Material("rock", ROCK, colour=(0.25, 0.24, 0.22)),
         Material("gravel", GRAVEL, colour=(0.3, 0.28, 0.25)),
-        *(Material(name, Sediment.of_grain(size), colour=SAND if size < 4.0 else MUD) for name, size in GRAINS.items()),
+        *(
+            Material(name, Sediment.from_grain_size(size), colour=SAND if size < 4.0 else MUD)
+            for name, size in GRAINS.items()
+        ),
         Material("steel", lambert=-25.0, reflection=0.94, slope=0.1, colour=(0.35, 0.35, 0.37)),
         Material("concrete", lambert=-20.0, reflection=0.68, slope=0.1, colour=(0.4, 0.4, 0.38)),
         Material("wood", lambert=-25.0, reflection=0.3, slope=0.1, colour=(0.3, 0.2, 0.12)),
@@ -146,11 +149,11 @@ LIBRARY: dict[str, Material] = {
 }
 
 
-def find(name: str, own: dict[str, Material]) -> Material:
+def find_material(name: str, own: dict[str, Material]) -> Material:
     """A material of the configuration or of the library; ConfigError names the nearest."""
     known = {**LIBRARY, **own}
     if name not in known:
-        raise ConfigError(f"there is no material '{name}'{nearest(name, sorted(known))}")
+        raise ConfigError(f"there is no material '{name}'{suggest_name(name, sorted(known))}")
     return known[name]
 
 

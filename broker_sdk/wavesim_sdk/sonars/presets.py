@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 KINDS = {
     "forward": "forward-looking: an image of beams by ranges",
@@ -38,7 +38,7 @@ class Preset:
         float  #: rad at -3 dB, across the array: height of the fan; of a multibeam echosounder the beam along the track
     )
     beam: float  #: rad at -3 dB, along the array
-    reach: float  #: m, its greatest range
+    max_range: float  #: m, its greatest range
     range: float  #: m, where it is set unless somebody sets it
     rate: float  #: Hz
     source: str
@@ -90,14 +90,16 @@ _ALL = (
 PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 
 
-def find(name: str) -> Preset:
+def find_preset(name: str) -> Preset:
     """The preset of a name; ConfigError names the nearest."""
     if name not in PRESETS:
-        raise ConfigError(f"there is no sonar '{name}'{nearest(name, sorted(PRESETS))}; `wavesim sonars` lists them")
+        raise ConfigError(
+            f"there is no sonar '{name}'{suggest_name(name, sorted(PRESETS))}; `wavesim sonars` lists them"
+        )
     return PRESETS[name]
 
 
-def listing() -> str:
+def list_presets() -> str:
     """A line for each instrument."""
     lines = [
         f"{'name':24} {'kind':11} {'frequency':>9} {'beams':>5} {'sector':>8} {'beam':>9} {'range':>6}  instrument"
@@ -106,12 +108,12 @@ def listing() -> str:
         sector = f"{math.degrees(p.sector):.0f} deg" if p.sector else "-"
         lines.append(
             f"{p.name:24} {p.kind:11} {p.frequency * 1e-3:5.0f} kHz {p.beams:5} {sector:>8} "
-            f"{math.degrees(p.beam):5.2f} deg {p.reach:4.0f} m  {p.title}"
+            f"{math.degrees(p.beam):5.2f} deg {p.max_range:4.0f} m  {p.title}"
         )
     return "\n".join(lines)
 
 
-def explain(p: Preset) -> str:
+def describe_preset(p: Preset) -> str:
     """All of one instrument, and the element that mounts it."""
     degrees = math.degrees
     rows = [
@@ -120,7 +122,7 @@ def explain(p: Preset) -> str:
         ("beams", f"{p.beams}, {degrees(p.beam):.2f} x {degrees(p.vertical):.1f} deg at -3 dB, shading {p.shading}"),
         ("sector", f"{degrees(p.sector):.0f} deg" if p.sector else "to both sides"),
         ("axis", f"{degrees(p.tilt):.0f} deg below the horizontal" if p.kind != "bathymetry" else "down"),
-        ("range", f"{p.range:g} m, at most {p.reach:g} m; rate at most {750.0 / p.range:.3g} Hz there"),
+        ("range", f"{p.range:g} m, at most {p.max_range:g} m; rate at most {750.0 / p.range:.3g} Hz there"),
         ("source level", f"{p.source_level:g} dB re 1 uPa at 1 m; electronic floor {p.noise:g} dB"),
         ("numbers", p.source),
     ]

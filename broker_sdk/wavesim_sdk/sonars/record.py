@@ -10,7 +10,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars import kmall, xtf
-from wavesim_sdk.sonars.frames import Reader
+from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_sdk.tables import RunState
 
 LOOK_S = 0.005
@@ -23,7 +23,7 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
         raise WaveSimError(f"a file of sonar frames ends in {' or '.join(FORMATS)}, not '{path.suffix}'")
     format_ = FORMATS[path.suffix]
     simulation = SharedState(server)
-    reader = Reader.of(server, body, name)
+    reader = FrameReader.open(server, body, name)
     world = simulation.world()
     period = int(simulation.instruments(body)[name]["period"]) * int(world["step_ns"]) * 1e-9
     origin = Origin(*(float(x) for x in world["origin"]))

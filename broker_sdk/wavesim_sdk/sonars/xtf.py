@@ -1,6 +1,6 @@
 """Side-scan frames as XTF (Triton eXtended Format), little-endian: bytes only, no files.
 
-A file is :func:`head` and a :func:`ping` for each frame.  Positions are degrees; samples are those of the frame, a channel for
+A file is :func:`file_header` and a :func:`ping` for each frame.  Positions are degrees; samples are those of the frame, a channel for
 each side with the first sample nearest to the sonar, port mirrored as XTF's readers expect it.  Times have hundredths of a second.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from wavesim_sdk.epoch import utc
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.geodesy import Origin
-from wavesim_sdk.sonars.frames import Frame
+from wavesim_sdk.sonars.frames import ImagingFrame
 
 DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
 FORMATS = {1: 8, 2: 3}  #: bytes of a sample -> XTF's number for u8, u16
@@ -25,13 +25,13 @@ class NoSideScan(WaveSimError):
     """The frame is of another kind of sonar."""
 
 
-def _check(frame: Frame) -> Any:
+def _check(frame: ImagingFrame) -> Any:
     if frame.kind != "sidescan":
         raise NoSideScan(f"XTF holds side-scan; this sonar is '{frame.kind}'")
     return frame.record
 
 
-def head(frame: Frame, origin: Origin) -> bytes:
+def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
     """The file's header (1024 bytes) for frames like this one, wherever they are."""
     r = _check(frame)
     out = bytearray(1024)
@@ -47,7 +47,7 @@ def head(frame: Frame, origin: Origin) -> bytes:
     return bytes(out)
 
 
-def ping(frame: Frame, origin: Origin, period: float = 0.0) -> bytes:
+def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
     """The record of a frame in a world of that origin; ``period`` s between pings."""
     r = _check(frame)
     when = utc(int(r["ping_ns"]))

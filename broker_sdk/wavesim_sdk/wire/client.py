@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.frames import Assembly, WholeFrame
+from wavesim_sdk.wire.frame_pieces import FrameAssembler, WholeFrame
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, ActuatorDescription, AnyEvent, AnyRequest, SensorDescription
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
@@ -46,16 +46,16 @@ from wavesim_sdk.wire.messages import (
     Type,
     Welcome,
 )
-from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox, Pace
+from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox, RttEstimator
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
 if TYPE_CHECKING:  # only those who have a key need the package that seals
-    from wavesim_sdk.wire.seal import Seal
+    from wavesim_sdk.wire.seal import SessionSeal
 
 RETRY_S = 0.25  #: HELLO and JOIN
 LEAVE_TRIES = 6
-QUEUE = 1024  #: datagrams that wait to be sent
+SEND_QUEUE_LENGTH = 1024  #: datagrams that wait to be sent
 _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
@@ -73,13 +73,13 @@ class JoinRefused:
 
 
 @dataclass(frozen=True)
-class Ended:
+class SessionClosed:
     """The server ended the session."""
 
     text: str
 
 
-SessionEvent = Welcome | State | Fleet | WholeFrame | AnyEvent | JoinRefused | Ended
+SessionEvent = Welcome | State | Fleet | WholeFrame | AnyEvent | JoinRefused | SessionClosed
 
 
 class Phase(Enum):
@@ -94,7 +94,7 @@ class ClientSession:
     """State machine of one session. Call :meth:`receive` for each datagram and :meth:`outgoing` after anything happened and
     whenever :meth:`next_timer` has passed. Malformed is raised where the program itself asks for what cannot be sent."""
 
-    def __init__(self, join: Join, key: bytes | None = None, dice: random.Random | None = None) -> None:
+    def __init__(self, join: Join, key: bytes | None = None, rng: random.Random | None = None) -> None:
         self.join = check(join)
         self.key = key  #: pre-shared, of a server that wants keys
         self.phase = Phase.HELLO
@@ -103,28 +103,28 @@ class ClientSession:
         self.last_heard = 0.0
         self.body = Body()  #: what the server told of it
         self.welcome: Welcome | None = None  #: once the body has been described
-        self._dice = dice if dice is not None else secrets.SystemRandom()
-        self._nonce = self._dice.getrandbits(63)
-        self._seal: Seal | None = None
-        self._offered: Seal | None = None  # of a WELCOME that is being opened
+        self._rng = rng if rng is not None else secrets.SystemRandom()
+        self._nonce = self._rng.getrandbits(63)
+        self._seal: SessionSeal | None = None
+        self._offered: SessionSeal | None = None  # of a WELCOME that is being opened
         self._cookie = b""
         self._sequence = 0
         self._retry_at = self._asked_at = self._sent_at = 0.0
         self._tries = 0
         self._latest: dict[Type, int] = {}
-        self._pace = Pace()
-        self._outbox, self._inbox = Outbox(self._pace), Inbox()
+        self._rtt_estimator = RttEstimator()
+        self._outbox, self._inbox = Outbox(self._rtt_estimator), Inbox()
         self._send: list[Any] = []
         self._ack_at: float | None = None
-        self._promised: Welcome | None = None  # of a body that is not described yet
+        self._pending_welcome: Welcome | None = None  # of a body that is not described yet
         self._period = math.inf  # of the keep-alive
         self._parts = Parts()
-        self.frames = Assembly()  #: of imaging sonars
+        self.frames = FrameAssembler()  #: of imaging sonars
         self._state: StateMessage | None = None  # waits for its parts
         self._step: StepMessage | None = None
         self._handed = False  # the step was handed out
         self._done: Done | None = None
-        self._calm_until = -math.inf  # before that, outgoing() has nothing to say; -inf = something changed
+        self._idle_until = -math.inf  # before that, outgoing() has nothing to say; -inf = something changed
 
     # -- what the application does ---------------------------------------------------------
 
@@ -134,7 +134,7 @@ class ClientSession:
 
     def request(self, request: AnyRequest) -> int:
         """A request that is repeated until the server has it; returns its number. OverflowError when the server takes none."""
-        self._calm_until = -math.inf
+        self._idle_until = -math.inf
         return self._outbox.push(REQUESTS.encode(check(request)))
 
     def estimate(self, values: Sequence[float | None]) -> None:
@@ -146,8 +146,8 @@ class ClientSession:
     ) -> None:
         """Answer a lockstep step."""
         numbers = None if command is None else tuple(command)
-        belief = None if estimate is None else tuple(estimate)
-        self._done = _DONE.decode((tick, self._outbox.last, numbers, belief))
+        estimated = None if estimate is None else tuple(estimate)
+        self._done = _DONE.decode((tick, self._outbox.last, numbers, estimated))
         self._queue(self._done)
 
     def leave(self) -> None:
@@ -156,11 +156,11 @@ class ClientSession:
             self.phase, self._tries, self._retry_at = Phase.LEAVING, 0, 0.0
         elif self.phase is not Phase.LEAVING:
             self.phase = Phase.CLOSED
-        self._calm_until = -math.inf
+        self._idle_until = -math.inf
 
     def _queue(self, message: Any) -> None:
-        self._calm_until = -math.inf
-        if len(self._send) >= QUEUE:
+        self._idle_until = -math.inf
+        if len(self._send) >= SEND_QUEUE_LENGTH:
             del self._send[0]
         self._send.append(message)
 
@@ -185,10 +185,10 @@ class ClientSession:
             return []  # a repeated answer to what is settled; anybody can send one, so it is no sign of life
         self.last_heard = now
         if header.type not in _STATES or self._outbox:
-            self._calm_until = -math.inf
+            self._idle_until = -math.inf
         if not live:
             return self._before(header, message, now)
-        self._outbox.acknowledged(header.ack, now)
+        self._outbox.acknowledge(header.ack, now)
         return self._handle(message, now)
 
     def _opener(self, header: codec.Header) -> codec.Sealer | None:
@@ -198,9 +198,9 @@ class ClientSession:
         from wavesim_sdk.wire import seal
 
         if header.type is Type.REFUSE:
-            return seal.Handshake(self.key, seal.REFUSE)
+            return seal.HandshakeSeal(self.key, seal.REFUSE)
         if header.type is Type.WELCOME and self.phase is Phase.JOINING:
-            self._offered = seal.Seal(self.key, self._cookie, self._nonce, header.token, is_client=True)
+            self._offered = seal.SessionSeal(self.key, self._cookie, self._nonce, header.token, is_client=True)
             return self._offered
         if self._seal is None:
             raise Dropped("seal")
@@ -216,12 +216,12 @@ class ClientSession:
             case Welcome() if self.phase is Phase.JOINING:
                 self._measured(now)
                 self.token, self.phase, self._seal = header.token, Phase.JOINED, self._offered
-                self._promised = message
+                self._pending_welcome = message
                 return self._described()
             case Refuse(_, Refusal.COOKIE) if (
                 self.phase is Phase.JOINING
             ):  # it grew too old, or a session of it is over
-                self._nonce = self._dice.getrandbits(63)
+                self._nonce = self._rng.getrandbits(63)
                 self.phase, self._retry_at, self._tries = Phase.HELLO, now, 0
             case Refuse(_, code, text):
                 self.phase = Phase.CLOSED
@@ -230,14 +230,14 @@ class ClientSession:
 
     def _measured(self, now: float) -> None:
         if self._tries == 1:
-            self._pace.add(now - self._asked_at)
+            self._rtt_estimator.add_sample(now - self._asked_at)
 
     def _described(self) -> list[SessionEvent]:
         """The welcome, once everything that it promises has been told."""
-        w = self._promised
+        w = self._pending_welcome
         if w is None or len(self.body.actuators) < w.actuators or len(self.body.layouts) < w.sensors:
             return []
-        self.welcome, self._promised = w, None
+        self.welcome, self._pending_welcome = w, None
         self._period = max(w.keepalive_period, ACK_DELAY_S)
         return [w]
 
@@ -251,7 +251,7 @@ class ClientSession:
                 return self._on_state(message)
             case Bye(text):
                 leaving, self.phase = self.phase is Phase.LEAVING, Phase.CLOSED
-                return [] if leaving else [Ended(text)]
+                return [] if leaving else [SessionClosed(text)]
             case SensorsMessage(tick, part, readings):
                 self._parts.add(tick, part, readings)
                 return self._release_state() + self._release_step()
@@ -282,10 +282,10 @@ class ClientSession:
             case None:  # of the future
                 return []
             case ActuatorDescription():
-                self.body.actuator(event)
+                self.body.add_actuator(event)
                 return self._described()
             case SensorDescription():
-                self.body.sensor(event)
+                self.body.add_sensor(event)
                 return self._described()
         return [event]
 
@@ -294,22 +294,22 @@ class ClientSession:
         self._state = message
         found: list[SessionEvent] = []
         if overtaken is not None and overtaken.tick < message.tick:  # it will not become whole any more
-            found = self._hand_out(overtaken)
+            found = self._build_state(overtaken)
         return found + self._release_state()
 
     def _release_state(self) -> list[SessionEvent]:
-        if self._state is None or not self._parts.whole(self._state):
+        if self._state is None or not self._parts.is_complete(self._state):
             return []
         whole, self._state = self._state, None
-        return self._hand_out(whole)
+        return self._build_state(whole)
 
-    def _hand_out(self, message: Snapshot, step: bool = False) -> list[SessionEvent]:
+    def _build_state(self, message: Snapshot, step: bool = False) -> list[SessionEvent]:
         if self.welcome is None:
             return []  # nothing of it could be named yet
         if not message.parts:
-            return [self.body.state(message, (), step)]
-        state = self.body.state(message, self._parts.of(message.tick), step)
-        self._parts.done(message.tick)
+            return [self.body.build_state(message, (), step)]
+        state = self.body.build_state(message, self._parts.readings(message.tick), step)
+        self._parts.discard_until(message.tick)
         return [state]
 
     def _on_step(self, message: StepMessage) -> list[SessionEvent]:
@@ -323,20 +323,20 @@ class ClientSession:
     def _release_step(self) -> list[SessionEvent]:
         """Hand a step out once, when every event before it has come, and all its parts."""
         step = self._step
-        if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.whole(step):
+        if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.is_complete(step):
             return []
         self._handed = True
-        return self._hand_out(step, step=True)
+        return self._build_state(step, step=True)
 
     def outgoing(self, now: float) -> list[bytes]:
         """Datagrams to send now."""
-        if now < self._calm_until:
+        if now < self._idle_until:
             return []
-        out = self._say(now)
-        self._calm_until = math.inf if (timer := self._timer()) is None else timer
+        out = self._collect_outgoing(now)
+        self._idle_until = math.inf if (timer := self._timer()) is None else timer
         return out
 
-    def _say(self, now: float) -> list[bytes]:
+    def _collect_outgoing(self, now: float) -> list[bytes]:
         out: list[bytes] = []
         if self.phase in (Phase.HELLO, Phase.JOINING) and now >= self._retry_at:
             self._retry_at, self._asked_at = now + RETRY_S, now
@@ -347,13 +347,13 @@ class ClientSession:
                 out.append(self._join())
         elif self.phase is Phase.JOINED:
             # Requests go before the DONE that counts them.
-            out += [self._encode(Requests(first, items)) for first, items in self._outbox.due(now)]
+            out += [self._encode(Requests(first, items)) for first, items in self._outbox.take_due(now)]
             out += [self._encode(message) for message in self._send]
             self._send.clear()
             if not out and now >= self._silent_at():
                 self._sequence += 1
                 out.append(
-                    codec.datagram(
+                    codec.encode_datagram(
                         Type.ACK, ROOM_TO_PROVE, self.token, self._sequence, self._inbox.received, self._seal
                     )
                 )
@@ -368,7 +368,7 @@ class ClientSession:
                 self.phase = Phase.CLOSED
             else:
                 out.append(self._encode(Leave()))
-            self._retry_at = now + self._pace.wait(self._tries)
+            self._retry_at = now + self._rtt_estimator.timeout(self._tries)
             self._tries += 1
         if out:
             self._sent_at = now
@@ -390,14 +390,14 @@ class ClientSession:
         from wavesim_sdk.wire import seal
 
         self._sequence += 1
-        closer = seal.Handshake(self.key, seal.JOIN)
+        closer = seal.HandshakeSeal(self.key, seal.JOIN)
         return codec.encode(join, seal.key_id(self.key), self._sequence, 0, closer)
 
     def next_timer(self) -> float | None:
         """When :meth:`outgoing` must be called again, or None."""
-        if self._calm_until == -math.inf:
+        if self._idle_until == -math.inf:
             return self._timer()
-        return self._calm_until if self._calm_until < math.inf else None
+        return self._idle_until if self._idle_until < math.inf else None
 
     def _timer(self) -> float | None:
         if self.phase is Phase.CLOSED:

@@ -16,9 +16,9 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MAX_DATAGRAM, MAX_DEP
 from wavesim_sdk.wire.schema import Malformed, schema_of
 
 _HEADER = struct.Struct("<4sBBHQII")
-SEALED = 1  #: flag
-STRANGER_ELEMENTS = 160  #: in a body that comes from outside of a session
-REASONS = (
+SEALED_FLAG = 1  #: flag
+MAX_HANDSHAKE_ELEMENTS = 160  #: in a body that comes from outside of a session
+DROP_REASONS = (
     "size", "magic", "version", "flags", "type", "key", "token", "address", "rate", "replay", "seal", "body", "fields", "old",
     "strangers", "item", "internal",
 )  # fmt: skip
@@ -33,7 +33,7 @@ _FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in
 class Sealer(Protocol):
     """What seals bodies: see :mod:`wavesim_sdk.wire.seal`."""
 
-    def close(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+    def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
         """The sealed body."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
@@ -59,24 +59,24 @@ class Header(NamedTuple):
     sealed: bool = False
 
 
-def type_of(message: Any) -> Type:
+def message_type(message: Any) -> Type:
     """The type under which a message travels."""
     return Type(_ENCODE[type(message)][0])
 
 
-def body_of(message: Any) -> tuple[Type, bytes]:
+def encode_body(message: Any) -> tuple[Type, bytes]:
     """Type and plain body of a message. It is trusted: it comes from this program."""
     kind, values = _ENCODE[type(message)]
     return Type(kind), _pack(values(message))
 
 
-def datagram(
+def encode_datagram(
     kind: int, plain: bytes, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
 ) -> bytes:
     """Header and body, sealed if there is a seal."""
-    flags = 0 if seal is None else SEALED
+    flags = 0 if seal is None else SEALED_FLAG
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
-    data = header + (plain if seal is None else seal.close(header, plain, sequence))
+    data = header + (plain if seal is None else seal.seal(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
         raise ValueError(f"{Type(kind).name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
     return data
@@ -85,10 +85,10 @@ def datagram(
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
     """One datagram. The message is trusted: it comes from this program."""
     kind, values = _ENCODE[type(message)]
-    return datagram(kind, _pack(values(message)), token, sequence, ack, seal)
+    return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
-def version_of(data: bytes) -> int | None:
+def protocol_version(data: bytes) -> int | None:
     """The version of something that begins like a datagram of this protocol."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
@@ -102,12 +102,12 @@ def decode_header(data: bytes, from_client: bool) -> Header:
         raise Dropped("magic")
     if version != VERSION:
         raise Dropped("version")
-    if flags & ~SEALED:
+    if flags & ~SEALED_FLAG:
         raise Dropped("flags")
     known = _FROM_CLIENT.get(kind)
     if known is None or known[1] != from_client:
         raise Dropped("type")
-    return Header(known[0], token, sequence, ack, flags == SEALED)
+    return Header(known[0], token, sequence, ack, flags == SEALED_FLAG)
 
 
 def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
@@ -121,14 +121,14 @@ def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: b
     return opened(data[:HEADER_BYTES], plain, header.sequence)
 
 
-def unpack(plain: bytes, kind: Type) -> tuple[Any, ...]:
+def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
     """The elements of a body, not yet checked. A few bytes can promise much: what comes from outside of a session, or has
     large counts, is walked through before memory is spent on it."""
     if not MESSAGES[kind][1]:
-        good = modest(plain, STRANGER_ELEMENTS, MAX_DEPTH)
+        good = is_within_limits(plain, MAX_HANDSHAKE_ELEMENTS, MAX_DEPTH)
     else:
         # an item that is nested too deep is the fault of that item: dropped with it, those beside it would come again for ever
-        good = not (MESSAGES[kind][0] and _LARGE(plain)) or modest(plain, MAX_DATAGRAM, MAX_DATAGRAM)
+        good = not (MESSAGES[kind][0] and _LARGE(plain)) or is_within_limits(plain, MAX_DATAGRAM, MAX_DATAGRAM)
     if not good:
         raise Dropped("body")
     try:
@@ -148,7 +148,7 @@ def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
 
 def decode_plain(plain: bytes, kind: Type) -> Any:
     """The message of an opened body, checked."""
-    body = unpack(plain, kind)
+    body = unpack_body(plain, kind)
     try:
         return _DECODE[kind](body)
     except Malformed as malformed:
@@ -164,7 +164,7 @@ _LENGTH = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 
 _COUNT = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}  # arrays and maps: bytes of the count, values in each
 
 
-def modest(data: bytes, elements: int, depth: int) -> bool:
+def is_within_limits(data: bytes, elements: int, depth: int) -> bool:
     """Whether msgpack holds at most so many elements, nested at most so deep, and all that it promises: a walk over the bytes
     that costs at most ``elements`` steps and makes nothing."""
     at, end = 0, len(data)

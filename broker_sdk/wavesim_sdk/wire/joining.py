@@ -14,19 +14,19 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.session import NotAdmitted, Session
 
 _WHOLE = schema_of(Join)
-ANYBODY = "*"  #: name of a key that serves every name
+ANY_CLIENT = "*"  #: name of a key that serves every name
 
 
-def front(body: tuple[Any, ...]) -> tuple[bytes, int]:
+def cookie_and_nonce(body: tuple[Any, ...]) -> tuple[bytes, int]:
     """Cookie and nonce; without them nobody can be answered."""
     if len(body) < 2 or type(body[0]) is not bytes or type(body[1]) is not int or not 0 <= body[1] < 2**64:
         raise Dropped("fields")
     return body[0], body[1]
 
 
-def wanted(
+def resolve_join(
     body: tuple[Any, ...],
-    owner: str,
+    key_name: str,
     by_token: Mapping[int, Session],
     pilots: Mapping[str, Session],
     takeover: bool,
@@ -42,22 +42,26 @@ def wanted(
         raise NotAdmitted(Refusal.BAD_VALUE, f"role: there is no role {body[3]}") from None
     if join.lockstep_ns and role is not Role.PILOT:
         raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot is waited for")
-    if owner not in ("", ANYBODY, join.name):
-        raise NotAdmitted(Refusal.KEY, f"this key is that of '{owner}'")
+    if key_name not in ("", ANY_CLIENT, join.name):
+        raise NotAdmitted(Refusal.KEY, f"this key is that of '{key_name}'")
     if join.previous:
-        old = by_token.get(join.previous)
-        if old is None or (old.name, old.join.role, old.owner) != (join.name, join.role, owner):
+        previous = by_token.get(join.previous)
+        if previous is None or (previous.name, previous.join.role, previous.key_name) != (
+            join.name,
+            join.role,
+            key_name,
+        ):
             raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' has no live session of that token and role; join anew")
-        return join, old, Resumption.RESUMED
-    holder = pilots.get(join.name) if role is Role.PILOT else None
-    if holder is None:
+        return join, previous, Resumption.RESUMED
+    current_pilot = pilots.get(join.name) if role is Role.PILOT else None
+    if current_pilot is None:
         return join, None, Resumption.NEW
     if not takeover:
         raise NotAdmitted(Refusal.NAME_IN_USE, f"'{join.name}' is in use by another client")
-    return join, holder, Resumption.TOOK_OVER
+    return join, current_pilot, Resumption.TOOK_OVER
 
 
-def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Welcome:
+def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Welcome:
     """What a session is told at its beginning, true at this moment."""
     a = session.admission
     return Welcome(
@@ -66,12 +70,12 @@ def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, fl
     )  # fmt: skip
 
 
-def old_version(data: bytes) -> bytes:
+def version_1_refusal(data: bytes) -> bytes:
     """A REFUSE as version 1 knows it, to a HELLO of that version and no longer than it; empty if it is none."""
-    if codec.version_of(data) != 1 or data[5] != Type.HELLO or len(data) < MIN_HELLO:
+    if codec.protocol_version(data) != 1 or data[5] != Type.HELLO or len(data) < MIN_HELLO:
         return b""
     try:
-        body = codec.unpack(data[HEADER_BYTES:], Type.HELLO)
+        body = codec.unpack_body(data[HEADER_BYTES:], Type.HELLO)
     except Dropped:
         return b""
     if not body or type(body[0]) is not int:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost
-from wavesim_sdk.wire.client import ClientSession, Ended, JoinRefused, Phase, SessionEvent
+from wavesim_sdk.wire.client import ClientSession, JoinRefused, Phase, SessionClosed, SessionEvent
 from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.udp import open_socket
@@ -26,14 +26,14 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
     if key is None and (file := os.environ.get(KEYS_VARIABLE)):
         from wavesim_sdk.wire import seal
 
-        key = seal.key_for(Path(file), join.name)
+        key = seal.find_key(Path(file), join.name)
     try:
         return ClientSession(join, key)
     except Malformed as malformed:
         raise BrokerError(f"a join like this cannot be sent: {malformed}") from None
 
 
-def own_address(server: str) -> str:
+def local_address(server: str) -> str:
     """Where to listen for a server's answers: on loopback where that is enough."""
     try:
         host = ipaddress.ip_address(server)
@@ -44,7 +44,7 @@ def own_address(server: str) -> str:
     return "127.0.0.1" if host.is_loopback else "0.0.0.0"
 
 
-def no_answer(server: tuple[str, int], session: ClientSession) -> SessionLost:
+def no_answer_error(server: tuple[str, int], session: ClientSession) -> SessionLost:
     """Why a server that should be there is not."""
     host, port = server
     if session.phase is Phase.JOINING:
@@ -53,21 +53,21 @@ def no_answer(server: tuple[str, int], session: ClientSession) -> SessionLost:
     return SessionLost(f"no server answers at {host}:{port}; is one running there? (wavesim serve CONFIG)")
 
 
-def check(event: SessionEvent) -> None:
+def raise_if_ended(event: SessionEvent) -> None:
     """Raise if an event says that the session is over."""
     match event:
         case JoinRefused(text=text):
             raise Refused(f"the server refused the join: {text}")
-        case Ended(text=text):
+        case SessionClosed(text=text):
             raise SessionEnded(f"the server ended the session: {text}")
 
 
-def silent(session: ClientSession, now: float) -> bool:
+def is_silent(session: ClientSession, now: float) -> bool:
     """Whether the server has been silent for too long."""
     return session.welcome is not None and now - session.last_heard > 2.0 * max(session.welcome.keepalive_timeout, 1.0)
 
 
-class Link:
+class SessionLink:
     """One session and its socket."""
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
@@ -78,21 +78,21 @@ class Link:
 
     def connect(self, timeout: float) -> Welcome:
         """Join the server."""
-        self._socket = open_socket(own_address(self.server[0]), 0)
+        self._socket = open_socket(local_address(self.server[0]), 0)
         try:
             self._socket.connect(self.server)
             self._socket.setblocking(True)  # it waits in recv, within its time limit
             limit = time.monotonic() + timeout
             while self.session.welcome is None:
                 if time.monotonic() > limit:
-                    raise no_answer(self.server, self.session)
-                self._early += [e for e in self.turn(limit) if not isinstance(e, Welcome)]
+                    raise no_answer_error(self.server, self.session)
+                self._early += [e for e in self.poll(limit) if not isinstance(e, Welcome)]
         except BaseException:
             self.close()
             raise
         return self.session.welcome
 
-    def turn(self, limit: float) -> list[SessionEvent]:
+    def poll(self, limit: float) -> list[SessionEvent]:
         """Send what is due, wait for a datagram or a timer until ``limit``, take what came."""
         if self.session.welcome is not None and self._early:
             early, self._early = self._early, []
@@ -105,7 +105,7 @@ class Link:
         data = self._receive(sock, wait)
         events = self.session.receive(data, time.monotonic()) if data else []
         for event in events:
-            check(event)
+            raise_if_ended(event)
         return events
 
     def _receive(self, sock: socket.socket, wait: float) -> bytes:
@@ -139,8 +139,8 @@ class Link:
 
     def check_alive(self) -> None:
         """Raise if the server has been silent for too long."""
-        if silent(self.session, time.monotonic()):
-            raise no_answer(self.server, self.session)
+        if is_silent(self.session, time.monotonic()):
+            raise no_answer_error(self.server, self.session)
 
     def close(self) -> None:
         """Leave the server, and wait a moment for its confirmation."""
@@ -150,6 +150,6 @@ class Link:
         limit = time.monotonic() + FAREWELL_S
         with contextlib.suppress(BrokerError, OSError):
             while self.session.phase is Phase.LEAVING and time.monotonic() < limit:
-                self.turn(limit)
+                self.poll(limit)
         self._socket.close()
         self._socket = None

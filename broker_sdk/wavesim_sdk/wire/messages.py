@@ -8,7 +8,7 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 from wavesim_sdk.tables import MAX_ACTUATORS
-from wavesim_sdk.wire.schema import Bin, Int, List, Maybe, Number, Numbered, Numbers, Struct, Text, item
+from wavesim_sdk.wire.schema import Bin, Int, List, Nullable, Number, Numbers, Struct, TaggedItem, Text, record_field
 
 MAGIC = b"WVSM"
 VERSION = 2
@@ -21,24 +21,24 @@ COOKIE_BYTES = 16
 
 NAME_BYTES = 31
 TEXT_BYTES = 400
-MOST_SENSORS = 64  #: of one body
-MOST_ITEMS = 256  #: events or requests in a datagram
+MAX_SENSORS = 64  #: of one body
+MAX_ITEMS = 256  #: events or requests in a datagram
 PIECE_BYTES = 1120  #: of a frame in a datagram; of its last piece less
-MOST_PIECES = 8192  #: of a frame
+MAX_PIECES = 8192  #: of a frame
 MOTION_NUMBERS = 16
 EFFORT_NUMBERS = 48
 ESTIMATE_NUMBERS = 10
-FAR = 1e6  #: m; greatest coordinate of a start
-GREAT = 1e9  #: greatest command, force, value
-WHOLE = Int(0, 2**64 - 1)
-COUNT = Int(0, 2**32 - 1)
-CODE = Int(0, 255)
+MAX_COORDINATE = 1e6  #: m; greatest coordinate of a start
+MAX_VALUE = 1e9  #: greatest command, force, value
+UINT64 = Int(0, 2**64 - 1)
+UINT32 = Int(0, 2**32 - 1)
+UINT8 = Int(0, 255)
 FLAG = Int(0, 1)
 TICKS = Int(0, 2**62)
 PERIOD = Int(0, 2**62)
 TIME = Int(-(2**62), 2**62)
 NAME = Text(NAME_BYTES)
-SAYING = Text(TEXT_BYTES)
+MESSAGE_TEXT = Text(TEXT_BYTES)
 
 
 class Type(IntEnum):
@@ -117,105 +117,110 @@ class Right(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    nonce: int = item(WHOLE, "any number, comes back")
-    padding: bytes = item(Bin(0, MAX_DATAGRAM), "to make 64 bytes in all")
+    nonce: int = record_field(UINT64, "any number, comes back")
+    padding: bytes = record_field(Bin(0, MAX_DATAGRAM), "to make 64 bytes in all")
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    nonce: int = item(WHOLE, "of the HELLO")
-    cookie: bytes = item(Bin(COOKIE_BYTES, COOKIE_BYTES), "to be returned in JOIN")
+    nonce: int = record_field(UINT64, "of the HELLO")
+    cookie: bytes = record_field(Bin(COOKIE_BYTES, COOKIE_BYTES), "to be returned in JOIN")
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
     """What a client asks for. ``position`` and ``attitude`` matter for a new name only."""
 
-    cookie: bytes = item(Bin(COOKIE_BYTES, COOKIE_BYTES), "of the CHALLENGE", default=bytes(COOKIE_BYTES))
-    nonce: int = item(WHOLE, "any number, comes back", default=0)
-    name: str = item(NAME, "name of the body; of an observer, a name for people", default="")
-    role: int = item(CODE, "0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT)
-    model: str = item(NAME, "name of a model for a new name; else empty", default="")
-    position: Sequence[float] = item(
-        Numbers(exact=3, low=-FAR, high=FAR), "start position in W for a new name", "m", default=(0.0, 0.0, 0.0)
+    cookie: bytes = record_field(Bin(COOKIE_BYTES, COOKIE_BYTES), "of the CHALLENGE", default=bytes(COOKIE_BYTES))
+    nonce: int = record_field(UINT64, "any number, comes back", default=0)
+    name: str = record_field(NAME, "name of the body; of an observer, a name for people", default="")
+    role: int = record_field(UINT8, "0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT)
+    model: str = record_field(NAME, "name of a model for a new name; else empty", default="")
+    position: Sequence[float] = record_field(
+        Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
+        "start position in W for a new name",
+        "m",
+        default=(0.0, 0.0, 0.0),
     )
-    attitude: Sequence[float] = item(
-        Numbers(exact=3, low=-FAR, high=FAR),
+    attitude: Sequence[float] = record_field(
+        Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
         "start roll, pitch, heading for a new name",
         "rad",
         default=(0.0, 0.0, 0.0),
     )
-    lockstep_ns: int = item(PERIOD, "lockstep period, of a pilot; 0 = free", "ns", default=0)
-    state_period_ns: int = item(PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0)
-    previous: int = item(WHOLE, "token of the session to resume; 0 = none", default=0)
-    sensors: Sequence[str] | None = item(
-        Maybe(List(NAME, MOST_SENSORS)), "names of the sensors to be told of; nil = all", default=None
+    lockstep_ns: int = record_field(PERIOD, "lockstep period, of a pilot; 0 = free", "ns", default=0)
+    state_period_ns: int = record_field(
+        PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0
     )
-    acoustics: int = item(FLAG, "1 = RECEPTION events, please", default=1)
-    effort: int = item(FLAG, "1 = forces and accelerations in the states, please", default=0)
-    others: int = item(FLAG, "1 = BODY events of others that come and go, please", default=0)
+    previous: int = record_field(UINT64, "token of the session to resume; 0 = none", default=0)
+    sensors: Sequence[str] | None = record_field(
+        Nullable(List(NAME, MAX_SENSORS)), "names of the sensors to be told of; nil = all", default=None
+    )
+    acoustics: int = record_field(FLAG, "1 = RECEPTION events, please", default=1)
+    effort: int = record_field(FLAG, "1 = forces and accelerations in the states, please", default=0)
+    others: int = record_field(FLAG, "1 = BODY events of others that come and go, please", default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
     """The server's answer to a join."""
 
-    nonce: int = item(WHOLE, "of the JOIN")
-    id: int = item(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
-    role: int = item(CODE, "as in JOIN")
-    resumed: int = item(CODE, "0 new, 1 resumed, 2 took over from another client")
-    step_ns: int = item(Int(1, 2**62), "length of a tick", "ns")
-    sound_speed: float = item(Number(), "speed of sound", "m/s")
-    tick: int = item(TICKS, "tick now")
-    run_state: int = item(CODE, "state of the simulation timer now")
-    state_period_ns: int = item(PERIOD, "wall time between STATE messages; 0 = none", "ns")
-    lockstep_ns: int = item(PERIOD, "lockstep period; 0 = free", "ns")
-    keepalive_period: float = item(Number(0.0), "wall time between KEEPALIVEs", "s")
-    keepalive_timeout: float = item(Number(0.0), "a client silent for longer is removed", "s")
-    actuators: int = item(Int(0, MAX_ACTUATORS), "ACTUATOR events that follow, and length of `actuation`")
-    sensors: int = item(COUNT, "SENSOR events that follow")
-    rights: int = item(COUNT, "bits of what this session may do besides")
+    nonce: int = record_field(UINT64, "of the JOIN")
+    id: int = record_field(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
+    role: int = record_field(UINT8, "as in JOIN")
+    resumed: int = record_field(UINT8, "0 new, 1 resumed, 2 took over from another client")
+    step_ns: int = record_field(Int(1, 2**62), "length of a tick", "ns")
+    sound_speed: float = record_field(Number(), "speed of sound", "m/s")
+    tick: int = record_field(TICKS, "tick now")
+    run_state: int = record_field(UINT8, "state of the simulation timer now")
+    state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = none", "ns")
+    lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free", "ns")
+    keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVEs", "s")
+    keepalive_timeout: float = record_field(Number(0.0), "a client silent for longer is removed", "s")
+    actuators: int = record_field(Int(0, MAX_ACTUATORS), "ACTUATOR events that follow, and length of `actuation`")
+    sensors: int = record_field(UINT32, "SENSOR events that follow")
+    rights: int = record_field(UINT32, "bits of what this session may do besides")
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
     """The server refused the join."""
 
-    nonce: int = item(WHOLE, "of the JOIN")
-    code: int = item(CODE, "refusal code")
-    text: str = item(SAYING, "for people")
+    nonce: int = record_field(UINT64, "of the JOIN")
+    code: int = record_field(UINT8, "refusal code")
+    text: str = record_field(MESSAGE_TEXT, "for people")
 
 
 # ------------------------------------------------------------------------------------------------ from a client
 
-COMMAND = Numbers(MAX_ACTUATORS, gaps=True, low=-GREAT, high=GREAT)
-BELIEF = Numbers(exact=ESTIMATE_NUMBERS, gaps=True)
+COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True, low=-MAX_VALUE, high=MAX_VALUE)
+ESTIMATE_VALUES = Numbers(exact=ESTIMATE_NUMBERS, allow_nil=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Actuate:
-    command: Sequence[float | None] = item(
+    command: Sequence[float | None] = record_field(
         COMMAND, "commands in the order of the ACTUATOR events; nil and missing ones: as before"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    first: int = item(Int(1, 2**32 - 1), "number of the first item")
-    items: Sequence[Any] = item(List(Numbered("requests"), MOST_ITEMS), "the items")
+    first: int = record_field(Int(1, 2**32 - 1), "number of the first item")
+    items: Sequence[Any] = record_field(List(TaggedItem("requests"), MAX_ITEMS), "the items")
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    tick: int = item(TICKS, "of the STEP")
-    last_request: int = item(COUNT, "number of the last request that belongs to this step")
-    command: Sequence[float | None] | None = item(Maybe(COMMAND), "as in ACTUATE; nil = all as before")
-    estimate: Sequence[float | None] | None = item(Maybe(BELIEF), "as in ESTIMATE; nil = none")
+    tick: int = record_field(TICKS, "of the STEP")
+    last_request: int = record_field(UINT32, "number of the last request that belongs to this step")
+    command: Sequence[float | None] | None = record_field(Nullable(COMMAND), "as in ACTUATE; nil = all as before")
+    estimate: Sequence[float | None] | None = record_field(Nullable(ESTIMATE_VALUES), "as in ESTIMATE; nil = none")
 
 
 @dataclass(frozen=True, slots=True)
 class KeepaliveReply:
-    number: int = item(COUNT, "of the KEEPALIVE")
+    number: int = record_field(UINT32, "of the KEEPALIVE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +230,9 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    values: Sequence[float | None] = item(
-        BELIEF, "what the navigator believes: position x3, sigma x3, dead reckoning x3 (m), last range innovation (m)"
+    values: Sequence[float | None] = record_field(
+        ESTIMATE_VALUES,
+        "what the navigator believes: position x3, sigma x3, dead reckoning x3 (m), last range innovation (m)",
     )
 
 
@@ -237,7 +243,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    number: int = item(WHOLE, "of the PROVE")
+    number: int = record_field(UINT64, "of the PROVE")
 
 
 # ------------------------------------------------------------------------------------------------ from the server
@@ -247,10 +253,12 @@ class Proof:
 class Reading:
     """Some values of one sensor."""
 
-    number: int = item(Int(0, 2**31 - 1), "of the SENSOR event")
-    time_ns: int = item(TIME, "simulation time of the values", "ns")
-    first: int = item(Int(0, 2**31 - 1), "place of the first of these values among those of the sensor")
-    values: Sequence[float | None] = item(Numbers(MAX_DATAGRAM, gaps=True), "the values; nil = there is none")
+    number: int = record_field(Int(0, 2**31 - 1), "of the SENSOR event")
+    time_ns: int = record_field(TIME, "simulation time of the values", "ns")
+    first: int = record_field(Int(0, 2**31 - 1), "place of the first of these values among those of the sensor")
+    values: Sequence[float | None] = record_field(
+        Numbers(MAX_DATAGRAM, allow_nil=True), "the values; nil = there is none"
+    )
 
 
 READINGS = List(Struct(Reading), MAX_DATAGRAM)
@@ -261,16 +269,20 @@ READINGS = List(Struct(Reading), MAX_DATAGRAM)
 class Snapshot:
     """What STATE and STEP have in common."""
 
-    tick: int = item(TICKS, "tick of this state")
-    time_ns: int = item(TIME, "simulation time", "ns")
-    run_state: int = item(CODE, "state of the simulation timer")
-    parts: int = item(COUNT, "SENSORS datagrams that belong to this one")
-    motion: Sequence[float] | None = item(Maybe(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI")
-    actuation: Sequence[float] = item(Numbers(MAX_ACTUATORS), "actual values in the order of the ACTUATOR events", "SI")
-    effort: Sequence[float] | None = item(
-        Maybe(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless asked for", "SI"
+    tick: int = record_field(TICKS, "tick of this state")
+    time_ns: int = record_field(TIME, "simulation time", "ns")
+    run_state: int = record_field(UINT8, "state of the simulation timer")
+    parts: int = record_field(UINT32, "SENSORS datagrams that belong to this one")
+    motion: Sequence[float] | None = record_field(
+        Nullable(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI"
     )
-    sensors: Sequence[Reading] = item(READINGS, "latest values; more of them in SENSORS")
+    actuation: Sequence[float] = record_field(
+        Numbers(MAX_ACTUATORS), "actual values in the order of the ACTUATOR events", "SI"
+    )
+    effort: Sequence[float] | None = record_field(
+        Nullable(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless asked for", "SI"
+    )
+    sensors: Sequence[Reading] = record_field(READINGS, "latest values; more of them in SENSORS")
 
 
 @dataclass(slots=True)
@@ -280,60 +292,60 @@ class StateMessage(Snapshot):
 
 @dataclass(slots=True)
 class StepMessage(Snapshot):
-    last_event: int = item(COUNT, "number of the last event before this step")
+    last_event: int = record_field(UINT32, "number of the last event before this step")
 
 
 @dataclass(frozen=True, slots=True)
 class SensorsMessage:
-    tick: int = item(TICKS, "of the STATE or STEP")
-    part: int = item(COUNT, "number of this part, from 0")
-    sensors: Sequence[Reading] = item(READINGS, "as in STATE")
+    tick: int = record_field(TICKS, "of the STATE or STEP")
+    part: int = record_field(UINT32, "number of this part, from 0")
+    sensors: Sequence[Reading] = record_field(READINGS, "as in STATE")
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    first: int = item(Int(1, 2**32 - 1), "number of the first item")
-    items: Sequence[Any] = item(List(Numbered("events"), MOST_ITEMS), "the items")
+    first: int = record_field(Int(1, 2**32 - 1), "number of the first item")
+    items: Sequence[Any] = record_field(List(TaggedItem("events"), MAX_ITEMS), "the items")
 
 
 @dataclass(frozen=True, slots=True)
 class Keepalive:
-    number: int = item(COUNT, "to be returned; 0 = only an acknowledgement")
+    number: int = record_field(UINT32, "to be returned; 0 = only an acknowledgement")
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """To an observer: some of the bodies at a tick; ``bodies`` are records as docs/PROTOCOL.md says."""
 
-    tick: int = item(TICKS, "tick of these states")
-    time_ns: int = item(TIME, "simulation time", "ns")
-    run_state: int = item(CODE, "state of the simulation timer")
-    part: int = item(COUNT, "number of this part, from 0")
-    parts: int = item(Int(1, 2**32 - 1), "parts of this tick")
-    bodies: bytes = item(Bin(0, MAX_DATAGRAM), "records of the bodies of this part, below")
+    tick: int = record_field(TICKS, "tick of these states")
+    time_ns: int = record_field(TIME, "simulation time", "ns")
+    run_state: int = record_field(UINT8, "state of the simulation timer")
+    part: int = record_field(UINT32, "number of this part, from 0")
+    parts: int = record_field(Int(1, 2**32 - 1), "parts of this tick")
+    bodies: bytes = record_field(Bin(0, MAX_DATAGRAM), "records of the bodies of this part, below")
 
 
 @dataclass(frozen=True, slots=True)
 class Bye:
     """The server ended the session."""
 
-    text: str = item(SAYING, "why")
+    text: str = record_field(MESSAGE_TEXT, "why")
 
 
 @dataclass(frozen=True, slots=True)
 class Prove:
-    number: int = item(WHOLE, "to be returned in PROOF")
+    number: int = record_field(UINT64, "to be returned in PROOF")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Some bytes of a frame of an imaging sonar. Never repeated: a frame that lost a piece is lost."""
 
-    sensor: int = item(Int(0, 2**31 - 1), "number of the SENSOR event")
-    number: int = item(Int(1, 2**62), "the how-many-th frame of this sonar that this session is sent")
-    part: int = item(Int(0, MOST_PIECES - 1), "number of this piece, from 0")
-    parts: int = item(Int(1, MOST_PIECES), "pieces of this frame")
-    data: bytes = item(Bin(1, MAX_DATAGRAM), "bytes of the frame, from `part` times 1120 on")
+    sensor: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
+    number: int = record_field(Int(1, 2**62), "the how-many-th frame of this sonar that this session is sent")
+    part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
+    parts: int = record_field(Int(1, MAX_PIECES), "pieces of this frame")
+    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, from `part` times 1120 on")
 
 
 #: type -> (from the client?, needs a session?, record)

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgpack
 
-from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MOST_ITEMS, SEAL_BYTES
+from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEAL_BYTES
 
 FIRST_WAIT_S = 0.2  #: before a round trip was measured
-LEAST_WAIT_S, MOST_WAIT_S = 0.02, 1.0
+MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
 ITEMS_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10  #: of one datagram; the rest is the array around them
 MAX_PENDING = 4096
@@ -22,35 +22,39 @@ WINDOW = 32  #: datagrams on their way; after a loss it begins small again
 SMALL_WINDOW = 4
 
 
-class Pace:
+class RttEstimator:
     """How long to wait for an answer of the peer."""
 
-    __slots__ = ("mean", "spread")
+    __slots__ = ("rtt_variation", "smoothed_rtt")
 
     def __init__(self) -> None:
-        self.mean: float | None = None
-        self.spread = 0.0
+        self.smoothed_rtt: float | None = None
+        self.rtt_variation = 0.0
 
-    def add(self, seconds: float) -> None:
+    def add_sample(self, seconds: float) -> None:
         """A round trip of something that was sent once."""
-        if self.mean is None:
-            self.mean, self.spread = seconds, 0.5 * seconds
+        if self.smoothed_rtt is None:
+            self.smoothed_rtt, self.rtt_variation = seconds, 0.5 * seconds
             return
-        self.spread += 0.25 * (abs(seconds - self.mean) - self.spread)
-        self.mean += 0.125 * (seconds - self.mean)
+        self.rtt_variation += 0.25 * (abs(seconds - self.smoothed_rtt) - self.rtt_variation)
+        self.smoothed_rtt += 0.125 * (seconds - self.smoothed_rtt)
 
-    def wait(self, repeats: int = 0) -> float:
+    def timeout(self, repeats: int = 0) -> float:
         """Before the next repeat, after so many in vain."""
-        base = FIRST_WAIT_S if self.mean is None else max(self.mean + 4.0 * self.spread, LEAST_WAIT_S)
-        return min(base * float(2 ** min(repeats, 10)), MOST_WAIT_S)
+        base = (
+            FIRST_WAIT_S
+            if self.smoothed_rtt is None
+            else max(self.smoothed_rtt + 4.0 * self.rtt_variation, MIN_TIMEOUT_S)
+        )
+        return min(base * float(2 ** min(repeats, 10)), MAX_TIMEOUT_S)
 
 
 class Outbox:
     """Items waiting to be acknowledged by the peer."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, rtt_estimator: RttEstimator) -> None:
         self.last = 0
-        self._pace = pace
+        self._rtt_estimator = rtt_estimator
         self._pending: deque[tuple[int, Any, int]] = deque()  # number, item, bytes
         self._next = 1  # number of the item to send next
         self._sent = 0  # greatest number that was ever sent
@@ -66,7 +70,7 @@ class Outbox:
         return len(self._pending)
 
     @property
-    def waiting(self) -> bool:
+    def has_unsent(self) -> bool:
         """Whether something was never sent, or must be sent again behind a gap."""
         return self._next <= self.last
 
@@ -82,11 +86,11 @@ class Outbox:
         self._pending.append((self.last, item, size))
         return self.last
 
-    def undelivered(self) -> list[Any]:
+    def unacknowledged(self) -> list[Any]:
         """What the peer has not acknowledged, oldest first."""
         return [item for _, item, _ in self._pending]
 
-    def acknowledged(self, number: int, now: float) -> None:
+    def acknowledge(self, number: int, now: float) -> None:
         """The peer has everything up to ``number``; one that was never sent is nonsense and ignored."""
         if number > self._sent or not self._pending or number < self._pending[0][0]:
             return
@@ -94,16 +98,18 @@ class Outbox:
             self._pending.popleft()
         self._next = max(self._next, number + 1)
         if self._timed is not None and number >= self._timed[0]:
-            self._pace.add(now - self._timed[1])
+            self._rtt_estimator.add_sample(now - self._timed[1])
             self._timed = None
         while self._under_way and self._under_way[0][0] <= number:
             self._under_way.popleft()
         self._repeats = 0
         self._window = min(2 * self._window, WINDOW)
         # what is next may have been lost long ago: its time goes by its own sending, not by this answer
-        self._repeat_at = (self._under_way[0][1] if self._under_way else now) + self._pace.wait() + ACK_DELAY_S
+        self._repeat_at = (
+            (self._under_way[0][1] if self._under_way else now) + self._rtt_estimator.timeout() + ACK_DELAY_S
+        )
 
-    def due(self, now: float) -> list[tuple[int, list[Any]]]:
+    def take_due(self, now: float) -> list[tuple[int, list[Any]]]:
         """(number of the first, items) of each datagram to send now: what is new, or what has waited too long."""
         if not self._pending:
             return []
@@ -120,7 +126,7 @@ class Outbox:
             if number < self._next:
                 sent_before += size
                 continue
-            if not found or size > room or len(found[-1][1]) >= MOST_ITEMS:
+            if not found or size > room or len(found[-1][1]) >= MAX_ITEMS:
                 if sent_before + ITEMS_BYTES * len(found) >= ITEMS_BYTES * self._window:
                     break
                 found.append((number, []))
@@ -133,7 +139,7 @@ class Outbox:
         if self._timed is None and last > self._sent and not self._repeats:
             self._timed = (last, now)
         if self._next == base:
-            self._repeat_at = now + self._pace.wait(self._repeats) + ACK_DELAY_S
+            self._repeat_at = now + self._rtt_estimator.timeout(self._repeats) + ACK_DELAY_S
         self._next, self._sent = last + 1, max(self._sent, last)
         self._under_way.append((last, now))
         return found

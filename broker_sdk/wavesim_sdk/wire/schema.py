@@ -21,46 +21,65 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgpack
 
-from wavesim_sdk.wire.kinds import (
-    LISTS,
-    SURE,
+from wavesim_sdk.wire.value_types import (
+    FAST_CHECK_NAMES,
+    LIST_TYPES,
+    AnyValue,
     Bin,
     Checker,
     Int,
-    Kind,
     List,
     Malformed,
-    Maybe,
+    Nullable,
     Number,
-    Numbered,
     Numbers,
-    Plain,
+    TaggedItem,
     Text,
-    clean,
-    show,
+    ValueType,
+    describe_value,
+    sanitise_text,
 )
 
 __all__ = [
-    "Bin", "Family", "Int", "Item", "Kind", "List", "Malformed", "Maybe", "Number", "Numbered", "Numbers", "Plain",
-    "Schema", "Struct", "Text", "check", "clean", "item", "pack", "schema_of", "unpack",
+    "AnyValue",
+    "Bin",
+    "Int",
+    "List",
+    "Malformed",
+    "Nullable",
+    "Number",
+    "Numbers",
+    "RecordField",
+    "Schema",
+    "Struct",
+    "TaggedItem",
+    "TaggedUnion",
+    "Text",
+    "ValueType",
+    "check",
+    "pack",
+    "record_field",
+    "sanitise_text",
+    "schema_of",
+    "unpack",
 ]  # fmt: skip
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Item:
+class RecordField:
     """One declared item of a record."""
 
     name: str
-    kind: Kind
+    value_type: ValueType
     unit: str
     doc: str
     optional: bool
 
 
-def item(kind: Kind, doc: str, unit: str = "", optional: bool = False, **default: Any) -> Any:
-    """Declare a field of a record: ``item(Int(0, 9), "what it means", "s", default=0)``. The default is for those who write
+def record_field(kind: ValueType, doc: str, unit: str = "", optional: bool = False, **default: Any) -> Any:
+    """Declare a field of a record: ``record_field(Int(0, 9), "what it means", "s", default=0)``. The default is for those who write
     programs; in a datagram only an ``optional`` item may be missing."""
     return dataclasses.field(metadata={"item": (kind, doc, unit, optional)}, **default)
 
@@ -70,13 +89,13 @@ class Schema(Generic[T]):
 
     def __init__(self, record: type[T]) -> None:
         self.record = record
-        self.items = tuple(Item(f.name, *_declared(f)) for f in dataclasses.fields(record))  # type: ignore[arg-type]  # T is a dataclass
-        must = [k for k, i in enumerate(self.items) if not i.optional]
-        self.required = must[-1] + 1 if must else 0
-        if len(must) != self.required:
+        self.fields = tuple(RecordField(f.name, *_declared(f)) for f in dataclasses.fields(record))  # type: ignore[arg-type]  # T is a dataclass
+        must = [k for k, i in enumerate(self.fields) if not i.optional]
+        self.required_count = must[-1] + 1 if must else 0
+        if len(must) != self.required_count:
             raise TypeError(f"{record.__name__}: optional items stand at the end")
-        self._checks = tuple(i.kind.checker() for i in self.items)
-        names = [i.name for i in self.items]
+        self._checks = tuple(i.value_type.make_checker() for i in self.fields)
+        names = [i.name for i in self.fields]
         self._get: Callable[[T], tuple[Any, ...]]
         if len(names) > 1:
             self._get = operator.attrgetter(*names)
@@ -86,7 +105,7 @@ class Schema(Generic[T]):
         else:
             self._get = lambda record: ()
         self.decode: Callable[[Any], T] = self._quick()
-        encoders = [(k, i.kind.encoder()) for k, i in enumerate(self.items)]
+        encoders = [(k, i.value_type.make_encoder()) for k, i in enumerate(self.fields)]
         self._encoders = tuple((k, e) for k, e in encoders if e is not None)
 
     def _quick(self) -> Callable[[Any], T]:
@@ -95,10 +114,10 @@ class Schema(Generic[T]):
         One function for all items, written from the declaration: a call for each of them would be most of the cost of a
         datagram. What it does not take at once goes the careful way.
         """
-        names = [f"v{k}" for k in range(len(self.items))]
+        names = [f"v{k}" for k in range(len(self.fields))]
         tests, calls = [f"type(values) is tuple and len(values) == {len(names)}"], []
-        for k, (name, i) in enumerate(zip(names, self.items, strict=True)):
-            if (test := i.kind.test(name)) is not None:
+        for k, (name, i) in enumerate(zip(names, self.fields, strict=True)):
+            if (test := i.value_type.fast_check(name)) is not None:
                 tests.append(test)
             else:
                 calls.append(f"{name} = check{k}({name})")
@@ -115,22 +134,22 @@ class Schema(Generic[T]):
             "                pass",
             "    return carefully(values)",
         ]
-        known = {**SURE, "record": self.record, "carefully": self._carefully, "Malformed": Malformed}
+        known = {**FAST_CHECK_NAMES, "record": self.record, "carefully": self._carefully, "Malformed": Malformed}
         known |= {f"check{k}": check for k, check in enumerate(self._checks)}
         exec("\n".join(lines), known)  # of declarations in this program only
         return cast("Callable[[Any], T]", known["decode"])
 
     def _carefully(self, values: Any) -> T:
-        if type(values) not in LISTS or len(values) < self.required:
-            raise Malformed(f"{show(values)} where {self.required} items belong")
+        if type(values) not in LIST_TYPES or len(values) < self.required_count:
+            raise Malformed(f"{describe_value(values)} where {self.required_count} items belong")
         try:
             return self.record(*[check(v) for check, v in zip(self._checks, values, strict=False)])
         except Malformed:
-            for i, check, v in zip(self.items, self._checks, values, strict=False):
+            for i, check, v in zip(self.fields, self._checks, values, strict=False):
                 try:
                     check(v)
                 except Malformed as error:
-                    raise error.within(i.name) from None
+                    raise error.with_prefix(i.name) from None
             raise
 
     def encode(self, record: T) -> tuple[Any, ...]:
@@ -147,9 +166,9 @@ class Schema(Generic[T]):
         """The record as a receiver will have it; Malformed if it would not take it."""
         return self.decode(self.encode(record))
 
-    def from_map(self, values: Mapping[str, Any]) -> T:
+    def from_dict(self, values: Mapping[str, Any]) -> T:
         """The record of values by name, as JSON brings them; those with a default may be missing."""
-        known = {i.name: check for i, check in zip(self.items, self._checks, strict=True)}
+        known = {i.name: check for i, check in zip(self.fields, self._checks, strict=True)}
         for name in values:
             if name not in known:
                 raise Malformed(f"there is no '{str(name)[:40]}'; known are {', '.join(known) or 'none'}")
@@ -159,51 +178,54 @@ class Schema(Generic[T]):
                 try:
                     kept[name] = check(values[name])
                 except Malformed as error:
-                    raise error.within(name) from None
+                    raise error.with_prefix(name) from None
         try:
             return self.record(**kept)
         except TypeError:
             missing = [f.name for f in dataclasses.fields(self.record) if f.name not in kept and _bare(f)]  # type: ignore[arg-type]  # T is a dataclass
             raise Malformed(f"it needs {', '.join(missing)}") from None
 
-    def to_map(self, record: T) -> dict[str, Any]:
+    def to_dict(self, record: T) -> dict[str, Any]:
         """Its values by name."""
-        return dict(zip((i.name for i in self.items), self.encode(record), strict=True))
+        return dict(zip((i.name for i in self.fields), self.encode(record), strict=True))
 
     def describe(self) -> list[dict[str, Any]]:
         """For the machine-readable schema."""
         return [
-            {"name": i.name, **i.kind.describe(), **({"unit": i.unit} if i.unit else {}), "doc": i.doc,
+            {"name": i.name, **i.value_type.describe(), **({"unit": i.unit} if i.unit else {}), "doc": i.doc,
              **({"optional": True} if i.optional else {})}
-            for i in self.items
+            for i in self.fields
         ]  # fmt: skip
 
     def markdown(self) -> str:
         """One cell of a table."""
-        unit = {i.name: f" [{i.unit}]" if i.unit else "" for i in self.items}
-        return "<br>".join(f"`{i.name}` {i.kind.words()}{unit[i.name]}: {i.doc}" for i in self.items) or "(empty array)"
+        unit = {i.name: f" [{i.unit}]" if i.unit else "" for i in self.fields}
+        return (
+            "<br>".join(f"`{i.name}` {i.value_type.markdown()}{unit[i.name]}: {i.doc}" for i in self.fields)
+            or "(empty array)"
+        )
 
 
 @dataclass(frozen=True)
-class Struct(Kind):
+class Struct(ValueType):
     """Another record, as the array of its items."""
 
-    of: type[Any]
+    record: type[Any]
 
-    def checker(self) -> Checker:
-        return schema_of(self.of).decode
+    def make_checker(self) -> Checker:
+        return schema_of(self.record).decode
 
-    def encoder(self) -> Checker | None:
-        return schema_of(self.of).encode
+    def make_encoder(self) -> Checker | None:
+        return schema_of(self.record).encode
 
-    def words(self) -> str:
-        return "[" + ", ".join(f"`{i.name}` {i.kind.words()}" for i in schema_of(self.of).items) + "]"
+    def markdown(self) -> str:
+        return "[" + ", ".join(f"`{i.name}` {i.value_type.markdown()}" for i in schema_of(self.record).fields) + "]"
 
     def describe(self) -> dict[str, Any]:
-        return {"type": "struct", "name": self.of.__name__, "fields": schema_of(self.of).describe()}
+        return {"type": "struct", "name": self.record.__name__, "fields": schema_of(self.record).describe()}
 
 
-def _declared(field: dataclasses.Field[Any]) -> tuple[Kind, str, str, bool]:
+def _declared(field: dataclasses.Field[Any]) -> tuple[ValueType, str, str, bool]:
     kind, doc, unit, optional = field.metadata["item"]
     return kind, unit, doc, optional
 
@@ -243,7 +265,7 @@ def unpack(record: type[T], data: bytes) -> T:
     return schema_of(record).decode(values)
 
 
-class Family:
+class TaggedUnion:
     """Records that travel with their number first, such as events; numbers that are not known here are the future's."""
 
     def __init__(self, name: str, records: Mapping[int, type[Any]]) -> None:
@@ -259,13 +281,13 @@ class Family:
 
     def decode(self, values: Any) -> Any:
         """The record; None if its number is not known; Malformed if it is not what its number promises."""
-        if type(values) not in LISTS or not values or type(values[0]) is not int:
+        if type(values) not in LIST_TYPES or not values or type(values[0]) is not int:
             raise Malformed("no list that begins with its number")
         decode = self._decode.get(values[0])
         return None if decode is None else decode(values[1:])
 
 
 if __name__ == "__main__":
-    from wavesim_sdk.wire.document import protocol_json
+    from wavesim_sdk.wire.protocol_export import protocol_json
 
     sys.stdout.write(protocol_json())

@@ -24,7 +24,7 @@ NONCE_BYTES = 12
 WINDOW = 64  #: datagrams that may arrive out of order
 
 
-def derive(key: bytes, salt: bytes, info: bytes) -> bytes:
+def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
     """HKDF-SHA256 to 32 bytes."""
     return HKDF(SHA256(), KEY_BYTES, salt or None, info).derive(key)
 
@@ -34,14 +34,14 @@ def key_id(key: bytes) -> int:
     return int.from_bytes(hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8], "little")
 
 
-class Handshake:
+class HandshakeSeal:
     """Seals JOIN and REFUSE: a random nonce goes before the sealed body, so a key may serve many joins."""
 
     def __init__(self, key: bytes, info: bytes, nonce: bytes = b"") -> None:
-        self._aead = ChaCha20Poly1305(derive(key, b"", info))
+        self._aead = ChaCha20Poly1305(derive_key(key, b"", info))
         self._nonce = nonce  # of the vectors; random otherwise
 
-    def close(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
+    def seal(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
         """Nonce and sealed body."""
         nonce = self._nonce or secrets.token_bytes(NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, header)
@@ -59,19 +59,19 @@ class Handshake:
 JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
 
 
-class Seal:
+class SessionSeal:
     """Both directions of a session, as one side sees them."""
 
     def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
         salt = cookie + nonce.to_bytes(8, "little")
         sides = [
-            ChaCha20Poly1305(derive(key, salt, b"wavesim/1 " + side + token.to_bytes(8, "little")))
+            ChaCha20Poly1305(derive_key(key, salt, b"wavesim/1 " + side + token.to_bytes(8, "little")))
             for side in (b"client", b"server")
         ]
         self._send, self._receive = sides if is_client else reversed(sides)
         self._highest, self._seen = 0, 0
 
-    def close(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+    def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
         """The sealed body; a sequence number is used once in a session."""
         return self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
 
@@ -102,7 +102,7 @@ class Seal:
 
 
 @dataclass(frozen=True)
-class Holder:
+class KeyHolder:
     """A key and the client that may join with it; ``*`` = any."""
 
     name: str
@@ -112,25 +112,25 @@ class Holder:
 class Keyring:
     """The keys of a server."""
 
-    def __init__(self, holders: list[Holder]) -> None:
+    def __init__(self, holders: list[KeyHolder]) -> None:
         self.by_id = {key_id(h.key): h for h in holders}
-        self._open = {h.key: Handshake(h.key, JOIN) for h in holders}
-        self._refuse = {h.key: Handshake(h.key, REFUSE) for h in holders}
+        self._open = {h.key: HandshakeSeal(h.key, JOIN) for h in holders}
+        self._refuse = {h.key: HandshakeSeal(h.key, REFUSE) for h in holders}
 
-    def opener(self, holder: Holder) -> Handshake:
+    def join_seal(self, holder: KeyHolder) -> HandshakeSeal:
         """What opens the JOIN of a holder."""
         return self._open[holder.key]
 
-    def refuser(self, holder: Holder) -> Handshake:
+    def refuse_seal(self, holder: KeyHolder) -> HandshakeSeal:
         """What seals a REFUSE to a holder."""
         return self._refuse[holder.key]
 
-    def session(self, holder: Holder, cookie: bytes, nonce: int, token: int) -> Seal:
+    def session_seal(self, holder: KeyHolder, cookie: bytes, nonce: int, token: int) -> SessionSeal:
         """The server's side of a session."""
-        return Seal(holder.key, cookie, nonce, token, is_client=False)
+        return SessionSeal(holder.key, cookie, nonce, token, is_client=False)
 
 
-def read_keys(path: Path) -> list[Holder]:
+def read_keys(path: Path) -> list[KeyHolder]:
     """Lines ``NAME KEY`` of a key file: a client's name or ``*``, and 64 hexadecimal digits. ConfigError says what is wrong,
     also where others than its owner may read the file."""
     try:
@@ -139,7 +139,7 @@ def read_keys(path: Path) -> list[Holder]:
         lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(f"cannot read the key file: {error.strerror}", str(path)) from None
-    holders: list[Holder] = []
+    holders: list[KeyHolder] = []
     for number, line in enumerate(lines, 1):
         words = line.split("#")[0].split()
         if not words:
@@ -152,13 +152,13 @@ def read_keys(path: Path) -> list[Holder]:
             raise ConfigError("not a line `NAME KEY` with a key of 64 hexadecimal digits", str(path), number)
         if any(h.key == key for h in holders):
             raise ConfigError("this key stands there twice; each client has its own", str(path), number)
-        holders.append(Holder(words[0], key))
+        holders.append(KeyHolder(words[0], key))
     if not holders:
         raise ConfigError("the key file holds no key; make some with `wavesim keys`", str(path))
     return holders
 
 
-def key_for(path: Path, name: str) -> bytes:
+def find_key(path: Path, name: str) -> bytes:
     """The key of a client: that of its name, else the one for all."""
     holders = read_keys(path)
     for wanted in (name, "*"):

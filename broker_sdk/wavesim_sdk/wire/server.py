@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wavesim_sdk.wire import codec, joining
+from wavesim_sdk.wire.address_validation import JOIN_COST, Address, AddressValidator, TokenBucket
 from wavesim_sdk.wire.codec import Dropped
-from wavesim_sdk.wire.ended import Ended
 from wavesim_sdk.wire.items import EVENTS, REQUESTS, AnyEvent, EventKind, Notice, RequestRefused
 from wavesim_sdk.wire.messages import (
     HEADER_BYTES,
@@ -46,31 +46,31 @@ from wavesim_sdk.wire.messages import (
     StepMessage,
     Type,
 )
+from wavesim_sdk.wire.recently_ended import RecentlyEnded
 from wavesim_sdk.wire.reliable import ACK_DELAY_S, MAX_PENDING
-from wavesim_sdk.wire.schema import Malformed, clean
+from wavesim_sdk.wire.schema import Malformed, sanitise_text
 from wavesim_sdk.wire.session import (
     Actuated,
+    AddressMigrated,
     Admission,
     Estimated,
-    Gone,
     Happening,
     Joined,
-    Moved,
     NotAdmitted,
-    Question,
+    PendingStep,
     Requested,
     Resumed,
     Session,
+    SessionGone,
     StepDone,
 )
-from wavesim_sdk.wire.strangers import JOIN_COST, Address, Bucket, Strangers
 
 if TYPE_CHECKING:  # a server without keys needs no package that seals
-    from wavesim_sdk.wire.seal import Holder, Keyring
+    from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
 MAX_SEQUENCE = 2**32 - 2**20
 PROVE_BYTES = HEADER_BYTES + 10  #: greatest size of a PROVE in the clear
-TELL_S = 1.0  #: at most so often is a client told of its malformed datagrams
+DROP_NOTICE_INTERVAL_S = 1.0  #: at most so often is a client told of its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
 _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
 
@@ -91,32 +91,32 @@ class ServerSessions:
         keys: Keyring | None = None,
         takeover: bool = False,
         rate: float = math.inf,
-        limit: int = 4096,
-        dice: random.Random | None = None,
-        broke: Callable[[Exception], None] = lambda error: None,
+        max_sessions: int = 4096,
+        rng: random.Random | None = None,
+        on_error: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self.keys, self.takeover = keys, takeover
         self.by_token: dict[int, Session] = {}
         self.drops: Counter[str] = Counter()
         self.outgoing: list[tuple[bytes, Address]] = []
-        self._admit, self._clock, self._broke = admit, clock, broke
+        self._admit, self._clock, self._on_error = admit, clock, on_error
         self._period, self._timeout = keepalive_period, keepalive_timeout
-        self._rate, self._limit = rate, limit
-        self._dice = dice if dice is not None else secrets.SystemRandom()
-        self._strangers = Strangers(rate, self._dice)
+        self._rate, self._limit = rate, max_sessions
+        self._rng = rng if rng is not None else secrets.SystemRandom()
+        self._address_validator = AddressValidator(rate, self._rng)
         self._now = 0.0  # of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
-        self._over = Ended()
-        self._gone: list[Happening] = []  # sessions that ended between two calls
-        self._news: dict[int, Session] = {}  # with events that were not sent yet
+        self._recently_ended = RecentlyEnded()
+        self._ended_events: list[Happening] = []  # sessions that ended between two calls
+        self._unflushed: dict[int, Session] = {}  # with events that were not sent yet
 
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
         """Take a datagram; never raises, whatever it holds."""
         self._now = max(self._now, now)
-        before, happened = self.ended(), []
+        before, happened = self.take_ended(), []
         session: Session | None = None
         try:
             header = codec.decode_header(data, from_client=True)
@@ -128,8 +128,8 @@ class ServerSessions:
             if dropped.reason == "version":
                 self._old_version(data, address, now)
         except Exception as error:  # the last line of defence: a fault of ours costs this session only
-            self.failed(session, error)
-        return [*before, *happened, *self.ended()] if before or self._gone else happened
+            self.fail_session(session, error)
+        return [*before, *happened, *self.take_ended()] if before or self._ended_events else happened
 
     def _take(
         self, session: Session | None, header: codec.Header, data: bytes, address: Address, now: float
@@ -137,102 +137,104 @@ class ServerSessions:
         if not MESSAGES[header.type][1]:
             return self._before_session(header, data, address, now)
         if session is None:
-            self._of_nobody(header.token, address, now)
+            self._answer_unknown_token(header.token, address, now)
             raise Dropped("token")
         try:
-            return self._of_session(session, header, data, address, now)
+            return self._receive_in_session(session, header, data, address, now)
         except Dropped as dropped:
             if dropped.reason in ("fields", "body") and address == session.address:
-                self._tell(session, dropped.detail or "it is no msgpack array", now)
+                self._notify_dropped(session, dropped.detail or "it is no msgpack array", now)
             raise
 
-    def _of_session(
+    def _receive_in_session(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
     ) -> list[Happening]:
         if session.address != address:
-            return self._elsewhere(session, header, data, address, now)
+            return self._receive_from_new_address(session, header, data, address, now)
         plain = codec.open_body(data, header, session.seal)
-        if not session.bucket.take(
+        if not session.rate_limiter.consume(
             now
         ):  # not before it is known to be of this session: forged ones would use its rate up
             raise Dropped("rate")
         message = codec.decode_plain(plain, header.type)
         if header.type in LATEST_WINS:
-            if header.sequence <= session.latest.get(header.type, 0):
+            if header.sequence <= session.latest_sequences.get(header.type, 0):
                 raise Dropped("old")
-            session.latest[header.type] = header.sequence
+            session.latest_sequences[header.type] = header.sequence
         session.last_heard = now
         session.datagrams_in += 1
-        if header.sequence > session.newest:
-            session.newest = header.sequence
+        if header.sequence > session.newest_sequence:
+            session.newest_sequence = header.sequence
         if header.sequence > MAX_SEQUENCE:
             self.bye(session, "your sequence numbers are used up; join again", "sequence")
             return []
         if header.ack:
-            session.outbox.acknowledged(header.ack, now)
-            if session.outbox.waiting:
+            session.outbox.acknowledge(header.ack, now)
+            if session.outbox.has_unsent:
                 self.flush_events(session, now)
         return self._handle(session, message, now)
 
-    def _elsewhere(
+    def _receive_from_new_address(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
     ) -> list[Happening]:
         """A session speaks from a new address: it must show that it hears us there (RFC 9000, section 9). Until then nothing that
         comes from there changes anything. It may be a copy of what is on its way from where the session lives, and be here
         first: so the replay window does not move, and the copy is no sign of life. Nor is the window asked: the original of a
         copy that took the session along brings it back."""
-        self._strangers.knock(address[0], now)
+        self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_body(data, header, session.seal, record=False), header.type)
-        if type(message) is Proof and self._strangers.proves(message.number, session.token, address, now):
-            if header.sequence < session.newest:  # it was there, and has spoken from where it is since
+        if type(message) is Proof and self._address_validator.is_valid_proof(
+            message.number, session.token, address, now
+        ):
+            if header.sequence < session.newest_sequence:  # it was there, and has spoken from where it is since
                 raise Dropped("old")
             if session.seal is not None:
                 session.seal.record(header.sequence)
             before, session.address, session.last_heard = session.address, address, now
-            session.newest = header.sequence
-            return [Moved(session, before)]
-        if self._strangers.affords(address[0], len(data), PROVE_BYTES + (SEAL_BYTES if header.sealed else 0)):
-            self._transmit(session, Prove(self._strangers.challenge(session.token, address, now)), address)
+            session.newest_sequence = header.sequence
+            return [AddressMigrated(session, before)]
+        if self._address_validator.affords(address[0], len(data), PROVE_BYTES + (SEAL_BYTES if header.sealed else 0)):
+            self._transmit(session, Prove(self._address_validator.make_challenge(session.token, address, now)), address)
         raise Dropped("address")
 
-    def _of_nobody(self, token: int, address: Address, now: float) -> None:
+    def _answer_unknown_token(self, token: int, address: Address, now: float) -> None:
         """A client that does not know yet that its session is over is told again."""
-        self._strangers.knock(address[0], now)
-        over = self._over.asked(token, address, now)
+        self._address_validator.count_datagram(address[0], now)
+        over = self._recently_ended.find_for(token, address, now)
         if over is not None:
-            self._say(*over)
+            self._send_bye(*over)
 
     def _old_version(self, data: bytes, address: Address, now: float) -> None:
         """A client of version 1 says hello: it is told so in its own words."""
-        answer = joining.old_version(data)
+        answer = joining.version_1_refusal(data)
         if answer:
             try:
-                self._strangers.knock(address[0], now)
-                self._strangers.hello(now)
+                self._address_validator.count_datagram(address[0], now)
+                self._address_validator.count_hello(now)
             except Dropped as dropped:
                 self.drops[dropped.reason] += 1
             else:
                 self.outgoing.append((answer, address))
 
-    def _tell(self, session: Session, what: str, now: float) -> None:
+    def _notify_dropped(self, session: Session, detail: str, now: float) -> None:
         """A datagram of this session was dropped: its program has a fault that its author wants to see."""
-        if now - session.told_at >= TELL_S:
-            session.told_at = now
+        if now - session.drop_notice_at >= DROP_NOTICE_INTERVAL_S:
+            session.drop_notice_at = now
             time_ns = self._clock()[0] * session.admission.step_ns
-            self.push(session, Notice(time_ns, clean(f"a datagram was dropped: {what}", TEXT_BYTES)))
+            self.push(session, Notice(time_ns, sanitise_text(f"a datagram was dropped: {detail}", TEXT_BYTES)))
 
     def _before_session(self, header: codec.Header, data: bytes, address: Address, now: float) -> list[Happening]:
         if header.type is Type.HELLO:
-            self._strangers.knock(address[0], now)
-            self._strangers.hello(now)
+            self._address_validator.count_datagram(address[0], now)
+            self._address_validator.count_hello(now)
             if len(data) < MIN_HELLO:
                 raise Dropped("size")
             hello = codec.decode_body(data, header)
-            challenge = Challenge(hello.nonce, self._strangers.cookie(address, now))
+            challenge = Challenge(hello.nonce, self._address_validator.make_cookie(address, now))
             self.outgoing.append((codec.encode(challenge), address))
             return []
-        self._strangers.knock(address[0], now, JOIN_COST)
-        self._strangers.join(now)
+        self._address_validator.count_datagram(address[0], now, JOIN_COST)
+        self._address_validator.count_join(now)
         if (self.keys is not None) != header.sealed:
             raise Dropped("flags")
         owner = None
@@ -240,8 +242,8 @@ class ServerSessions:
             owner = self.keys.by_id.get(header.token)
             if owner is None:
                 raise Dropped("key")
-        opener = self.keys.opener(owner) if owner is not None and self.keys is not None else None
-        body = codec.unpack(codec.open_body(data, header, opener), Type.JOIN)
+        opener = self.keys.join_seal(owner) if owner is not None and self.keys is not None else None
+        body = codec.unpack_body(codec.open_body(data, header, opener), Type.JOIN)
         try:
             return self._join(body, len(data), address, now, owner)
         except NotAdmitted as refused:
@@ -251,59 +253,61 @@ class ServerSessions:
     # -- joining ---------------------------------------------------------------------------
 
     def _join(
-        self, body: tuple[Any, ...], size: int, address: Address, now: float, owner: Holder | None
+        self, body: tuple[Any, ...], size: int, address: Address, now: float, owner: KeyHolder | None
     ) -> list[Happening]:
-        cookie, nonce = joining.front(body)
-        if not self._strangers.knows(cookie, address, now):
+        cookie, nonce = joining.cookie_and_nonce(body)
+        if not self._address_validator.is_valid_cookie(cookie, address, now):
             if size < MIN_HELLO:
                 raise Dropped("size")
             self._refuse(nonce, NotAdmitted(Refusal.COOKIE, "wrong or old cookie"), address, owner, size)
             return []
-        if self._strangers.spent(
+        if self._address_validator.is_replayed_join(
             address, nonce
         ):  # a captured JOIN of a session that is over, or one whose WELCOME was lost
             self.drops["replay"] += 1
             raise NotAdmitted(Refusal.COOKIE, "the session of this join is over; begin again with another nonce")
-        known = self._by_join.get((address, nonce))
-        if known is not None:
-            if not known.datagrams_in:  # its WELCOME was lost so far: who asks again is there
-                known.last_heard = now
-            self._welcome(known, self._clock())
+        repeated = self._by_join.get((address, nonce))
+        if repeated is not None:
+            if not repeated.datagrams_in:  # its WELCOME was lost so far: who asks again is there
+                repeated.last_heard = now
+            self._welcome(repeated, self._clock())
             return []
         name = owner.name if owner is not None else ""
-        join, old, how = joining.wanted(body, name, self.by_token, self._pilots, self.takeover)
-        if old is None and len(self.by_token) >= self._limit:
+        join, previous, resumption = joining.resolve_join(body, name, self.by_token, self._pilots, self.takeover)
+        if previous is None and len(self.by_token) >= self._limit:
             raise NotAdmitted(Refusal.FULL, f"there are {self._limit} sessions, as many as may be")
         try:
-            admission, clock = self._admit(join, old), self._clock()
+            admission, clock = self._admit(join, previous), self._clock()
         except NotAdmitted:
             raise
         except Exception as error:  # a fault of ours costs this join only
-            self.failed(None, error)
+            self.fail_session(None, error)
             raise NotAdmitted(Refusal.INTERNAL, "the server failed at this join") from None
-        token = self._dice.getrandbits(63) | 1
-        while token in self.by_token or token in self._over:
-            token = self._dice.getrandbits(63) | 1
-        seal = self.keys.session(owner, cookie, nonce, token) if owner is not None and self.keys is not None else None
+        token = self._rng.getrandbits(63) | 1
+        while token in self.by_token or token in self._recently_ended:
+            token = self._rng.getrandbits(63) | 1
+        seal = (
+            self.keys.session_seal(owner, cookie, nonce, token) if owner is not None and self.keys is not None else None
+        )
         session = Session(token, address, join, admission, now, seal)
-        session.owner, session.resumed, session.bucket = name, how, Bucket(self._rate)
-        if old is not None:
-            self._hand_over(old, session, now)
-        self.by_token[token] = self._by_join[session.joined_from] = session
+        session.key_name, session.resumed, session.rate_limiter = name, resumption, TokenBucket(self._rate)
+        if previous is not None:
+            self._hand_over(previous, session, now)
+        self.by_token[token] = self._by_join[session.handshake_id] = session
         if session.role is Role.PILOT:
             self._pilots[session.name] = session
         self._welcome(session, clock)
-        told: list[AnyEvent] = [*admission.actuators, *admission.sensors]
-        for event in told:
+        descriptions: list[AnyEvent] = [*admission.actuators, *admission.sensors]
+        for event in descriptions:
             self.push(session, event)
-        if old is not None and how is Resumption.RESUMED:
-            self._carry_over(old, session)
+        if previous is not None and resumption is Resumption.RESUMED:
+            self._carry_over(previous, session)
         self.flush_events(session, now)
-        return [Joined(session) if old is None else Resumed(session, old, how)]
+        return [Joined(session) if previous is None else Resumed(session, previous, resumption)]
 
     def _carry_over(self, old: Session, session: Session) -> None:
         """What the old session's client was not told comes again. Numbers of requests were those of the old session."""
-        for item in old.outbox.undelivered():
+        for item in old.outbox.unacknowledged():
             if item[0] in _OF_THE_BODY:
                 continue
             if len(session.outbox) >= MAX_PENDING:
@@ -315,18 +319,18 @@ class ServerSessions:
         text = "this session goes on in another"
         if session.resumed is Resumption.TOOK_OVER:
             text = "another client took over"
-            self._say(old, text)
+            self._send_bye(old, text)
         self._forget(old, now)
-        self._over.add(old, text, now, unasked=session.resumed is Resumption.TOOK_OVER)
+        self._recently_ended.add(old, text, now, unasked=session.resumed is Resumption.TOOK_OVER)
 
     def _welcome(self, session: Session, clock: tuple[int, int]) -> None:
-        self.send(session, joining.welcome(session, clock, (self._period, self._timeout)))
+        self.send(session, joining.make_welcome(session, clock, (self._period, self._timeout)))
 
     def _refuse(
-        self, nonce: int, refused: NotAdmitted, address: Address, owner: Holder | None, most: int = MAX_DATAGRAM
+        self, nonce: int, refused: NotAdmitted, address: Address, owner: KeyHolder | None, most: int = MAX_DATAGRAM
     ) -> None:
-        closer = self.keys.refuser(owner) if owner is not None and self.keys is not None else None
-        refuse = Refuse(nonce, int(refused.code), clean(refused.text, TEXT_BYTES))
+        closer = self.keys.refuse_seal(owner) if owner is not None and self.keys is not None else None
+        refuse = Refuse(nonce, int(refused.code), sanitise_text(refused.text, TEXT_BYTES))
         data = codec.encode(refuse, seal=closer)
         if len(data) > most:
             raise Dropped("size")  # an address that proved nothing gets no more than it sends
@@ -339,12 +343,12 @@ class ServerSessions:
             case Actuate(command):
                 return [Actuated(session, command)]
             case Done(tick):
-                question = session.question
-                if question is not None and session.answered < tick < question.tick:
-                    session.answered = tick  # what it brings is late; that it answers counts, once
+                question = session.pending_step
+                if question is not None and session.last_answered_tick < tick < question.tick:
+                    session.last_answered_tick = tick  # what it brings is late; that it answers counts, once
                     return [StepDone(session, tick, None, None)]
                 if question is not None and tick == question.tick:
-                    session.done = message
+                    session.pending_done = message
                 return self._release_done(session)
             case Requests(first, items):
                 session.ack_at = now + ACK_DELAY_S if session.ack_at is None else session.ack_at
@@ -355,8 +359,8 @@ class ServerSessions:
             case KeepaliveReply(number):
                 sent = session.keepalive_sent.pop(number, None)
                 if sent is not None:
-                    session.rtt.add(now - sent)
-                    session.pace.add(now - sent)
+                    session.rtt_statistics.add_sample(now - sent)
+                    session.rtt_estimator.add_sample(now - sent)
             case Estimate(values):
                 return [Estimated(session, values)]
             case Leave():
@@ -376,49 +380,49 @@ class ServerSessions:
         return [Requested(session, number, request)]
 
     def _release_done(self, session: Session) -> list[Happening]:
-        done = session.done
+        done = session.pending_done
         if done is None or session.inbox.received < done.last_request:
             return []
-        session.done = session.question = None
-        session.answered = done.tick
+        session.pending_done = session.pending_step = None
+        session.last_answered_tick = done.tick
         return [StepDone(session, done.tick, done.command, done.estimate)]
 
     # -- what the server says --------------------------------------------------------------
 
     def send(self, session: Session, message: Any) -> None:
         """Queue a datagram for a client."""
-        if session.over:
+        if session.is_over:
             return
         session.ack_at = None
         try:
             self._transmit(session, message, session.address)
         except Exception as error:
-            self.failed(session, error)
+            self.fail_session(session, error)
 
     def _transmit(self, session: Session, message: Any, address: Address) -> None:
-        self._post(session, *codec.body_of(message), address)
+        self._post(session, *codec.encode_body(message), address)
 
     def _post(self, session: Session, kind: Type, body: bytes, address: Address) -> None:
         session.sequence += 1
         session.datagrams_out += 1
-        data = codec.datagram(kind, body, session.token, session.sequence, session.inbox.received, session.seal)
+        data = codec.encode_datagram(kind, body, session.token, session.sequence, session.inbox.received, session.seal)
         self.outgoing.append((data, address))
 
     def push(self, session: Session, event: AnyEvent) -> None:
         """An event, delivered once and in order; :meth:`flush` sends it. A client that acknowledges nothing is ended."""
-        if session.over:
+        if session.is_over:
             return
         try:
             session.outbox.push(EVENTS.encode(event))
-            self._news[session.token] = session
+            self._unflushed[session.token] = session
         except OverflowError:
             self.bye(session, f"it acknowledged none of the last {MAX_PENDING} events", "unacknowledged")
         except Exception as error:
-            self.failed(session, error)
+            self.fail_session(session, error)
 
     def refuse(self, session: Session, number: int, text: str) -> None:
         """Say no to a request."""
-        self.push(session, RequestRefused(number, clean(text, TEXT_BYTES)))
+        self.push(session, RequestRefused(number, sanitise_text(text, TEXT_BYTES)))
 
     def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
         """Ask a lockstep client; repeated by :meth:`tick` until it answers. ``last_event`` is filled in here."""
@@ -427,77 +431,80 @@ class ServerSessions:
             step.tick, step.time_ns, step.run_state, len(parts), step.motion, step.actuation, step.effort, step.sensors,
             session.outbox.last,
         )  # fmt: skip
-        bodies = [codec.body_of(m) for m in (step, *parts)]
-        self.asked(session, step.tick, bodies, now)
-        self.post(session, bodies)
+        bodies = [codec.encode_body(m) for m in (step, *parts)]
+        self.track_step(session, step.tick, bodies, now)
+        self.send_bodies(session, bodies)
 
-    def asked(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
+    def track_step(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
         """A lockstep client is being asked: these bodies of STEP and SENSORS, sent by the caller, are sent again by
         :meth:`tick` until it answers."""
-        session.question, session.done = Question(tick, bodies, now + session.pace.wait()), None
+        session.pending_step, session.pending_done = (
+            PendingStep(tick, bodies, now + session.rtt_estimator.timeout()),
+            None,
+        )
 
-    def post(self, session: Session, bodies: Sequence[tuple[Type, bytes]]) -> None:
+    def send_bodies(self, session: Session, bodies: Sequence[tuple[Type, bytes]]) -> None:
         """Queue datagrams whose bodies are there already."""
-        if session.over:
+        if session.is_over:
             return
         session.ack_at = None
         try:
             for kind, body in bodies:
                 self._post(session, kind, body, session.address)
         except Exception as error:
-            self.failed(session, error)
+            self.fail_session(session, error)
 
     def bye(self, session: Session, text: str, reason: str = "ended") -> None:
         """End a session. Gone comes with the next call of :meth:`receive` or :meth:`tick`; BYE is said a few times."""
-        if session.over:
+        if session.is_over:
             return
-        text = clean(text, TEXT_BYTES)
-        self._say(session, text)
+        text = sanitise_text(text, TEXT_BYTES)
+        self._send_bye(session, text)
         self._forget(session, self._now)
-        self._over.add(session, text, self._now, unasked=reason != "left")
-        self._gone.append(Gone(session, reason))
+        self._recently_ended.add(session, text, self._now, unasked=reason != "left")
+        self._ended_events.append(SessionGone(session, reason))
 
-    def _say(self, session: Session, text: str) -> None:
+    def _send_bye(self, session: Session, text: str) -> None:
         try:
             self._transmit(session, Bye(text), session.address)
         except Exception as error:
             self.drops["internal"] += 1
-            self._broke(error)
+            self._on_error(error)
 
-    def failed(self, session: Session | None, error: Exception) -> None:
+    def fail_session(self, session: Session | None, error: Exception) -> None:
         """Something that nobody expected happened in the service of a session: it ends, and no other."""
         self.drops["internal"] += 1
-        self._broke(error)
+        self._on_error(error)
         if session is not None:
             self.bye(session, "the server failed at something that this session asked for", "internal")
 
     def flush(self, now: float) -> None:
         """Send the events that are new."""
-        for session in list(self._news.values()):
+        for session in list(self._unflushed.values()):
             self.flush_events(session, now)
-        self._news.clear()
+        self._unflushed.clear()
 
     def flush_events(self, session: Session, now: float) -> None:
         """Send the events of a session that are new, or due to be repeated."""
-        for first, items in session.outbox.due(now):
+        for first, items in session.outbox.take_due(now):
             self.send(session, Events(first, items))
 
     # -- time ------------------------------------------------------------------------------
 
-    def tick(self, now: float) -> list[Happening]:
+    def poll(self, now: float) -> list[Happening]:
         """Keep-alive, repeats, removal of silent clients. Call it at least every 50 ms."""
         self._now = max(self._now, now)
         for session in list(self.by_token.values()):
             try:
                 self._tick(session, now)
             except Exception as error:
-                self.failed(session, error)
-        self._news.clear()
-        for over in self._over.due(now):
-            self._say(*over)
-        return self.ended()
+                self.fail_session(session, error)
+        self._unflushed.clear()
+        for over in self._recently_ended.take_due(now):
+            self._send_bye(*over)
+        return self.take_ended()
 
-    def forgive(self, seconds: float, now: float) -> None:
+    def exclude_stall(self, seconds: float, now: float) -> None:
         """The server itself did nothing for so long, up to ``now``: it counts as silence of nobody, and as no round trip."""
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)
@@ -512,30 +519,30 @@ class ServerSessions:
             return
         if now >= session.keepalive_at:
             session.keepalive_at = now + self._period
-            session.rtt.sent += 1
+            session.rtt_statistics.sent += 1
             if len(session.keepalive_sent) > 64:
                 session.keepalive_sent.clear()
-            session.keepalive_sent[session.rtt.sent] = now
-            self.send(session, Keepalive(session.rtt.sent))
+            session.keepalive_sent[session.rtt_statistics.sent] = now
+            self.send(session, Keepalive(session.rtt_statistics.sent))
         self.flush_events(session, now)
-        question = session.question
+        question = session.pending_step
         if question is not None and now >= question.repeat_at:
             question.repeats += 1
-            question.repeat_at = now + session.pace.wait(question.repeats)
-            self.post(session, question.bodies)
+            question.repeat_at = now + session.rtt_estimator.timeout(question.repeats)
+            self.send_bodies(session, question.bodies)
         if session.ack_at is not None and now >= session.ack_at:
             self.send(session, Keepalive(0))
 
-    def ended(self) -> list[Happening]:
+    def take_ended(self) -> list[Happening]:
         """Sessions that ended since the last call of this, of :meth:`receive` or of :meth:`tick`."""
-        gone, self._gone = self._gone, []
+        gone, self._ended_events = self._ended_events, []
         return gone
 
     def _forget(self, session: Session, now: float) -> None:
-        session.over = True
+        session.is_over = True
         self.by_token.pop(session.token, None)
-        self._news.pop(session.token, None)
-        self._by_join.pop(session.joined_from, None)
+        self._unflushed.pop(session.token, None)
+        self._by_join.pop(session.handshake_id, None)
         if self._pilots.get(session.name) is session:
             del self._pilots[session.name]
-        self._strangers.spend(*session.joined_from, now)
+        self._address_validator.mark_join_used(*session.handshake_id, now)

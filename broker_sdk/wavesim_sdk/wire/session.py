@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wavesim_sdk.wire.address_validation import Address, TokenBucket
 from wavesim_sdk.wire.items import ActuatorDescription, AnyRequest, SensorDescription
 from wavesim_sdk.wire.messages import Done, Join, Refusal, Resumption, Role, Type
-from wavesim_sdk.wire.reliable import Inbox, Outbox, Pace
-from wavesim_sdk.wire.strangers import Address, Bucket
+from wavesim_sdk.wire.reliable import Inbox, Outbox, RttEstimator
 
 if TYPE_CHECKING:  # a server without keys needs no package that seals
-    from wavesim_sdk.wire.seal import Seal
+    from wavesim_sdk.wire.seal import SessionSeal
 
 
 class NotAdmitted(Exception):
@@ -32,7 +32,7 @@ class Admission:
     step_ns: int
     sound_speed: float
     state_period_ns: int = 0  #: 0 = no states by wall time
-    truth: bool = True
+    sends_truth: bool = True
     rights: int = 0
     actuators: Sequence[ActuatorDescription] = ()
     sensors: Sequence[SensorDescription] = ()
@@ -44,26 +44,26 @@ class Admission:
 
 
 @dataclass
-class RoundTrip:
+class RttStatistics:
     """Statistics of the keep-alive."""
 
     sent: int = 0
     replies: int = 0
     last: float = 0.0
     mean: float = 0.0
-    least: float = 0.0
-    greatest: float = 0.0
+    minimum: float = 0.0
+    maximum: float = 0.0
 
-    def add(self, seconds: float) -> None:
+    def add_sample(self, seconds: float) -> None:
         self.replies += 1
         self.last = seconds
         self.mean += (seconds - self.mean) / self.replies
-        self.least = min(self.least, seconds) if self.replies > 1 else seconds
-        self.greatest = max(self.greatest, seconds)
+        self.minimum = min(self.minimum, seconds) if self.replies > 1 else seconds
+        self.maximum = max(self.maximum, seconds)
 
 
 @dataclass
-class Question:
+class PendingStep:
     """A STEP that waits for its DONE: the bodies of its datagrams, to be sent again."""
 
     tick: int
@@ -76,27 +76,33 @@ class Session:
     """One client."""
 
     def __init__(
-        self, token: int, address: Address, join: Join, admission: Admission, now: float, seal: Seal | None = None
+        self,
+        token: int,
+        address: Address,
+        join: Join,
+        admission: Admission,
+        now: float,
+        seal: SessionSeal | None = None,
     ) -> None:
         self.token, self.address, self.join, self.admission, self.seal = token, address, join, admission, seal
         self.resumed = Resumption.NEW
-        self.owner = ""  #: name that its key belongs to
-        self.over = False  #: nothing more is sent or taken
+        self.key_name = ""  #: name that its key belongs to
+        self.is_over = False  #: nothing more is sent or taken
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
-        self.rtt, self.pace = RoundTrip(), Pace()
-        self.outbox, self.inbox = Outbox(self.pace), Inbox()
-        self.newest = 0  #: sequence of what it said last from where it is
-        self.latest: dict[Type, int] = {}
+        self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
+        self.outbox, self.inbox = Outbox(self.rtt_estimator), Inbox()
+        self.newest_sequence = 0  #: sequence of what it said last from where it is
+        self.latest_sequences: dict[Type, int] = {}
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}
         self.ack_at: float | None = None
-        self.question: Question | None = None
-        self.done: Done | None = None  # waiting for the requests it counts
-        self.answered = -1  # the last tick that was answered
-        self.told_at = -math.inf  # of a malformed datagram
-        self.bucket = Bucket(math.inf)
-        self.joined_from = (address, join.nonce)
+        self.pending_step: PendingStep | None = None
+        self.pending_done: Done | None = None  # waiting for the requests it counts
+        self.last_answered_tick = -1  # the last tick that was answered
+        self.drop_notice_at = -math.inf  # of a malformed datagram
+        self.rate_limiter = TokenBucket(math.inf)
+        self.handshake_id = (address, join.nonce)
 
     @property
     def name(self) -> str:
@@ -121,20 +127,20 @@ class Resumed:
     """A session goes on for one that is over: its client came back, or another client took over."""
 
     session: Session
-    old: Session
-    how: Resumption
+    previous: Session
+    resumption: Resumption
 
 
 @dataclass(frozen=True)
-class Moved:
+class AddressMigrated:
     """The client has another address, and proved it."""
 
     session: Session
-    before: Address
+    old_address: Address
 
 
 @dataclass(frozen=True)
-class Gone:
+class SessionGone:
     """A session ended: `left`, `silent`, `ended` (by the server), `unacknowledged`, `sequence` or `internal`."""
 
     session: Session
@@ -170,4 +176,4 @@ class StepDone:
     estimate: Sequence[float | None] | None
 
 
-Happening = Joined | Resumed | Moved | Gone | Actuated | Requested | Estimated | StepDone
+Happening = Joined | Resumed | AddressMigrated | SessionGone | Actuated | Requested | Estimated | StepDone

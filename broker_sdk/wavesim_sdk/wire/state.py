@@ -11,11 +11,11 @@ from typing import Any, SupportsIndex, overload
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import EFFORT, Reading, Snapshot
 
-MOST_PARTS = 4096
+MAX_PARTS = 4096
 _NAN = math.nan
 
 
-def absent(what: str, name: str, there: Iterable[str]) -> str:
+def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
     """Why something is not there, and what is."""
     names = list(there)
     near = difflib.get_close_matches(name, names, 1)
@@ -33,9 +33,9 @@ class Value:
         self._layout, self.time_ns, self.numbers = layout, time_ns, numbers
 
     def __getitem__(self, name: str) -> Any:
-        place = self._layout.places.get(name)
+        place = self._layout.offsets.get(name)
         if place is None:
-            raise KeyError(absent(f"'{self._layout.description.name}' has", name, self._layout.places))
+            raise KeyError(missing_name_text(f"'{self._layout.description.name}' has", name, self._layout.offsets))
         first, count = place
         return self.numbers[first] if count == 1 else self.numbers[first : first + count]
 
@@ -48,7 +48,7 @@ class Value:
             raise AttributeError(error.args[0]) from None
 
     def __repr__(self) -> str:
-        return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.places)}, time_ns={self.time_ns})"
+        return f"Value({', '.join(f'{n}={self[n]!r}' for n in self._layout.offsets)}, time_ns={self.time_ns})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and (self.time_ns, repr(self.numbers)) == (other.time_ns, repr(other.numbers))
@@ -61,10 +61,10 @@ class Layout:
 
     def __init__(self, description: SensorDescription) -> None:
         self.description = description
-        self.places: dict[str, tuple[int, int]] = {}
+        self.offsets: dict[str, tuple[int, int]] = {}
         self.count = 0
         for f in description.fields:
-            self.places[f.name] = (self.count, f.count)
+            self.offsets[f.name] = (self.count, f.count)
             self.count += f.count
 
 
@@ -80,7 +80,7 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise KeyError(absent("there is now", name, self._values)) from None
+            raise KeyError(missing_name_text("there is now", name, self._values)) from None
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("__"):
@@ -106,7 +106,7 @@ class Actuation(tuple[float, ...]):
     names: Mapping[str, int] = {}
 
     @classmethod
-    def of(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
+    def from_values(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
         """Values of actuators of some names."""
         made = cls(values)
         made.names = names
@@ -120,7 +120,7 @@ class Actuation(tuple[float, ...]):
         if not isinstance(at, str):
             return super().__getitem__(at)
         if at not in self.names:
-            raise KeyError(absent("the body has", at, self.names))
+            raise KeyError(missing_name_text("the body has", at, self.names))
         return super().__getitem__(self.names[at])
 
 
@@ -138,7 +138,7 @@ class Effort:
     contact: Sequence[float]
 
     @classmethod
-    def of(cls, numbers: Sequence[float]) -> Effort:
+    def from_numbers(cls, numbers: Sequence[float]) -> Effort:
         """From the numbers of a datagram."""
         return cls(*(tuple(numbers[6 * k : 6 * k + 6]) for k in range(len(EFFORT))))
 
@@ -166,21 +166,21 @@ class Body:
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
-        self.ordered: tuple[ActuatorDescription, ...] = ()  #: the same by position
+        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: the same by position
         self.layouts: dict[int, Layout] = {}
         self._positions: dict[str, int] = {}
 
-    def actuator(self, told: ActuatorDescription) -> None:
+    def add_actuator(self, description: ActuatorDescription) -> None:
         """An ACTUATOR event."""
-        self.actuators[told.number] = told
-        self._positions[told.name] = told.number
-        self.ordered = tuple(self.actuators[k] for k in sorted(self.actuators))
+        self.actuators[description.number] = description
+        self._positions[description.name] = description.number
+        self.ordered_actuators = tuple(self.actuators[k] for k in sorted(self.actuators))
 
-    def sensor(self, told: SensorDescription) -> None:
+    def add_sensor(self, description: SensorDescription) -> None:
         """A SENSOR event."""
-        self.layouts[told.number] = Layout(told)
+        self.layouts[description.number] = Layout(description)
 
-    def state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
+    def build_state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
         """A state and its parts, by name."""
         numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in (message.sensors, *parts) if parts else (message.sensors,):
@@ -200,8 +200,8 @@ class Body:
         for number in sorted(numbers):
             layout, (time_ns, values) = self.layouts[number], numbers[number]
             found[layout.description.name] = Value(layout, time_ns, tuple(values))
-        effort = None if message.effort is None else Effort.of(message.effort)
-        actuation = Actuation.of(message.actuation, self._positions)
+        effort = None if message.effort is None else Effort.from_numbers(message.effort)
+        actuation = Actuation.from_values(message.actuation, self._positions)
         return State(
             message.tick, message.time_ns, message.run_state, message.motion, actuation, Sensors(found), effort, step
         )
@@ -210,35 +210,35 @@ class Body:
 class Parts:
     """SENSORS datagrams by tick, until their state is whole."""
 
-    KEPT = 2  #: ticks
+    KEPT_TICKS = 2  #: ticks
 
     def __init__(self) -> None:
-        self._of: dict[int, dict[int, Sequence[Reading]]] = {}
+        self._by_tick: dict[int, dict[int, Sequence[Reading]]] = {}
 
     def add(self, tick: int, part: int, readings: Sequence[Reading]) -> None:
         """One of them; of old ticks none are kept."""
-        if tick not in self._of:
-            if len(self._of) >= self.KEPT and tick < min(self._of):
+        if tick not in self._by_tick:
+            if len(self._by_tick) >= self.KEPT_TICKS and tick < min(self._by_tick):
                 return
-            self._of[tick] = {}
-            if len(self._of) > self.KEPT:
-                del self._of[min(self._of)]
-        if part < MOST_PARTS:
-            self._of[tick][part] = readings
+            self._by_tick[tick] = {}
+            if len(self._by_tick) > self.KEPT_TICKS:
+                del self._by_tick[min(self._by_tick)]
+        if part < MAX_PARTS:
+            self._by_tick[tick][part] = readings
 
-    def of(self, tick: int) -> list[Sequence[Reading]]:
+    def readings(self, tick: int) -> list[Sequence[Reading]]:
         """Those of a tick, in order."""
-        parts = self._of.get(tick, {})
+        parts = self._by_tick.get(tick, {})
         return [parts[k] for k in sorted(parts)]
 
-    def whole(self, message: Snapshot) -> bool:
+    def is_complete(self, message: Snapshot) -> bool:
         """Whether all that a state has are there."""
         if not message.parts:
             return True
-        parts = self._of.get(message.tick)
+        parts = self._by_tick.get(message.tick)
         return parts is not None and len(parts) >= message.parts
 
-    def done(self, tick: int) -> None:
+    def discard_until(self, tick: int) -> None:
         """A state was handed out."""
-        for old in [t for t in self._of if t <= tick]:
-            del self._of[old]
+        for old in [t for t in self._by_tick if t <= tick]:
+            del self._by_tick[old]

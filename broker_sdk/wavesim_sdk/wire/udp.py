@@ -15,11 +15,11 @@ from typing import Any
 import asyncio_dgram
 from asyncio_dgram.aio import DatagramServer, Protocol
 
-from wavesim_sdk.wire import batch
+from wavesim_sdk.wire import sendmmsg
 from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
-QUEUE = 4096
+QUEUE_LENGTH = 4096
 FEW = 4  #: from so many datagrams on, one system call for all
 SOCKET_BUFFER = 4 * 1024 * 1024
 
@@ -31,12 +31,12 @@ class _BoundedQueue(asyncio.Queue[Any]):
     """A queue that drops the newest when it is full, and counts; or hands each datagram to a function at once."""
 
     dropped = 0
-    take: Taker | None = None
+    handler: Taker | None = None
 
     def put_nowait(self, item: Any) -> None:
-        if self.take is not None and item[0] is not None:
-            self.take(item[0], item[1][:2])
-        elif self.qsize() >= QUEUE and item[0] is not None:
+        if self.handler is not None and item[0] is not None:
+            self.handler(item[0], item[1][:2])
+        elif self.qsize() >= QUEUE_LENGTH and item[0] is not None:
             self.dropped += 1
         else:
             super().put_nowait(item)
@@ -57,7 +57,7 @@ def open_socket(address: str, port: int) -> socket.socket:
     return sock
 
 
-class Udp:
+class UdpSocket:
     """One UDP socket: bounded receive, guarded send."""
 
     def __init__(self, stream: DatagramServer, queue: _BoundedQueue, sock: socket.socket) -> None:
@@ -65,12 +65,12 @@ class Udp:
         self.errors = 0
 
     @classmethod
-    async def over(cls, sock: socket.socket, take: Taker | None = None) -> Udp:
+    async def wrap(cls, sock: socket.socket, handler: Taker | None = None) -> UdpSocket:
         """Wrap a bound socket. With ``take`` each datagram is handed to that function when it comes, and :meth:`receive` has
         none: a task that waits for each would cost more than what it does with it."""
         loop = asyncio.get_running_loop()
         queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
-        queue.take = take
+        queue.handler = handler
         transport, _ = await loop.create_datagram_endpoint(lambda: Protocol(queue, errors, drained), sock=sock)
         stream = DatagramServer(transport, queue, errors, drained)  # type: ignore[arg-type]  # its stub names the wrong class
 
@@ -92,9 +92,9 @@ class Udp:
             except OSError:
                 self.errors += 1
 
-    def drain(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
+    def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
         """What else has come to the socket by now, of a flood so many: asyncio takes one datagram a turn of its loop."""
-        for _ in range(QUEUE if most is None else most):
+        for _ in range(QUEUE_LENGTH if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)
             except OSError as error:
@@ -112,8 +112,8 @@ class Udp:
             self.errors += 1
 
     def send_rows(self, rows: Any, addresses: bytes) -> None:
-        """Rows (n, size) of bytes, a datagram each, to addresses of :func:`wavesim_sdk.wire.batch.pack_address`."""
-        self.errors += len(rows) - batch.send(self._socket, rows, addresses)
+        """Rows (n, size) of bytes, a datagram each, to addresses of :func:`wavesim_sdk.wire.sendmmsg.pack_address`."""
+        self.errors += len(rows) - sendmmsg.send_rows(self._socket, rows, addresses)
 
     def send_each(self, datagrams: Sequence[tuple[bytes, Address]]) -> None:
         """Several datagrams at once."""
@@ -121,8 +121,10 @@ class Udp:
             for data, address in datagrams:
                 self.send_now(data, address)
             return
-        addresses = b"".join([batch.pack_address(address) for _, address in datagrams])
-        self.errors += len(datagrams) - batch.send_each(self._socket, [data for data, _ in datagrams], addresses)
+        addresses = b"".join([sendmmsg.pack_address(address) for _, address in datagrams])
+        self.errors += len(datagrams) - sendmmsg.send_datagrams(
+            self._socket, [data for data, _ in datagrams], addresses
+        )
 
     def close(self) -> None:
         self._stream.close()

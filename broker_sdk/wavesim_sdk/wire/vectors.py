@@ -9,9 +9,9 @@ from typing import Any
 
 from wavesim_sdk.wire import items as i
 from wavesim_sdk.wire import messages as m
-from wavesim_sdk.wire.codec import encode, type_of
+from wavesim_sdk.wire.codec import encode, message_type
 from wavesim_sdk.wire.messages import Reading
-from wavesim_sdk.wire.schema import Family, schema_of
+from wavesim_sdk.wire.schema import TaggedUnion, schema_of
 
 TOKEN = 0x1122334455667788
 _MOTION = (1.5, -2.0, 10.0, 1.0, 0.0, 0.0, 0.0, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125, 1.0, 0.0, 0.5)
@@ -27,7 +27,7 @@ WELCOME = m.Welcome(
 REFUSE = m.Refuse(7, m.Refusal.NAME_IN_USE, "'lauv' is in use by another client")
 
 
-def _items(family: Family, *records: Any) -> list[Any]:
+def _items(family: TaggedUnion, *records: Any) -> list[Any]:
     return [family.encode(r) for r in records]
 
 
@@ -138,25 +138,25 @@ ALTERNATIVES = {
 }
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value as JSON has it; bytes as {"bin": hexadecimal}."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return [to_json_value(v) for v in value]
+    return {k: to_json_value(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def _line(name: str, data: bytes, token: int, sequence: int, ack: int, message: Any) -> str:
-    body = plain(schema_of(type(message)).encode(message))
-    meaning = {"type": int(type_of(message)), "token": token, "sequence": sequence, "ack": ack, "body": body}
+    body = to_json_value(schema_of(type(message)).encode(message))
+    meaning = {"type": int(message_type(message)), "token": token, "sequence": sequence, "ack": ack, "body": body}
     return f"{name} {data.hex()} {json.dumps(meaning)}"
 
 
-def markdown() -> str:
+def vectors_markdown() -> str:
     """The vectors as the lines of docs/PROTOCOL.md."""
     lines = [
-        _line(type_of(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
+        _line(message_type(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
         for token, sequence, ack, message in VECTORS
     ]
     return "\n".join(["```", *lines, "```"])
@@ -178,8 +178,8 @@ def sealed_markdown() -> str:
     """Sealed datagrams and everything that they follow from, for the same page."""
     from wavesim_sdk.wire import seal
 
-    client = seal.Seal(KEY, _COOKIE, 7, TOKEN, is_client=True)
-    server = seal.Seal(KEY, _COOKIE, 7, TOKEN, is_client=False)
+    client = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=True)
+    server = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=False)
     fixed = bytes(range(12))
     key_id = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()[:8]
     facts = {
@@ -192,8 +192,8 @@ def sealed_markdown() -> str:
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
     datagrams = {
-        "JOIN": encode(join, seal.key_id(KEY), 2, 0, seal.Handshake(KEY, seal.JOIN, fixed)),
-        "REFUSE": encode(REFUSE, seal=seal.Handshake(KEY, seal.REFUSE, fixed)),
+        "JOIN": encode(join, seal.key_id(KEY), 2, 0, seal.HandshakeSeal(KEY, seal.JOIN, fixed)),
+        "REFUSE": encode(REFUSE, seal=seal.HandshakeSeal(KEY, seal.REFUSE, fixed)),
         "WELCOME": encode(WELCOME, TOKEN, 1, 0, server),
         "ACTUATE": encode(m.Actuate((9.5,)), TOKEN, 3, 0, client),
         "KEEPALIVE": encode(m.Keepalive(12), TOKEN, 2, 1, server),

@@ -21,9 +21,9 @@ from wavesim_emulators.sonar.engine import NORMAL
 from wavesim_emulators.sonar.framed import Framed, angles
 from wavesim_emulators.sonar.scene import World3, directions
 from wavesim_sdk import randomness
-from wavesim_sdk.area import Record
 from wavesim_sdk.config.imaging import Board, Optics
-from wavesim_sdk.config.sensors import Camera as Declared
+from wavesim_sdk.config.sensors import CameraConfig as Declared
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.sonars import frames, lens
 
 Array = np.ndarray[Any, Any]
@@ -65,7 +65,7 @@ class Plate:
         self.normal = np.array([up * c, up * s, -math.sin(b.tilt)])
         right = np.array([s, -c, 0.0])
         self.axes = np.stack([right, np.cross(-self.normal, right)])
-        self.cells = np.array([[float(cell) for cell in row] for row in b.rows])
+        self.cells = np.array([[float(cell) for cell in row] for row in b.cell_rows])
 
     def seen(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
         """(range (inf = past it), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes ``R``."""
@@ -89,7 +89,7 @@ class View:
         self.camera, self.world, self.key = c, world, np.array([key], np.uint64)
         self.water, self.boards = Water.of(optics), [Plate(b) for b in boards]
         self.colours = world.palette.colours().astype(np.float32)
-        y, z = lens.slopes(c.width, c.height, c.view, c.distortion)
+        y, z = lens.pixel_slopes(c.width, c.height, c.view, c.distortion)
         across, down = np.arcsin(y / np.sqrt(1.0 + y * y + z * z)), np.arctan(z)
         a, e = (np.linspace(x.min(), x.max(), n) for x, n in ((across, c.width), (down, c.height)))
         self.u, self.e = np.sin(a), e
@@ -239,9 +239,9 @@ class Camera(Framed):
 def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
     """A record with all that does not change from picture to picture."""
     record = np.zeros((), frames.RECORD)
-    f = lens.focal(c.width, c.view)
+    f = lens.focal_length(c.width, c.view)
     for field, value in {
-        "generation": generation, "body": body, "name": name, "preset": b"camera", "kind": frames.KIND.index("camera"),
+        "generation": generation, "body": body, "name": name, "preset": b"camera", "kind": frames.FRAME_KINDS.index("camera"),
         "beams": c.height, "bins": 3 * c.width, "sample_bytes": 1, "labels": int(c.depth), "range": c.range, "tvg": c.gamma,
         "sector": c.view, "fan_height": 2.0 * math.atan(0.5 * c.height / f), "altitude": math.nan,
     }.items():  # fmt: skip

@@ -13,19 +13,19 @@ from wavesim_emulators.sonar.design import Design
 from wavesim_emulators.sonar.engine import Forward, Frame, Pose, Scanning, SideScan
 from wavesim_emulators.sonar.framed import Framed, angles
 from wavesim_emulators.sonar.soundings import Bathymetry
-from wavesim_sdk.area import Record
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.sensors import Sonar as Declared
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import SonarConfig as Declared
 from wavesim_sdk.ocean.sound import francois_garrison
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.sonars import frames, presets
 
 MAKES: dict[str, Any] = {"forward": Forward, "sidescan": SideScan, "scanning": Scanning, "bathymetry": Bathymetry}
 
 
-def design(loaded: Loaded, p: Declared, noise: bool) -> Design:
+def design(loaded: LoadedConfig, p: Declared, noise: bool) -> Design:
     """A declared sonar, in the water of its configuration."""
     a = loaded.config.acoustics
-    preset = frames.resolved(p)
+    preset = frames.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
     return Design(
         preset, preset.range, preset.bins, a.sound_speed, absorbed, p.gain, p.tvg, p.hold or math.inf, p.floor, p.span,
@@ -49,7 +49,7 @@ class Sonar(Framed):
 
     sensor = "sonar"
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._instruments: dict[int, Instrument] = {}
         self.newest: dict[int, Frame] = {}  #: by place
@@ -57,7 +57,7 @@ class Sonar(Framed):
     def warm(self) -> None:
         here = Pose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
         for preset in ("p900-45", "starfish-450"):
-            small = replace(presets.find(preset), beams=2, sector=0.1)
+            small = replace(presets.find_preset(preset), beams=2, sector=0.1)
             for bits, bins, labels in ((8, 8, True), (16, 64, False)):
                 made = Design(small, 2.0, bins, bits=bits, labels=labels)
                 MAKES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
@@ -118,8 +118,8 @@ def describe(d: Design, body: bytes, name: bytes, generation: int, preset: str) 
     record = np.zeros((), frames.RECORD)
     soundings = p.kind == "bathymetry"
     for field, value in {
-        "generation": generation, "body": body, "name": name, "preset": preset.encode(), "kind": frames.KIND.index(p.kind),
-        "beams": p.beams, "bins": len(frames.SOUNDING) if soundings else d.bins,
+        "generation": generation, "body": body, "name": name, "preset": preset.encode(), "kind": frames.FRAME_KINDS.index(p.kind),
+        "beams": p.beams, "bins": len(frames.SOUNDING_COLUMNS) if soundings else d.bins,
         "sample_bytes": 8 if soundings else d.bits // 8, "labels": int(d.labels and not soundings), "range": d.range,
         "sector": p.sector if p.kind in ("forward", "bathymetry") else 0.0, "tilt": p.tilt, "frequency": p.frequency,
         "bandwidth": p.bandwidth, "sound_speed": d.sound_speed, "absorption": d.absorption,

@@ -10,10 +10,10 @@ import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator
 from wavesim_emulators.sonar.scene import World3
-from wavesim_sdk.attach import SharedState, Snapshot
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.attach import FleetSnapshot, SharedState
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import NotRunning
-from wavesim_sdk.ocean.bodies import Bodies, Shapes
+from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_sdk.sonars import frames
 
 PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritten
@@ -22,15 +22,15 @@ PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritt
 class Framed(Emulator):
     """An emulator that sees the world and writes frames."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.world = World3(loaded)
-        self._shapes = Shapes(loaded)
-        self._rings: frames.Rings | None = None
+        self._shapes = ModelShapes(loaded)
+        self._rings: frames.FrameRings | None = None
         self._simulation: SharedState | None = None
 
     def open(self, server: str) -> None:
-        self._rings = frames.Rings.attach(server, writable=True)
+        self._rings = frames.FrameRings.attach(server, writable=True)
         with contextlib.suppress(NotRunning):  # rings alone, as tests have them
             self._simulation = SharedState(server)
         self.warm()
@@ -38,8 +38,8 @@ class Framed(Emulator):
     def warm(self) -> None:
         """Compile the kernels, or load what was compiled: in a run the first frame would come seconds late."""
 
-    def begin(self, view: Snapshot, weather: Any) -> None:
-        self.bodies = Bodies(self._shapes, view.rows, view.identity, view.state)
+    def begin(self, view: FleetSnapshot, weather: Any) -> None:
+        self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
     def named(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
         """Names of the body and of the instrument in a place."""
@@ -54,7 +54,7 @@ class Framed(Emulator):
         # no time to wait for the log where ticks keep wall time
         real = self._simulation is not None and 0.0 < self._simulation.clock()["speed"] <= 1.0
         return self._rings.write(
-            self._rings.of(self.sensor, place), record, *payload, patience=0.0 if real else PATIENCE_S
+            self._rings.ring_index(self.sensor, place), record, *payload, patience=0.0 if real else PATIENCE_S
         )
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from wavesim_emulators.sonar import kernels as k
 from wavesim_sdk import frames
-from wavesim_sdk.config import seen
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config import imaging_checks
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.config.world import World
 from wavesim_sdk.ocean import bed, mesh
-from wavesim_sdk.ocean.bodies import BOX, CYLINDER, Bodies
-from wavesim_sdk.ocean.scene import boxes_of
+from wavesim_sdk.ocean.bodies import BOX, CYLINDER, BodyObstacles
+from wavesim_sdk.ocean.scene import obstacle_boxes
 from wavesim_sdk.sonars import materials
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,13 +28,13 @@ class Palette:
     """Materials by number: the tables of one sonar, the patches of all."""
 
     def __init__(self, world: World) -> None:
-        own = seen.materials_of(world)
+        own = imaging_checks.materials_of(world)
         ground = world.ground
         o = world.obstacles
         obstacles: list[Any] = [*o.block, *o.pier, *o.tunnel, *o.mesh]
         names = (ground.material, HULL, *(r.material for r in ground.region), *(made.material for made in obstacles))
         self.names = [*dict.fromkeys(names), "surface"]
-        self.materials = [materials.find(n, own) for n in self.names[:-1]]
+        self.materials = [materials.find_material(n, own) for n in self.names[:-1]]
         patchy = [(m.patch, m.cell if m.patch > 0.0 else 0.0) for m in self.materials] + [(0.0, 0.0)]
         self.cells = np.array([cell for _, cell in patchy])
         self.patches = np.array([gamma_quantiles(nu) for nu, _ in patchy])
@@ -49,7 +49,7 @@ class Palette:
     def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
         """s_b (materials, 91) of all; the last is the sea surface at a wind."""
         all_ = [*self.materials, materials.sea_surface(wind)]
-        return np.array([m.table(frequency, sound_speed) for m in all_])
+        return np.array([m.backscatter_table(frequency, sound_speed) for m in all_])
 
 
 @functools.lru_cache(maxsize=32)
@@ -84,7 +84,7 @@ def upright(heading: float) -> Array:
 class World3:
     """The fixed part of a scene: bed, obstacles, what they are made of; and the bodies of a tick beside it."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         world = loaded.config.world
         self.palette = Palette(world)
         self.ground = self.palette[world.ground.material]
@@ -102,11 +102,11 @@ class World3:
         self.objects = self.fixed
         self._triangles(loaded)
 
-    def _bed(self, loaded: Loaded) -> None:
-        self._joined = bed.triangles(loaded)
+    def _bed(self, loaded: LoadedConfig) -> None:
+        self._joined = bed.triangulated_bed(loaded)
         b = loaded.config.world.bed
         self.bed = np.array(
-            [b.depth, b.slope_north, b.slope_east, bed.steepest(loaded), float(self._joined is not None)]
+            [b.depth, b.slope_north, b.slope_east, bed.max_slope(loaded), float(self._joined is not None)]
         )
         self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in b.bump]).reshape(-1, 5)
 
@@ -117,7 +117,7 @@ class World3:
 
     def _obstacles(self, world: World) -> Array:
         o, rows = world.obstacles, []
-        boxes = boxes_of(o)
+        boxes = obstacle_boxes(o)
         made = [b.material for b in o.block] + [t.material for t in o.tunnel for _ in range(4)]
         names = [f"block {i}" for i in range(len(o.block))] + [
             f"tunnel {i}" for i in range(len(o.tunnel)) for _ in range(4)
@@ -132,11 +132,11 @@ class World3:
             )
         return np.array(rows).reshape(-1, k.OBJECT)
 
-    def _triangles(self, loaded: Loaded) -> None:
+    def _triangles(self, loaded: LoadedConfig) -> None:
         """The bed's triangles, if it has such, and those of the meshes, as one scene of embree's."""
         self.scene: Any = None
         self.triangles = np.zeros((0, 5))
-        found = mesh.triangles_of_each(loaded)
+        found = mesh.mesh_triangles(loaded)
         declared = loaded.config.world.obstacles.mesh
         of = [(self.palette[m.material], self._label(f"mesh {m.file}")) for m in declared]
         if self._joined is not None:
@@ -156,7 +156,7 @@ class World3:
         made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
         self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
-    def with_bodies(self, bodies: Bodies | None, own: int = -1) -> None:
+    def with_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
         """The bodies of this tick, without that of the row ``own``."""
         if bodies is None or not len(bodies.rows):
             self.objects = self.fixed

@@ -13,7 +13,7 @@ from wavesim_emulators.sonar.design import Design
 from wavesim_emulators.sonar.engine import DOWN, Frame, Pose
 from wavesim_emulators.sonar.scene import World3
 from wavesim_sdk import randomness
-from wavesim_sdk.sonars.frames import SOUNDING as SOUNDING
+from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -76,7 +76,7 @@ class Bathymetry:
 
         noisy = sigma_r * self._normal(number, beams) if d.noise else 0.0
         measured = np.where(there, r, np.nan) * (1.0 - self._towards(pose, R, actual)) + noisy
-        table = np.full((beams, len(SOUNDING)), np.nan)
+        table = np.full((beams, len(SOUNDING_COLUMNS)), np.nan)
         n_F = np.stack([np.cos(steered), np.sin(steered), np.zeros(beams)], axis=1)
         level_axes = levelled(pose.R).T @ pose.R @ DOWN
         n_L = n_F @ level_axes.T
@@ -86,7 +86,7 @@ class Bathymetry:
             "sigma_z": np.abs(n_L[:, 2]) * sigma_r, "sigma_r": sigma_r,
             "level": 10.0 * np.log10(np.maximum(power, 1e-30)), "snr": snr, "detection": detection,
         }.items():  # fmt: skip
-            table[:, SOUNDING.index(name)] = value
+            table[:, SOUNDING_COLUMNS.index(name)] = value
         n_A = np.stack([np.cos(actual), np.sin(actual), np.zeros(beams)], axis=1)
         with np.errstate(invalid="ignore"):
             table[:, 10:13] = pose.p + np.where(there, r, np.nan)[:, None] * (n_A @ R.T)

@@ -9,13 +9,13 @@ import numpy as np
 
 from wavesim_emulators.sonar.design import Design
 from wavesim_emulators.sonar.scene import World3
-from wavesim_sdk.config.imaging import Target
+from wavesim_sdk.config.imaging import TargetConfig
 from wavesim_sdk.sonars import materials, patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def strength(t: Target, wavelength: float, r: float, from_W: Array) -> float:
+def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> float:
     """Linear, of a target that is seen from a direction (unit vector from it to the sonar)."""
     a, b = t.size
     facing = np.array([math.cos(t.heading), math.sin(t.heading), 0.0])
@@ -37,7 +37,7 @@ class Targets:
         self.declared = world.targets
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
 
-    def seen(self, pose: Any, R: Array, level: float) -> list[tuple[Target, float, Array, float]]:
+    def seen(self, pose: Any, R: Array, level: float) -> list[tuple[TargetConfig, float, Array, float]]:
         """(target, range, direction in the fan, echo level before patterns, linear) of those in sight."""
         d = self.design
         found = []

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import randomness, units
-from wavesim_sdk.config import Loaded, Transducer
-from wavesim_sdk.config.acoustics import Beam, Modem
-from wavesim_sdk.names import shown
+from wavesim_sdk.config import LoadedConfig, TransducerConfig
+from wavesim_sdk.config.acoustics import BeamPattern, Modem
+from wavesim_sdk.names import shorten
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
 from wavesim_server import pointers
@@ -29,7 +29,7 @@ class Node:
     """A transducer in the water."""
 
     name: str
-    transducer: Transducer
+    transducer: TransducerConfig
     clock: tuple[float, float]  # offset (s) and drift
     head: int
     payloads: set[int] = field(default_factory=set)  # of packets to come
@@ -48,7 +48,7 @@ class Fittings:
 class Channel:
     """All transducers, and the sound between them."""
 
-    def __init__(self, loaded: Loaded, water: Water, capacity: int, step: float, seed: int, wind: float) -> None:
+    def __init__(self, loaded: LoadedConfig, water: Water, capacity: int, step: float, seed: int, wind: float) -> None:
         config = loaded.config
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
@@ -60,8 +60,8 @@ class Channel:
         self._wanted = pointers.records(memory.record(memory.EMISSION))  #: the emission that is asked for,
         self._form = self._wanted.view(np.recarray)[0]  #: and its members, to be filled in
         self._heads, self._rows_of_beams = Pool(), Pool()
-        self._beams: dict[Beam, int] = {}  # row of the loss of each beam pattern
-        self._beam_users: dict[Beam, int] = {}
+        self._beams: dict[BeamPattern, int] = {}  # row of the loss of each beam pattern
+        self._beam_users: dict[BeamPattern, int] = {}
         self._ears: Counter[float] = Counter()
         self._sent: list[Table] = []
         self._receptions: list[Table] = []
@@ -78,7 +78,7 @@ class Channel:
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def fittings(self, t: Transducer | None) -> Fittings | None:
+    def fittings(self, t: TransducerConfig | None) -> Fittings | None:
         """What a transducer will need; ValueError if its beam or head cannot be."""
         if t is None:
             return None
@@ -93,7 +93,7 @@ class Channel:
             head = fitting.head_rows(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
         return Fittings(pattern, head)
 
-    def add(self, row: int, name: str, t: Transducer, fittings: Fittings, time: float) -> None:
+    def add(self, row: int, name: str, t: TransducerConfig, fittings: Fittings, time: float) -> None:
         """A transducer can hear and send from now on."""
         m, head = self.medium, -1
         if fittings.head is not None:
@@ -128,7 +128,7 @@ class Channel:
             self._beam_users[node.transducer.beam] -= 1
         self._listen(node.transducer, -1)
 
-    def _beam(self, beam: Beam, pattern: Array | None) -> int:
+    def _beam(self, beam: BeamPattern, pattern: Array | None) -> int:
         """The row of a beam's pattern, shared by all that have it."""
         if beam not in self._beams:
             self._forget_beams()
@@ -148,13 +148,13 @@ class Channel:
             self._rows_of_beams.give(self._beams.pop(beam))
             del self._beam_users[beam]
 
-    def _listen(self, t: Transducer, by: int) -> None:
+    def _listen(self, t: TransducerConfig, by: int) -> None:
         """How far below the noise the best ears here still hear, with one pair more or less."""
         if t.detection == "snr":
             self._ears[t.snr] += by
             self.medium.water[0].floor = min(0.0, *(snr for snr, n in self._ears.items() if n), math.inf)
 
-    def _clock(self, name: str, t: Transducer) -> tuple[float, float]:
+    def _clock(self, name: str, t: TransducerConfig) -> tuple[float, float]:
         """Offset and drift of a node's clock, with their seeded parts."""
         keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
         draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
@@ -173,15 +173,15 @@ class Channel:
             self._carriers[frequency, band] = found
         return found
 
-    def _tune(self, row: int, t: Transducer) -> None:
+    def _tune(self, row: int, t: TransducerConfig) -> None:
         """Absorption and noise of what a node sends by itself."""
         n = self.medium.nodes[row]
         if t.reply:
-            n.reply_absorption, n.reply_noise = self.carrier(t.reply, t.band)
+            n.reply_absorption, n.reply_noise = self.carrier(t.reply, t.effective_bandwidth)
         if t.modem is not None:
             n.modem_absorption, n.modem_noise = self.carrier(t.modem.frequency, t.modem.bandwidth)
         if t.pinger is not None:
-            n.ping_absorption, n.ping_noise = self.carrier(t.pinger.frequency, t.band)
+            n.ping_absorption, n.ping_noise = self.carrier(t.pinger.frequency, t.effective_bandwidth)
 
     def set_wind(self, wind: float) -> None:
         """The mean wind has changed, and with it the noise of the sea; signals under way keep theirs."""
@@ -193,7 +193,9 @@ class Channel:
             self._tune(row, node.transducer)
         for e in fitting.planned(self.medium):
             emission = self.medium.emissions[e]
-            emission.absorption, emission.noise = self.carrier(float(emission.frequency), float(emission.band))
+            emission.absorption, emission.noise = self.carrier(
+                float(emission.frequency), float(emission.effective_bandwidth)
+            )
 
     # -- what nodes are told -------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class Channel:
         t = self._node(row).transducer
         frequency = _number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _integer("code", code, 65535)
-        wanted = self._blank(SignalKind.PULSE, frequency, t.pulse, t.band)
+        wanted = self._blank(SignalKind.PULSE, frequency, t.pulse, t.effective_bandwidth)
         wanted.code = code
         self._request(row, level, at, number, now)
 
@@ -274,7 +276,12 @@ class Channel:
         """The form for an emission that is asked for, which answers nothing and carries nothing."""
         self._wanted[0] = 0
         wanted = self._form
-        wanted.kind, wanted.frequency, wanted.duration, wanted.band = int(kind), frequency, duration, band
+        wanted.kind, wanted.frequency, wanted.duration, wanted.effective_bandwidth = (
+            int(kind),
+            frequency,
+            duration,
+            band,
+        )
         wanted.absorption, wanted.noise = self.carrier(frequency, band)
         wanted.query_source = -1
         return wanted
@@ -338,7 +345,7 @@ def _joined(parts: list[Table], kind: np.dtype[np.void]) -> Table:
 
 
 def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
-    number = units.real(value)
+    number = units.to_real(value)
     if not low <= number <= high:
         raise ValueError(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
     return number
@@ -346,5 +353,5 @@ def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
 
 def _integer(what: str, value: Any, most: int) -> int:
     if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
-        raise ValueError(f"{what} {shown(value, 20)} is out of range (0 to {most})")
+        raise ValueError(f"{what} {shorten(value, 20)} is out of range (0 to {most})")
     return int(value)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics import rays, terrain
 from wavesim_server.acoustics.terrain import (
     BEDS_MET,
@@ -61,7 +61,7 @@ class Course(NamedTuple):
     found: Records
 
 
-@part
+@device_function
 def _angle(k: int) -> float:
     """Launch angle of a ray of the fan: from level, in steps that grow from `FLAT` on, to the vertical and somewhat beyond."""
     if k >= ANGLES - BACK:
@@ -70,7 +70,7 @@ def _angle(k: int) -> float:
     return max(0.5 * FLAT * (exp(u) - exp(-u)), rays.FLAT)
 
 
-@part
+@device_function
 def scan(
     z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
     count: int, legs: Array, none: Array, out: Record,
@@ -96,7 +96,7 @@ def scan(
     return count, left + cut
 
 
-@part
+@device_function
 def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None:
     """Follow a ray of the fan; ``legs[slot]`` gets where it comes."""
     level, rise = cos(angle), sign * sin(angle)
@@ -105,13 +105,13 @@ def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None
     )  # fmt: skip
 
 
-@part
+@device_function
 def _ahead(w: Course, leg: Array) -> float:
     """How far beyond the receiver a leg of a ray comes, m."""
     return float((leg[X] - w.bx) * w.lx + (leg[Y] - w.by) * w.ly)
 
 
-@part
+@device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, out: Record) -> tuple[int, int]:
     """Add the rays between two of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``: piece by piece of what they have met."""
     legs, edge = w.legs, False
@@ -144,7 +144,7 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
     return count, left
 
 
-@part
+@device_function
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
 ) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def _refined(
         i += 1
 
 
-@part
+@device_function
 def _within_reach(w: Course, low: Array, high: Array) -> bool:
     """Whether a leg of two rays of the fan comes so near the receiver that others between them may reach it."""
     for r in range(LEGS):
@@ -189,7 +189,7 @@ def _within_reach(w: Course, low: Array, high: Array) -> bool:
     return False
 
 
-@part
+@device_function
 def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
     """Whether the range of a leg may have an extreme between two rays, by that midway between them, and come to the receiver there."""
     for r in range(LEGS):
@@ -202,7 +202,7 @@ def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
     return False
 
 
-@part
+@device_function
 def _alike(g: Ground, one: Array, other: Array, ax: float, ay: float) -> bool:
     """Whether two rays have met the same as far as they come near the receiver."""
     for r in range(LEGS):
@@ -213,7 +213,7 @@ def _alike(g: Ground, one: Array, other: Array, ax: float, ay: float) -> bool:
     return True
 
 
-@part
+@device_function
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, out: Record
 ) -> tuple[int, int]:
@@ -244,7 +244,7 @@ def _between(
     return count, left
 
 
-@part
+@device_function
 def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
     """Whether an aimed ray has been found before: Newton's method can come from one of a pair to the other."""
     for k in range(count):
@@ -255,7 +255,7 @@ def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
     return False
 
 
-@part
+@device_function
 def _root(w: Course, sign: float, a: float, fa: float, b: float, fb: float, r: int, kinds: float, out: Record) -> float:
     """Angle between two at which a leg passes the receiver (Illinois); NaN where it jumps across."""
     side, middle, f = 0, a, fa

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, interpolate, norm, pseudo_inverse
-from wavesim_sdk.config import Loaded, Transducer
-from wavesim_sdk.config.acoustics import Acoustics, Beam, Head
+from wavesim_sdk.algebra import dot, interpolate, norm, pseudo_inverse
+from wavesim_sdk.config import LoadedConfig, TransducerConfig
+from wavesim_sdk.config.acoustics import Acoustics, BeamPattern, UsblHead
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import cos, exp, log10, power, sin
 from wavesim_sdk.ocean import sound
-from wavesim_sdk.ocean.bed import triangles
+from wavesim_sdk.ocean.bed import triangulated_bed
 from wavesim_sdk.ocean.surface import sea_state
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT
@@ -22,7 +22,9 @@ from wavesim_server.acoustics.memory import Medium
 from wavesim_server.acoustics.types import Array, Ints, Records
 
 
-def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096) -> Medium:
+def create(
+    loaded: LoadedConfig, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096
+) -> Medium:
     """An empty medium for the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = deepest(loaded)
@@ -32,7 +34,7 @@ def create(loaded: Loaded, water: Water, capacity: int, step: float, signals: in
         mode = memory.RAYS
     rough = bool(world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east)
     uneven = rough and (mode == memory.ISO or (mode == memory.RAYS and echoes))
-    z, c = sound.profile(loaded, water, lowest(loaded) if uneven and mode == memory.RAYS else bottom)
+    z, c = sound.sound_speed_profile(loaded, water, lowest(loaded) if uneven and mode == memory.RAYS else bottom)
     each = echoes or a.sum != "first"  # every path is followed
     many = 1
     if mode == memory.ISO and a.multipath:
@@ -73,15 +75,15 @@ def roughness(world: World, surface: str) -> tuple[float, float]:
     return 0.0, 1.26e-3 * power(max(wind, 6.0), 1.57) * exp(min(1.2 * (wind - 6.0), 0.0))
 
 
-def deepest(loaded: Loaded) -> float:
+def deepest(loaded: LoadedConfig) -> float:
     """Depth of the flat bottom that echoes and profiles know: of the bed at the origin (the mean of soundings)."""
-    t = triangles(loaded)
+    t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
 
-def lowest(loaded: Loaded) -> float:
+def lowest(loaded: LoadedConfig) -> float:
     """Depth in m to which a profile is needed over a bed that is not level; of a plane that falls, twice that at the origin."""
-    t, bed = triangles(loaded), loaded.config.world.bed
+    t, bed = triangulated_bed(loaded), loaded.config.world.bed
     if t is not None:
         return float(t.points[:, 2].max())
     falls = 2.0 if bed.slope_north or bed.slope_east else 1.0
@@ -93,7 +95,7 @@ def carriers(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[
     return sound.absorption(a, frequency), sound.noise_in_band(a, wind, frequency, band)
 
 
-def pattern(beam: Beam) -> Array:
+def pattern(beam: BeamPattern) -> Array:
     """Loss in dB by whole degrees from the axis."""
     angle = np.radians(np.arange(181))
     if beam.pattern == "table":
@@ -117,7 +119,7 @@ def j1(x: Array) -> Array:
     return np.asarray(cos(a - x[:, None] * sin(a)).mean(axis=1))
 
 
-def head_rows(head: Head, position: Any, assumed: float) -> tuple[Records, Records]:
+def head_rows(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
     """The record of a head, and those of its hydrophones: their places from the transducer, with the least-squares
     solution of t = t0 + s p for s."""
     p = np.array([h.position for h in head.hydrophone])
@@ -129,7 +131,7 @@ def head_rows(head: Head, position: Any, assumed: float) -> tuple[Records, Recor
     axis = np.array(head.axis) / norm(head.axis)
     if rank == 2:  # the side to which the axis points, normal to the plane
         normal = directions[2]
-        axis = normal * (1.0 if inner(normal, axis) >= 0.0 else -1.0)
+        axis = normal * (1.0 if dot(normal, axis) >= 0.0 else -1.0)
     made = memory.record(memory.HEAD)
     h = made[0]
     h.phones, h.rank, h.sound_speed = n, rank, assumed
@@ -147,7 +149,7 @@ _SAME = (
 
 
 def set_node(
-    m: Medium, a: Acoustics, row: int, t: Transducer, time: float, key: int, clock: tuple[float, float], beam: int,
+    m: Medium, a: Acoustics, row: int, t: TransducerConfig, time: float, key: int, clock: tuple[float, float], beam: int,
     head: int,
 ) -> None:  # fmt: skip
     """Make a row a node that can hear and send from now on; ``clock`` is its (offset, drift), ``beam`` and ``head`` are

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, tubes
 from wavesim_server.acoustics.memory import Medium
@@ -20,7 +20,7 @@ from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
 
 
-@part
+@device_function
 def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
     """Loss in dB of a beam along an axis of W towards a direction of W."""
     degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
@@ -28,19 +28,19 @@ def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, 
     return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
 
 
-@part
+@device_function
 def spreading_loss(r: float, spreading: float) -> float:
     """Spreading in dB over r metres: of spheres where it is by tubes, which say more than a distance alone."""
     return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
 
 
-@part
+@device_function
 def loss(r: float, spreading: float, alpha: float) -> float:
     """Transmission loss in dB over r metres; nothing is lost within the first metre."""
     return spreading_loss(r, spreading) + alpha * max(r, 1.0)
 
 
-@part
+@device_function
 def reach(excess: float, spreading: float, alpha: float) -> float:
     """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
     if excess <= 0.0:
@@ -56,7 +56,7 @@ def reach(excess: float, spreading: float, alpha: float) -> float:
     return exp(max(x, 0.0))
 
 
-@part
+@device_function
 def note(m: Medium, record: Record, s: int, j: int, path: int, outcome: int, time: float) -> None:
     """Fill a record of a reception with what the signal brings along."""
     signal = m.signals[s]
@@ -73,7 +73,7 @@ def note(m: Medium, record: Record, s: int, j: int, path: int, outcome: int, tim
     record.azimuth = record.elevation = record.heard_frequency = record.heard_level = math.nan
 
 
-@part
+@device_function
 def note_place(m: Medium, record: Record, s: int, x: float, y: float, z: float) -> None:
     """Where the front of a signal met a node, and how far that is from its source."""
     signal = m.signals[s]
@@ -82,7 +82,7 @@ def note_place(m: Medium, record: Record, s: int, x: float, y: float, z: float) 
     record.position_W[0], record.position_W[1], record.position_W[2] = x, y, z
 
 
-@part
+@device_function
 def lost(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: float, y: float, z: float) -> None:
     """A record of a signal that did not come to a reception."""
     record = m.receptions[m.counters[0].receptions]
@@ -91,7 +91,7 @@ def lost(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: flo
     note_place(m, record, s, x, y, z)
 
 
-@part
+@device_function
 def _detected(m: Medium, j: int, number: int) -> bool:
     """Whether a node has detected a signal, or is hearing it, on an earlier path."""
     for k in range(a.DETECTED):
@@ -100,7 +100,7 @@ def _detected(m: Medium, j: int, number: int) -> bool:
     return _hearing(m, j, number) >= 0
 
 
-@part
+@device_function
 def _hearing(m: Medium, j: int, number: int) -> int:
     """The reception under way by which a node is hearing a signal; -1 = none."""
     k = m.nodes[j].first_hearing
@@ -109,7 +109,7 @@ def _hearing(m: Medium, j: int, number: int) -> int:
     return int(k)
 
 
-@part
+@device_function
 def level_of(m: Medium, s: int, j: int, way: Way, tick: Tick, time: float) -> float:
     """Level of a signal at a node: by spreading, absorption, bounces and beams."""
     signal, node, w = m.signals[s], m.nodes[j], m.water[0]
@@ -127,19 +127,19 @@ def level_of(m: Medium, s: int, j: int, way: Way, tick: Tick, time: float) -> fl
     return float(signal.source_level - spread - signal.absorption * max(way.length, 1.0) - extra)
 
 
-@part
+@device_function
 def _noise(m: Medium, s: int, j: int, speed: float) -> float:
     """Noise in the band of a signal at a node that moves at a speed: of the sea, and of its own body."""
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise
     if node.self_noise > 0.0:
         own = node.self_noise + node.self_noise_slope * speed
-        own += 10.0 * log10(max(signal.band, 1.0))
+        own += 10.0 * log10(max(signal.effective_bandwidth, 1.0))
         noise = 10.0 * log10(power(10.0, 0.1 * noise) + power(10.0, 0.1 * own))
     return float(noise)
 
 
-@part
+@device_function
 def _detection(m: Medium, s: int, j: int, level: float, noise: float, time: float) -> int:
     """Outcome of a reception as it begins, before others may spoil it."""
     node = m.nodes[j]
@@ -154,7 +154,7 @@ def _detection(m: Medium, s: int, j: int, level: float, noise: float, time: floa
     return a.HEARD
 
 
-@part
+@device_function
 def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
     """The front of a signal crosses a transducer. Returns the reception under way that this starts; -1 = none."""
     candidate, w = m.candidates[e], m.water[0]
@@ -214,7 +214,7 @@ def arrive(m: Medium, scene: Scene, e: int, time: float, tick: Tick) -> int:
     return int(slot)
 
 
-@part
+@device_function
 def _begin(m: Medium, s: int, j: int, slot: int, path: int, way: Way, outcome: int, time: float) -> None:
     """What is kept beside the record of a reception under way."""
     signal, hearing, w = m.signals[s], m.hearings[slot], m.water[0]
@@ -226,14 +226,14 @@ def _begin(m: Medium, s: int, j: int, slot: int, path: int, way: Way, outcome: i
             cycles = signal.frequency * (time - signal.emission)
             phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
         _add(m, j, slot, outcome == a.ECHO, m.under[slot].level, phase)
-    hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.band, signal.bits
+    hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.effective_bandwidth, signal.bits
     hearing.query_emission, hearing.turn_around = signal.query_emission, signal.turn_around
     hearing.clock, hearing.arrival = signal.clock, time
     hearing.draw = signal.draw * 64 + path
     hearing.key = m.nodes[j].key ^ (signal.key * 3)
 
 
-@part
+@device_function
 def _add(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
     """The path of a reception that begins joins those of the same signal that its node is hearing: real and imaginary part
     of the pressure, or its square."""
@@ -250,7 +250,7 @@ def _add(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -
     m.hearings[slot].sum_imaginary += size * sine
 
 
-@part
+@device_function
 def _collide(m: Medium, j: int, slot: int) -> None:
     """Receptions that overlap in time and band are lost, unless one is stronger by the capture ratio."""
     new, capture = m.under[slot], m.nodes[j].capture
@@ -268,7 +268,7 @@ def _collide(m: Medium, j: int, slot: int) -> None:
         k = m.hearings[k].next
 
 
-@part
+@device_function
 def _bearing(m: Medium, scene: Scene, s: int, j: int, path: int, slot: int, time: float, tick: Tick, way: Way) -> None:
     """Direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
     row, c = m.nodes[j].head, way.c_here
@@ -306,7 +306,7 @@ def _bearing(m: Medium, scene: Scene, s: int, j: int, path: int, slot: int, time
     m.under[slot].elevation = atan2(nz, math.sqrt(nx * nx + ny * ny))
 
 
-@part
+@device_function
 def _unlink(m: Medium, slot: int, j: int) -> None:
     """A reception is no longer among those of its node."""
     node, following = m.nodes[j], m.hearings[slot].next
@@ -321,7 +321,7 @@ def _unlink(m: Medium, slot: int, j: int) -> None:
         k = m.hearings[k].next
 
 
-@part
+@device_function
 def _report(m: Medium, slot: int, j: int) -> float:
     """What the instrument of a node makes of a reception that it has detected; returns when it says that it came."""
     record, hearing, node = m.under[slot], m.hearings[slot], m.nodes[j]
@@ -346,7 +346,7 @@ def _report(m: Medium, slot: int, j: int) -> float:
     return reported
 
 
-@part
+@device_function
 def finish(m: Medium, slot: int, j: int) -> int:
     """A reception ends: what the instrument makes of it is recorded. Returns the row of its record."""
     record, hearing, node = m.under[slot], m.hearings[slot], m.nodes[j]

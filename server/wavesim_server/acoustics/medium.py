@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wavesim_sdk.parts import kernel, part
+from wavesim_sdk.kernel_compiler import device_function, kernel
 from wavesim_sdk.tables import SignalKind
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics import paths, rays, tubes
@@ -34,7 +34,7 @@ Scene = paths.Scene
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 
-@part
+@device_function
 def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
     """Time from emission to arrival at a node at q (from the origin, at emission) with velocity v."""
     qv = qx * vx + qy * vy + qz * vz
@@ -46,7 +46,7 @@ def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz
 # ------------------------------------------------------------------ emissions to come
 
 
-@part
+@device_function
 def _new_emission(m: Medium, node: int) -> int:
     """A free record made an emission of a node that answers nothing and carries nothing; -1 when there is no room (grow,
     then ask again)."""
@@ -63,14 +63,14 @@ def _new_emission(m: Medium, node: int) -> int:
     return int(k)
 
 
-@part
+@device_function
 def _free_emission(m: Medium, emission: int) -> None:
     m.emissions[emission].next = m.counters[0].free_emission
     m.counters[0].free_emission = emission
     m.counters[0].left_emissions += 1
 
 
-@part
+@device_function
 def _next_ping(m: Medium, j: int, time: float) -> bool:
     """Plan the next ping of a pinger, at a full period of its own clock."""
     node = m.nodes[j]
@@ -86,13 +86,13 @@ def _next_ping(m: Medium, j: int, time: float) -> bool:
     ping = m.emissions[k]
     ping.kind, ping.code, ping.request = PULSE, node.code, a.PINGER
     ping.frequency, ping.source_level = node.ping_frequency, node.source_level
-    ping.duration, ping.band = node.pulse, node.band
+    ping.duration, ping.effective_bandwidth = node.pulse, node.effective_bandwidth
     ping.absorption, ping.noise = node.ping_absorption, node.ping_noise
     push(m, when, a.EMIT, j, k, j)
     return True
 
 
-@part
+@device_function
 def _answers_pulse(node: Record, heard: Record) -> bool:
     """Whether a node answers a pulse that it has heard."""
     frequency = heard.frequency + heard.doppler
@@ -101,7 +101,7 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
     return not (node.query_code > 0 and heard.code != node.query_code)
 
 
-@part
+@device_function
 def _reply(m: Medium, row: int, j: int, end: float) -> None:
     """A node answers what it has just heard, if that was a query to it."""
     heard, node = m.receptions[row], m.nodes[j]
@@ -116,11 +116,20 @@ def _reply(m: Medium, row: int, j: int, end: float) -> None:
         return
     reply = m.emissions[k]
     if pulse:
-        reply.kind, reply.frequency, reply.duration, reply.band = PULSE, node.reply, node.pulse, node.band
+        reply.kind, reply.frequency, reply.duration, reply.effective_bandwidth = (
+            PULSE,
+            node.reply,
+            node.pulse,
+            node.effective_bandwidth,
+        )
         reply.absorption, reply.noise = node.reply_absorption, node.reply_noise
     else:
         reply.kind, reply.to_address = RANGE_REPLY, heard.from_address
-        reply.frequency, reply.duration, reply.band = node.modem_frequency, node.preamble, node.modem_band
+        reply.frequency, reply.duration, reply.effective_bandwidth = (
+            node.modem_frequency,
+            node.preamble,
+            node.modem_band,
+        )
         reply.absorption, reply.noise = node.modem_absorption, node.modem_noise
     reply.source_level, reply.code = node.source_level, node.code
     reply.turn_around = max(node.turn_around, heard.duration)
@@ -134,7 +143,7 @@ def _reply(m: Medium, row: int, j: int, end: float) -> None:
 # ------------------------------------------------------------------ signals
 
 
-@part
+@device_function
 def _emit(m: Medium, scene: Scene, e: int, j: int, time: float, tick: Tick, capacity: int) -> None:
     """A signal leaves a transducer (or does not, while it recharges)."""
     node, emission = m.nodes[j], m.emissions[e]
@@ -163,7 +172,7 @@ def _emit(m: Medium, scene: Scene, e: int, j: int, time: float, tick: Tick, capa
         _next_ping(m, j, time)
 
 
-@part
+@device_function
 def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
     """A free record made the signal that an emission becomes."""
     m.counters[0].signals_sent += 1
@@ -176,7 +185,11 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
         emission.source_level,
         emission.duration,
     )
-    signal.band, signal.absorption, signal.noise = emission.band, emission.absorption, emission.noise
+    signal.effective_bandwidth, signal.absorption, signal.noise = (
+        emission.effective_bandwidth,
+        emission.absorption,
+        emission.noise,
+    )
     signal.bits, signal.turn_around = emission.bits, emission.turn_around
     signal.query_emission, signal.query, signal.query_source = (
         emission.query_emission, emission.query, emission.query_source,
@@ -200,7 +213,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
     return int(k)
 
 
-@part
+@device_function
 def _transmit(m: Medium, j: int, time: float, duration: float) -> None:
     """A node sends from now on: half duplex, what it was hearing is lost."""
     node = m.nodes[j]
@@ -213,7 +226,7 @@ def _transmit(m: Medium, j: int, time: float, duration: float) -> None:
         k = m.hearings[k].next
 
 
-@part
+@device_function
 def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick, capacity: int) -> int:
     """A new live signal and its candidates; returns how many nodes lie beyond its reach."""
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
@@ -263,7 +276,7 @@ def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick,
     return int(m.counters[0].nodes - 1 - within)
 
 
-@part
+@device_function
 def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, angles: int) -> None:
     """Candidates for the eigenrays to where a node is now: the strongest with echoes, else only the first to arrive."""
     x, y, z, _, _, _ = where(m, tick, j, time)
@@ -301,7 +314,7 @@ def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick,
             m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
 
 
-@part
+@device_function
 def _weigh(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, count: int, first: int) -> None:
     """Give each eigenray the level that its signal would have at a node which stays where it is. The first to arrive, which gives the
     range, goes before all others."""
@@ -312,7 +325,7 @@ def _weigh(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, cou
     m.eigenrays[first].level = math.inf
 
 
-@part
+@device_function
 def _among_strongest(m: Medium, k: int, count: int) -> bool:
     """Whether an eigenray is one of those that are followed."""
     if count <= m.water[0].paths:
@@ -324,7 +337,7 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
     return stronger < m.water[0].paths
 
 
-@part
+@device_function
 def _consider(
     m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: Tick
 ) -> int:
@@ -335,7 +348,7 @@ def _consider(
     return e
 
 
-@part
+@device_function
 def _retire(m: Medium, e: int, tick: Tick) -> None:
     """A signal ends when it can reach nobody any more."""
     s = a.row(m.candidates[e].signal)
@@ -354,7 +367,7 @@ def _retire(m: Medium, e: int, tick: Tick) -> None:
 # ------------------------------------------------------------------ candidates
 
 
-@part
+@device_function
 def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool, float]:
     """(whether a candidate in water of one sound speed arrives in this tick, when); else it has been given a later look."""
     candidate, w = m.candidates[e], m.water[0]
@@ -383,7 +396,7 @@ def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool
     return True, t
 
 
-@part
+@device_function
 def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
     """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
@@ -426,7 +439,7 @@ def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
 # ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
 
 
-@part
+@device_function
 def _paths_to_a_node(m: Medium) -> int:
     """Most candidates that a signal has to one node."""
     if m.water[0].mode == a.ISO:
@@ -436,7 +449,7 @@ def _paths_to_a_node(m: Medium) -> int:
     )
 
 
-@part
+@device_function
 def _fetch(m: Medium, e: int, tick: Tick) -> None:
     """What the candidate that comes next will need, and the one after it, is on its way from memory while this one is looked at: they
     are too many for the caches, and in no order."""
@@ -449,7 +462,7 @@ def _fetch(m: Medium, e: int, tick: Tick) -> None:
         prefetch(m.places[(tick.number - 1) & 1], candidate.node)
 
 
-@part
+@device_function
 def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacity: int) -> int:
     """Every event of tick ``number`` that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
     m, tick = a.views(t), Tick(number, start, end)

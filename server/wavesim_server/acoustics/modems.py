@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from wavesim_sdk.config.acoustics import Modem
 from wavesim_sdk.elementary import log
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 GROUP = "wavesim.modems"
 
@@ -69,5 +69,7 @@ def type_of(modem: Modem) -> ModemType | None:
         return None
     types = offered()
     if modem.type not in types:
-        raise ValueError(f"no installed package offers the type of modem '{modem.type}'{nearest(modem.type, types)}")
+        raise ValueError(
+            f"no installed package offers the type of modem '{modem.type}'{suggest_name(modem.type, types)}"
+        )
     return types[modem.type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics.memory import Medium
 
 
@@ -17,7 +17,7 @@ class Tick(NamedTuple):
     end: float
 
 
-@part
+@device_function
 def where(m: Medium, tick: Tick, j: int, time: float) -> tuple[float, float, float, float, float, float]:
     """Position and velocity of a transducer at a time of the tick: cubic between both ends."""
     p, q, h = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], m.water[0].step
@@ -35,7 +35,7 @@ def where(m: Medium, tick: Tick, j: int, time: float) -> tuple[float, float, flo
     )
 
 
-@part
+@device_function
 def attitude(m: Medium, tick: Tick, j: int, time: float) -> tuple[float, float, float, float]:
     """q_WB at a time of the tick: the chord between both ends, made a unit."""
     p, q = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j]
@@ -51,7 +51,7 @@ def attitude(m: Medium, tick: Tick, j: int, time: float) -> tuple[float, float, 
     return w / n, x / n, y / n, z / n
 
 
-@part
+@device_function
 def clock(m: Medium, j: int, time: float) -> float:
     """What the clock of a node reads."""
     return float(time + m.nodes[j].clock_offset + m.nodes[j].clock_drift * time)

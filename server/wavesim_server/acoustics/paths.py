@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics.types import Array, Ints
 from wavesim_server.dynamics.shapes import BOX, CODE, CORE, POSE, TRIANGLE, in_prism, normal
 from wavesim_server.elementary import atan2, log10
@@ -27,7 +27,7 @@ class Scene(NamedTuple):
     cursor: Ints
 
 
-@part
+@device_function
 def image(z: float, bottom: float, path: int) -> float:
     """Depth of the image source of a path: mirrored at surface and bottom in turn."""
     at_bottom = path % 2 == 1
@@ -37,7 +37,7 @@ def image(z: float, bottom: float, path: int) -> float:
     return z
 
 
-@part
+@device_function
 def bounces(path: int) -> tuple[int, int]:
     """(surface, bottom) bounces of a path."""
     n = path // 2
@@ -45,7 +45,7 @@ def bounces(path: int) -> tuple[int, int]:
     return (second, first) if path % 2 == 1 else (first, second)
 
 
-@part
+@device_function
 def below(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
     """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
@@ -56,7 +56,7 @@ def below(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
     return (size, rest) if a >= 0.0 else (rest, size)
 
 
-@part
+@device_function
 def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
     """Loss in dB of one bounce off a fluid bottom at a grazing angle: Rayleigh's reflection coefficient.
 
@@ -68,7 +68,7 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
     return float(-20.0 * log10(max(r, 1e-9)))
 
 
-@part
+@device_function
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
     """Phase in rad that the same coefficient gives a bounce where pressures are as exp(+i w t), and so travel as exp(-i w tau): minus the
     argument of the coefficient by :func:`below`, whose roots are those of exp(-i w t)."""
@@ -77,14 +77,14 @@ def bottom_phase(sine: float, density: float, speed: float, attenuation: float) 
     return float(atan2(imaginary * (less + more), less * more - imaginary * imaginary))
 
 
-@part
+@device_function
 def _to_body(g: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """A vector of W in the axes of an obstacle."""
     R = g[ROTATION : ROTATION + 9]
     return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
 
 
-@part
+@device_function
 def _hits(g: Array, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
     """Whether a segment passes through an obstacle."""
     dx, dy, dz = ax - g[POSE], ay - g[POSE + 1], az - g[POSE + 2]
@@ -122,7 +122,7 @@ def _hits(g: Array, ax: float, ay: float, az: float, bx: float, by: float, bz: f
     return bool(max(low, (-b - root) / a) < min(high, (-b + root) / a))
 
 
-@part
+@device_function
 def _buried(scene: Scene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
     """Whether a segment dips into the sea bed, its ends apart."""
     ex, ey, ez = bx - ax, by - ay, bz - az
@@ -143,7 +143,7 @@ def _buried(scene: Scene, ax: float, ay: float, az: float, bx: float, by: float,
     return False
 
 
-@part
+@device_function
 def blocked(scene: Scene, points: Array, n: int, bed: bool) -> bool:
     """Whether anything stands in the way of a path through ``n`` points (n, 3); ``bed``: that, too."""
     rough = bed and (scene.bed.soundings or scene.bed.slope > 0.0)
@@ -157,7 +157,7 @@ def blocked(scene: Scene, points: Array, n: int, bed: bool) -> bool:
     return False
 
 
-@part
+@device_function
 def unfold(
     path: int, bottom: float, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> int:

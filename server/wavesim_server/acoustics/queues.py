@@ -6,11 +6,11 @@ Only what happens in the tick under way, and what is planned to the nanosecond, 
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics.memory import ISO, WHEEL, Medium
 
 
-@part
+@device_function
 def _before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
     """Whether entry i of the heap comes before (time, kind, key)."""
     event = m.events[i]
@@ -21,7 +21,7 @@ def _before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
     return bool(event.key < key)
 
 
-@part
+@device_function
 def push(m: Medium, time: float, kind: int, key: int, subject: int, node: int) -> None:
     """Add an event; events of one time come in the order of kind and key."""
     k = m.counters[0].events
@@ -36,7 +36,7 @@ def push(m: Medium, time: float, kind: int, key: int, subject: int, node: int) -
     event.time, event.kind, event.key, event.subject, event.node = time, kind, key, subject, node
 
 
-@part
+@device_function
 def pop(m: Medium) -> None:
     """Remove the first event."""
     last = m.counters[0].events - 1
@@ -60,7 +60,7 @@ def pop(m: Medium) -> None:
     m.events[k] = m.events[last]
 
 
-@part
+@device_function
 def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel: float) -> int:
     """A free record made a candidate; :func:`schedule` gives it its tick."""
     k = m.counters[0].free_candidate
@@ -75,7 +75,7 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
     return int(k)
 
 
-@part
+@device_function
 def schedule(m: Medium, candidate: int, time: float, tick: int) -> None:
     """Look at a candidate again in the tick that holds ``time``, and after ``tick``."""
     due, k = time / m.water[0].step, tick + 1
@@ -86,7 +86,7 @@ def schedule(m: Medium, candidate: int, time: float, tick: int) -> None:
     m.wheel[k] = candidate
 
 
-@part
+@device_function
 def free_candidate(m: Medium, candidate: int) -> None:
     """A candidate has done its work."""
     m.signals[m.candidates[candidate].signal].pending -= 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin
@@ -81,7 +81,7 @@ GRAZE = 1e-7  #: share of its angle by which a ray of the fan is steeper or flat
 MISS = 0.1
 
 
-@part
+@device_function
 def layer_of(z: Array, depth: float) -> int:
     """The layer that holds a depth."""
     low, high = 0, z.shape[0] - 2
@@ -94,7 +94,7 @@ def layer_of(z: Array, depth: float) -> int:
     return low
 
 
-@part
+@device_function
 def speed(z: Array, c: Array, depth: float) -> float:
     """Sound speed at a depth; beyond the profile, of its ends."""
     if depth <= z[0]:
@@ -105,12 +105,12 @@ def speed(z: Array, c: Array, depth: float) -> float:
     return float(c[k] + (c[k + 1] - c[k]) * (depth - z[k]) / (z[k + 1] - z[k]))
 
 
-@part
+@device_function
 def sine(pc: float) -> float:
     return math.sqrt(max((1.0 - pc) * (1.0 + pc), 0.0))
 
 
-@part
+@device_function
 def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
     """(dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
     sa, sb = sine(p * ca), sine(p * cb)
@@ -127,7 +127,7 @@ def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]
     return dx, chord / mean * stretch, chord * bow
 
 
-@part
+@device_function
 def march(
     z: Array, c: Array, p: float, start: float, down: bool, stop: float, points: Array
 ) -> tuple[float, float, float, float, int, int]:
@@ -166,7 +166,7 @@ def march(
             return x, t, s, here, BOUNDARY, n
 
 
-@part
+@device_function
 def ray(
     z: Array,
     c: Array,
@@ -217,7 +217,7 @@ def ray(
     return True
 
 
-@part
+@device_function
 def solve(
     z: Array,
     c: Array,
@@ -267,7 +267,7 @@ def solve(
     return theta
 
 
-@part
+@device_function
 def again(
     z: Array,
     c: Array,
@@ -307,7 +307,7 @@ def again(
     return best
 
 
-@part
+@device_function
 def _insert(fan: Records, n: int, angle: float) -> int:
     """Add an angle to the ``n`` of a fan, which ascend; returns how many they are then."""
     k = n
@@ -318,7 +318,7 @@ def _insert(fan: Records, n: int, angle: float) -> int:
     return n + 1
 
 
-@part
+@device_function
 def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Records, n: int) -> int:
     """Add a ray to each side of that which turns at a knot. There the derivative of the range jumps, and the range too where the
     speed falls beyond: between two such angles it is smooth."""
@@ -338,7 +338,7 @@ def fan_size(knots: int) -> int:
     return ANGLES + 2 * knots + SPARE
 
 
-@part
+@device_function
 def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
     """(range, its derivative by the invariant as in :mod:`tubes`, depth reached, how) of a ray until ``stop``, a turn or a
     boundary: :func:`march` without time and length."""
@@ -374,7 +374,7 @@ def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: floa
             return x, slope, here, BOUNDARY
 
 
-@part
+@device_function
 def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
     """Fill a record of the fan by its angle."""
     p = cos(leaving.angle) / speed(z, c, source)
@@ -385,7 +385,7 @@ def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
     leaving.bounces = (1 if up_how == BOUNDARY else 0) + (2 if low_how == BOUNDARY else 0)
 
 
-@part
+@device_function
 def launch(z: Array, c: Array, source: float, fan: Records) -> int:
     """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for :func:`search`; returns how
     many. The angles ascend."""
@@ -408,7 +408,7 @@ def launch(z: Array, c: Array, source: float, fan: Records) -> int:
     return n
 
 
-@part
+@device_function
 def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -> bool:
     """Whether a ray of the fan comes to the receiver's depth; fills in the range to there."""
     leaving.way = math.nan
@@ -422,7 +422,7 @@ def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -
     return True
 
 
-@part
+@device_function
 def _flattest(z: Array, c: Array, source: float, receiver: float) -> float:
     """Launch angle of the flattest ray that does not turn between a source and a receiver."""
     cs, peak = speed(z, c, source), 0.0
@@ -433,7 +433,7 @@ def _flattest(z: Array, c: Array, source: float, receiver: float) -> float:
     return float(acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9)
 
 
-@part
+@device_function
 def search(
     z: Array,
     c: Array,
@@ -476,7 +476,7 @@ def search(
     return count, left
 
 
-@part
+@device_function
 def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
     """(range at which a ray of the fan reaches the receiver's depth, its derivative by the invariant)."""
     if reversals == 0:
@@ -492,7 +492,7 @@ def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
     )
 
 
-@part
+@device_function
 def _side(
     z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int, fan: Records, n: int, i: int, k: int,
     down: bool, found: Records, count: int, left: int, none: Array, out: Record, bed: bool,
@@ -520,7 +520,7 @@ def _side(
     return count, left
 
 
-@part
+@device_function
 def _pair(
     z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
     reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
@@ -545,7 +545,7 @@ def _pair(
     return count, left
 
 
-@part
+@device_function
 def _keep(
     z: Array, c: Array, source: float, receiver: float, distance: float, low: float, high: float, down: bool,
     reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
@@ -562,7 +562,7 @@ def _keep(
     return count + 1, left
 
 
-@part
+@device_function
 def _come_back(
     z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
     reversals: int,
@@ -598,7 +598,7 @@ def _come_back(
     return math.nan
 
 
-@part
+@device_function
 def within(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
     """(source depth, receiver depth, distance) as the search needs them: in the water, not level, not in one line."""
     deep = z[-1]
@@ -608,7 +608,7 @@ def within(z: Array, source: float, receiver: float, across: float) -> tuple[flo
     return zs, zr, max(across, 1e-6 * abs(zs - zr))
 
 
-@part
+@device_function
 def nearest(
     z: Array,
     c: Array,
@@ -637,7 +637,7 @@ def nearest(
     return best
 
 
-@part
+@device_function
 def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, out: Record) -> bool:
     """The direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
 

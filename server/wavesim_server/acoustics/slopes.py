@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics import paths
 from wavesim_server.acoustics.paths import Scene
 from wavesim_server.acoustics.types import Array
@@ -22,7 +22,7 @@ LOOSE = 1.0  #: m, within which they must be in the end: the way is stationary t
 FOOT = 0.5  #: m to each side, over which the bed's slope is taken
 
 
-@part
+@device_function
 def plane(scene: Scene, x: float, y: float) -> tuple[float, float, float, float]:
     """The plane that touches the bed under a point, n . p = d with n upwards; NaN where no soundings reach."""
     depth = bed_depth(scene.bed, scene.net, scene.cursor, 0, x, y)
@@ -36,7 +36,7 @@ def plane(scene: Scene, x: float, y: float) -> tuple[float, float, float, float]
     return nx, ny, nz, nx * x + ny * y + nz * depth
 
 
-@part
+@device_function
 def mirrored(
     scene: Scene, path: int, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> bool:
@@ -87,7 +87,7 @@ def mirrored(
     return _in_water(scene, path, points)
 
 
-@part
+@device_function
 def _in_water(scene: Scene, path: int, points: Array) -> bool:
     """Whether the corners of a path lie under the surface, and over a bed that does."""
     n, first_down = path // 2, path % 2 == 1
@@ -101,7 +101,7 @@ def _in_water(scene: Scene, path: int, points: Array) -> bool:
     return True
 
 
-@part
+@device_function
 def _residual(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
     """(greatest way from the corners on the bed to where they belong, what of it to go next): all of it at first, then by how
     the last step has changed it (Barzilai and Borwein 1988), without which corners on a hill would jump across its top."""
@@ -123,12 +123,12 @@ def _residual(points: Array, path: int, turn: int, share: float) -> tuple[float,
     return moved, share
 
 
-@part
+@device_function
 def _put(points: Array, k: int, x: float, y: float, z: float) -> None:
     points[k, 0], points[k, 1], points[k, 2] = x, y, z
 
 
-@part
+@device_function
 def direction(points: Array, k: int) -> tuple[float, float, float]:
     """Unit vector from a corner to the next."""
     x, y, z = points[k + 1, 0] - points[k, 0], points[k + 1, 1] - points[k, 1], points[k + 1, 2] - points[k, 2]
@@ -136,7 +136,7 @@ def direction(points: Array, k: int) -> tuple[float, float, float]:
     return x / far, y / far, z / far
 
 
-@part
+@device_function
 def sine(points: Array, path: int, k: int) -> float:
     """Sine of the grazing angle of bounce ``k`` of a path that :func:`mirrored` has filled in."""
     x, y, z = direction(points, k)
@@ -144,7 +144,7 @@ def sine(points: Array, path: int, k: int) -> float:
     return float(abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2]))
 
 
-@part
+@device_function
 def loss(
     points: Array, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics import paths, rays, slopes
 from wavesim_server.acoustics.paths import Scene
@@ -74,25 +74,25 @@ class Ground(NamedTuple):
     order: int
 
 
-@part
+@device_function
 def legs_of(legs: Array) -> Array:
     """The arrays of legs, (FANS, LEGS, COLUMNS), in one of two dimensions."""
     return legs.reshape(FANS, LEGS, COLUMNS)
 
 
-@part
+@device_function
 def _met(kinds: float, what: float) -> float:
     """Number of what a ray has met, once it has met something more."""
     kinds = KINDS_OF * kinds + what
     return float(kinds - KINDS_MOST * math.floor(kinds / KINDS_MOST))
 
 
-@part
+@device_function
 def depth_of(g: Ground, x: float, y: float) -> float:
     return float(bed_depth(g.scene.bed, g.scene.net, g.scene.cursor, 0, x, y))
 
 
-@part
+@device_function
 def ground(scene: Scene, order: int, ax: float, ay: float, bx: float, by: float) -> Ground:
     """The bed between two places, looked at in 32 steps."""
     far, least, steep = hypot(bx - ax, by - ay), math.inf, 0.0
@@ -110,7 +110,7 @@ def ground(scene: Scene, order: int, ax: float, ay: float, bx: float, by: float)
     return Ground(scene, least - steep * reach, steep, max(limit / 128.0, 0.25), limit, order)
 
 
-@part
+@device_function
 def bend(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
     """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine; ``turn`` is what the sine loses
     per metre of range. No trigonometry, exact."""
@@ -120,7 +120,7 @@ def bend(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, f
     return way * (sa + sb) / max(ca + cb, 1e-300), sb, cb
 
 
-@part
+@device_function
 def meets(
     g: Ground, x: float, y: float, z: float, hx: float, hy: float, down: bool, rise: float, way: float, sa: float,
     sb: float, ca: float, turn: float,
@@ -169,7 +169,7 @@ def meets(
     return a
 
 
-@part
+@device_function
 def _layer(z: Array, c: Array, here: float, down: bool, receiver: float, limit: float) -> tuple[float, float, bool]:
     """(depth to which it goes, dc/dz, whether the receiver's depth lies in it) of the layer that a ray enters; below the profile
     the speed stays the same."""
@@ -184,7 +184,7 @@ def _layer(z: Array, c: Array, here: float, down: bool, receiver: float, limit: 
     return edge, fall, (here < receiver <= edge) if down else (edge <= receiver < here)
 
 
-@part
+@device_function
 def _mirror(g: Ground, x: float, y: float, qx: float, qy: float, qz: float) -> tuple[float, float, float, float]:
     """(slowness after a bounce off the bed, its part across the bed before; not positive if it comes from below), s/m."""
     nx, ny, nz, _ = slopes.plane(g.scene, x, y)
@@ -192,14 +192,14 @@ def _mirror(g: Ground, x: float, y: float, qx: float, qy: float, qz: float) -> t
     return qx - 2.0 * along * nx, qy - 2.0 * along * ny, qz - 2.0 * along * nz, -along
 
 
-@part
+@device_function
 def _crest(z: Array, c: Array, depth: float) -> float:
     """1 if a depth is that of a knot of the profile at which the speed is greatest."""
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
 
 
-@part
+@device_function
 def copy(legs: Array, to: Array) -> None:
     """Number by number: of a row assigned to a row the compiler would make NumPy's error of shapes, a text, too."""
     for k in range(LEGS):
@@ -207,7 +207,7 @@ def copy(legs: Array, to: Array) -> None:
             to[k, i] = legs[k, i]
 
 
-@part
+@device_function
 def trace(
     z: Array, c: Array, g: Ground, x: float, y: float, depth: float, sx: float, sy: float, sz: float, receiver: float,
     last: int, whole: bool, legs: Array, track: Array, out: Record,
@@ -284,7 +284,7 @@ def trace(
     return n
 
 
-@part
+@device_function
 def aim(
     z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, reversals: int,
     sx: float, sy: float, sz: float, legs: Array, none: Array, out: Record,
@@ -348,7 +348,7 @@ def aim(
     return True
 
 
-@part
+@device_function
 def _moved(
     z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
     ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
@@ -377,7 +377,7 @@ def _moved(
     return False, 0, 0.0, 0.0
 
 
-@part
+@device_function
 def loss(
     legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:

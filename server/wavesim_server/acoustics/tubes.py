@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.acoustics import rays
 from wavesim_server.acoustics.types import Array, Record
 from wavesim_server.elementary import log10, power
@@ -29,7 +29,7 @@ SURFACE_MOST = 40.0  #: greatest loss of one bounce off a rough surface, dB
 _FLAT = 1e-12
 
 
-@part
+@device_function
 def tube(
     z: Array, c: Array, source: float, receiver: float, down: bool, reversals: int, ray: Record
 ) -> tuple[float, int]:
@@ -80,7 +80,7 @@ def tube(
     return max(10.0 * log10(max(square, 1.0)), 20.0 * log10(straight) - FOCUS_DB), caustics
 
 
-@part
+@device_function
 def arc(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
     """Spreading loss in dB of an arc over a range x in one layer: there dx/dp = x c / (s_source s_receiver cos)."""
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
@@ -88,7 +88,7 @@ def arc(x: float, length: float, rise: float, c_source: float, c_receiver: float
     return 20.0 * log10(max(way, 1.0))
 
 
-@part
+@device_function
 def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
     """Loss in dB of one bounce off a rough surface: of the mirror-like part (Eckart 1953), exp(-2 (k s sin)^2) for a
     standard deviation s of the surface in m; and of bubbles (APL-UW 1994, 10 to 100 kHz), b f^0.85 / sin with f in kHz."""

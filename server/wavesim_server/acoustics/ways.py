@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.acoustics import fans, paths, rays, slopes, terrain, tubes
 from wavesim_server.acoustics import memory as a
 from wavesim_server.acoustics.memory import Medium
@@ -36,7 +36,7 @@ class Way(NamedTuple):
     turned: float
 
 
-@part
+@device_function
 def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> float:
     """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray, or ``m.shot``.
 
@@ -70,7 +70,7 @@ def travel_time(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: 
     return float(ray.time)
 
 
-@part
+@device_function
 def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, found: int) -> tuple[int, int]:
     """Add to the ``found`` eigenrays of the medium those to a point that bounce off a bed which is not level: (how many there are
     then, how many more there is no room for)."""
@@ -82,7 +82,7 @@ def over_bed(m: Medium, scene: Scene, s: int, x: float, y: float, z: float, foun
     )  # fmt: skip
 
 
-@part
+@device_function
 def found_way(m: Medium, scene: Scene, s: int, k: int, x: float, y: float, z: float) -> tuple[bool, Way]:
     """(whether it is there, its way) of eigenray ``k`` of those found to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
@@ -96,7 +96,7 @@ def found_way(m: Medium, scene: Scene, s: int, k: int, x: float, y: float, z: fl
     return True, bent(m, s, path, x, y, z)
 
 
-@part
+@device_function
 def _travel_over_bed(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> float:
     """The same of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
@@ -117,7 +117,7 @@ def _travel_over_bed(m: Medium, scene: Scene, s: int, e: int, x: float, y: float
     return float(shot.time)
 
 
-@part
+@device_function
 def _aimed(m: Medium, scene: Scene, s: int, path: int, sx: float, sy: float, x: float, y: float, z: float) -> bool:
     """Whether a ray near a direction comes to a point; ``m.shot`` then holds it."""
     signal = m.signals[s]
@@ -130,7 +130,7 @@ def _aimed(m: Medium, scene: Scene, s: int, path: int, sx: float, sy: float, x: 
     )  # fmt: skip
 
 
-@part
+@device_function
 def mirrored(m: Medium, s: int, z: float) -> Way:
     """Of the ray over a bed which is not level that ``m.shot`` holds."""
     signal, w, shot = m.signals[s], m.water[0], m.shot[0]
@@ -146,13 +146,13 @@ def mirrored(m: Medium, s: int, z: float) -> Way:
     )  # fmt: skip
 
 
-@part
+@device_function
 def sloping(m: Medium, path: int) -> bool:
     """Whether a path in water of one sound speed meets a bed that is not level."""
     return bool(m.water[0].uneven != 0 and paths.bounces(path)[1] > 0)
 
 
-@inlined
+@always_inline
 def source_image(
     m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
@@ -163,7 +163,7 @@ def source_image(
     return _mirrored_source(m, scene, s, path, x, y, z)
 
 
-@part
+@device_function
 def _mirrored_source(
     m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
@@ -177,7 +177,7 @@ def _mirrored_source(
     return m.points[k, 0], m.points[k, 1], m.points[k, 2]
 
 
-@part
+@device_function
 def _over_slopes(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float) -> Way:
     """Of a path that meets a bed that is not level; its length is NaN if there is none."""
     w = m.water[0]
@@ -193,7 +193,7 @@ def _over_slopes(m: Medium, scene: Scene, s: int, path: int, x: float, y: float,
     return Way(length, sx, sy, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine_top, -1.0, taken, turned)
 
 
-@part
+@device_function
 def straight(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float) -> Way:
     """Of a path in water of one sound speed; its length is NaN if there is none."""
     if sloping(m, path):
@@ -213,7 +213,7 @@ def straight(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: 
     return Way(length, rx, ry, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, abs(rz), -1.0, taken, turned)
 
 
-@part
+@device_function
 def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     """Of the ray that ``m.ray`` holds."""
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
@@ -250,7 +250,7 @@ def bent(m: Medium, s: int, path: int, x: float, y: float, z: float) -> Way:
     )  # fmt: skip
 
 
-@part
+@device_function
 def barred(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float) -> bool:
     """Whether something stands in the way of a candidate's path to a point."""
     signal, candidate, n = m.signals[s], m.candidates[e], 0
@@ -268,7 +268,7 @@ def barred(m: Medium, scene: Scene, s: int, e: int, x: float, y: float, z: float
     return paths.blocked(scene, m.points, n, True)
 
 
-@part
+@device_function
 def _struck(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: float) -> bool:
     """Whether an obstacle stands in the way of the ray that ``m.shot`` holds; the bed does not, which has turned it."""
     signal, shot = m.signals[s], m.shot[0]
@@ -283,7 +283,7 @@ def _struck(m: Medium, scene: Scene, s: int, path: int, x: float, y: float, z: f
     return paths.blocked(scene, p, n, False)
 
 
-@part
+@device_function
 def _bend(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> int:
     """Points along a ray, for obstacles; returns how many."""
     signal = m.signals[s]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, minimum, select, splat, sqrt, store
 from wavesim_server.dynamics.rows import (
@@ -31,7 +31,7 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.types import Floats, Ints
 
 
-@inlined
+@always_inline
 def submerged(params: Floats, work: Floats) -> None:
     """Buoyancy of bodies that are under water in this whole step."""
     store(work, BUOYANCY, broadcast(params, FULL_B))
@@ -41,7 +41,7 @@ def submerged(params: Floats, work: Floats) -> None:
     store(work, WET, splat(1.0))
 
 
-@inlined
+@always_inline
 def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre. It acts against DOWN,
     upright on the slope of a wave whose water accelerates so."""
@@ -59,7 +59,7 @@ def floating(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Fl
     _displaced(block, params, work, kind, tables)
 
 
-@inlined
+@always_inline
 def an_instant_later(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, instant: float) -> None:
     """Buoyancy when a body has moved on through the water for an instant; its centre stays that of now."""
     nx, ny, nz = load(work, TMP), load(work, TMP + 1), load(work, TMP + 2)
@@ -76,7 +76,7 @@ def an_instant_later(block: Floats, params: Floats, work: Floats, kind: Ints, ta
     store(work, BUOYANCY_CENTRE + 2, d)
 
 
-@part
+@device_function
 def _displaced(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Buoyancy and its centre under the plane in the first rows of what is computed lane by lane."""
     nx, ny, nz = load(work, TMP), load(work, TMP + 1), load(work, TMP + 2)
@@ -104,7 +104,7 @@ def _displaced(block: Floats, params: Floats, work: Floats, kind: Ints, tables: 
                 _displaced_by_one(params, work, l)
 
 
-@part
+@device_function
 def _displaced_by_one(params: Floats, work: Floats, l: int) -> None:
     """The same for one box or cylinder at any attitude."""
     fraction, mx, my, mz = hydrostatics.submerged(
@@ -117,7 +117,7 @@ def _displaced_by_one(params: Floats, work: Floats, l: int) -> None:
     work[(BUOYANCY_CENTRE + 2) * LANES + l] = params[RB + 2] + mz
 
 
-@part
+@device_function
 def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Submerged part of hulls from meshes."""
     for l in range(LANES):
@@ -138,7 +138,7 @@ def _floating_mesh(block: Floats, params: Floats, work: Floats, kind: Ints, tabl
         work[(BUOYANCY_CENTRE + 2) * LANES + l] = mz * by
 
 
-@inlined
+@always_inline
 def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
     """Whether the water plane cuts only the four upright edges of a box, or there is none."""
     tilt = abs(element(work, TMP, l)) * params[HALF] + abs(element(work, TMP + 1, l)) * params[HALF + 1]
@@ -146,7 +146,7 @@ def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
     return inside or element(block, PRESENT, l) == 0.0
 
 
-@inlined
+@always_inline
 def _upright_box(params: Floats, work: Floats) -> None:
     """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
     hx, hy, hz = broadcast(params, HALF), broadcast(params, HALF + 1), broadcast(params, HALF + 2)
@@ -163,7 +163,7 @@ def _upright_box(params: Floats, work: Floats) -> None:
     store(work, BUOYANCY_CENTRE + 2, broadcast(params, RB + 2) + side * 0.5 * (hz * hz - square) * share)
 
 
-@part
+@device_function
 def is_afloat(block: Floats, params: Floats) -> bool:
     """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
     for l in range(LANES):

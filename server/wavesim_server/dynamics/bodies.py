@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.rows import (
     ASLEEP,
@@ -40,7 +40,7 @@ class Bodies(NamedTuple):
     params: Floats  # (kinds, PARAMS)
 
 
-@part
+@device_function
 def geometry(f: Bodies, row: int, g: Floats) -> None:
     """The geometry of a body at its present pose."""
     slot = f.slots[row]
@@ -57,7 +57,7 @@ def geometry(f: Bodies, row: int, g: Floats) -> None:
     )
 
 
-@inlined
+@always_inline
 def bounding_ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
     """Place of a body, and the radius of a ball around it."""
     slot = f.slots[row]
@@ -66,7 +66,7 @@ def bounding_ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
     return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH]
 
 
-@inlined
+@always_inline
 def speed_bound(f: Bodies, row: int) -> float:
     """Greatest speed that any point of a body can have."""
     slot = f.slots[row]
@@ -77,14 +77,14 @@ def speed_bound(f: Bodies, row: int) -> float:
     return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
 
 
-@inlined
+@always_inline
 def is_asleep(f: Bodies, row: int) -> bool:
     """Whether a body lies still and is left alone, see :mod:`wavesim_server.dynamics.sleep`."""
     slot = f.slots[row]
     return bool(f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] != 0.0)
 
 
-@part
+@device_function
 def survey(f: Bodies, order: Ints, count: int, last: Floats, faults: Ints) -> tuple[int, float]:
     """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed). Who sleeps is
     as before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics.bodies import Bodies, bounding_ball
 from wavesim_server.dynamics.shapes import CODE, HALF_X, HALF_Y, HALF_Z, RADIUS, ROUND, TRIANGLE, X, Y, Z, to_body
 from wavesim_server.dynamics.touch import N_LOST, N_PAIRS, Touch
@@ -11,7 +11,7 @@ from wavesim_server.dynamics.types import Ints
 SKIN = 1.0  #: m around a body
 
 
-@part
+@device_function
 def list_pairs(f: Bodies, order: Ints, count: int, t: Touch) -> None:
     """All pairs that can meet before something has moved by the skin. ``order`` is kept sorted by lowest x."""
     for i in range(1, count):  # insertion sort: the order hardly changes
@@ -52,14 +52,14 @@ def list_pairs(f: Bodies, order: Ints, count: int, t: Touch) -> None:
     t.travel[0] = 0.0
 
 
-@part
+@device_function
 def _add_pair(t: Touch, n: int, a: int, b: int) -> int:
     if n < t.pairs.shape[0]:
         t.pairs[n, 0], t.pairs[n, 1] = a, b
     return n + 1
 
 
-@part
+@device_function
 def _lowest_x(f: Bodies, row: int) -> float:
     x, _, _, reach = bounding_ball(f, row)
     return x - reach

@@ -10,7 +10,7 @@ Pairs that can meet are listed with a skin around each body, and listed anew whe
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import sleep
 from wavesim_server.dynamics.bodies import Bodies, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
@@ -41,7 +41,7 @@ from wavesim_server.seabed import Bed, Net
 ITERATIONS = 24  #: sweeps over all contacts
 
 
-@part
+@device_function
 def resolve(
     f: Bodies,
     order: Ints,
@@ -99,7 +99,7 @@ def resolve(
     return _touched(f, t, n, last, h, tick)
 
 
-@inlined
+@always_inline
 def _touched(f: Bodies, t: Touch, n: int, last: Floats, h: float, tick: int) -> int:
     """What comes of the contacts that were solved: news, overlaps undone, bodies that lie still. Returns how many touch."""
     touching = 0
@@ -121,7 +121,7 @@ def _touched(f: Bodies, t: Touch, n: int, last: Floats, h: float, tick: int) -> 
     return touching
 
 
-@part
+@device_function
 def _wake_touched(f: Bodies, t: Touch, h: float, tick: int) -> None:
     """Wake whom another body comes to touch in this tick: its own contacts are looked for then as well."""
     for i in range(t.counters[N_PAIRS]):

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavesim_sdk.parts import inlined, part
-from wavesim_sdk.parts import kernel as entry
+from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_sdk.kernel_compiler import kernel as entry
 from wavesim_server.dynamics import afloat, emerging, kernel, terms
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
@@ -33,13 +33,13 @@ def scratch() -> Floats:
     return np.zeros(_LANE_PARTS * r.LANES)
 
 
-@inlined
+@always_inline
 def _clear(work: Floats) -> None:
     for i in range(6):
         store(work, r.FORCE + i, splat(0.0))
 
 
-@inlined
+@always_inline
 def _take(work: Floats, parts: Floats, part: int) -> None:
     """The force rows are a part; they begin anew."""
     for i in range(6):
@@ -47,7 +47,7 @@ def _take(work: Floats, parts: Floats, part: int) -> None:
     _clear(work)
 
 
-@part
+@device_function
 def _block(
     block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
@@ -79,7 +79,7 @@ def _block(
     _take(work, parts, _MOORING)
 
 
-@part
+@device_function
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
     """Those by the parts of a body, then what makes the equation one of nu'; ``turn``: acceleration of the water in B."""
     wet = element(work, r.WET, l)
@@ -103,7 +103,7 @@ def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Flo
                 o[CONTACT + i] += inertia * jump[k] / h
 
 
-@part
+@device_function
 def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats) -> None:
     """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)

@@ -14,7 +14,7 @@ restoring matrix instead of a shape, do not leave the water.
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics.lanes import add_to, broadcast, element, load, maximum, minimum, select, splat, store
 from wavesim_server.dynamics.rows import (
     ADDED,
@@ -47,7 +47,7 @@ from wavesim_server.dynamics.types import Floats, Lanes
 INSTANT = 1e-6  #: s, over which the wet part is looked at to see how fast it grows
 
 
-@inlined
+@always_inline
 def _part(params: Floats, work: Floats) -> Lanes:
     """w, of the buoyancy of now."""
     at_rest = minimum(broadcast(params, WEIGHT), broadcast(params, FULL_B))
@@ -55,7 +55,7 @@ def _part(params: Floats, work: Floats) -> Lanes:
     return select(floats, minimum(load(work, BUOYANCY) / select(floats, at_rest, 1.0), 1.0), 1.0)
 
 
-@part
+@device_function
 def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
     """Store the share of each body, and whether any is less than 1."""
     wet = _part(params, work)
@@ -68,7 +68,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
     return least < 1.0
 
 
-@inlined
+@always_inline
 def wetting(params: Floats, work: Floats) -> None:
     """Store how fast the share grows, where the buoyancy is that of an instant later."""
     wet = _part(params, work)
@@ -76,7 +76,7 @@ def wetting(params: Floats, work: Floats) -> None:
     store(work, WETTING, select(load(work, WET) < 1.0, maximum(growth, 0.0), 0.0))
 
 
-@inlined
+@always_inline
 def fade(block: Floats, work: Floats) -> None:
     """The water's share of the force rows; what is pushed and what the wind does is there in any case."""
     share = load(work, WET)
@@ -85,7 +85,7 @@ def fade(block: Floats, work: Floats) -> None:
         store(work, FORCE + i, select(share < 1.0, other + share * (force - other), force))
 
 
-@part
+@device_function
 def solve(params: Floats, work: Floats, k: int) -> None:
     """Accelerations of bodies that are partly out of the water into row k, where those of all bodies are. The force rows hold all that
     acts on them, of drag and Coriolis force as much as on bodies in the water."""
@@ -118,7 +118,7 @@ def solve(params: Floats, work: Floats, k: int) -> None:
         store(work, k + NU + i, select(share < 1.0, rate, load(work, k + NU + i)))
 
 
-@part
+@device_function
 def accelerate(params: Floats, work: Floats) -> None:
     """Accelerations through the water in the place of the loads. Inertia is positive definite, so its diagonal serves as pivots."""
     dry = 1.0 - load(work, WET)

@@ -19,11 +19,11 @@ from wavesim_sdk import frames
 from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.config import Model
 from wavesim_sdk.config.model import Mooring
-from wavesim_sdk.config.plausible import check_model
 from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.validation import check_model
 from wavesim_sdk.config.world import Current, World
 from wavesim_sdk.elementary import LEAST
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics import integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.kind import Kind, check_step, kind_of
@@ -35,7 +35,7 @@ __all__ = ["Fleet", "Form", "shape_of"]
 FOREVER = math.inf
 
 
-@part
+@device_function
 def release(blocks: Floats, slots: Ints, holds: Floats, wanted: Floats, count: Ints, time: float) -> None:
     """Keep held actuators where they are until their time comes; then give them their command."""
     i = 0
@@ -52,7 +52,7 @@ def release(blocks: Floats, slots: Ints, holds: Floats, wanted: Floats, count: I
                 holds[i, k] = holds[count[0], k]
 
 
-@part
+@device_function
 def average(blocks: Floats, slots: Ints, meters: Ints, rings: Floats, feedback: Floats) -> None:
     """Moving average of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
     for i in range(meters.shape[0]):
@@ -91,7 +91,7 @@ class Helm:
             (low, high), (offset, gain) = kind.limits[a.slot].tolist(), kind.motor[a.slot].tolist()
             self.law.append((a.slot, low, high, max(float(kind.dead[a.slot]), LEAST), offset, gain))
         self.start = {a.slot: float(kind.start[a.slot]) for a in self.actuators if kind.start[a.slot] > 0.0}
-        self.asked = [a.rest for a in self.actuators]
+        self.asked = [a.rest_value for a in self.actuators]
         self.sign = [1.0] * len(self.actuators)
         self.clipped = [0] * len(self.actuators)  #: how often a command was beyond the limits
         self.tell = [1] * len(self.actuators)  #: how often it may be so before somebody is told
@@ -190,10 +190,10 @@ class Fleet:
 
         Models of which there is no body are asked when one comes.
         """
-        if current.greatest > self.world.current.greatest:
+        if current.max_speed > self.world.current.max_speed:
             used = {id(helm.form): helm.form for helm in self._helms.values()}
             for form in used.values():
-                check_step(form.kind.params, form.model, self.step, self.integrator, current.greatest)
+                check_step(form.kind.params, form.model, self.step, self.integrator, current.max_speed)
             self._forms = {k: form for k, form in self._forms.items() if id(form) in used}
         self.world = dataclasses.replace(self.world, current=current)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.algebra import times
+from wavesim_sdk.algebra import matvec
 from wavesim_sdk.config import Model
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.hull import Hull
@@ -23,10 +23,10 @@ def of(model: Model) -> Hull | None:
     if h is None:
         return None
     path = Path(model.place.rpartition(":")[0]).parent / h.file
-    triangles = mesh.read(path)
+    triangles = mesh.read_mesh(path)
     if len(triangles) > MOST:
         raise ConfigError(f"the hull has {len(triangles)} triangles; at most {MOST} are taken. Simplify it", str(path))
-    turned = times(frames.rotation(frames.quaternion(*h.attitude)), h.scale * triangles) + np.array(h.position)
+    turned = matvec(frames.rotation(frames.quaternion(*h.attitude)), h.scale * triangles) + np.array(h.position)
     try:
         return Hull(turned)
     except ValueError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics.rows import KIND_FACES, KIND_HULL, TABLE_FACES, TABLE_POINTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
@@ -17,7 +17,7 @@ from wavesim_server.elementary import asin
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
 
 
-@part
+@device_function
 def sphere(radius: float, d: float) -> tuple[float, float]:
     """(volume, moment along n) of the cap n.x > d of a sphere about the origin."""
     d = min(max(d, -radius), radius)
@@ -27,7 +27,7 @@ def sphere(radius: float, d: float) -> tuple[float, float]:
     return volume, moment
 
 
-@part
+@device_function
 def _chord(s: float, radius: float) -> tuple[float, float, float]:
     """Integrals from -R to s of w(x), x w(x), x^2 w(x), with w = 2 sqrt(R^2 - x^2)."""
     s = min(max(s, -radius), radius)
@@ -40,7 +40,7 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
     return m0, m1, m2
 
 
-@part
+@device_function
 def cylinder(
     half: float, radius: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -80,7 +80,7 @@ def cylinder(
     return volume, sign * mx, ms * ey, ms * ez
 
 
-@part
+@device_function
 def submerged(
     shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -104,7 +104,7 @@ def submerged(
     return volume / whole, mx / volume, my / volume, mz / volume
 
 
-@part
+@device_function
 def box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -124,7 +124,7 @@ def box(
     return clipped_box(hx, hy, hz, nx, ny, nz, d)
 
 
-@part
+@device_function
 def clipped_box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
@@ -177,7 +177,7 @@ def clipped_box(
     return volume, mx, my, mz
 
 
-@part
+@device_function
 def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float) -> tuple[float, float, float]:
     """Corner 0..3 of a face, counter-clockwise seen from outside."""
     a = 1.0 if corner == 1 or corner == 2 else -1.0
@@ -190,7 +190,7 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
     return a * hx, b * hy, sign * hz
 
 
-@part
+@device_function
 def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
     """(volume, mx, my, mz) under water of the closed mesh of a kind: the wet parts of its faces, joined to a point of the plane
     (the readable twin is :class:`wavesim_sdk.hull.Hull`)."""
@@ -234,7 +234,7 @@ def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) 
     return volume, mx, my, mz
 
 
-@part
+@device_function
 def _number(table: Floats, k: int) -> float:
     """Element of a table, as if it were flat."""
     return table[0, k] if k < TABLE_POINTS else table[1, k - TABLE_POINTS]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.rows import (
@@ -53,7 +53,7 @@ FRICTION = 0.3
 ROLLING = 0.08  #: of rolling, over the radius: wheels on firm soil (Gillespie 1992; on sand 0.3, on concrete 0.015)
 
 
-@inlined
+@always_inline
 def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first: int) -> None:
     """Fill in [n; r x n] for a direction of W, from j[first] on."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = (
@@ -65,7 +65,7 @@ def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first:
     j[first + 3], j[first + 4], j[first + 5] = ry * nz - rz * ny, rz * nx - rx * nz, rx * ny - ry * nx
 
 
-@inlined
+@always_inline
 def _inverse_mass(f: Bodies, row: int, j: Floats, first: int) -> float:
     """Of a body, as it shows at a point of contact along a direction."""
     p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
@@ -76,7 +76,7 @@ def _inverse_mass(f: Bodies, row: int, j: Floats, first: int) -> float:
     return inverse
 
 
-@inlined
+@always_inline
 def _set_response(f: Bodies, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
     """Fill in the change of velocity by a unit impulse along a direction, from response[at] on."""
     p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
@@ -87,7 +87,7 @@ def _set_response(f: Bodies, row: int, j: Floats, first: int, response: Floats, 
         response[at + i] = change
 
 
-@inlined
+@always_inline
 def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
     """Of a body's point of contact along a direction."""
     slot, speed = f.slots[row], 0.0
@@ -97,7 +97,7 @@ def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
     return speed
 
 
-@inlined
+@always_inline
 def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
     """An impulse on a body."""
     slot = f.slots[row]
@@ -106,7 +106,7 @@ def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
         b[(NU + i) * LANES + l] += response[at + i] * size
 
 
-@part
+@device_function
 def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
     """Fill in what the poses of a contact's bodies decide: their levers (2, LEVER), and their inverse masses along the normal.
     What is fixed has infinite mass."""
@@ -133,14 +133,14 @@ def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
         _set_response(f, row, lever, L_NORMAL, lever, L_RESPONSE)
 
 
-@inlined
+@always_inline
 def approach(f: Bodies, c: Floats, levers: Floats) -> float:
     """Speed with which the bodies of a contact come nearer, along its normal."""
     a, b = int(c[C_A]), int(c[C_B])
     return _speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _speed(f, b, levers[1], L_NORMAL))
 
 
-@inlined
+@always_inline
 def normal_impulse(f: Bodies, c: Floats, levers: Floats, limit: float) -> None:
     """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not negative."""
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
@@ -154,7 +154,7 @@ def normal_impulse(f: Bodies, c: Floats, levers: Floats, limit: float) -> None:
     c[C_IMPULSE] = size
 
 
-@inlined
+@always_inline
 def _sliding(f: Bodies, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
     """Speed of row a relative to row b at a contact, along a direction whose Jacobians are filled in."""
     a, b = int(c[C_A]), int(c[C_B])
@@ -166,7 +166,7 @@ def _sliding(f: Bodies, c: Floats, levers: Floats, directions: Floats, x: float,
     return speed - _speed(f, b, directions[1], D_JACOBIAN)
 
 
-@inlined
+@always_inline
 def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -> None:
     """Friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
     a, b = int(c[C_A]), int(c[C_B])
@@ -203,7 +203,7 @@ def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -
         _push(f, b, directions[1], D_RESPONSE, size)
 
 
-@part
+@device_function
 def rolling_impulse(f: Bodies, c: Floats, levers: Floats, twist: Floats) -> None:
     """Resistance of what does not move to a round body that rolls or turns on it, at most ROLLING times its radius times the
     contact's impulse: less of its turning about the point of contact, which stays where it is. ``twist`` (6,) is scratch.
@@ -238,7 +238,7 @@ def rolling_impulse(f: Bodies, c: Floats, levers: Floats, twist: Floats) -> None
             b[(NU + i) * LANES + l] -= size / inertia * twist[i]
 
 
-@part
+@device_function
 def correct_overlap(f: Bodies, c: Floats, levers: Floats, h: float) -> None:
     """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
     push = min(CORRECTION * max(-c[C_GAP] - SLOP, 0.0), RISE * h)
@@ -255,7 +255,7 @@ def correct_overlap(f: Bodies, c: Floats, levers: Floats, h: float) -> None:
         _move(f, b, push * kb / (ka + kb), nx, ny, nz)
 
 
-@part
+@device_function
 def _move(f: Bodies, row: int, by: float, nx: float, ny: float, nz: float) -> None:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES

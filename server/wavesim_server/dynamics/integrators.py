@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest, shown
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import registry
 from wavesim_server.dynamics.afloat import is_afloat, submerged
 from wavesim_server.dynamics.kernel import kinematics, lags, stage
@@ -78,7 +78,7 @@ def numbered(name: str) -> int:
     """Which of ALL has a name; ConfigError names the nearest."""
     names = [i.name for i in ALL]
     if name not in names:
-        raise ConfigError(f"there is no integrator '{shown(name)}'{nearest(shown(name), names)}")
+        raise ConfigError(f"there is no integrator '{shorten(name)}'{suggest_name(shorten(name), names)}")
     return names.index(name)
 
 
@@ -93,14 +93,14 @@ for _k, _i in enumerate(ALL):
     _SUM[_k, : len(_i.weights)] = _i.weights
 
 
-@inlined
+@always_inline
 def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
         store(block, A_NOW + k, flush(load(work, ACTUATORS + k)))
 
 
-@inlined
+@always_inline
 def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
     """Rows from ``first`` of an array += h times the weighted derivatives."""
     for s in range(stages):
@@ -111,7 +111,7 @@ def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Fl
                 add_to(to, first + i, weight * load(work, k + i))
 
 
-@part
+@device_function
 def step_block(
     block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, h: float, integrator: int, moored: bool
 ) -> None:
@@ -165,7 +165,7 @@ def step_block(
     store(block, QZ, z * unit)
 
 
-@part
+@device_function
 def step_all(
     blocks: Floats,
     heads: Ints,

@@ -12,7 +12,7 @@ Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import inlined
+from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics import afloat as surface
 from wavesim_server.dynamics import emerging, radiation, registry, rotation, stall, terms
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
@@ -95,7 +95,7 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
 
 
-@inlined
+@always_inline
 def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: Lanes, x5: Lanes) -> Lanes:
     """One row of a 6x6 matrix times a vector."""
     return (
@@ -108,13 +108,13 @@ def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: La
     )
 
 
-@inlined
+@always_inline
 def _row3(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
     """Every second element of one row of a 6x6 matrix times three numbers."""
     return broadcast(a, row) * x0 + broadcast(a, row + 2) * x1 + broadcast(a, row + 4) * x2
 
 
-@inlined
+@always_inline
 def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
     o, s = DL + 6 * i + j, DQ + 6 * i + j
@@ -125,7 +125,7 @@ def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lane
     )
 
 
-@inlined
+@always_inline
 def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     """Rotation, velocity through the water and its acceleration, and the derivative of position and attitude into row k."""
     q0, q1, q2, q3 = load(work, STATE + QW), load(work, STATE + QX), load(work, STATE + QY), load(work, STATE + QZ)
@@ -171,7 +171,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     store(work, DOWN + 2, r33 - by * az)
 
 
-@inlined
+@always_inline
 def body_lift(params: Floats, work: Floats) -> None:
     """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -180,7 +180,7 @@ def body_lift(params: Floats, work: Floats) -> None:
         store(work, FORCE + i, load(work, FORCE + i) - (abs(u) * _row(params, LIFT + 6 * i, u, v, w, p, q, r)))
 
 
-@inlined
+@always_inline
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
@@ -203,7 +203,7 @@ def _coriolis_and_weight(
     )
 
 
-@inlined
+@always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
     """v_c' in B of the degrees of freedom that move: how the water accelerates, and turns in B, [v_c x w]."""
     p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
@@ -215,7 +215,7 @@ def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes
     )
 
 
-@inlined
+@always_inline
 def _keep(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, fn: Lanes) -> None:
     """All that acts on bodies in the water, for those that leave it."""
     store(work, FORCE, fx)
@@ -226,7 +226,7 @@ def _keep(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, f
     store(work, FORCE + 5, fn)
 
 
-@inlined
+@always_inline
 def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -260,7 +260,7 @@ def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     store(work, k + NU + 5, _row(params, MINV + 30, fx, fy, fz, fk, fm, fn))
 
 
-@inlined
+@always_inline
 def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -286,7 +286,7 @@ def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> N
     store(work, k + NU + 5, _row3(params, MINV + 31, fy, fk, fn))
 
 
-@inlined
+@always_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
     """An elastic line from the origin of the body to its anchor: it pulls, never pushes; and what other lines pull."""
     dx = load(block, MOOR) - load(work, STATE + PX)
@@ -307,7 +307,7 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
         add_to(work, FORCE + i, load(block, PULLED + i))
 
 
-@inlined
+@always_inline
 def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
     """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
@@ -321,7 +321,7 @@ def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain
         store(work, ACTUATORS + k, now + change)
 
 
-@inlined
+@always_inline
 def lags(block: Floats, params: Floats, work: Floats, kind: Ints, gain: int, part: float) -> None:
     """All actuators that a kind has, as they are at a part of the step."""
     lag(block, params, work, 0, kind[KIND_THRUSTERS], gain, part)
@@ -330,7 +330,7 @@ def lags(block: Floats, params: Floats, work: Floats, kind: Ints, gain: int, par
         lag(block, params, work, SLOT_ANGLE, SLOTS, gain, part)
 
 
-@inlined
+@always_inline
 def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
     """Forces of all actuators that push, onto the force rows."""
     flags = kind[KIND_FLAGS]
@@ -353,7 +353,7 @@ def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
     registry.actuators(block, params, work, kind)
 
 
-@inlined
+@always_inline
 def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -> None:
     """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
     flags = kind[KIND_FLAGS]
@@ -382,7 +382,7 @@ def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -
     registry.terms(block, params, work, kind)
 
 
-@inlined
+@always_inline
 def buoyancy(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> bool:
     """Of bodies at the surface, with the share of the water's forces that is left; whether one of them is partly out of it."""
     surface.floating(block, params, work, kind, tables)
@@ -395,7 +395,7 @@ def buoyancy(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Fl
     return partly_out
 
 
-@inlined
+@always_inline
 def stage(
     block: Floats,
     params: Floats,

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, interpolate, norm, product
+from wavesim_sdk.algebra import dot, interpolate, matmul, norm
 from wavesim_sdk.algebra import inverse as matrix_inverse
 from wavesim_sdk.config import Model, matrix
-from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.primitives import Shape, shape_of
+from wavesim_sdk.config.primitives import PrimitiveShape, shape_of
+from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
 from wavesim_sdk.config.world import World
 from wavesim_sdk.elementary import expm1, sin
 from wavesim_sdk.hull import Hull
-from wavesim_sdk.names import nearest, shown
+from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import hulls, integrators, registry
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.seams import ActuatorType, Term
@@ -31,9 +31,9 @@ MOTIONS = "uvwpqr"
 PLANE = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom of the horizontal plane
 
 
-def margin_of(shape: Shape) -> float:
+def margin_of(shape: PrimitiveShape) -> float:
     """Radius by which a shape's core is rounded for contact."""
-    return shape.half[0] if shape.code == 2 else 0.5 * min(shape.half)
+    return shape.half_size[0] if shape.code == 2 else 0.5 * min(shape.half_size)
 
 
 def skew(v: Sequence[float] | Floats) -> Floats:
@@ -51,7 +51,7 @@ def mass_matrices(model: Model) -> tuple[Floats, Floats]:
     diagonal = [m * k * k for k in i.gyration] if i.gyration else [i.xx, i.yy, i.zz]
     about_g = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
     s = skew(g)
-    return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * product(s, s)]]), matrix(model.added_mass)
+    return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * matmul(s, s)]]), matrix(model.added_mass)
 
 
 def oscillators_of(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
@@ -90,7 +90,7 @@ def kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
     try:
         return _kind_of(model, world, step, integrator)
     except (ValueError, ArithmeticError) as error:
-        at(model.place, f"model '{model.name}': {error}")
+        fail_at(model.place, f"model '{model.name}': {error}")
 
 
 def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
@@ -133,7 +133,7 @@ def _kind_of(model: Model, world: World, step: float, integrator: int) -> Kind:
         _lag(kind, slot, 0.0, tank.rate, timing)
     ints[r.KIND_TANKS] = len(model.ballast)
     ints[r.KIND_FLAGS] = flags | _registered(kind, model, timing)
-    check_step(p, model, step, integrator, world.current.greatest)
+    check_step(p, model, step, integrator, world.current.max_speed)
     return kind
 
 
@@ -146,7 +146,7 @@ def check_step(p: Floats, model: Model, step: float, integrator: int, flow: floa
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
     if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
         shape = shape_of(model)
-        plane = 4.0 * shape.half[0] * shape.half[1]
+        plane = 4.0 * shape.half_size[0] * shape.half_size[1]
         stiffness[2, 2] = p[r.FULL_B] / max(p[r.VOLUME] or shape.volume, 1e-9) * plane
         stiffness[3, 3] = stiffness[4, 4] = max(p[r.WG + 2] - p[r.FULL_B] * p[r.RB + 2], 0.0)
     fading = np.diag(p[r.FADE : r.FADE + 6])
@@ -162,7 +162,7 @@ def check_step(p: Floats, model: Model, step: float, integrator: int, flow: floa
     stable = integrators.ALL[integrator].stable
     if fastest * step > stable:
         among = f" in a flow of {flow:.3g} m/s" if flow > 2.0 else ""
-        at(
+        fail_at(
             model.place,
             f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms{among}: its fastest motion changes by a "
             f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
@@ -211,14 +211,14 @@ def _body(p: Floats, model: Model, world: World, hull: Hull | None) -> None:
     for row, m in ((r.DL, model.linear_drag), (r.DQ, model.quadratic_drag), (r.LIFT, model.lift)):
         p[row : row + 36] = matrix(m).ravel()
     p[r.GRAVITY], p[r.BY_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
-    p[r.SHAPE], p[r.REACH] = shape.code, shape.reach
-    p[r.HALF : r.HALF + 3] = shape.half
+    p[r.SHAPE], p[r.REACH] = shape.code, shape.bounding_radius
+    p[r.HALF : r.HALF + 3] = shape.half_size
     p[r.MARGIN] = margin_of(shape)
     if model.restoring is None:
         if hull is not None:
-            volume, centre = hull.volume, tuple(hull.wetted((0.0, 0.0, 1.0), -1e9).centre)
+            volume, centre = hull.volume, tuple(hull.wetted_part((0.0, 0.0, 1.0), -1e9).centre)
             p[r.VOLUME] = volume
-            p[r.REACH] = max(shape.reach, float(norm(hull.triangles).max()))
+            p[r.REACH] = max(shape.bounding_radius, float(norm(hull.triangles).max()))
         else:
             volume, centre = (
                 (model.buoyancy.volume, model.buoyancy.centre) if model.buoyancy else (shape.volume, (0.0,) * 3)
@@ -387,7 +387,9 @@ def _registered(kind: Kind, model: Model, timing: tuple[float, Sequence[float]])
 def _offered(name: str, offers: Sequence[Term | ActuatorType], what: str) -> int:
     names = [o.name for o in offers]
     if name not in names:
-        raise ValueError(f"no installed package offers the {what} '{shown(name)}'{nearest(shown(name), names)}")
+        raise ValueError(
+            f"no installed package offers the {what} '{shorten(name)}'{suggest_name(shorten(name), names)}"
+        )
     return names.index(name)
 
 
@@ -488,7 +490,7 @@ def _fins(kind: Kind, model: Model, world: World, timing: tuple[float, Sequence[
             p[r.F_PER_SQUARE + 6 * k : r.F_PER_SQUARE + 6 * k + 6] = f.per_square
         elif f.law == "aerofoil":
             flags |= r.HAS_AEROFOIL
-            across = normal - inner(normal, chord) * chord
+            across = normal - dot(normal, chord) * chord
             across /= norm(across)
             p[r.F_FOIL + r.FOIL * k : r.F_FOIL + r.FOIL * (k + 1)] = (
                 *f.position,

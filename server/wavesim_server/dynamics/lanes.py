@@ -19,8 +19,8 @@ from numba.core import config as _config
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
-from wavesim_sdk import compiled, elementary
-from wavesim_sdk.parts import inlined
+from wavesim_sdk import compiled_elementary, elementary
+from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics.rows import LANES
 from wavesim_server.dynamics.types import Floats, Lanes, Mask
 
@@ -183,7 +183,7 @@ def _of_bits(code: Any) -> Any:
 
 
 for _part in ("mantissa", "exponent", "power", "root"):
-    _known(getattr(elementary, f"_{_part}"), _of_bits(getattr(compiled, f"{_part}_code")))
+    _known(getattr(elementary, f"_{_part}"), _of_bits(getattr(compiled_elementary, f"{_part}_code")))
 
 
 _choose: Any = _select
@@ -194,7 +194,7 @@ def _elementary_where(mask: Any, a: Any, b: Any) -> Any:
     return (lambda mask, a, b: _choose(mask, a, b)) if mask == MASK else None
 
 
-@inlined
+@always_inline
 def element(array: Floats, row: int, lane: int) -> float:
     """One number, for what cannot be done on all lanes at once."""
     return array[row * LANES + lane]
@@ -214,7 +214,7 @@ load = cast("Callable[[Floats, int], Lanes]", _load)
 broadcast = cast("Callable[[Floats, int], Lanes]", _broadcast_one)
 store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
 select = cast("Callable[[Mask, Lanes | float, Lanes | float], Lanes]", _select)
-sqrt: Callable[[Lanes], Lanes] = _of_bits(compiled.root_code)
+sqrt: Callable[[Lanes], Lanes] = _of_bits(compiled_elementary.root_code)
 splat = cast("Callable[[float], Lanes]", _splat_number)
 maximum = cast("Callable[[Lanes, Lanes | float], Lanes]", max)
 minimum = cast("Callable[[Lanes, Lanes | float], Lanes]", min)
@@ -235,7 +235,7 @@ if nb_config.DISABLE_JIT:  # the twins of the intrinsics
     minimum = lambda a, b: np.where(b < a, b, a)  # noqa: E731
 
 
-@inlined
+@always_inline
 def add_to(array: Floats, row: int, value: Lanes | float) -> None:
     """Add to a row."""
     store(array, row, load(array, row) + value)

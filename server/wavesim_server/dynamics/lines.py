@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
@@ -66,7 +66,7 @@ class Rig(NamedTuple):
     cursors: Ints  # (n,): of the bed's triangles
 
 
-@part
+@device_function
 def _copy(f: Bodies, rig: Rig, to: int) -> None:
     """Position, attitude and velocity of all bodies with lines."""
     for k in range(rig.rows.shape[0]):
@@ -77,20 +77,20 @@ def _copy(f: Bodies, rig: Rig, to: int) -> None:
                 rig.bodies[k, to + i] = b[i * r.LANES + l]
 
 
-@part
+@device_function
 def begin(f: Bodies, rig: Rig) -> None:
     """Where bodies with lines are before they move."""
     _copy(f, rig, B_BEFORE)
 
 
-@part
+@device_function
 def beds(rig: Rig, bed: Bed, net: Net) -> None:
     """The bed under all nodes."""
     for i in range(rig.nodes.shape[0]):
         rig.nodes[i, N_BED] = bed_depth(bed, net, rig.cursors, i, rig.nodes[i, N_P], rig.nodes[i, N_P + 1])
 
 
-@part
+@device_function
 def _motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
     """Place and velocity of an end on a body in a state."""
     w, x, y, z = o[at + 3], o[at + 4], o[at + 5], o[at + 6]
@@ -104,7 +104,7 @@ def _motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
         end[place + i] += o[at + i]
 
 
-@part
+@device_function
 def _place(end: Floats, node: Floats, s: float, h: float) -> None:
     """An end at the part ``s`` of a tick, on Hermite's path from before to after it."""
     square, cube = s * s, s * s * s
@@ -117,7 +117,7 @@ def _place(end: Floats, node: Floats, s: float, h: float) -> None:
         node[N_V + i] = change * (p0 - p1) + (3.0 * square - 4.0 * s + 1.0) * v0 + (3.0 * square - 2.0 * s) * v1
 
 
-@part
+@device_function
 def _depart(end: Floats, node: Floats, o: Floats) -> None:
     """An end is away from its path as its body is."""
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
@@ -133,7 +133,7 @@ def _depart(end: Floats, node: Floats, o: Floats) -> None:
         node[to + 2] += z
 
 
-@part
+@device_function
 def _segments(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
     """Tension of all segments, and with their weight the force on all nodes."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
@@ -170,7 +170,7 @@ def _segments(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
         b[N_FORCE + 2] -= z - half
 
 
-@part
+@device_function
 def _tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
     """Tangent at a node, and the share under water of the two halves of segments that belong to it."""
     x = y = z = wet = 0.0
@@ -183,7 +183,7 @@ def _tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float
     return x * by, y * by, z * by, wet
 
 
-@part
+@device_function
 def _inner(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
     """Nodes between the ends move."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
@@ -224,7 +224,7 @@ def _inner(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
         n[N_P + 2] += dt * vz1
 
 
-@part
+@device_function
 def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
     """Drag of the half segment at an end, onto the force on its node."""
     n = nodes[i]
@@ -239,7 +239,7 @@ def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
     n[N_FORCE + 2] += across * uz + along * tz
 
 
-@part
+@device_function
 def _pull(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
     """The force at an end changes the velocity of its body."""
     x, y, z = rotation.to_world(
@@ -257,7 +257,7 @@ def _pull(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> No
     o[B_SUM + 5] += n
 
 
-@part
+@device_function
 def _push(o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float) -> None:
     """A force and a moment in B, for a time."""
     for i in range(6):
@@ -268,7 +268,7 @@ def _push(o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: 
         )  # fmt: skip
 
 
-@part
+@device_function
 def _step(f: Bodies, rig: Rig, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
     """A substep of a group; ``s``: the part of the tick at which it ends."""
     for m in range(g[G_LINE], g[G_LINES]):
@@ -306,7 +306,7 @@ def _step(f: Bodies, rig: Rig, g: Ints, s: float, dt: float, h: float, tick: int
                 _depart(rig.ends[2 * m + j], rig.nodes[i], rig.bodies[k])
 
 
-@part
+@device_function
 def _settle(f: Bodies, rig: Rig, k: int, steps: int) -> None:
     """A body is where its own motion and its lines have brought it; the mean of their force acts in its next step."""
     slot, o = f.slots[rig.rows[k]], rig.bodies[k]
@@ -336,7 +336,7 @@ def _settle(f: Bodies, rig: Rig, k: int, steps: int) -> None:
         b[(r.PULLED + i) * r.LANES + l] = o[B_SUM + i] / steps
 
 
-@part
+@device_function
 def _follow(f: Bodies, rig: Rig, g: Ints, h: float, tick: int) -> None:
     """A group of lines in the tick in which its bodies moved."""
     total = 0.0
@@ -362,7 +362,7 @@ def _follow(f: Bodies, rig: Rig, g: Ints, h: float, tick: int) -> None:
             _settle(f, rig, k, steps)
 
 
-@part
+@device_function
 def advance(f: Bodies, rig: Rig, h: float, tick: int) -> None:
     """All lines in the tick in which the bodies moved, and what they pull."""
     _copy(f, rig, B_AFTER)

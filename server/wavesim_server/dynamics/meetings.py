@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics.types import Floats, Ints
 
 QUIET_S = 1.0  #: without touching for so long: then it is a new meeting
@@ -42,7 +42,7 @@ def meetings(capacity: int, owners: Sequence[int], step: float) -> Meetings:
     return found
 
 
-@part
+@device_function
 def meet(m: Meetings, row: int, partner: int, tick: int, speed: float) -> None:
     """A body touches something at the end of this tick, which it approached at this speed."""
     mine = m.last[row]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics import shapes
 from wavesim_server.dynamics.bodies import Bodies, bounding_ball, geometry, speed_bound
 from wavesim_server.dynamics.meetings import BED
@@ -52,7 +52,7 @@ NEAR = 0.01  #: points of a side within this of the nearest one bear too, m
 HAIR = 1e-3  #: and where the other body ends no farther than this beside them, m
 
 
-@part
+@device_function
 def _add_contact(
     t: Touch, n: int, a: int, b: int, x: float, y: float, z: float, nx: float, ny: float, nz: float, gap: float
 ) -> int:
@@ -68,7 +68,7 @@ def _add_contact(
     return n + 1
 
 
-@part
+@device_function
 def contacts_of_pair(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) -> int:
     """Contacts of a pair: the nearest points, and the points of flat sides that are as near."""
     ga, gb = t.shapes[0], t.shapes[1]
@@ -127,7 +127,7 @@ def contacts_of_pair(f: Bodies, t: Touch, n: int, ra: int, rb: int, h: float) ->
     return n
 
 
-@part
+@device_function
 def touches(f: Bodies, t: Touch, ra: int, rb: int, h: float) -> bool:
     """Whether two bodies touch, or may do so within the step."""
     ga, gb = t.shapes[0], t.shapes[1]
@@ -137,7 +137,7 @@ def touches(f: Bodies, t: Touch, ra: int, rb: int, h: float) -> bool:
     return far - ga[ROUND] - gb[ROUND] <= (speed_bound(f, ra) + speed_bound(f, rb)) * h + SLOP
 
 
-@part
+@device_function
 def _holds_point(g: Floats, x: float, y: float, z: float) -> bool:
     """Whether a point lies in a core, or within a hair of it."""
     dx, dy, dz = x - g[X], y - g[Y], z - g[Z]
@@ -149,7 +149,7 @@ def _holds_point(g: Floats, x: float, y: float, z: float) -> bool:
     return g[CODE] == CYLINDER and abs(bx) <= g[HALF_X] + HAIR and math.sqrt(by * by + bz * bz) <= g[HALF_Y] + HAIR
 
 
-@part
+@device_function
 def contacts_with_bed(f: Bodies, t: Touch, n: int, row: int, h: float, bed: Bed, net: Net, cursor: Ints) -> int:
     """Contacts of a body with the sea bed, and its clearance from now on."""
     slot = f.slots[row]

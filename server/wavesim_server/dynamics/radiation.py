@@ -8,7 +8,7 @@ hull gives them: a passive model of the retardation forces (Cummins 1962), whate
 
 from __future__ import annotations
 
-from wavesim_sdk.parts import inlined
+from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, store
 from wavesim_server.dynamics.rows import (
     DERIVATIVES,
@@ -29,7 +29,7 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.types import Floats, Ints
 
 
-@inlined
+@always_inline
 def oscillators(params: Floats, work: Floats, kind: Ints, stage: int) -> None:
     """Their derivatives in a stage, and the force of the waves, onto the force rows."""
     n, first = kind[KIND_OSCILLATORS], kind[KIND_OSCILLATOR]

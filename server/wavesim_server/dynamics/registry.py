@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.parts import inlined
+from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics.rows import (
     ACTUATORS,
     BALLASTS,
@@ -71,13 +71,13 @@ def flag_of(k: int) -> int:
     return FIRST_EXTRA_FLAG << k
 
 
-@inlined
+@always_inline
 def _nothing(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
     return
 
 
 def _and_term(before: Forces, force: Callable[..., None], flag: int, first: int) -> Forces:
-    @inlined
+    @always_inline
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         if kind[KIND_FLAGS] & flag:
@@ -87,7 +87,7 @@ def _and_term(before: Forces, force: Callable[..., None], flag: int, first: int)
 
 
 def _and_actuators(before: Forces, force: Callable[..., None], number: int) -> Forces:
-    @inlined
+    @always_inline
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         for k in range(BALLASTS):

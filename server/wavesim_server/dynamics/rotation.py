@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from wavesim_sdk.parts import inlined
+from wavesim_sdk.kernel_compiler import always_inline
 
 
-@inlined
+@always_inline
 def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
     """R_WB of the unit quaternion q_WB, row by row."""
     return (
@@ -17,7 +17,7 @@ def matrix(w: Any, x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any, Any, Any
     )  # fmt: skip
 
 
-@inlined
+@always_inline
 def to_world(w: Any, x: Any, y: Any, z: Any, bx: Any, by: Any, bz: Any) -> tuple[Any, Any, Any]:
     """A vector of B in W, by q_WB: for one vector cheaper than the matrix."""
     tx, ty, tz = 2.0 * (y * bz - z * by), 2.0 * (z * bx - x * bz), 2.0 * (x * by - y * bx)

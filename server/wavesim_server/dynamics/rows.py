@@ -29,7 +29,12 @@ class _Rows:
 
 # ------------------------------------------------------------------ actuator slots
 
-THRUSTERS, FINS, SWIVELS, BALLASTS = actuators.THRUSTERS, actuators.FINS, actuators.SWIVELS, actuators.BALLASTS
+THRUSTERS, FINS, SWIVELS, BALLASTS = (
+    actuators.MAX_THRUSTERS,
+    actuators.MAX_FINS,
+    actuators.MAX_SWIVELS,
+    actuators.MAX_BALLASTS,
+)
 SLOT_FIN = FIRST_SLOT[ActuatorKind.FIN]
 SLOT_ANGLE = FIRST_SLOT[ActuatorKind.ANGLE]  # angle of the first thrusters (azimuth, nozzle)
 SLOT_BUCKET = FIRST_SLOT[ActuatorKind.DEFLECTOR]  # their astern deflector, -1..1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics.types import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
@@ -26,7 +26,7 @@ GEOMETRY = POSE + 12
 POINTS = 8  #: feature points of a body
 
 
-@inlined
+@always_inline
 def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
     """A vector of W in axes of the body."""
     return (
@@ -36,14 +36,14 @@ def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, floa
     )
 
 
-@inlined
+@always_inline
 def corner(g: Floats, k: int) -> tuple[float, float, float]:
     """Corner k of a triangle, from its middle."""
     first = CORNERS + 3 * k
     return g[first], g[first + 1], g[first + 2]
 
 
-@inlined
+@always_inline
 def _set_to_world(g: Floats, x: float, y: float, z: float, out: Floats) -> None:
     """Fill in a point of a body, in W."""
     out[0] = g[X] + g[R11] * x + g[R12] * y + g[R13] * z
@@ -51,13 +51,13 @@ def _set_to_world(g: Floats, x: float, y: float, z: float, out: Floats) -> None:
     out[2] = g[Z] + g[R31] * x + g[R32] * y + g[R33] * z
 
 
-@inlined
+@always_inline
 def _set_to_corner(g: Floats, k: int, out: Floats) -> None:
     x, y, z = corner(g, k)
     out[0], out[1], out[2] = g[X] + x, g[Y] + y, g[Z] + z
 
 
-@part
+@device_function
 def support(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
     """The point of a core that lies farthest along a direction of W."""
     if g[CODE] == TRIANGLE:
@@ -83,7 +83,7 @@ def support(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
     _set_to_world(g, x, y, z, out)
 
 
-@part
+@device_function
 def feature(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
     """Point i of the eight that stand for a flat or straight side facing a direction of W: corners of a box;
     on both rims of a cylinder the foremost point and three more; the centre of a sphere; the corners of a triangle."""
@@ -113,13 +113,13 @@ def feature(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> 
     _set_to_world(g, x, y, z, out)
 
 
-@part
+@device_function
 def points(g: Floats) -> int:
     """How many feature points a body has."""
     return 3 if g[CODE] == TRIANGLE else 0 if g[CODE] == SPHERE else POINTS
 
 
-@part
+@device_function
 def normal(g: Floats) -> tuple[float, float, float]:
     """Unit normal of a triangle."""
     (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = corner(g, 0), corner(g, 1), corner(g, 2)
@@ -130,7 +130,7 @@ def normal(g: Floats) -> tuple[float, float, float]:
     return nx / s, ny / s, nz / s
 
 
-@part
+@device_function
 def in_prism(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
     """Whether a point, given from a triangle's middle, lies over it: inside its edges, or within a hair of them."""
     nx, ny, nz = normal(g)
@@ -144,7 +144,7 @@ def in_prism(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
     return True
 
 
-@part
+@device_function
 def _nearest(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
     """Weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin: of all faces whose
     own nearest point has positive weights, the nearest. Returns its squared distance."""
@@ -214,7 +214,7 @@ def _nearest(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
     return best
 
 
-@part
+@device_function
 def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> float:
     """Distance between two cores; fills their nearest points. 0 if they overlap (then the points are not unique).
 

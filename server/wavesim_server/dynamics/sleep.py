@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics.bodies import Bodies
 from wavesim_server.dynamics.meetings import PARTNERS, WHEN, Meetings
 from wavesim_server.dynamics.rows import (
@@ -77,7 +77,7 @@ def stir(s: Sleep, row: int) -> None:
     s.kept[row] = np.nan
 
 
-@inlined
+@always_inline
 def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
     """Whether all that drives a body is as it was. The water plane does not: who is near it does not sleep."""
     alike = True
@@ -90,14 +90,14 @@ def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
     return alike
 
 
-@inlined
+@always_inline
 def _is_deep(f: Bodies, slot: int) -> bool:
     """Whether the surface is far from a body, as far as its buoyancy is concerned."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
     return b[PZ * LANES + l] - b[LEVEL * LANES + l] >= 1.5 * p[REACH] + 1.0
 
 
-@inlined
+@always_inline
 def _way(f: Bodies, slot: int, kept: Floats) -> float:
     """How far any point of a body can have moved."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
@@ -111,7 +111,7 @@ def _way(f: Bodies, slot: int, kept: Floats) -> float:
     return math.sqrt(way) + 2.0 * float(p[REACH]) * math.sqrt(turn)
 
 
-@part
+@device_function
 def watch(f: Bodies, s: Sleep, row: int, last: Floats, tick: int) -> None:
     """A body lies at the end of this tick; lay it to sleep if it has done so for long enough. ``last``: (rows, RIGID_ROWS), its
     state before contacts."""
@@ -138,7 +138,7 @@ def watch(f: Bodies, s: Sleep, row: int, last: Floats, tick: int) -> None:
             kept[k] = b[k * LANES + l]
 
 
-@inlined
+@always_inline
 def _may_sleep(f: Bodies, slot: int) -> bool:
     """Whether a body is one of those that do: deep, free, its actuators where they are told to be."""
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -154,7 +154,7 @@ def _may_sleep(f: Bodies, slot: int) -> bool:
     return True
 
 
-@part
+@device_function
 def wake(f: Bodies, s: Sleep, m: Meetings, row: int, tick: int) -> None:
     """A body goes on from where it lies; what it touched when it fell asleep it has touched all the while."""
     slot = f.slots[row]
@@ -166,7 +166,7 @@ def wake(f: Bodies, s: Sleep, m: Meetings, row: int, tick: int) -> None:
     s.notes[row, SEEN] = -1
 
 
-@part
+@device_function
 def wake_changed(f: Bodies, s: Sleep, m: Meetings, order: Ints, count: int, tick: int) -> None:
     """Wake whom anything drives otherwise in this tick than when it fell asleep, or whom the surface is near."""
     for i in range(count):
@@ -176,7 +176,7 @@ def wake_changed(f: Bodies, s: Sleep, m: Meetings, order: Ints, count: int, tick
             wake(f, s, m, order[i], tick)
 
 
-@part
+@device_function
 def keep(f: Bodies, s: Sleep, order: Ints, count: int) -> int:
     """Those that sleep stay what they were, though others of their block have been stepped. Returns how many."""
     asleep = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined, part
+from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, splat, store
 from wavesim_server.dynamics.rows import (
     A_EFFECT,
@@ -28,7 +28,7 @@ from wavesim_server.dynamics.types import Floats
 from wavesim_server.elementary import sin_cos
 
 
-@part
+@device_function
 def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
     """What the stall changes of the normal force of fin k, whose linear law's own angle, delta - w_n/u, exceeds F_STALL.
 
@@ -53,7 +53,7 @@ def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> fl
     return (size if across >= 0.0 else -size) - params[F_LIFT + k] * forward * (along * angle - wn)
 
 
-@part
+@device_function
 def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int) -> None:
     """Forces of the stalled fins of one lane."""
     for k in range(count):
@@ -72,7 +72,7 @@ def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int)
                 work[(FORCE + i) * LANES + l] += params[F_WRENCH + 6 * k + i] * size
 
 
-@inlined
+@always_inline
 def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Fins by the linear law that are beyond their stall; the others keep their bits."""
     worst = splat(0.0)

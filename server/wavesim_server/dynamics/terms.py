@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wavesim_sdk.parts import inlined
+from wavesim_sdk.kernel_compiler import always_inline
 from wavesim_server.dynamics.lanes import (
     add_to,
     broadcast,
@@ -124,7 +124,7 @@ from wavesim_server.dynamics.types import Floats, Ints, Lanes
 from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 
-@inlined
+@always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
@@ -137,7 +137,7 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     )
 
 
-@inlined
+@always_inline
 def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
     """F += column of the parameters times size."""
     for i in range(6):
@@ -147,14 +147,14 @@ def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
 # ------------------------------------------------------------------ actuators
 
 
-@inlined
+@always_inline
 def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Thrust is the lagged command."""
     for k in range(count):
         _add_wrench(work, params, T_WRENCH + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
 
 
-@inlined
+@always_inline
 def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     n = load(work, ACTUATORS + k)
@@ -167,7 +167,7 @@ def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
     return minimum(maximum(c1 * n + abs(n) * (c2 * n + c3 * _advance(params, work, k)), -most), most)
 
 
-@inlined
+@always_inline
 def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
     whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
@@ -175,7 +175,7 @@ def _advance(params: Floats, work: Floats, k: int) -> Lanes:
     return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
 
 
-@inlined
+@always_inline
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
     """Thrust by the laws, and the torque of propellers."""
     for k in range(count):
@@ -194,7 +194,7 @@ def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: b
                 add_to(work, FORCE + 3 + i, moment * broadcast(params, T_AXIS + 3 * k + i))
 
 
-@inlined
+@always_inline
 def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
     """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
@@ -220,7 +220,7 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tab
         )
 
 
-@inlined
+@always_inline
 def swivels(params: Floats, work: Floats, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
@@ -231,7 +231,7 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
         _add_wrench(work, params, T_WRENCH_TURNED + 6 * k, size * sine)
 
 
-@inlined
+@always_inline
 def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
@@ -242,7 +242,7 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
         _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
 
 
-@inlined
+@always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
@@ -258,12 +258,12 @@ def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) ->
         _add_wrench(work, params, F_PER_SQUARE + 6 * k, size * angle)
 
 
-@inlined
+@always_inline
 def _three(params: Floats, first: int) -> tuple[float, float, float]:
     return params[first], params[first + 1], params[first + 2]
 
 
-@inlined
+@always_inline
 def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
     """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
@@ -304,7 +304,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
             work[(FORCE + 5) * LANES + l] += x * fy - y * fx
 
 
-@inlined
+@always_inline
 def ballast(params: Floats, work: Floats, count: int) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
     for k in range(count):
@@ -326,7 +326,7 @@ def ballast(params: Floats, work: Floats, count: int) -> None:
 # ------------------------------------------------------------------ hull
 
 
-@inlined
+@always_inline
 def basis(work: Floats, fins: int) -> None:
     """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -342,7 +342,7 @@ def basis(work: Floats, fins: int) -> None:
         store(work, DELTA + i, load(work, ACTUATORS + SLOT_FIN + i))
 
 
-@inlined
+@always_inline
 def seakeeping(params: Floats, work: Floats) -> None:
     """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
     vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
@@ -354,7 +354,7 @@ def seakeeping(params: Floats, work: Floats) -> None:
         add_to(work, FORCE + i, broadcast(params, LIFTED + i) * turn)
 
 
-@inlined
+@always_inline
 def named(params: Floats, work: Floats, kind: Ints, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
@@ -365,7 +365,7 @@ def named(params: Floats, work: Floats, kind: Ints, count: int) -> None:
         add_to(work, FORCE + kind[term + TERM_AXIS], force)
 
 
-@inlined
+@always_inline
 def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
     """Integrals over x in [-h, h] of s abs(s) and x s abs(s), s = v + x r, exactly."""
     low, high = v - r * h, v + r * h
@@ -383,7 +383,7 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
     return y, n
 
 
-@inlined
+@always_inline
 def cross_flow(params: Floats, work: Floats) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
     h, x = broadcast(params, CROSS_HALF), broadcast(params, CROSS_CENTRE)
@@ -397,7 +397,7 @@ def cross_flow(params: Floats, work: Floats) -> None:
     add_to(work, FORCE + 4, broadcast(params, CROSS_PITCH) * (m + x * z))
 
 
-@inlined
+@always_inline
 def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
     """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
     h = broadcast(params, CROSS_HALF)
@@ -411,7 +411,7 @@ def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
         add_to(work, FORCE + 4, broadcast(params, CROSS_PITCH) * x * t * abs(t) * dx)
 
 
-@inlined
+@always_inline
 def friction(params: Floats, work: Floats) -> None:
     """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
     the coefficient stays that of 1000, where the line is no longer meant."""
@@ -424,7 +424,7 @@ def friction(params: Floats, work: Floats) -> None:
     )
 
 
-@inlined
+@always_inline
 def fading(params: Floats, work: Floats) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -433,7 +433,7 @@ def fading(params: Floats, work: Floats) -> None:
         add_to(work, FORCE + i, -broadcast(params, FADE + i) * faded * load(work, NUR + i))
 
 
-@inlined
+@always_inline
 def wing(params: Floats, work: Floats) -> None:
     """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
     u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
@@ -449,7 +449,7 @@ def wing(params: Floats, work: Floats) -> None:
     add_to(work, FORCE + 2, -size * (s * cd + c * cl))
 
 
-@inlined
+@always_inline
 def without_munk(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
@@ -465,7 +465,7 @@ def without_munk(params: Floats, work: Floats) -> None:
     add_to(work, FORCE + 5, a2 * u * broadcast(params, MUNK + 6) - a1 * v * broadcast(params, MUNK + 7))
 
 
-@inlined
+@always_inline
 def restoring(block: Floats, params: Floats, work: Floats) -> None:
     """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
     z = load(work, STATE + PZ) - load(block, LEVEL) - broadcast(params, RESTORING_DEPTH)
@@ -484,7 +484,7 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
         )
 
 
-@inlined
+@always_inline
 def memory(params: Floats, work: Floats, kind: Ints, count: int, stage: int) -> None:
     """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner, norm, pseudo_inverse, times, turned
+from wavesim_sdk.algebra import dot, matvec, norm, pseudo_inverse, vecmat
 from wavesim_server.dynamics import effort
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.bodies import Bodies
@@ -77,9 +77,7 @@ class Towed:
             for l, command in enumerate(some):
                 self.helm.asked[k] = float(command)
                 actual[k, l] = self.helm.setpoint(k)[1]
-            found.append(
-                (turned(column, (self.forces(actual)[0] - self._idle)[:3]) / inner(column, column))[: len(some)]
-            )
+            found.append((vecmat(column, (self.forces(actual)[0] - self._idle)[:3]) / dot(column, column))[: len(some)])
         return np.concatenate(found)
 
     def column(self, k: int) -> Floats:
@@ -101,11 +99,11 @@ def hold(form: Form, speed: float) -> list[float | None]:
     wanted = -(idle + drag)[STRAIGHT, 0]
     matrix = np.array([columns[k][STRAIGHT] for k in pushing]).T
     scale = np.array([1.0, 1.0, 2.0 / form.kind.params[r.REACH]])
-    thrust = times(pseudo_inverse(matrix * scale[:, None], 1e-9)[0], wanted * scale)
-    left = np.abs((times(matrix, thrust) - wanted) * scale)
+    thrust = matvec(pseudo_inverse(matrix * scale[:, None], 1e-9)[0], wanted * scale)
+    left = np.abs((matvec(matrix, thrust) - wanted) * scale)
     if left.max() > CROOKED * abs(wanted[0]) + 1e-9:
         raise ValueError(f"model '{name}' cannot be held straight at {speed:g} m/s: its thrusters alone would turn it")
-    ahead = inner(matrix[0], thrust)
+    ahead = dot(matrix[0], thrust)
     thrust *= wanted[0] / ahead if ahead else 1.0
     commands: list[float | None] = [None] * len(form.actuators)
     for k, size in zip(pushing, thrust, strict=True):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from wavesim_sdk.area import Area
-from wavesim_sdk.encounters import CONTACT
+from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import RunState
 from wavesim_server.engine.emulators import LOOK_S, Emulators
 from wavesim_server.engine.orders import Orders
@@ -50,7 +50,7 @@ class Engine:
     def __init__(
         self,
         simulation: Simulation,
-        areas: Mapping[str, Area],
+        areas: Mapping[str, SharedMemoryArea],
         commands: Queue,
         events: Queue,
         emulators: Emulators,
@@ -92,7 +92,7 @@ class Engine:
         self.now = now
         self.sim.enter_residents()
         for row, occupant in self.sim.occupants.items():
-            self.instruments.enter(row, self.sim.loaded.suite_for(occupant.name, occupant.model.name))
+            self.instruments.enter(row, self.sim.loaded.suite_by_name(occupant.name, occupant.model.name))
         self.publication.begin()
         self.publish()
 
@@ -163,7 +163,7 @@ class Engine:
             self.emit(record)
         for time_ns, row, what, speed in self.sim.take_meetings():
             if (o := self.sim.occupants.get(row)) is not None:
-                text = f"{CONTACT}{what} at {speed:.2g} m/s"
+                text = f"{CONTACT_NOTICE_PREFIX}{what} at {speed:.2g} m/s"
                 self.emit(Notice(time_ns, row, o.name, text, self.generation(row)))
         for time_ns, name, row, load in self.sim.take_breaks():
             body = self.sim.occupants[row].name if row in self.sim.occupants else name

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import posix_ipc
 
-from wavesim_sdk.area import DUE, OWNER, OWNER_START, SYNCHRONOUS, Area, alive
+from wavesim_sdk.shared_memory import DUE, OWNER, OWNER_START, SYNCHRONOUS, SharedMemoryArea, is_process_alive
 from wavesim_server.instruments import Instruments
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
@@ -56,7 +56,7 @@ class Emulators:
 
     def __init__(
         self,
-        vehicles: Area,
+        vehicles: SharedMemoryArea,
         bells: Mapping[str, Bell],
         instruments: Instruments,
         time_limit: float,
@@ -148,7 +148,7 @@ class Emulators:
         if now < self._look_at:
             return True
         self._look_at = now + LOOK_S
-        return alive(int(header[OWNER]), int(header[OWNER_START]))
+        return is_process_alive(int(header[OWNER]), int(header[OWNER_START]))
 
     def sleep(self, timeout: float) -> None:
         """Wait until all have answered, or so long. For the last one first: then the others mostly have, and the engine, which wants a

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wavesim_sdk import commands
-from wavesim_sdk.actuators import fault_amount, position_of
+from wavesim_sdk.actuators import actuator_index, fault_amount
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.tables import RunState
 from wavesim_sdk.wire import items
 from wavesim_server.faults import Change
@@ -164,7 +164,7 @@ class Orders:
 
     def _let_in(self, c: Enter) -> None:
         """The body with its instruments, or neither."""
-        self.instruments.enter(c.row, self.sim.loaded.suite_for(c.name, c.model))
+        self.instruments.enter(c.row, self.sim.loaded.suite_by_name(c.name, c.model))
         try:
             self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)
         except BaseException:
@@ -295,16 +295,16 @@ class Orders:
         if part in sensors:
             self.instruments.fault(row, part, kind, amount or 0.0, field)
             self.engine.publication.suites()
-            return amount if kind == "wet" else fault_of(sensors[part], kind, amount or 0.0, field).amount
+            return amount if kind == "wet" else parse_fault(sensors[part], kind, amount or 0.0, field).amount
         if is_actuator:
-            position = position_of(actuators, part)
+            position = actuator_index(actuators, part)
             self.sim.fail(row, position, kind, amount)
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
-        raise ValueError(f"it has no part '{part}'{nearest(part, known) or '; it has none at all'}")
+        raise ValueError(f"it has no part '{part}'{suggest_name(part, known) or '; it has none at all'}")
 
     def _weather(self, c: items.Weather) -> None:
-        given = {k: v for k, v in commands.values(c).items() if k != "verb"}
+        given = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}
         self.sim.set_weather(**given)
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import posix_ipc
 
-from wavesim_sdk.area import Area, segment_name
-from wavesim_sdk.attach import semaphore
+from wavesim_sdk.attach import open_semaphore
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.wire.kinds import clean
+from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
+from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server import compiling
 from wavesim_server.engine.core import FULL_S, Engine
 from wavesim_server.engine.emulators import Emulators, Semaphores
@@ -37,10 +37,10 @@ PLACES = 3  #: of the program, innermost last, in the line about a tick that fai
 
 def attached(simulation: Simulation, name: str, events_fd: int, log: bool) -> Engine:
     """An engine on the shared memory and the rings of a server."""
-    areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+    areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
     instruments = Instruments(simulation.loaded.sensor_rows, simulation.step_ns)
-    bells = {s: Semaphores(semaphore(name, s, "due"), semaphore(name, s, "done")) for s in instruments.types}
+    bells = {s: Semaphores(open_semaphore(name, s, "due"), open_semaphore(name, s, "done")) for s in instruments.types}
     network = simulation.config.network
     emulators = Emulators(areas["vehicles"], bells, instruments, network.lockstep_timeout, network.lockstep_budget)
     return Engine(
@@ -78,7 +78,7 @@ def _failure(engine: Engine, error: Exception) -> str:
     places = " > ".join(f"{Path(f.filename).name}:{f.lineno}" for f in frames)
     return (
         f"the engine failed at {engine.sim.time_ns * 1e-9:.3f} s of simulation time and the run ends: "
-        f"{type(error).__name__}: {clean(str(error), 200)} ({places}); this is a fault of the simulator: please report it "
+        f"{type(error).__name__}: {sanitise_text(str(error), 200)} ({places}); this is a fault of the simulator: please report it "
         "with this line and the configuration"
     )
 

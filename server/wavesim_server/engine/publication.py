@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_sdk.area import Area
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType, RunState
 from wavesim_server.engine.pace import Pace
 from wavesim_server.instruments import Instruments
@@ -25,7 +25,7 @@ class Counts:
 class Publication:
     """Writes them."""
 
-    def __init__(self, simulation: Simulation, areas: Mapping[str, Area], instruments: Instruments) -> None:
+    def __init__(self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: Instruments) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = Counts()
         self.asked: tuple[int, ...] = ()  #: rows whose forces somebody wants
@@ -36,7 +36,7 @@ class Publication:
         """What does not change, and who is there."""
         config, a = self.sim.config, self.sim.config.acoustics
         table = self.areas["simulation"]["world"]
-        w = table.begin()[0]
+        w = table.begin_write()[0]
         w["step_ns"], w["seed"] = self.sim.step_ns, self.sim.seed
         w["duration_ns"] = round(config.time.duration * 1e9)
         w["sound_speed"], w["spreading"], w["ambient_noise"] = a.sound_speed, a.spreading or 20.0, a.ambient_noise
@@ -44,7 +44,7 @@ class Publication:
         w["density"], w["gravity"] = config.world.density, config.world.gravity
         w["origin"] = (config.world.latitude, config.world.longitude)
         w["digest"] = self.sim.loaded.digest.encode()
-        table.end(self.sim.tick)
+        table.end_write(self.sim.tick)
         self.identity()
 
     def identity(self) -> None:
@@ -65,13 +65,13 @@ class Publication:
         """Motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
         vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
-        motion, actuation = vehicles["state"].begin(), vehicles["actuation"].begin()
+        motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
         sim.publish(motion, actuation)
-        vehicles["state"].end(tick)
-        vehicles["actuation"].end(tick)
+        vehicles["state"].end_write(tick)
+        vehicles["actuation"].end_write(tick)
         self._effort()
-        sim.live_signals(simulation["signals"].begin())
-        simulation["signals"].end(tick)
+        sim.live_signals(simulation["signals"].begin_write())
+        simulation["signals"].end_write(tick)
         self._weather()
         self._clock(state, pace, now)
 
@@ -86,37 +86,37 @@ class Publication:
         if rows or self._told_effort:
             self._told_effort = bool(rows)
             table = self.areas["vehicles"]["effort"]
-            records = table.begin()
+            records = table.begin_write()
             records[:] = 0  # of those that are asked for no longer
             self.sim.effort(rows, records)
-            table.end(self.sim.tick)
+            table.end_write(self.sim.tick)
 
     def surroundings(self) -> None:
         """Water and air at the bodies: for the log and for viewers, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
-        self.sim.surroundings(None, table.begin())
-        table.end(self.sim.tick)
+        self.sim.surroundings(None, table.begin_write())
+        table.end_write(self.sim.tick)
 
     def lines(self) -> None:
         """Lines: for the log and for viewers, not at each tick."""
         if self.sim.config.fleet.line:
             table = self.areas["vehicles"]["lines"]
-            self.sim.lines(table.begin())
-            table.end(self.sim.tick)
+            self.sim.lines(table.begin_write())
+            table.end_write(self.sim.tick)
 
     def _weather(self) -> None:
         table = self.areas["simulation"]["weather"]
-        table.begin()[0] = self.sim.weather()
-        table.end(self.sim.tick)
+        table.begin_write()[0] = self.sim.weather()
+        table.end_write(self.sim.tick)
 
     def _clock(self, state: RunState, pace: Pace, now: float) -> None:
         sent, heard, live = self.sim.counters
         table = self.areas["simulation"]["clock"]
         # whole records: each field by itself costs a view of its own
-        table.begin()[0] = (
+        table.begin_write()[0] = (
             self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
             pace.measure(now, self.sim.time_ns), pace.late, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
             len(self.sim.occupants) - self._buoys, self._buoys, live, sent, heard, self.counts.events_dropped,
             self.counts.sensors_late, self.sim.contacts_dropped, self.sim.paths_dropped,
         )  # fmt: skip
-        table.end(self.sim.tick)
+        table.end_write(self.sim.tick)

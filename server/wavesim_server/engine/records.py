@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.area import Area, Record
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import sensor_table_of
+from wavesim_sdk.shared_memory import Record, SharedMemoryArea
 from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import Instruments
 from wavesim_server.messages import MOST_BYTES, Log, Signals
@@ -41,7 +41,7 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
 class Seen:
     """Which values of the sensors were logged already."""
 
-    def __init__(self, vehicles: Area, instruments: Instruments) -> None:
+    def __init__(self, vehicles: SharedMemoryArea, instruments: Instruments) -> None:
         self.vehicles, self.instruments = vehicles, instruments
         self._sequences = {s: np.zeros(vehicles[s].capacity, np.int64) for s in instruments.types}
 
@@ -62,13 +62,13 @@ class Seen:
 
 def _told(type_: str, values: Record) -> Record:
     """Values without the hidden columns, which stand last."""
-    dtype = table_of(type_).told.dtype
+    dtype = sensor_table_of(type_).visible.dtype
     words = values.view(np.int64).reshape(len(values), values.dtype.itemsize // 8)
     return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
 
 
 def log_records(
-    tick: int, tables: Mapping[str, Sequence[int]], vehicles: Area, seen: Seen, generations: Any
+    tick: int, tables: Mapping[str, Sequence[int]], vehicles: SharedMemoryArea, seen: Seen, generations: Any
 ) -> Iterator[Log]:
     """The rows of each table, and the sensor values that are new since the last call; ``generations`` are those of all rows."""
     for table, present in tables.items():
@@ -78,7 +78,7 @@ def log_records(
         yield from _log(tick, sensor, who, values, generations[who[:, 0]])
 
 
-def line_records(tick: int, vehicles: Area) -> Iterator[Log]:
+def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[Log]:
     """Those of the lines that are there. They are nobody's: their generation is 0."""
     table = vehicles[LINES.name].latest
     rows = np.flatnonzero(table["present"] == 1)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import randomness, units
-from wavesim_sdk.config import Loaded, Model
+from wavesim_sdk.config import LoadedConfig, Model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.schema import Key, keys
 from wavesim_sdk.config.world import Current, Waves, Wind
-from wavesim_sdk.names import shown
+from wavesim_sdk.names import shorten
 from wavesim_sdk.ocean import surface
 from wavesim_sdk.ocean.bed import mean_depth
 from wavesim_sdk.ocean.water import Water
@@ -37,7 +37,7 @@ CHANGES = {
 class Climate:
     """Flow, wind, waves and tide, and what each body feels of them."""
 
-    def __init__(self, loaded: Loaded, water: Water, capacity: int, seed: int) -> None:
+    def __init__(self, loaded: LoadedConfig, water: Water, capacity: int, seed: int) -> None:
         world = self.world = loaded.config.world
         self.seed = seed
         self.current: Current = world.current
@@ -59,7 +59,7 @@ class Climate:
                 else [0.0] * 7 + [1.0]
             ),
             np.array([world.tide.amplitude, world.tide.period, world.tide.phase]),
-            np.zeros((0, surface.SEA)),
+            np.zeros((0, surface.SEA_COLUMNS)),
             np.array(
                 [randomness.key(seed, "weather", p) for p in ("wind", "drift speed", "drift direction")], np.uint64
             ),
@@ -81,7 +81,7 @@ class Climate:
             a.mean, a.direction, a.slow_deviation, a.slow_time, a.minimum, a.maximum, a.air_density, self.world.gravity,
             peak, height, self.waves.direction,
         )  # fmt: skip
-        sea = surface.components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
+        sea = surface.wave_components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
         self.weather = self.weather._replace(gusts=spectra.gust_components(a, self.seed), sea=sea)
         self._fit(0, 0)
         for row, operators, _ in self._operators.values():
@@ -109,7 +109,7 @@ class Climate:
                 self._tabulate(place, operators)
             self._operators[id(model)] = place, operators, users + 1
             e[w.E_RAO], e[w.E_HEADINGS] = place, operators.headings
-        if self.world.stratified and model.restoring is None:
+        if self.world.is_stratified and model.restoring is None:
             e[w.E_FLAGS] += w.HAS_WATER
         self.weather.exposure[row] = e
 
@@ -138,7 +138,7 @@ class Climate:
         self.weather = w0._replace(rao=roomy(w0.rao, tables), drift_rao=roomy(w0.drift_rao, tables))
 
     def _tabulate(self, place: int, operators: exposure.Operators) -> None:
-        frequencies = self.weather.sea[:, surface.S_W]
+        frequencies = self.weather.sea[:, surface.S_FREQUENCY]
         self.weather.rao[place, : operators.headings] = operators.at(frequencies)
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
@@ -198,9 +198,9 @@ class Climate:
 
 
 def _in_range(name: str, value: Any, key: Key) -> float:
-    number = units.real(value)
+    number = units.to_real(value)
     low = -1e3 if key.low is None else key.low
     high = 1e3 if key.high is None else key.high
     if not low <= number <= high:
-        raise ValueError(f"{name} {shown(value, 20)} is out of range ({low:g} to {high:g})")
+        raise ValueError(f"{name} {shorten(value, 20)} is out of range ({low:g} to {high:g})")
     return number

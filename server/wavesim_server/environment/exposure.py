@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import interpolate, inverse, norm, product, times
-from wavesim_sdk.config import Loaded, Model, matrix
-from wavesim_sdk.config.primitives import Shape
+from wavesim_sdk.algebra import interpolate, inverse, matmul, matvec, norm
+from wavesim_sdk.config import LoadedConfig, Model, matrix
+from wavesim_sdk.config.primitives import PrimitiveShape
 from wavesim_sdk.config.vehicle import Radiation, Rao
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
-from wavesim_sdk.ocean.scene import boxes_of
+from wavesim_sdk.ocean.scene import obstacle_boxes
 from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices, oscillators_of
 from wavesim_server.dynamics.shapes import BOX, CODE, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, TRIANGLE
 from wavesim_server.environment import operator_table
@@ -27,16 +27,16 @@ from wavesim_server.environment import weather as w
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def exposure(model: Model, air_drag: float, shape: Shape) -> Array:
+def exposure(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
     """The row of :class:`~wavesim_server.environment.weather.Weather` for a body of a model."""
     e = np.zeros(w.EXPOSURE)
-    e[w.E_REACH], e[w.E_LONG], e[w.E_WIDE] = shape.reach, shape.half[0], shape.half[1]
+    e[w.E_REACH], e[w.E_LONG], e[w.E_WIDE] = shape.bounding_radius, shape.half_size[0], shape.half_size[1]
     flags = 0
     if (d := model.wind_drag) is not None:
         flags |= w.HAS_WIND
         e[w.E_LAW] = float(d.law == "simple")
         e[w.E_FRONT : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
-        e[w.E_PROFILE] = wind.profile(air_drag, d.height)
+        e[w.E_PROFILE] = wind.wind_profile(air_drag, d.height)
         e[w.E_C : w.E_C + 5] = d.drag if d.law == "blendermann" else (*d.simple, 0.0, 0.0)
     if model.wave_filter is not None:
         flags |= w.HAS_FILTER
@@ -72,7 +72,7 @@ class Operators:
                 imaginary[k, :, dof] = interpolate(frequencies, self.frequencies, values.imag)
         if self.impedance is not None:
             a, b = self.impedance(frequencies)
-            real, imaginary = times(a, real) - times(b, imaginary), times(a, imaginary) + times(b, real)
+            real, imaginary = matvec(a, real) - matvec(b, imaginary), matvec(a, imaginary) + matvec(b, real)
         return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Array) -> Array:
@@ -110,8 +110,8 @@ def _radiated(radiation: Radiation, w: Array) -> tuple[Array, Array]:
     real, imaginary = np.zeros((2, len(w), 6, 6))
     for k, at in enumerate(w):
         stiff = np.diag(squares - at * at)
-        y = product(inverse(np.block([[stiff, -at * damping], [at * damping, stiff]]))[:, :n], coupling)
-        real[k], imaginary[k] = -at * product(coupling.T, y[n:]), at * product(coupling.T, y[:n])
+        y = matmul(inverse(np.block([[stiff, -at * damping], [at * damping, stiff]]))[:, :n], coupling)
+        real[k], imaginary[k] = -at * matmul(coupling.T, y[n:]), at * matmul(coupling.T, y[:n])
     return real, imaginary
 
 
@@ -191,11 +191,11 @@ def _response(amplitude: Any, phase: Any, speed: int) -> Any:
     return a * cosine + 1j * (a * sine)
 
 
-def obstacles(loaded: Loaded) -> Array:
+def obstacles(loaded: LoadedConfig) -> Array:
     """Fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
     o = loaded.config.world.obstacles
     boxes = []
-    for x, y, z, length, width, height, heading in boxes_of(o):
+    for x, y, z, length, width, height, heading in obstacle_boxes(o):
         g = np.zeros(GEOMETRY)
         g[CODE], g[CORE : CORE + 3] = BOX, (length, width, height)
         s, c = sin_cos(heading)
@@ -208,7 +208,7 @@ def obstacles(loaded: Loaded) -> Array:
         # the cylinder's axis (x) stands upright
         g[POSE:ROTATION], g[ROTATION:] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
         piers.append(g)
-    corners = mesh.triangles(loaded)
+    corners = mesh.all_triangles(loaded)
     faces = np.zeros((len(corners), GEOMETRY))
     middle = corners.mean(axis=1)
     relative = corners - middle[:, None, :]
@@ -218,11 +218,11 @@ def obstacles(loaded: Loaded) -> Array:
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])
 
 
-def owners(loaded: Loaded) -> list[str]:
+def owners(loaded: LoadedConfig) -> list[str]:
     """What each row of :func:`obstacles` is a part of."""
     o = loaded.config.world.obstacles
     found = [f"block {k}" for k in range(1, len(o.block) + 1)] + [f"pier {k}" for k in range(1, len(o.pier) + 1)]
     found += [f"tunnel {k}" for k in range(1, len(o.tunnel) + 1) for _ in range(4)]
-    for m, triangles in zip(o.mesh, mesh.triangles_of_each(loaded), strict=True):
+    for m, triangles in zip(o.mesh, mesh.mesh_triangles(loaded), strict=True):
         found += [f"mesh {m.file}"] * len(triangles)
     return found

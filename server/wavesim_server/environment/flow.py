@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_sdk.ocean.water import Water
-from wavesim_sdk.parts import part
 from wavesim_server.elementary import cos, sin_cos
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -27,7 +27,7 @@ class Flow(NamedTuple):
     values: Array  # (times, 2, depths, north, east)
 
 
-def flow_of(loaded: Loaded, water: Water) -> Flow:
+def flow_of(loaded: LoadedConfig, water: Water) -> Flow:
     """The flow of a configuration for the kernels."""
     c = loaded.config.world.current
     stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
@@ -40,7 +40,7 @@ def flow_of(loaded: Loaded, water: Water) -> Flow:
     return Flow(stream, layers, np.array(v.origin), np.array(v.spacing), np.array(v.depths), np.array(v.times), values)
 
 
-@part
+@device_function
 def stream(flow: Flow, time: float) -> tuple[float, float]:
     """The part of the flow (north, east) that is the same everywhere: mean and tide."""
     s = flow.stream
@@ -49,7 +49,7 @@ def stream(flow: Flow, time: float) -> tuple[float, float]:
     return s[0] + speed * north, s[1] + speed * east
 
 
-@part
+@device_function
 def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[float, float]:
     """Flow (north, east) at a point."""
     north, east = stream(flow, time)

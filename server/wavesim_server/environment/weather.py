@@ -11,8 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_sdk.ocean.surface import S_A, S_BED, S_COS, S_DEEP, S_EAST, S_K, S_NORTH, S_PHASE, S_SIN, S_TO, S_W
-from wavesim_sdk.parts import kernel, part
+from wavesim_sdk.kernel_compiler import device_function, kernel
+from wavesim_sdk.ocean.surface import (
+    S_AMPLITUDE,
+    S_BED_FACTOR,
+    S_COS,
+    S_DEEP_FACTOR,
+    S_DIRECTION,
+    S_EAST,
+    S_FREQUENCY,
+    S_NORTH,
+    S_PHASE,
+    S_SIN,
+    S_WAVE_NUMBER,
+)
 from wavesim_server.draws import normal
 from wavesim_server.dynamics.lines import N_LEVEL, N_P, N_PULL, N_WATER
 from wavesim_server.dynamics.rotation import to_world
@@ -60,7 +72,7 @@ class Weather(NamedTuple):
     volumes: Floats  # (capacity, VOLUMES)
 
 
-@part
+@device_function
 def advance(w: Weather, tick: int, time: float, h: float) -> None:
     """The weather of a tick: slow processes step on, then what follows from them."""
     s, d = w.state, w.drift
@@ -78,7 +90,7 @@ def advance(w: Weather, tick: int, time: float, h: float) -> None:
     settle(w, time)
 
 
-@part
+@device_function
 def settle(w: Weather, time: float) -> None:
     """Wind with its gusts, drift and level of the tide as they are at a time."""
     s, d = w.state, w.drift
@@ -92,21 +104,21 @@ def settle(w: Weather, time: float) -> None:
     s[W_LEVEL] = -w.tide[0] * cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
 
 
-@part
+@device_function
 def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, float, float]:
     """Elevation of the surface (up) at a point, and its slopes to the north and east."""
     up = north = east = 0.0
     for i in range(sea.shape[0]):
-        angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
+        angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
         sine, cosine = sin_cos(angle)
-        up += sea[i, S_A] * cosine
-        steep = sea[i, S_A] * sine
+        up += sea[i, S_AMPLITUDE] * cosine
+        steep = sea[i, S_AMPLITUDE] * sine
         north += sea[i, S_NORTH] * steep
         east += sea[i, S_EAST] * steep
     return up, north, east
 
 
-@part
+@device_function
 def _calm(b: Floats, l: int) -> None:
     """No slope, and water without orbital motion."""
     for k in range(2):
@@ -115,7 +127,7 @@ def _calm(b: Floats, l: int) -> None:
         b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
 
 
-@part
+@device_function
 def orbit(
     sea: Floats,
     time: float,
@@ -148,30 +160,30 @@ def orbit(
     turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
     cx *= turn
     sx *= turn
-    while not near and n > 0 and sea[n - 1, S_K] * down > FADED:  # ascending
+    while not near and n > 0 and sea[n - 1, S_WAVE_NUMBER] * down > FADED:  # ascending
         n -= 1
     cosines, sines, decays, means, steeps = parts[0], parts[1], parts[2], parts[3], parts[4]
     for i in range(n):
-        angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
+        angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
         sines[i], cosines[i] = sin_cos(angle)
-        decays[i] = exp(-min(sea[i, S_K] * down, 700.0))
+        decays[i] = exp(-min(sea[i, S_WAVE_NUMBER] * down, 700.0))
         means[i] = steeps[i] = 1.0
-    if sea[sea.shape[0] - 1, S_K] * max(long, wide) >= SMALL:
+    if sea[sea.shape[0] - 1, S_WAVE_NUMBER] * max(long, wide) >= SMALL:
         for i in range(n):
             kx = long * (sea[i, S_NORTH] * cx + sea[i, S_EAST] * sx)
             ky = wide * (sea[i, S_EAST] * cx - sea[i, S_NORTH] * sx)
             q = (kx * kx + ky * ky) / 6.0
             means[i], steeps[i] = exp(-q), exp(-0.6 * q)
     for i in range(n):
-        k, mean, decay = sea[i, S_K], means[i], decays[i]
-        c, s = sea[i, S_A] * cosines[i], sea[i, S_A] * sines[i]
+        k, mean, decay = sea[i, S_WAVE_NUMBER], means[i], decays[i]
+        c, s = sea[i, S_AMPLITUDE] * cosines[i], sea[i, S_AMPLITUDE] * sines[i]
         if near:
             up += mean * c
             north += steeps[i] * sea[i, S_NORTH] * s
             east += steeps[i] * sea[i, S_EAST] * s
-        bed = min(sea[i, S_BED] / decay, decay)  # the wave that the bed sends back
-        flat, tall = sea[i, S_DEEP] * (decay + bed) * mean, sea[i, S_DEEP] * (decay - bed) * mean
-        w = sea[i, S_W]
+        bed = min(sea[i, S_BED_FACTOR] / decay, decay)  # the wave that the bed sends back
+        flat, tall = sea[i, S_DEEP_FACTOR] * (decay + bed) * mean, sea[i, S_DEEP_FACTOR] * (decay - bed) * mean
+        w = sea[i, S_FREQUENCY]
         along, rise = w * flat * c, w * tall * s
         u += along * sea[i, S_COS]
         v += along * sea[i, S_SIN]
@@ -195,7 +207,7 @@ def orbit(
     b[(ACCEL + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
 
 
-@part
+@device_function
 def act(
     w: Weather, flow: Flow, blocks: Floats, slots: Ints, order: Ints, count: int, tick: int, time: float, h: float
 ) -> None:
@@ -249,7 +261,7 @@ def act(
             _water(w.volumes[row], exposure[E_REACH], b, l, depth)
 
 
-@part
+@device_function
 def at_nodes(w: Weather, flow: Flow, nodes: Floats, time: float) -> None:
     """Water at the nodes of lines in this tick: its velocity and acceleration, and where its surface is."""
     still = w.state[W_LEVEL]
@@ -286,7 +298,7 @@ def around(w: Weather, flow: Flow, blocks: Floats, slots: Ints, rows: Ints, time
         o[6], o[7] = up - s[W_LEVEL], up
 
 
-@part
+@device_function
 def _water(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
     """What a body floats better by in water of the density that is here, as it is pressed together there. Of one at the surface by
     the share of its height that is under water."""
@@ -302,7 +314,7 @@ def _water(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
     b[(ENV + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
 
 
-@part
+@device_function
 def _wind(w: Weather, e: Floats, b: Floats, l: int, heading: float) -> None:
     """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_FROM] + math.pi - heading
@@ -331,7 +343,7 @@ def _wind(w: Weather, e: Floats, b: Floats, l: int, heading: float) -> None:
     b[(ENV + 5) * LANES + l] += n
 
 
-@part
+@device_function
 def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float) -> None:
     """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
     u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
@@ -353,7 +365,7 @@ def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, 
         b[(ENV + k) * LANES + l] += w.filters[row, k, 1]
 
 
-@part
+@device_function
 def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float) -> None:
     """First-order wave force: each component times the force operator at its relative heading; and the slowly varying
     drift force in surge, sway and yaw by Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974)."""
@@ -361,13 +373,13 @@ def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, 
     slow = w.drift_rao[int(e[E_RAO])]
     x_pos = x_neg = y_pos = y_neg = n_pos = n_neg = 0.0
     for i in range(sea.shape[0]):
-        relative = (sea[i, S_TO] - heading) / (2.0 * math.pi)
+        relative = (sea[i, S_DIRECTION] - heading) / (2.0 * math.pi)
         at = (relative - math.floor(relative)) * headings
         k = min(int(at), headings - 1)
         part, following = at - k, (k + 1) % headings
-        angle = sea[i, S_W] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
+        angle = sea[i, S_FREQUENCY] * time - sea[i, S_NORTH] * x - sea[i, S_EAST] * y + sea[i, S_PHASE]
         sine, cosine = sin_cos(angle)
-        c, s = sea[i, S_A] * cosine, sea[i, S_A] * sine
+        c, s = sea[i, S_AMPLITUDE] * cosine, sea[i, S_AMPLITUDE] * sine
         for j in range(6):
             real = (1.0 - part) * t[k, i, j, 0] + part * t[following, i, j, 0]
             imaginary = (1.0 - part) * t[k, i, j, 1] + part * t[following, i, j, 1]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config.plausible import MAX_OSCILLATORS
+from wavesim_sdk.config.validation import MAX_OSCILLATORS
 from wavesim_server.importers.panel import DOFS, Coefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]

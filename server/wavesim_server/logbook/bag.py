@@ -139,7 +139,7 @@ def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
                 [(t, _odometry(body, r, t)) for t, r in zip(times, series.records, strict=True)],
             )  # fmt: skip
     for kind, (type_, make) in INSTRUMENTS.items():
-        for (body, name), series in sorted(log.of_type(kind).items()):
+        for (body, name), series in sorted(log.by_type(kind).items()):
             good = series.records["valid"] == 1
             made = (
                 (t, make(body, name, r))

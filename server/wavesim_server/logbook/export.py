@@ -17,7 +17,7 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import Log, Series, read, usable
 from wavesim_sdk.log import frames as frames_of
-from wavesim_sdk.sonars.frames import KIND
+from wavesim_sdk.sonars.frames import FRAME_KINDS
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 
@@ -40,7 +40,7 @@ def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
     """Write the valid values of a body's CTD as a CTD file; returns how many. ``name``: which one, if it has several."""
     found = read(log)
-    there = found.of_type("ctd")
+    there = found.by_type("ctd")
     mine = [n for body, n in there if body == vehicle]
     if not mine:
         have = list(dict.fromkeys(body for body, _ in there))
@@ -65,7 +65,7 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
     """Write the frames of one sonar in a format of survey software (a module with ``head`` and ``ping``); returns how many.
     ``kind`` of sonar; ``vehicle``, ``name``: which, if the log has several."""
     found = read(log)
-    wanted = KIND.index(kind)
+    wanted = FRAME_KINDS.index(kind)
     have = []
     for topic, series in sorted(found.series.items()):
         if topic.startswith("/sonar/") and len(series.records) and series.records["kind"][0] == wanted:

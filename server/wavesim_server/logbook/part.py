@@ -14,7 +14,7 @@ import numpy as np
 
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
-from wavesim_sdk.tables import Table, ros2msg
+from wavesim_sdk.tables import Table, ros2_definition
 from wavesim_server.logbook.mcapfile import McapFile
 
 MOST_TOPICS = 8192  #: in a file: their numbers have 16 bits, and each costs half a kilobyte of memory
@@ -70,7 +70,7 @@ class Part:
     def channel(self, topic: str, table: Table | None) -> int:
         """The number of a topic in this file."""
         if topic not in self._channels:
-            name, text = (table.message, ros2msg(table)) if table else (TEXT, TEXT_SCHEMA)
+            name, text = (table.message, ros2_definition(table)) if table else (TEXT, TEXT_SCHEMA)
             if name not in self._schemas:
                 self._schemas[name] = self._mcap.schema(name, "ros2msg", text.encode())
             self._channels[topic] = self._mcap.channel(topic, "cdr", self._schemas[name])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.actuators import CLIPPED
-from wavesim_sdk.encounters import CONTACT, passes
+from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX, closest_passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
@@ -106,7 +106,9 @@ def make(path: Path | Log) -> dict[str, Any]:
         if silent := _without_value(log, body):
             entry["without_value"] = silent
         if touched := [
-            (t * 1e-9, m["text"]) for t, m in notices if m["body"] == name and m["text"].startswith(CONTACT)
+            (t * 1e-9, m["text"])
+            for t, m in notices
+            if m["body"] == name and m["text"].startswith(CONTACT_NOTICE_PREFIX)
         ]:
             entry["contacts"] = [{"time_s": t, "text": text} for t, text in touched]
         residual = residuals[found["receiver"] == row]
@@ -175,7 +177,7 @@ def _passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, f
     if len(names) > MOST:
         return {}
     states = {name: log.get(f"/state/{name}", STATE) for name in names}
-    return passes({name: (s.time_ns * 1e-9, s.records["p_WB_W"]) for name, s in states.items()})
+    return closest_passes({name: (s.time_ns * 1e-9, s.records["p_WB_W"]) for name, s in states.items()})
 
 
 def _length(track: Any) -> float:

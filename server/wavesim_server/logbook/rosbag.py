@@ -21,7 +21,7 @@ from mcap.writer import CompressionType, Writer
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import CDR_HEADER, frames, usable
-from wavesim_sdk.sonars.frames import SOUNDING, Frame
+from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, ImagingFrame
 
 _RULE = "=" * 80
 _PARTS = {
@@ -116,14 +116,14 @@ class Cdr:
         return CDR_HEADER + bytes(self._out)
 
 
-def _head(frame: Frame) -> Cdr:
+def _head(frame: ImagingFrame) -> Cdr:
     out = Cdr()
     out.add("I", *unix(frame.record["ping_ns"]))
     out.text(f"{frame.body}/{frame.name}")
     return out
 
 
-def echo(frame: Frame) -> bytes:
+def echo(frame: ImagingFrame) -> bytes:
     """A step of a scanning sonar as SonarEcho: whole metres, kilohertz and metres per second; its gain has no number here."""
     r, out = frame.record, _head(frame)
     line = frame.samples[0] >> (8 * (int(r["sample_bytes"]) - 1))
@@ -135,7 +135,7 @@ def echo(frame: Frame) -> bytes:
     return out.message
 
 
-def image(frame: Frame, array: Any, encoding: str) -> bytes:
+def image(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
     """Rows of a camera as Image."""
     out, data = _head(frame), np.ascontiguousarray(array)
     out.add("I", data.shape[0], data.shape[1])
@@ -146,17 +146,17 @@ def image(frame: Frame, array: Any, encoding: str) -> bytes:
     return out.message
 
 
-def message(frame: Frame) -> tuple[str, bytes]:
+def message(frame: ImagingFrame) -> tuple[str, bytes]:
     """(name of its type, a frame as that message)."""
     if frame.kind == "camera":
-        return PICTURE, image(frame, frame.picture, "rgb8")
+        return PICTURE, image(frame, frame.image, "rgb8")
     r, out = frame.record, _head(frame)
     out.add("f", float(r["frequency"]), float(r["sound_speed"]))
     if frame.kind == "bathymetry":
         count = int(r["beams"])
         out.many(np.full(count, r["fan_height"]), "<f4")
         out.many(np.full(count, r["beam_width"]), "<f4")
-        s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+        s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
         good = s["detection"] > 0.0
         out.many(~good, "u1")
         for values in (s["time"], np.zeros(count), s["level"], np.zeros(count), s["angle"]):
@@ -175,9 +175,9 @@ def message(frame: Frame) -> tuple[str, bytes]:
     return IMAGE, out.message
 
 
-def points(frame: Frame) -> bytes:
+def points(frame: ImagingFrame) -> bytes:
     """The soundings of a frame that were detected, as PointCloud2: east, north, up and level."""
-    s = dict(zip(SOUNDING, frame.samples.T, strict=True))
+    s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     north, east, down = frame.points[good].T
     data = np.stack([east, north, -down, s["level"][good]], axis=1).astype("<f4").tobytes()
@@ -201,9 +201,9 @@ class Turn:
     """The steps of a scanning sonar, until it is round."""
 
     def __init__(self) -> None:
-        self._steps: list[Frame] = []
+        self._steps: list[ImagingFrame] = []
 
-    def add(self, frame: Frame) -> bytes | None:
+    def add(self, frame: ImagingFrame) -> bytes | None:
         """The LaserScan of the turn that is over with this frame, which begins the next."""
         done = None
         if self._steps and frame.record["azimuth"] <= self._steps[-1].record["azimuth"]:
@@ -232,7 +232,7 @@ class Turn:
         return out.message
 
 
-def messages(frame: Frame, turns: dict[str, Turn]) -> Iterator[tuple[str, str, bytes]]:
+def messages(frame: ImagingFrame, turns: dict[str, Turn]) -> Iterator[tuple[str, str, bytes]]:
     """(topic, type, message) of all that a frame becomes; ``turns`` keeps those that are under way."""
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *message(frame)

@@ -17,13 +17,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from wavesim_sdk.actuators import actuators_of
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.log import CDR_HEADER, cdr_text
+from wavesim_sdk.log import CDR_HEADER, encode_cdr_text
 from wavesim_sdk.logfile import METADATA, PART, RUN, part_path
-from wavesim_sdk.ocean.bed import around, mean_depth
-from wavesim_sdk.sensors import table_of
-from wavesim_sdk.sonars.frames import FRAME, Frame
+from wavesim_sdk.ocean.bed import bed_around_fleet, mean_depth
+from wavesim_sdk.sensors import sensor_table_of
+from wavesim_sdk.sonars.frames import FRAME, ImagingFrame
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
 from wavesim_server.logbook.machine import traits
 from wavesim_server.logbook.part import Part, Sync, opened
@@ -54,7 +54,7 @@ class LogWriter:
     A part that has grown to ``<log part_size>``, or lasted for ``part_time``, is finished, and the log goes on in another file.
     """
 
-    def __init__(self, place: Path | BinaryIO, loaded: Loaded, seed: int) -> None:
+    def __init__(self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int) -> None:
         self._place = place if isinstance(place, Path) else None
         self._loaded, self._seed = loaded, seed
         self._run, self._number, self._since = uuid.uuid4().hex, 1, 0
@@ -65,7 +65,7 @@ class LogWriter:
         self._channels: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         self._failed = ""
         self._now = 0  # simulation time of the last message
-        self._bed = around(loaded)
+        self._bed = bed_around_fleet(loaded)
         if loaded.config.world.soundings is not None:
             self._bed["mean"] = mean_depth(loaded)  # of all soundings: the waves' own depth
         self._part = Part(opened(place) if isinstance(place, Path) else place)
@@ -161,7 +161,7 @@ class LogWriter:
         for channels in self._channels.values():
             for known in [w for w in channels if w[0] == row]:
                 del channels[known]
-        suite = self._loaded.suite_for(name, model)
+        suite = self._loaded.suite_by_name(name, model)
         self._suites[row] = tuple(i.name for i in suite)
         who: dict[str, Any] = {"row": row, "name": name, "model": model, "type": kind, "present": present}
         if present:
@@ -205,7 +205,7 @@ class LogWriter:
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
         """Records at one tick: of a table of bodies (``state``, ``actuation``, ...), ``rows`` being theirs; or values of a type of
         sensor, without its hidden columns, ``rows`` being the body's and the number of the instrument in its suite, for each."""
-        table = _BODY_TABLES.get(name) or table_of(name).told
+        table = _BODY_TABLES.get(name) or sensor_table_of(name).visible
         width = 1 if name in _BODY_TABLES else 2
         who = [tuple(w) for w in np.reshape(rows, (-1, width)).tolist()]
         self._try(time_ns, lambda: self._add_table(name, table, time_ns, who, data))
@@ -266,7 +266,7 @@ class LogWriter:
         if len(records):
             self._try(int(times_ns.max()), write)
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: ImagingFrame) -> None:
         """A frame of an imaging sonar, under the names that it carries itself."""
         data = frame.record.tobytes() + struct.pack("<I", len(frame.payload)) + frame.payload
         self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
@@ -291,4 +291,4 @@ class LogWriter:
 
 
 def _message(value: dict[str, Any]) -> bytes:
-    return cdr_text(json.dumps(value, sort_keys=True))
+    return encode_cdr_text(json.dumps(value, sort_keys=True))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wavesim_sdk.actuators import Actuator, actuators_of
-from wavesim_sdk.config import Body, Loaded, Model
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.config import BodyConfig, LoadedConfig, Model
+from wavesim_sdk.config.sensors import InstrumentConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
@@ -44,16 +44,16 @@ class Parts(NamedTuple):
     """What of a body can break."""
 
     actuators: tuple[Actuator, ...]
-    sensors: tuple[Instrument, ...]
+    sensors: tuple[InstrumentConfig, ...]
 
 
 class Gate:
     """Decides by the configuration."""
 
-    def __init__(self, loaded: Loaded, step_ns: int) -> None:
+    def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self.loaded, self.config, self.step_ns = loaded, loaded.config, step_ns
         self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
-        self._suites: dict[str, tuple[Instrument, ...]] = {}
+        self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, situation: Situation) -> Seat:
         """What a client gets; NotAdmitted with the reason."""
@@ -76,11 +76,11 @@ class Gate:
             raise NotAdmitted(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
         return self._newcomer(join, situation)
 
-    def suite(self, name: str, model: str) -> tuple[Instrument, ...]:
+    def suite(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
         """The sensors of a body."""
         key = name if name in self.reserved else f" {model}"  # no name begins with a blank
         if key not in self._suites:
-            self._suites[key] = self.loaded.suite_for(name, model)
+            self._suites[key] = self.loaded.suite_by_name(name, model)
         return self._suites[key]
 
     def parts(self, name: str, model: str) -> Parts:
@@ -101,7 +101,7 @@ class Gate:
         if self.config.network.newcomers == "none":
             raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
-                f"the configuration has no body '{join.name}'{nearest(join.name, self.reserved)}; new bodies may join if it says "
+                f"the configuration has no body '{join.name}'{suggest_name(join.name, self.reserved)}; new bodies may join if it says "
                 '<network newcomers="free"> (or "lockstep")',
             )
         if not join.model:
@@ -120,7 +120,7 @@ class Gate:
             raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
         return self._seat(join, Role.PILOT, row, None, model)
 
-    def _seat(self, join: Join, role: Role, row: int, body: Body | None, model: Model) -> Seat:
+    def _seat(self, join: Join, role: Role, row: int, body: BodyConfig | None, model: Model) -> Seat:
         if role is Role.PILOT and body is not None and body.client == "none":
             raise NotAdmitted(
                 Refusal.NAME_IN_USE, f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)"
@@ -145,7 +145,7 @@ class Gate:
         )  # fmt: skip
         return Seat(
             row, self.step_ns, self.config.acoustics.sound_speed,
-            state_period_ns=0 if lockstep else max(period, LEAST_PERIOD_NS), truth=truth, rights=int(rights),
+            state_period_ns=0 if lockstep else max(period, LEAST_PERIOD_NS), sends_truth=truth, rights=int(rights),
             actuators=actuators, sensors=told, berth=berth,
         )  # fmt: skip
 
@@ -167,17 +167,17 @@ class Gate:
                 others = others or grant.others
         return rights, others
 
-    def _sensors(self, join: Join, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
+    def _sensors(self, join: Join, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
         """Those that a join asks for."""
         told = self.describe(suite)
         known = [s.name for s in told]
         for name in join.sensors or ():
             if name not in known:
-                what = nearest(name, known) or "; it has none"
+                what = suggest_name(name, known) or "; it has none"
                 raise NotAdmitted(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
         return tuple(s for s in told if join.sensors is None or s.name in join.sensors)
 
-    def describe(self, suite: Sequence[Instrument]) -> tuple[SensorDescription, ...]:
+    def describe(self, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
         """The sensors of a suite that clients may get; their numbers are those of the suite."""
         return tuple(described(k, i, self.step_ns) for k, i in enumerate(suite) if i.parameters.send)
 
@@ -189,5 +189,5 @@ def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
     )
 
 
-def _fresh_ns(instrument: Instrument) -> int:
+def _fresh_ns(instrument: InstrumentConfig) -> int:
     return round((STALE_PERIODS / instrument.parameters.rate + instrument.parameters.latency) * 1e9)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wavesim_sdk.area import Area, Record
+from wavesim_sdk.shared_memory import Record, SharedMemoryArea
 from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Session
@@ -35,7 +35,7 @@ class Broadcast:
 
     def __init__(
         self,
-        vehicles: Area,
+        vehicles: SharedMemoryArea,
         step_ns: int,
         sessions: ServerSessions,
         crews: Crews,
@@ -112,10 +112,10 @@ class Broadcast:
             self._write_some(members, view, kind, now)
         except Exception as error:
             if len(members) == 1:
-                self.sessions.failed(members[0].session, error)
+                self.sessions.fail_session(members[0].session, error)
                 return
             for m in members:
-                if not m.session.over:
+                if not m.session.is_over:
                     self._write([m], view, kind, now)
 
     def _write_some(self, members: list[Member], view: View, kind: Type, now: float) -> None:
@@ -123,13 +123,13 @@ class Broadcast:
             sessions = [m.session for m in some]
             if isinstance(bodies[0][1], bytes):
                 if kind is Type.STEP:
-                    self.sessions.asked(sessions[0], view.tick, bodies, now)
-                self.sessions.post(sessions[0], bodies)
+                    self.sessions.track_step(sessions[0], view.tick, bodies, now)
+                self.sessions.send_bodies(sessions[0], bodies)
                 continue
             if kind is Type.STEP:
                 for k, s in enumerate(sessions):
                     plain = [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies]
-                    self.sessions.asked(s, view.tick, plain, now)
+                    self.sessions.track_step(s, view.tick, plain, now)
             for type_, matrix in bodies:
                 done = finished(sessions, type_, matrix)
                 if len(done) == 1:

@@ -9,8 +9,8 @@ from typing import Any
 from wavesim_sdk import commands
 from wavesim_sdk.actuators import fault_amount
 from wavesim_sdk.commands import Command
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.wire import items
 from wavesim_server.messages import Execute, Executed
 from wavesim_server.network.admission import Parts
@@ -26,15 +26,15 @@ def permitted(command: Command, berth: Berth) -> Command:
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
         raise ValueError(f"this session has no right to '{commands.verb_of(command)}' (<network><grant>)")
-    body = commands.body_of(command)
+    body = commands.target_body(command)
     if body is None:
-        return commands.sensible(command)
+        return commands.check_plausible(command)
     own = berth.body
     if not body and not own:
         raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
     if body not in ("", own) and not berth.others:
         raise ValueError('this session may do that to its own body only (<grant others="yes">)')
-    return commands.sensible(commands.on(command, body or own))
+    return commands.check_plausible(commands.for_body(command, body or own))
 
 
 def taken(command: Command, crews: Crews) -> Command:
@@ -53,13 +53,13 @@ def of_queue(message: dict[str, Any], parts_of: Callable[[str], Parts]) -> Comma
     verb = message["verb"]
     if verb not in commands.TIMER_VERBS and verb not in commands.VERBS:
         known = [*commands.TIMER_VERBS, *commands.VERBS, "status"]
-        raise ValueError(f"there is no command '{verb[:40]}'{nearest(verb[:40], known)}")
+        raise ValueError(f"there is no command '{verb[:40]}'{suggest_name(verb[:40], known)}")
     if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
         if arguments.get("kind") == "wet":  # its amount is a compartment, which is named by the field
             arguments |= {"amount": None, "field": amount}
         else:
             arguments["amount"] = _in_unit(arguments, amount, parts_of)
-    return commands.make(verb, arguments)
+    return commands.make_command(verb, arguments)
 
 
 def _in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], Parts]) -> float:
@@ -73,7 +73,7 @@ def _in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], P
     instrument = next((i for i in known.sensors if i.name == part), None)
     actuator = next((a for a in known.actuators if a.name == part), None)
     if instrument is not None:
-        return fault_of(instrument, kind, amount, str(arguments.get("field") or "")).amount
+        return parse_fault(instrument, kind, amount, str(arguments.get("field") or "")).amount
     if actuator is not None:
         return fault_amount(actuator, kind, amount)
     raise ValueError(f"fault: '{body}' has no part '{part}', so '{amount[:40]}' must be a plain number")

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wavesim_sdk.config.sensors import Instrument
-from wavesim_sdk.names import nearest
+from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.messages import Right, Role
 from wavesim_sdk.wire.session import Session
 
@@ -32,7 +32,7 @@ class Berth:
     rights: Right
     others: bool  #: the rights are for other bodies too
     actuators: int
-    suite: tuple[Instrument, ...]  #: the sensors of the body, by number
+    suite: tuple[InstrumentConfig, ...]  #: the sensors of the body, by number
     fresh_ns: tuple[int, ...]  #: how old a value of each may be
     lockstep_ticks: int = 0
     newcomer: bool = False  #: the configuration does not name it
@@ -74,7 +74,7 @@ class Member:
         known = {i.name: k for k, i in enumerate(self.berth.suite) if i.parameters.send}
         for name in names or ():
             if name not in known:
-                return f"'{self.berth.body}' has no sensor '{name}'{nearest(name, known) or '; it has none'}"
+                return f"'{self.berth.body}' has no sensor '{name}'{suggest_name(name, known) or '; it has none'}"
         self.chosen = tuple(k for name, k in known.items() if names is None or name in names)
         self.shape = None
         return ""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import AttachError, NotRunning
-from wavesim_sdk.sonars.frames import TYPES, Frame, Rings
-from wavesim_sdk.wire.frames import cut
+from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES, FrameRings, ImagingFrame
+from wavesim_sdk.wire.frame_pieces import split_frame
 from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_server.logbook.writer import LogWriter
@@ -50,12 +50,12 @@ class Feeds:
     def __init__(self, server: str, sessions: ServerSessions, instruments: Instruments | None, rate: float) -> None:
         self.by_token: dict[int, Feed] = {}
         self._server, self._sessions, self._instruments, self._rate = server, sessions, instruments, rate
-        self._rings: Rings | None = None
+        self._rings: FrameRings | None = None
 
     def ask(self, member: Member, names: Any, period: float, now: float) -> None:
         """The request FRAMES; ValueError says what is wrong with it."""
         suite = member.berth.suite
-        sonars = {i.name: k for k, i in enumerate(suite) if i.type in TYPES and i.parameters.send}
+        sonars = {i.name: k for k, i in enumerate(suite) if i.type in FRAME_SENSOR_TYPES and i.parameters.send}
         for name in names or ():
             if name not in sonars:
                 raise ValueError(
@@ -67,7 +67,7 @@ class Feeds:
             return
         if self._rings is None:
             try:
-                self._rings = Rings.attach(self._server)
+                self._rings = FrameRings.attach(self._server)
             except (AttachError, NotRunning) as error:
                 raise ValueError(str(error)) from None
         feed = Feed(member, period, at=now)
@@ -81,7 +81,9 @@ class Feeds:
         assert self._rings is not None
         assert self._instruments is not None  # who has a sonar has places for instruments
         found = self._instruments.place(member.row, number)
-        return (self._rings.of(member.berth.suite[number].type, found[0]), found[1]) if found is not None else None
+        return (
+            (self._rings.ring_index(member.berth.suite[number].type, found[0]), found[1]) if found is not None else None
+        )
 
     def _newest(self, member: Member, number: int) -> int:
         assert self._rings is not None
@@ -92,13 +94,13 @@ class Feeds:
         """Send what is due; returns when to call again."""
         later = math.inf
         for token, feed in list(self.by_token.items()):
-            if feed.member.session.over:
+            if feed.member.session.is_over:
                 del self.by_token[token]
                 continue
             try:
                 later = min(later, now + self._serve(feed, now))
             except Exception as error:  # it costs this session
-                self._sessions.failed(feed.member.session, error)
+                self._sessions.fail_session(feed.member.session, error)
         return later
 
     def _serve(self, feed: Feed, now: float) -> float:
@@ -128,9 +130,9 @@ class Feeds:
             behind = now - sonar.next
             sonar.next = now + feed.period - (behind if behind < feed.period else 0.0)
             sonar.told += 1
-            if not feed.member.session.admission.truth:
+            if not feed.member.session.admission.sends_truth:
                 frame = frame.without_truth()
-            feed.pieces.extend(cut(number, sonar.told, frame.bytes))
+            feed.pieces.extend(split_frame(number, sonar.told, frame.data))
             return
 
 
@@ -140,23 +142,23 @@ class FrameLog:
     def __init__(
         self,
         server: str,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         bodies: Mapping[int, tuple[str, str]],
         log: LogWriter,
         lost: Callable[[str], None],
     ) -> None:
         self._server, self._loaded, self._bodies, self._log, self._lost = server, loaded, bodies, log, lost
         self._every: dict[tuple[str, str], int] = {}  #: by body and instrument
-        self._rings: Rings | None = None
+        self._rings: FrameRings | None = None
         self._seen: Any = None
 
     def turn(self, now: float) -> float:
         """Write what is new; returns when to call again."""
-        if not any(self._loaded.sensor_rows.get(type_) for type_ in TYPES):
+        if not any(self._loaded.sensor_rows.get(type_) for type_ in FRAME_SENSOR_TYPES):
             return math.inf
         if self._rings is None:
             try:
-                self._rings = Rings.attach(self._server, writable=True)
+                self._rings = FrameRings.attach(self._server, writable=True)
             except NotRunning:  # an engine without processes around it
                 return math.inf
             self._seen = self._rings.done.copy()
@@ -165,7 +167,7 @@ class FrameLog:
             self._take(self._rings, ring, int(self._rings.done[ring]))
         return now + LOOK_S
 
-    def _take(self, rings: Rings, ring: int, newest: int) -> None:
+    def _take(self, rings: FrameRings, ring: int, newest: int) -> None:
         first = max(int(self._seen[ring]) + 1, newest - rings.slots + 1)
         missing = first - int(self._seen[ring]) - 1
         frame = None
@@ -182,11 +184,11 @@ class FrameLog:
             whose = "of a sonar" if frame is None else f"of '{frame.body}' {frame.name}"
             self._lost(f"{missing} frames {whose} came too fast for the log")
 
-    def _of(self, frame: Frame) -> int:
+    def _of(self, frame: ImagingFrame) -> int:
         """Every so manieth of this instrument's."""
         key = frame.body, frame.name
         if key not in self._every:
-            suite = self._loaded.suite_for(frame.body, dict(self._bodies.values()).get(frame.body, ""))
-            of = next((i.parameters for i in suite if i.name == frame.name and i.type in TYPES), None)
+            suite = self._loaded.suite_by_name(frame.body, dict(self._bodies.values()).get(frame.body, ""))
+            of = next((i.parameters for i in suite if i.name == frame.name and i.type in FRAME_SENSOR_TYPES), None)
             self._every[key] = int(getattr(of, "log", 1))
         return self._every[key]

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.area import Area
-from wavesim_sdk.commander import Reply
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.commander import CommandReply
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire.messages import Join, Refusal, Resumption, Role
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import (
     Actuated,
+    AddressMigrated,
     Estimated,
-    Gone,
     Happening,
     Joined,
-    Moved,
     NotAdmitted,
     Requested,
     Resumed,
     Session,
+    SessionGone,
     StepDone,
 )
 from wavesim_server import messages
@@ -76,10 +76,10 @@ class Front:
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         name: str,
         seed: int,
-        areas: Mapping[str, Area],
+        areas: Mapping[str, SharedMemoryArea],
         to_engine: Queue,
         events: Queue,
         log: LogWriter | None = None,
@@ -99,7 +99,7 @@ class Front:
             self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
             network.takeover, network.datagram_rate, network.sessions, self._dice, self._broke,
         )  # fmt: skip
-        self.replies: list[tuple[dict[str, Any], Reply]] = []  #: to the commander: (its command, the reply)
+        self.replies: list[tuple[dict[str, Any], CommandReply]] = []  #: to the commander: (its command, the reply)
         self.gauges: Callable[[], dict[str, Any]] = dict  #: what the process around adds to the status
         self.tables = Publisher(areas["simulation"], areas["vehicles"])
         self.gate, self.crews = Gate(loaded, self.step_ns), Crews()
@@ -144,7 +144,7 @@ class Front:
         if asleep <= ASLEEP_S or asleep == now:  # the first look at the clock
             return
         self.stood_still_s += asleep
-        self.sessions.forgive(asleep, now)
+        self.sessions.exclude_stall(asleep, now)
         self.barrier.forgive(asleep)
         self.waits.forgive(asleep)
         self._orphans_until += asleep
@@ -173,25 +173,25 @@ class Front:
                 if isinstance(event_, messages.Roster):
                     self._roster(event_)
         except Exception as error:  # the last line of defence: the others go on
-            self.sessions.failed(None, error)
-        self._happened(self.sessions.ended())
+            self.sessions.fail_session(None, error)
+        self._happened(self.sessions.take_ended())
 
     def command(self, message: dict[str, Any], now: float) -> None:
         """A command of the commander's queue."""
         self.at(now)
 
         def answer(ok: bool, text: str) -> None:
-            self.replies.append((message, Reply(ok, text)))
+            self.replies.append((message, CommandReply(ok, text)))
 
         try:
             if message["verb"] == "status":
-                self.replies.append((message, Reply(True, "", status.report(self))))
+                self.replies.append((message, CommandReply(True, "", status.report(self))))
             else:
                 self.under_way.give(taken(of_queue(message, self._parts_of), self.crews), COMMANDER, answer)
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # the last line of defence: the sender is told
-            self.sessions.failed(None, error)
+            self.sessions.fail_session(None, error)
             answer(False, "the server failed at this; see its standard error")
 
     def turn(self, now: float) -> float:
@@ -200,7 +200,7 @@ class Front:
         self.at(now)
         if now >= self._sessions_at:
             self._sessions_at = now + (SOON_S if len(self.sessions.by_token) <= FEW_SESSIONS else SELDOM_S)
-            self._happened(self.sessions.tick(now))
+            self._happened(self.sessions.poll(now))
         if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
             self._end_those_without_budget()
         states = math.inf
@@ -217,8 +217,8 @@ class Front:
             if self.observers.calling:
                 self.observers.go_on(self.broadcast.identity())
         except Exception as error:
-            self.sessions.failed(None, error)
-        self._happened(self.sessions.ended())
+            self.sessions.fail_session(None, error)
+        self._happened(self.sessions.take_ended())
         self.settle()
         if why := self.damage.of_log():
             self.say(why)
@@ -340,8 +340,8 @@ class Front:
                 try:
                     self._handle(h)
                 except Exception as error:  # the last line of defence: it costs this session
-                    self.sessions.failed(h.session, error)
-            happenings = self.sessions.ended()
+                    self.sessions.fail_session(h.session, error)
+            happenings = self.sessions.take_ended()
 
     def _handle(self, h: Happening) -> None:
         session = h.session
@@ -355,11 +355,11 @@ class Front:
         match h:
             case Joined():
                 self._joined(session, None)
-            case Resumed(old=old):
+            case Resumed(previous=old):
                 self._joined(session, old)
-            case Gone(reason=reason):
+            case SessionGone(reason=reason):
                 self._gone(session, reason)
-            case Moved(before=before):
+            case AddressMigrated(old_address=before):
                 self.say(f"'{session.name}' moved from {_place(before)} to {_place(session.address)}")
             case Actuated(command=command) if member is not None and member.role is Role.PILOT:
                 self.tell(messages.Actuate(member.row, session.token, command))
@@ -476,7 +476,7 @@ class Front:
             member = self.crews.by_token.get(token)
             if member is not None and waited > self.waits.left(member.session.name, time_s):
                 self._end_without_budget(member.session)
-        self._happened(self.sessions.ended())
+        self._happened(self.sessions.take_ended())
 
     def _end_without_budget(self, session: Session) -> None:
         self.sessions.bye(
@@ -518,7 +518,7 @@ class Front:
                 try:
                     self._estimate(member, reply.estimate, tick * self.step_ns)
                 except Exception as error:  # the engine waits: it is released whatever happens
-                    self.sessions.failed(member.session, error)
+                    self.sessions.fail_session(member.session, error)
         self.tell(messages.Release(tick, answers))
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from wavesim_sdk import commands
 from wavesim_sdk.tables import LINES, RECEPTION, SENT, BodyType, RunState
 from wavesim_sdk.wire import items
-from wavesim_sdk.wire.kinds import clean
 from wavesim_sdk.wire.messages import TEXT_BYTES
 from wavesim_sdk.wire.server import ServerSessions
+from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network import sound
@@ -99,7 +99,7 @@ class News:
             self.sessions.push(pilot.session, part)
         if self.log is None or not event.ok:
             return
-        arguments = commands.values(command)
+        arguments = commands.to_dict(command)
         self.log.command(event.time_ns, by, arguments.pop("verb"), arguments)
         if isinstance(command, items.Fault):
             self.log.fault(
@@ -138,7 +138,7 @@ class News:
 
     def report(self, time_ns: int, member: Member, text: str) -> None:
         """What a pilot tells people. Not its crew: a session that says much costs no other."""
-        text = clean(text, TEXT_BYTES)
+        text = sanitise_text(text, TEXT_BYTES)
         self.tables.notice(time_ns, member.row, member.berth.body, text)
         if self.log is not None:
             self.log.notice(time_ns, member.berth.body, text)
@@ -148,4 +148,4 @@ class News:
         if self.log is not None:
             self.log.notice(n.time_ns, n.name, n.text)
         for member in self.crews.of(n.row) if n.generation == self.lives[n.row] else ():
-            self.sessions.push(member.session, items.Notice(n.time_ns, clean(n.text, TEXT_BYTES)))
+            self.sessions.push(member.session, items.Notice(n.time_ns, sanitise_text(n.text, TEXT_BYTES)))

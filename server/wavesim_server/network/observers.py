@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.algebra import inner
-from wavesim_sdk.area import Record
+from wavesim_sdk.algebra import dot
 from wavesim_sdk.observer import RECORD
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.wire.items import AnyEvent, BodyChanged, FateSeen, Observe, SignalSeen
 from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
@@ -63,13 +63,13 @@ class Observers:
     def go_on(self, identity: Record) -> None:
         """The next portions of the roll calls."""
         for token, (session, rows) in list(self._calls.items()):
-            while rows and not session.over and len(session.outbox) < PORTION:
+            while rows and not session.is_over and len(session.outbox) < PORTION:
                 row = next(iter(rows))
                 del rows[row]
                 if (who := identity[row])["present"]:
                     name, model = (bytes(who[k]).decode() for k in ("name", "model"))
                     self._push(session, BodyChanged(row, 1, int(who["type"]), name, model))
-            if session.over or not rows:
+            if session.is_over or not rows:
                 del self._calls[token]
 
     def leave(self, session: Session) -> None:
@@ -106,7 +106,7 @@ class Observers:
         with np.errstate(over="ignore"):  # a body that was thrown away: infinity
             if w.center is not None:
                 away = state["p_WB_W"][rows] - w.center
-                rows = rows[inner(away, away) <= w.radius * w.radius]
+                rows = rows[dot(away, away) <= w.radius * w.radius]
             records = np.zeros(len(rows), RECORD)
             records["id"] = rows
             for name in RECORD.names[1:]:  # type: ignore[index]  # a structured type has names

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import posix_ipc
 
-from wavesim_sdk.area import Area, segment_name
 from wavesim_sdk.commander import CommanderQueue
-from wavesim_sdk.config import Loaded
+from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
-from wavesim_sdk.wire.batch import pack_address
-from wavesim_sdk.wire.udp import Address, Udp
+from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
+from wavesim_sdk.wire.sendmmsg import pack_address
+from wavesim_sdk.wire.udp import Address, UdpSocket
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.broadcast import Rows
 from wavesim_server.network.front import ASLEEP_S, Front
@@ -63,7 +63,7 @@ class Process:
     def __init__(self, front: Front, queue: CommanderQueue, events_fd: int, supervisor: int) -> None:
         self.front, self.queue, self.events_fd = front, queue, events_fd
         front.gauges = self._gauges
-        self.udp: Udp | None = None
+        self.udp: UdpSocket | None = None
         self._ended = asyncio.Event()
         self._more = False  # events are left, and will be taken in the next turn of the loop
         # events are left, and will be taken when a step has been answered
@@ -75,14 +75,14 @@ class Process:
         return {
             "address": self._address,
             "queue_dropped": self.udp.dropped if self.udp is not None else 0,
-            "commander_bad": self.queue.bad,
-            "commander_unread": self.queue.unread,
+            "commander_bad": self.queue.malformed_count,
+            "commander_unread": self.queue.undelivered_count,
         }
 
     async def run(self, sock: socket.socket) -> None:
         """Until the supervisor sends SIGTERM."""
         self._address = sock.getsockname()[:2]
-        self.udp = await Udp.over(sock, self._on_datagram)
+        self.udp = await UdpSocket.wrap(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
         loop.add_reader(self.events_fd, self._on_bell)
         loop.add_reader(self.queue.fd, self._on_commander)
@@ -111,7 +111,7 @@ class Process:
     def _read(self, now: float, most: int | None = None) -> None:
         """What has come to the socket."""
         assert self.udp is not None
-        for data, sender in self.udp.drain(most):
+        for data, sender in self.udp.receive_pending(most):
             self.front.receive(data, sender, now)
 
     async def _time(self) -> None:
@@ -120,7 +120,7 @@ class Process:
             if now - self.front.now > ASLEEP_S:
                 self._read(now)  # before anybody is found to be silent
             due = self.front.turn(now)
-            self.queue.turn(now)
+            self.queue.poll(now)
             self._send()
             await asyncio.sleep(min(max(due - time.monotonic(), 0.001), IDLE_S))
 
@@ -179,7 +179,7 @@ class Process:
         self.front.outgoing.clear()
 
 
-def keyring(loaded: Loaded) -> Keyring | None:
+def keyring(loaded: LoadedConfig) -> Keyring | None:
     """The keys of a configuration; None = datagrams in the clear."""
     if not loaded.config.network.keys:
         return None
@@ -188,9 +188,9 @@ def keyring(loaded: Loaded) -> Keyring | None:
     return seal.Keyring(seal.read_keys(loaded.data_file(loaded.config.network.keys)))
 
 
-def attached(loaded: Loaded, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool) -> Front:
+def attached(loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool) -> Front:
     """A front on the shared memory and the rings of a server."""
-    areas = {a: Area.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
+    areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
     front = Front(
         loaded, name, seed, areas, Ring.attach(commands), Ring.attach(events), log, keys=keyring(loaded),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.area import Area, Record, TableView
+from wavesim_sdk.shared_memory import Record, SharedMemoryArea, TableView
 from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
-from wavesim_sdk.wire.kinds import clean
 from wavesim_sdk.wire.messages import Role
+from wavesim_sdk.wire.value_types import sanitise_text
 from wavesim_server.network.crew import Member
 
 CLIENTS_PERIOD_S = 0.2
@@ -38,8 +38,8 @@ class Newest:
         known = self._before if self._before >= 0 else self.total - self.table.capacity
         self._before, self._published = self._published, self.total
         slots = self._slots(max(known, self.total - self.table.capacity), self.total)
-        self.table.begin()[slots] = self.rows[slots]
-        self.table.end(self.total)
+        self.table.begin_write()[slots] = self.rows[slots]
+        self.table.end_write(self.total)
 
     def _slots(self, first: int, end: int) -> Any:
         return np.arange(first, end) % self.table.capacity
@@ -48,7 +48,7 @@ class Newest:
 class Publisher:
     """The front's tables."""
 
-    def __init__(self, simulation: Area, vehicles: Area) -> None:
+    def __init__(self, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> None:
         self.clients, self.crew = simulation[CLIENTS.name], simulation[CREW.name]
         self.sent, self.receptions = Newest(simulation[SENT.name]), Newest(simulation[RECEPTION.name])
         self.notices = Newest(simulation[NOTICE.name])
@@ -66,7 +66,7 @@ class Publisher:
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
         """What a person should know."""
-        told = clean(text, NOTICE.dtype["text"].itemsize).encode()  # no letter is cut in two
+        told = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # no letter is cut in two
         self.notices.add(np.array([(time_ns, row, name.encode(), told)], NOTICE.dtype))
 
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
@@ -122,14 +122,14 @@ class Publisher:
 def _aboard(m: Member, now: float) -> tuple[object, ...]:
     s = m.session
     return (
-        m.row, int(m.role), m.ordinal, s.address[0].encode(), s.address[1], now - s.last_heard, s.rtt.mean,
+        m.row, int(m.role), m.ordinal, s.address[0].encode(), s.address[1], now - s.last_heard, s.rtt_statistics.mean,
         s.datagrams_in, s.datagrams_out,
     )  # fmt: skip
 
 
 def _client(m: Member, now: float) -> tuple[object, ...]:
-    s, rtt = m.session, m.session.rtt
+    s, rtt = m.session, m.session.rtt_statistics
     return (
         1, m.berth.type, s.name.encode(), s.address[0].encode(), s.address[1], s.join.lockstep_ns, now - s.last_heard,
-        rtt.last, rtt.mean, rtt.least, rtt.greatest, rtt.sent, rtt.replies, s.datagrams_in, s.datagrams_out,
+        rtt.last, rtt.mean, rtt.minimum, rtt.maximum, rtt.sent, rtt.replies, s.datagrams_in, s.datagrams_out,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from wavesim_sdk import commands
 from wavesim_sdk.wire import items
 from wavesim_sdk.wire.items import AnyRequest
 from wavesim_sdk.wire.messages import TEXT_BYTES, Role
-from wavesim_sdk.wire.schema import clean
+from wavesim_sdk.wire.schema import sanitise_text
 from wavesim_sdk.wire.session import Session
 from wavesim_server import messages
 from wavesim_server.network.admission import LEAST_PERIOD_NS, Seat
@@ -70,7 +70,7 @@ class Requests:
             self.sounds[new.token] = sounds
 
     def _answer(self, session: Session, number: int, ok: bool, text: str) -> None:
-        self._front.sessions.push(session, items.Answer(number, int(ok), clean(text, TEXT_BYTES)))
+        self._front.sessions.push(session, items.Answer(number, int(ok), sanitise_text(text, TEXT_BYTES)))
 
     def _sound(self, member: Member | None, number: int, request: items.Ping | items.Send | items.Range) -> None:
         if member is None or not member.berth.may_send:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.area import Record
+from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import Outcome
 from wavesim_sdk.wire.items import AnyEvent, Reception, RequestRefused, SignalSent
 from wavesim_sdk.wire.session import Session

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
-from wavesim_sdk.area import DONE, Area
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.sensors import HEAD, numbers, table_of
+from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
+from wavesim_sdk.shared_memory import DONE, SharedMemoryArea
 from wavesim_sdk.tables import MAX_ACTUATORS
 from wavesim_sdk.wire.messages import (
     EFFORT_NUMBERS,
@@ -67,7 +67,7 @@ Bodies = list[tuple[Type, Any]]
 @functools.cache
 def count_of(type_: str) -> int:
     """Numbers in a value of a type of sensor, as clients get it."""
-    return numbers(table_of(type_).told)
+    return value_count(sensor_table_of(type_).visible)
 
 
 @functools.lru_cache(4096)
@@ -96,7 +96,7 @@ def layout(shape: Shape, present: tuple[int, ...], kind: Type) -> tuple[tuple[Pi
 class View:
     """The tables at one moment, each copied when it is first asked for."""
 
-    def __init__(self, vehicles: Area, tick: int, step_ns: int, run_state: int) -> None:
+    def __init__(self, vehicles: SharedMemoryArea, tick: int, step_ns: int, run_state: int) -> None:
         self.vehicles, self.tick, self.time_ns, self.run_state = vehicles, tick, tick * step_ns, run_state
         self._flat: dict[str, Any] = {}
 
@@ -126,7 +126,7 @@ class View:
 class Instruments:
     """Where the sensors of each body stand, as the engine's table says."""
 
-    def __init__(self, vehicles: Area) -> None:
+    def __init__(self, vehicles: SharedMemoryArea) -> None:
         self._table = vehicles["instruments"]
         self._written = -1
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
@@ -265,7 +265,7 @@ form = functools.lru_cache(1024)(Form)
 class Writer:
     """Writes the states of many sessions."""
 
-    def __init__(self, vehicles: Area, step_ns: int) -> None:
+    def __init__(self, vehicles: SharedMemoryArea, step_ns: int) -> None:
         self.vehicles, self.step_ns = vehicles, step_ns
         self.instruments = Instruments(vehicles) if "instruments" in vehicles.tables else None
 
@@ -325,9 +325,9 @@ class Writer:
         whole = rows.view(np.int64)
         count = count_of(type_)
         time = whole[:, _TIME]
-        here = known & (whole[:, _VALID] == 1) & (whole[:, HEAD + count] == places[:, 1])
+        here = known & (whole[:, _VALID] == 1) & (whole[:, HEAD_COLUMNS + count] == places[:, 1])
         here &= (time >= 0) & (time <= view.time_ns + AHEAD_NS) & (view.time_ns - time <= fresh)
-        return here, rows[:, HEAD : HEAD + count], np.where(here, time, 0)
+        return here, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(here, time, 0)
 
     def _alone(self, shape: Shape, m: Member, view: View, kind: Type) -> Bodies:
         """The datagrams of one session."""
@@ -341,11 +341,11 @@ class Writer:
             whole = row.view(np.int64)
             time = int(whole[_TIME])
             if (
-                place is not None and whole[_VALID] == 1 and whole[HEAD + count] == place[1]
+                place is not None and whole[_VALID] == 1 and whole[HEAD_COLUMNS + count] == place[1]
                 and 0 <= time <= view.time_ns + AHEAD_NS and view.time_ns - time <= m.berth.fresh_ns[number]
             ):  # fmt: skip
                 present.append(k)
-            values.append((row[None, HEAD : HEAD + count], (time,)))
+            values.append((row[None, HEAD_COLUMNS : HEAD_COLUMNS + count], (time,)))
         return self._packed(shape, tuple(present), m, values, view, kind)
 
     def _head(self, shape: Shape, members: list[Member], view: View) -> tuple[Any, Any, Any]:
@@ -424,6 +424,6 @@ def finished(sessions: Sequence[Session], kind: Type, matrix: Any) -> list[Any]:
     for s, row in zip(sessions, matrix, strict=True):
         data = row.tobytes()
         assert s.seal is not None
-        sealed = s.seal.close(data[:HEADER_BYTES], data[HEADER_BYTES:], s.sequence)
+        sealed = s.seal.seal(data[:HEADER_BYTES], data[HEADER_BYTES:], s.sequence)
         rows.append(np.frombuffer(data[:HEADER_BYTES] + sealed, np.uint8).reshape(1, -1))
     return rows

@@ -43,7 +43,7 @@ def report(front: Front) -> dict[str, Any]:
                 "role": m.role.name.lower(),
                 "address": f"{m.session.address[0]}:{m.session.address[1]}",
                 "lockstep_s": m.berth.lockstep_ticks * front.step_ns * 1e-9,
-                "rtt_ms": round(m.session.rtt.mean * 1e3, 3),
+                "rtt_ms": round(m.session.rtt_statistics.mean * 1e3, 3),
                 "waited_for": m.session.token in front.barrier.waiting,
                 **_waits(front, m.session.name),
             }

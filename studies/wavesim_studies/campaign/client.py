@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from wavesim_sdk import endings
+from wavesim_sdk import termination_signals
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.executors import Executor, executor
 from wavesim_studies.campaign.journal import Journal
@@ -71,7 +71,7 @@ def run(
 
 
 def _interrupt(_signal: int, _frame: object) -> None:
-    for sign in endings.heard():  # once: the second must not cut off what ends the workers
+    for sign in termination_signals.termination_signals():  # once: the second must not cut off what ends the workers
         signal.signal(sign, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -80,7 +80,7 @@ def _through(
     plan: Plan, journal: Journal, todo: dict[int, tuple[Row, int]], workers: int, quiet: bool, who: Executor | None
 ) -> None:
     c = plan.campaign
-    before = {s: signal.signal(s, _interrupt) for s in endings.heard()}
+    before = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
     who = who or executor(c.workers, plan.path, plan.folder.parent, workers)
     try:
         for row, _ in todo.values():

@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_studies.campaign.model import Workers
 
 ATTACH_S = 30.0  #: wall time within which a running scheduler has to answer, and has a worker
@@ -37,7 +37,7 @@ def check(workers: Workers) -> None:
     if kind == "dask":
         for name in options:
             if name != "address":
-                hint = nearest(name, ["address"]) or "; it has `address` alone, of a scheduler that runs already"
+                hint = suggest_name(name, ["address"]) or "; it has `address` alone, of a scheduler that runs already"
                 raise ConfigError(f"<workers kind=\"dask\"> has no option '{name}'{hint}")
         if not str(options.get("address", "tcp://")).partition("://")[1]:
             raise ConfigError(

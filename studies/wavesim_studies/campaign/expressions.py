@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 _TWO: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -43,7 +43,7 @@ class Expression:
     def _check(self, node: ast.AST, names: Collection[str]) -> None:
         if isinstance(node, ast.Name):
             if node.id not in names:
-                raise ValueError(f"there is no '{node.id}'{nearest(node.id, names)}")
+                raise ValueError(f"there is no '{node.id}'{suggest_name(node.id, names)}")
         elif isinstance(node, ast.Constant):
             if not isinstance(node.value, int | float | str):
                 raise ValueError("only numbers and texts")

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import encounters
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, Outcome
 from wavesim_server.logbook import report
 from wavesim_studies.campaign import sources
@@ -32,7 +32,7 @@ Track = tuple[Any, Record]  #: times in s, rows of the table `state`
 class Result:
     """What a run left: tracks by name, what was sent and heard, contacts, and of a trial its log."""
 
-    loaded: Loaded
+    loaded: LoadedConfig
     seconds: float
     rows: dict[str, int]  #: name -> row of the tables
     tracks: dict[str, Track]
@@ -53,22 +53,22 @@ class Result:
         """(receptions that gave a two-way range, their errors in m)."""
         return report.ranges(self.receptions)
 
-    def body(self, name: str) -> Body:
+    def body(self, name: str) -> BodyConfig:
         """A body of the configuration; the first vehicle without a name."""
         bodies = self.loaded.config.fleet.bodies
         found = next((b for b in bodies if not name or b.name == name), None)
         if found is None:
-            raise ConfigError(f"there is no body '{name}'{nearest(name, [b.name for b in bodies])}")
+            raise ConfigError(f"there is no body '{name}'{suggest_name(name, [b.name for b in bodies])}")
         return found
 
     @classmethod
-    def of_log(cls, loaded: Loaded, log: Log) -> Result:
+    def of_log(cls, loaded: LoadedConfig, log: Log) -> Result:
         """From the log of a trial."""
         rows = {b["name"]: row for row, b in log.bodies.items()}
         tracks = {name: log.get(f"/state/{name}", STATE) for name in rows}
         touched: dict[str, int] = {}
         for _, m in log.json.get("/notices", []):
-            if m["text"].startswith(encounters.CONTACT):
+            if m["text"].startswith(encounters.CONTACT_NOTICE_PREFIX):
                 touched[m["body"]] = touched.get(m["body"], 0) + 1
         frozen = tuple(name for _, m in log.json.get("/frozen", []) for name in m["bodies"])
         return cls(
@@ -247,7 +247,7 @@ def closest(result: Result, body: str) -> float:
     """The least distance to another vehicle."""
     moving = {b.name for b in result.loaded.config.fleet.bodies if result.loaded.model(b.model).type != "buoy"}
     tracks = {n: (t, s["p_WB_W"]) for n, (t, s) in result.tracks.items() if n in moving and len(t)}
-    found = encounters.passes(tracks).get(body)
+    found = encounters.closest_passes(tracks).get(body)
     return found[1] if found else math.nan
 
 
@@ -341,7 +341,7 @@ def named(metric: Metric, file: Path) -> Named:
     if not metric.of:
         return Named(metric.name, metric.unit, metric.better or "lower", metric.margin, "", None, True)
     if metric.of not in LIBRARY:
-        raise ConfigError(f"there is no metric '{metric.of}'{nearest(metric.of, LIBRARY)}", place, int(line))
+        raise ConfigError(f"there is no metric '{metric.of}'{suggest_name(metric.of, LIBRARY)}", place, int(line))
     kind = LIBRARY[metric.of]
     return Named(
         metric.name,
@@ -376,7 +376,7 @@ def function(text: str, file: Path) -> Callable[..., Any]:
     found = getattr(module, which, None)
     if not callable(found):
         known = [n for n in vars(module) if callable(getattr(module, n)) and not n.startswith("_")]
-        raise ConfigError(f"'{name}' has no function '{which}'{nearest(which, known)}", str(file))
+        raise ConfigError(f"'{name}' has no function '{which}'{suggest_name(which, known)}", str(file))
     return found  # type: ignore[no-any-return]  # callable, as we have just seen
 
 

@@ -14,7 +14,7 @@ from wavesim_sdk.config.load import check_value
 from wavesim_sdk.config.model import Config
 from wavesim_sdk.config.schema import Child, Key, child_elements, keys
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 _STEP = re.compile(r"([\w-]+)(?:\[([^\]]+)\])?")
 #: attributes that name a file which is read; the log's is one that is written
@@ -32,7 +32,7 @@ def find(root: Any, path: str) -> tuple[Any, Key]:
         element, of = _child(element, of, step, "/".join(steps[: number + 1]))
     declared = {k.name: k for _, k in keys(of) if k.kind != "numbers"}
     if last not in declared:
-        raise ConfigError(f"'{path}': <{element.tag}> has no key '{last}'{nearest(last, declared)}")
+        raise ConfigError(f"'{path}': <{element.tag}> has no key '{last}'{suggest_name(last, declared)}")
     return element, declared[last]
 
 
@@ -40,7 +40,7 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
     declared = {c.name: (field, c) for field, c in child_elements(of)}
     match = _STEP.fullmatch(step)
     if match is None or match[1] not in declared:
-        raise ConfigError(f"'{path}': <{element.tag}> has no element <{step}>{nearest(step, declared)}")
+        raise ConfigError(f"'{path}': <{element.tag}> has no element <{step}>{suggest_name(step, declared)}")
     name, which = match[1], match[2]
     field, c = declared[name]
     found = [e for e in element if e.tag == name]
@@ -50,7 +50,7 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
             return found[names.index(which)], c.of
         if which.isdecimal() and int(which) < len(found):
             return found[int(which)], c.of
-        raise ConfigError(f"'{path}' matches nothing{nearest(which, [n for n in names if n])}")
+        raise ConfigError(f"'{path}' matches nothing{suggest_name(which, [n for n in names if n])}")
     if len(found) > 1:
         raise ConfigError(f"'{path}' matches {len(found)} elements; write <{name}[NAME]> or <{name}[NUMBER]>")
     if not found:

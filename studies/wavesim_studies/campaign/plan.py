@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wavesim_sdk import __version__, randomness
-from wavesim_sdk.config import Loaded, load
-from wavesim_sdk.config.load import check_value, read
+from wavesim_sdk.config import LoadedConfig, load
+from wavesim_sdk.config.load import check_value, read_element
 from wavesim_sdk.config.schema import Key
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_studies.campaign import designs, metrics, sources, unused
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
@@ -50,12 +50,12 @@ class Plan:
 
     def __init__(self, path: Path, out: Path | None = None) -> None:
         self.path = path.resolve()
-        self.campaign, self.text = read(path, "campaign", Campaign)
+        self.campaign, self.text = read_element(path, "campaign", Campaign)
         c = self.campaign
         unused.check(c, self.text, str(path))
         self.folder = ((out or Path("runs")) / c.name).absolute()
         self.base: Base | None = None
-        self.loaded: Loaded | None = None
+        self.loaded: LoadedConfig | None = None
         if c.run.kind != "function":
             if not c.config:
                 raise ConfigError("it needs config=, the configuration that all runs start from", str(path))
@@ -206,4 +206,4 @@ def find_metric(plan: Plan, name: str) -> Metric:
     for m in plan.campaign.metric:
         if m.name == name:
             return m
-    raise ConfigError(f"there is no metric '{name}'{nearest(name, [m.name for m in plan.campaign.metric])}")
+    raise ConfigError(f"there is no metric '{name}'{suggest_name(name, [m.name for m in plan.campaign.metric])}")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import log as logs
-from wavesim_sdk.config import Loaded, load
+from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign.metrics import Result
 from wavesim_studies.campaign.plan import Plan, Row
@@ -100,7 +100,7 @@ def _run(plan: Plan, row: Row, folder: Path) -> tuple[Any, str]:
     return _lab(plan, loaded) if plan.campaign.run.kind == "lab" else _trial(plan, loaded, folder)
 
 
-def _lab(plan: Plan, loaded: Loaded) -> tuple[Result, str]:
+def _lab(plan: Plan, loaded: LoadedConfig) -> tuple[Result, str]:
     from wavesim_server import Lab
 
     lab, seconds = Lab(loaded), plan.duration
@@ -144,7 +144,7 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _trial(plan: Plan, loaded: Loaded, folder: Path) -> tuple[Result, str]:
+def _trial(plan: Plan, loaded: LoadedConfig, folder: Path) -> tuple[Result, str]:
     """A whole trial, with a server of its own name at a free port."""
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
     command = [

@@ -29,8 +29,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from wavesim_sdk.config import Loaded, Model
-from wavesim_sdk.config.model import Log, Models
+from wavesim_sdk.config import LoadedConfig, Model
+from wavesim_sdk.config.model import LogConfig, Models
 from wavesim_sdk.errors import ConfigError
 
 #: packages whose code makes the numbers
@@ -181,7 +181,7 @@ def unseen(files: Files, before: Mapping[Path, str]) -> list[str]:
     return [str(path) for path in loaded_modules() if path not in before and of_file(path) not in known]
 
 
-def of_configuration(loaded: Loaded, changed: Iterable[tuple[str, str]], here: Path) -> Files:
+def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], here: Path) -> Files:
     """A configuration, and the data files that it and its models name, or that factors name: ``changed`` has the key and the text of
     each."""
     base = loaded.path.parent
@@ -214,7 +214,7 @@ def _named(value: Any, base: Path) -> Iterator[Path]:
     if isinstance(value, tuple):
         for item in value:
             yield from _named(item, base)
-    if not dataclasses.is_dataclass(value) or isinstance(value, (Log, Models)):
+    if not dataclasses.is_dataclass(value) or isinstance(value, (LogConfig, Models)):
         return
     if isinstance(value, Model) and (place := value.place.rpartition(":")[0]):
         base = Path(place).resolve().parent

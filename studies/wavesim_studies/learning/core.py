@@ -9,7 +9,7 @@ import numpy as np
 from wavesim_sdk import randomness
 from wavesim_sdk.config import library
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_server.dynamics import rows as r
 from wavesim_server.pool import aligned
 from wavesim_server.study import empty_sea, varied
@@ -34,10 +34,10 @@ class Core:
         noise: float = 1.0, mode: int = kernels.SAME_STEP,
     ) -> None:  # fmt: skip
         if task not in TASKS:
-            raise ConfigError(f"there is no task '{task}'{nearest(task, TASKS)}")
+            raise ConfigError(f"there is no task '{task}'{suggest_name(task, TASKS)}")
         able = [name for name, m in library().items() if m.thruster and not m.fin]
         if model not in able:
-            raise ConfigError(f"'{model}' is no vehicle with thrusters alone{nearest(model, able)}")
+            raise ConfigError(f"'{model}' is no vehicle with thrusters alone{suggest_name(model, able)}")
         if copies < 1 or substeps < 1 or not 0.0 < dt < np.inf:
             raise ConfigError(f"{copies} copies, {substeps} substeps of {dt:g} s: one or more of each, of some length")
         t, thrusters = TASKS[task], library()[model].thruster

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from wavesim_sdk.compiled import normal, uniform
-from wavesim_sdk.parts import kernel, part
+from wavesim_sdk.compiled_elementary import normal, uniform
+from wavesim_sdk.kernel_compiler import device_function, kernel
 from wavesim_server.dynamics import integrators, rotation
 from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.lanes import load, maximum, minimum, select, sqrt, store
@@ -94,7 +94,7 @@ class Rules(NamedTuple):
     mode: int
 
 
-@part
+@device_function
 def _goal(rules: Rules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Place and velocity that are wanted (heading: north), of one copy or of a block."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
@@ -110,7 +110,7 @@ def _goal(rules: Rules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any,
     return s * cosine, s * sine, DEPTH + down * time, -(s * w) * sine, s * w * cosine, none + down
 
 
-@part
+@device_function
 def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: int) -> None:
     """A new episode of one copy."""
     c[EPISODE * L + l] += 1.0
@@ -149,14 +149,14 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: 
     _forget(past, l, thrusters)
 
 
-@part
+@device_function
 def _forget(past: Any, l: int, thrusters: int) -> None:
     """No command has been given yet."""
     for row in range(DELAYS * thrusters):
         past[row * L + l] = 0.0
 
 
-@part
+@device_function
 def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
     """Normal numbers of each lane by Box and Muller, two from the upper and lower half of the bits of one uniform number."""
     for l in range(L):
@@ -172,12 +172,12 @@ def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
         store(w, DRAW + 2 * k + 1, radius * sine)
 
 
-@part
+@device_function
 def _see(w: Any, row: int, value: Any) -> None:
     store(w, SEEN + row, minimum(maximum(value, -BOUND), BOUND))
 
 
-@part
+@device_function
 def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: Rules, w: Any, thrusters: int) -> None:
     """The observations of a block, with noise; distance, heading error, upright, square of the rates, ahead are the true ones."""
     gx, gy, gz, vx, vy, vz = _goal(rules, load(c, STEP) * rules.dt, load(c, PHASE))
@@ -225,7 +225,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: Rules, w: A
     store(w, AHEAD, r11 * level)
 
 
-@part
+@device_function
 def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
     """Actions become commands, as late as each copy's delay; and the weight or lift that it has too much, in B."""
     late = load(c, DELAY)
@@ -246,7 +246,7 @@ def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) ->
     store(b, r.EXT + 2, net * (1.0 - 2.0 * (x * x + y * y)))
 
 
-@part
+@device_function
 def _judge(c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
     """Rewards, and who has come to an end, of a block."""
     going = load(c, ENDED) < 0.5
@@ -278,14 +278,14 @@ def _judge(c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
     store(w, GOOD, select(total < rules.near * judged, select(turns < rules.turned * judged, late, 0.0), 0.0))
 
 
-@part
+@device_function
 def _show(w: Any, l: int, seen: Any) -> None:
     """The observation of one copy, out of its block."""
     for k in range(seen.shape[0]):
         seen[k] = w[(SEEN + k) * L + l]
 
 
-@part
+@device_function
 def _hold(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, thrusters: int) -> None:
     """Who waits for a reset is computed along with its block, and put back: its state, after the reset if it is due."""
     b, c, past, held = f.blocks[block], copies.numbers[block], copies.commands[block], copies.held
@@ -299,7 +299,7 @@ def _hold(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, thruste
                 held[l, row] = b[row * L + l]
 
 
-@part
+@device_function
 def _put_back(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
     """See :func:`_hold`."""
     for l in range(size):
@@ -310,7 +310,7 @@ def _put_back(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
                 b[(r.A_NOW + k) * L + l] = 0.0
 
 
-@part
+@device_function
 def _tell(c: Any, w: Any, first: int, size: int, out: Out) -> bool:
     """What came of a step, of each copy of a block; whether any has ended."""
     ended = False
@@ -328,7 +328,7 @@ def _tell(c: Any, w: Any, first: int, size: int, out: Out) -> bool:
     return ended
 
 
-@part
+@device_function
 def _end(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, out: Out, thrusters: int) -> None:
     """What comes after the end of an episode, in a block where some have ended."""
     b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L

@@ -117,10 +117,10 @@ class _Member:
         self.wrong_heading, self.wrong_scale = HEADING * random.standard_normal(), SCALE * random.standard_normal()
         self.depth = float(place[2])
         self._heading, self._depth = (
-            control.Heading(1.0, 1.2, math.radians(25.0)),
-            control.Depth(limit=math.radians(25.0)),
+            control.HeadingController(1.0, 1.2, math.radians(25.0)),
+            control.DepthController(limit=math.radians(25.0)),
         )
-        self._speed = control.Speed(12.0, 4.0, 0.0, 12.0)
+        self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
         self.busy = 0.0  #: until when it sends, s
         self.effort = 0.0
         self.heard: dict[int, Array] = {}  # by the other's number: what was heard in this step
@@ -138,7 +138,7 @@ class _Member:
         self.navigator.predict(np.array([u * c - v * s, u * s + v * c]), dt)
         if self.navigator.known:
             self.navigator.fix(state["p_WB_W"][:2] + GPS * random.standard_normal(2))
-        rudder = -self._heading.turn(course, told, r)
+        rudder = -self._heading.control_action(course, told, r)
         planes = self._depth.planes(self.depth, float(state["p_WB_W"][2]), float(pitch), q, dt)
         thrust = self._speed.thrust(speed, u, dt)
         self.effort += (thrust / 12.0) ** 2 * dt

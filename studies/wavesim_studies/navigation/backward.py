@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_studies.navigation.kernels import DROPPED, KEPT, STEPPED, UPDATED, correct
 from wavesim_studies.navigation.motion import CLONE, kernel, transition, withdraw
 
 Array = Any
 
 
-@part
+@device_function
 def _inverse(L: Array, m: int, W: Array) -> None:
     """W = (L L^T)^-1."""
     for c in range(m):
@@ -33,7 +33,7 @@ def _inverse(L: Array, m: int, W: Array) -> None:
             W[i, c] = s / L[i, i]
 
 
-@part
+@device_function
 def _apply(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> None:
     """a -= H^T pull; A += H^T (W H / 2 - U), and its transpose."""
     m, n = H.shape
@@ -51,7 +51,7 @@ def _apply(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> Non
                 A[j, i] += h * s
 
 
-@part
+@device_function
 def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
     """a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
     m, n = int(tape[at]), int(tape[at + 1])
@@ -83,7 +83,7 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
     _apply(a, A, H, U, W, pull)
 
 
-@part
+@device_function
 def _join(a: Array, A: Array, n: int, o: int) -> None:
     """Back over the making of a clone: the copy was the pose itself."""
     for i in range(CLONE):
@@ -101,7 +101,7 @@ def _join(a: Array, A: Array, n: int, o: int) -> None:
             A[i, j] = A[j, i] = 0.0
 
 
-@part
+@device_function
 def _part(a: Array, A: Array, n: int, o: int) -> None:
     """Back over the end of a clone: make room for it again."""
     for i in range(n - 1, o + CLONE - 1, -1):
@@ -117,7 +117,7 @@ def _part(a: Array, A: Array, n: int, o: int) -> None:
             A[i, j] = A[j, i] = 0.0
 
 
-@part
+@device_function
 def _look(P: Array, a: Array, A: Array, n: int, base: int, S: Array, found: Array, d: Array) -> None:
     """The correction d of a state, and its covariance P smoothed."""
     for i in range(base):

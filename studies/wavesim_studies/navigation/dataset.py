@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.alone import alone
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.standalone_xml import load_standalone
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, Series
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import STATE, Table
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,15 +53,15 @@ def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
     }
 
 
-def configuration(folder: Path, mission: str) -> Loaded:
+def configuration(folder: Path, mission: str) -> LoadedConfig:
     """The configuration of a mission, without what it names in files."""
-    return alone((folder / mission / "configuration.xml").read_text())[0]
+    return load_standalone((folder / mission / "configuration.xml").read_text())[0]
 
 
 def _series(kind: Table, columns: Columns) -> Series:
     """Columns as the records of a table again."""
-    records = np.zeros(len(columns["time_ns"]), kind.told.dtype)
-    for f in kind.told.fields:
+    records = np.zeros(len(columns["time_ns"]), kind.visible.dtype)
+    for f in kind.visible.fields:
         if f.shape:
             labels = _AXES.get(f.shape[0]) or [str(k) for k in range(f.shape[0])]
             for k, label in enumerate(labels):
@@ -77,10 +77,10 @@ def log(folder: Path, mission: str, name: str, model: str) -> Log:
     found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
     found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))
     found.series[f"/state/{name}"] = _series(STATE, table(folder, mission, "truth", f"state.{name}"))
-    for instrument in loaded.suite_for(name, model):
+    for instrument in loaded.suite_by_name(name, model):
         topic = f"sensor.{name}.{instrument.name}"
         if (folder / mission / "seen" / f"{topic}.parquet").exists():
             found.series[f"/sensor/{name}/{instrument.name}"] = _series(
-                table_of(instrument.type), table(folder, mission, "seen", topic)
+                sensor_table_of(instrument.type), table(folder, mission, "seen", topic)
             )
     return found

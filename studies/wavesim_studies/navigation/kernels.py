@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_studies.navigation.models import (
     ANGLES,
     BED,
@@ -64,7 +64,7 @@ GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 STEPPED, UPDATED, KEPT, DROPPED, MARKED = 1.0, 2.0, 3.0, 4.0, 5.0
 
 
-@part
+@device_function
 def _factor(S: Array, m: int, L: Array) -> None:
     """S = L L^T."""
     for i in range(m):
@@ -75,7 +75,7 @@ def _factor(S: Array, m: int, L: Array) -> None:
             L[i, j] = math.sqrt(max(s, 1e-300)) if i == j else s / L[j, j]
 
 
-@part
+@device_function
 def _innovation(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array, noise: Array,
     white: Array,
@@ -109,7 +109,7 @@ def _innovation(
     return True
 
 
-@part
+@device_function
 def _weigh(
     e: Array, n: int, share: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
@@ -138,7 +138,7 @@ def _weigh(
     return nis
 
 
-@part
+@device_function
 def _best_share(
     e: Array, n: int, P: Array, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
@@ -160,7 +160,7 @@ def _best_share(
     return best
 
 
-@part
+@device_function
 def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
     """Put the error d (n) into the nominal state and the clones."""
     for i in range(6):
@@ -179,7 +179,7 @@ def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
         turn(clones[k, 4:8], d[o + 3], d[o + 4], d[o + 5], 1.0)
 
 
-@part
+@device_function
 def _listen(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, told: Array, work: Array, y: Array,
     noise: Array, S: Array, L: Array, white: Array,
@@ -207,7 +207,7 @@ def _listen(
     return 0.0
 
 
-@part
+@device_function
 def _refuse(sensor: int, n: int, P: Array, streak: Array) -> None:
     """After many refusals in a row it is the filter that is wrong."""
     streak[sensor] += 1
@@ -218,7 +218,7 @@ def _refuse(sensor: int, n: int, P: Array, streak: Array) -> None:
                 P[i, j] *= INFLATION
 
 
-@part
+@device_function
 def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
     """P H^T S^-1 into ``work``."""
     for i in range(n):
@@ -234,7 +234,7 @@ def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
             work[8 + a, i] = s / L[a, a]
 
 
-@part
+@device_function
 def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, noise: Array, white: Array) -> None:
     """P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T."""
     for i in range(n):
@@ -263,7 +263,7 @@ def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, noise
             P[i, j] = P[j, i] = 0.5 * (P[i, j] + P[j, i])
 
 
-@part
+@device_function
 def update(
     e: Array,
     x: Array,
@@ -308,14 +308,14 @@ def update(
 # ------------------------------------------------------------------ clones, tape
 
 
-@part
+@device_function
 def _record(tape: Array, count: Array, end: int, op: float) -> None:
     """Close a record of the tape, whose numbers stand before ``end`` already."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 
 
-@part
+@device_function
 def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Array, y: Array) -> None:
     at = count[2]
     tape[at], tape[at + 1] = m, n
@@ -331,7 +331,7 @@ def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Ar
     _record(tape, count, at, UPDATED)
 
 
-@part
+@device_function
 def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
     """Leave clone k out."""
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
@@ -350,7 +350,7 @@ def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
         _record(tape, count, count[2] + 2, DROPPED)
 
 
-@part
+@device_function
 def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
     """Clone the pose; the oldest clone goes if there is no room."""
     if count[1] == len(clones):
@@ -379,7 +379,7 @@ def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: 
 # ------------------------------------------------------------------ forward
 
 
-@part
+@device_function
 def _book(
     e: Array, x: Array, clones: Array, count: Array, P: Array, nodes: Array, covariances: Array, tape: Array
 ) -> None:
@@ -403,7 +403,7 @@ def _book(
                 break
 
 
-@part
+@device_function
 def _step(
     x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
     F: Array, moved: Array, w: Array, f: Array,

@@ -74,7 +74,7 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> Mission:
     """A mission of a dataset; LogError if it lacks an inertial unit, an AHRS or a pressure."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
-    suite = {i.type: i for i in reversed(loaded.suite_for(body, model))}
+    suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}
     pressure = next((k for k in ("ctd", "pressure") if k in suite), "")
     if not {"imu", "ahrs"} <= suite.keys() or not pressure:
         raise LogError(f"{folder / name}: '{body}' wants an imu, an ahrs and a ctd or pressure to be learned from")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Loaded
-from wavesim_sdk.config.alone import alone
-from wavesim_sdk.config.sensors import Instrument
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.config.standalone_xml import load_standalone
 from wavesim_sdk.errors import ConfigError, LogError
 from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA, dvl_beams
 from wavesim_sdk.log import Log, Series
@@ -72,7 +72,7 @@ class Voyage:
 
 def vehicles(log: Log) -> list[str]:
     """Those whose log has enough: their state, and an inertial unit or an AHRS."""
-    able = {body for kind in ("imu", "ahrs") for body, _ in log.of_type(kind)}
+    able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
 
@@ -93,8 +93,8 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
         raise LogError(f"there is no '{sorted(unknown)[0]}' to leave out; known are: {', '.join(TYPES)}")
     loaded = _configuration(log)
     told = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
-    suite = {i.name: i for i in loaded.suite_for(name, str(told.get("model", "")))}
-    found: dict[str, list[tuple[Instrument, Any]]] = {}
+    suite = {i.name: i for i in loaded.suite_by_name(name, str(told.get("model", "")))}
+    found: dict[str, list[tuple[InstrumentConfig, Any]]] = {}
     for instrument, series in log.sensors(name).items():
         if instrument in suite and suite[instrument].type in TYPES and suite[instrument].type not in without:
             values = _new(series)
@@ -144,15 +144,15 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     )
 
 
-def _configuration(log: Log) -> Loaded:
+def _configuration(log: Log) -> LoadedConfig:
     """That in the log, without what it names in files: they may be elsewhere now."""
     try:
-        return alone(log.metadata.get("configuration", ""))[0]
+        return load_standalone(log.metadata.get("configuration", ""))[0]
     except ConfigError as error:
         raise LogError(f"{log.path}: its configuration cannot be used: {error}") from None
 
 
-def _mounting(instrument: Instrument) -> tuple[Array, Array]:
+def _mounting(instrument: InstrumentConfig) -> tuple[Array, Array]:
     """R_BS, and where it is in B."""
     p = instrument.parameters
     return frames.rotation(frames.quaternion(*p.attitude)), np.array(p.position)
@@ -161,18 +161,18 @@ def _mounting(instrument: Instrument) -> tuple[Array, Array]:
 def _biases(found: dict[str, Any]) -> tuple[float, float]:
     if "imu" not in found:
         return 1e-6, 1e-4
-    p = found["imu"][0][0].parameters.graded
+    p = found["imu"][0][0].parameters.resolved
     k = max(found["imu"][0][0].parameters.noise, 1e-3)
     return k * (p.gyro_turn_on + p.gyro_instability), k * (p.accelerometer_turn_on + p.accelerometer_instability)
 
 
-def _moved_by(found: dict[str, Any], loaded: Loaded, bottom: bool) -> tuple[Design, Array, Array]:
+def _moved_by(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[Design, Array, Array]:
     """The filter's design, samples of an inertial unit in B, and where that is."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:
         instrument, values = found["imu"][0]
-        p, (R_BS, place) = instrument.parameters.graded, _mounting(instrument)
+        p, (R_BS, place) = instrument.parameters.resolved, _mounting(instrument)
         k = max(p.noise, 1e-3)
         imu = np.concatenate(
             [values["time_ns"][:, None] * 1e-9, values["force"] @ R_BS.T, values["rates"] @ R_BS.T], axis=1
@@ -234,7 +234,7 @@ def _speed(found: dict[str, Any], time: Array) -> tuple[Array, float]:
     return v, max(walk, 1e-6) ** 0.5
 
 
-def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Array], list[str]]:
+def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[list[Array], list[str]]:
     """Measurements (N, WIDTH) of each instrument, and its name."""
     rows: list[Array] = []
     sensors: list[str] = []
@@ -266,7 +266,7 @@ def _rows(found: dict[str, Any], loaded: Loaded, unit: Array) -> tuple[list[Arra
     return rows, sensors
 
 
-def _sound(log: Log, loaded: Loaded, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
+def _sound(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
     """Round trips to beacons whose places the configuration tells, where a USBL head hears them from (as the next sensor), and how well
     the configuration knows these places (m)."""
     bodies = {b.name: b for b in loaded.config.fleet.bodies}

@@ -18,7 +18,7 @@ from wavesim_sdk.config import load_text
 from wavesim_sdk.elementary import sin
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.frames import wrap
-from wavesim_sdk.sensors import table_of
+from wavesim_sdk.sensors import sensor_table_of
 from wavesim_server import Lab
 from wavesim_server.logbook.datasets import add_mission
 from wavesim_server.logbook.writer import LogWriter
@@ -49,10 +49,10 @@ class Programme:
         self._random = np.random.default_rng([seed, 2])
         self._until, self._course = 0.0, heading
         self._heading, self._depth = (
-            control.Heading(1.0, 1.2, math.radians(25.0)),
-            control.Depth(limit=math.radians(20.0)),
+            control.HeadingController(1.0, 1.2, math.radians(25.0)),
+            control.DepthController(limit=math.radians(20.0)),
         )
-        self._speed = control.Speed(12.0, 4.0, 0.0, 12.0)
+        self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
 
     def commands(self, time: float, state: np.void, dt: float) -> dict[str, float]:
         """Of all actuators, at a time (s) and a row of the table `state`."""
@@ -66,7 +66,7 @@ class Programme:
         _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
         _, q, rate = (float(v) for v in state["w_WB_B"])
         if self._kind == 0:
-            rudder = -self._heading.turn(self._course, yaw, rate)
+            rudder = -self._heading.control_action(self._course, yaw, rate)
         elif self._kind == 1:
             rudder = math.copysign(0.3 * self._rudder, self._turn)
         else:
@@ -102,7 +102,7 @@ def sail(seed: int, seconds: float, log: Path) -> None:
         for number, kind, record in lab.records(NAME):
             if seen.get(number) != int(record["sequence"][0]):
                 seen[number] = int(record["sequence"][0])
-                size = table_of(kind).told.dtype.itemsize
+                size = sensor_table_of(kind).visible.dtype.itemsize
                 writer.table(lab.time_ns, kind, [(row, number)], record.tobytes()[:size])
         lab.advance(round(IMU_S / TICK_S))
     writer.close()

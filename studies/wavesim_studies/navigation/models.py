@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.elementary import atan2
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 from wavesim_studies.navigation.motion import (
     CLOCK,
     CLONE,
@@ -56,13 +56,13 @@ TOLD = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as an echo), 
 # ------------------------------------------------------------------ measurements
 
 
-@part
+@device_function
 def angle(y: float, x: float) -> float:
     """Compiled once, not at each place."""
     return float(atan2(y, x))
 
 
-@part
+@device_function
 def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
     """Distance from the transducer on a pose (position p) to a beacon, or its image in the surface (1) or the bed (2); u is
     its gradient, arm the lever arm in W."""
@@ -82,7 +82,7 @@ def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> floa
     return d
 
 
-@part
+@device_function
 def _along(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
     """Position, or depth with its offset, of a unit at ``arm`` along rows d in W."""
     for k in range(int(e[M])):
@@ -98,7 +98,7 @@ def _along(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Arr
             H[k, ix[5]] = 1.0
 
 
-@part
+@device_function
 def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Array, u: Array, t: Array) -> None:
     """Velocity over the ground or through the water along rows d in B, with scale and skew of the log."""
     kind = int(e[KIND])
@@ -138,7 +138,7 @@ def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Ar
                 H[k, ix[4] + i] = factor * y[i]
 
 
-@part
+@device_function
 def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
     """Roll, pitch, heading: whichever the rows name."""
     level = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
@@ -158,7 +158,7 @@ def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
             H[k, 6], H[k, 7], H[k, 8] = -R[0, 0] * R[2, 0] / level, -R[1, 0] * R[2, 0] / level, 1.0
 
 
-@part
+@device_function
 def _way(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, image: int, R: Array, z: Array, H: Array, u: Array,
     arm: Array, t: Array,
@@ -190,7 +190,7 @@ def _way(
     return True
 
 
-@part
+@device_function
 def _bend(u: Array, d: float, P: Array, o: int, found: Array) -> None:
     """Add to ``found`` (2) how a distance d along u is off on average, and its deviation, because a sphere is no plane: the position is
     uncertain by the block of P at o, and what is uncertain across the way makes it longer."""
@@ -211,7 +211,7 @@ def _bend(u: Array, d: float, P: Array, o: int, found: Array) -> None:
     found[1] += math.sqrt(0.5 * square) / d
 
 
-@part
+@device_function
 def curvature(e: Array, x: Array, clones: Array, count: Array, image: int, P: Array, found: Array) -> None:
     """Of a way of sound: mean and deviation (m) of what its derivative leaves out, by the terms of second order (Bar-Shalom, Li &
     Kirubarajan 2001, 10.3); the legs of a round trip are off alike. Turning about a lever arm is left out."""
@@ -229,7 +229,7 @@ def curvature(e: Array, x: Array, clones: Array, count: Array, image: int, P: Ar
     found[1] *= fit
 
 
-@part
+@device_function
 def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
     """Azimuth and elevation of the way to a beacon; rows: R_SB."""
     y, g = np.empty(3), np.empty(3)
@@ -259,7 +259,7 @@ def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: 
             H[k, 6 + i] = t[i]
 
 
-@part
+@device_function
 def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
     """Ranges to a plane (point PLACE, normal EXTRA) along beams, rows in B."""
     for k in range(int(e[M])):
@@ -278,7 +278,7 @@ def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: A
             H[k, 6 + i] = -t[i] / along
 
 
-@part
+@device_function
 def expect(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
 ) -> bool:

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk import compiled as _compiled  # noqa: F401  # tells Numba of the elementary functions
-from wavesim_sdk import parts
+from wavesim_sdk import compiled_elementary as _compiled  # noqa: F401  # tells Numba of the elementary functions
+from wavesim_sdk import kernel_compiler
 from wavesim_sdk.elementary import sin_cos
-from wavesim_sdk.parts import part
+from wavesim_sdk.kernel_compiler import device_function
 
 Array = Any
 
@@ -39,12 +39,12 @@ SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME
 MEMORY = 14
 
 #: for what Python calls
-kernel = parts.kernel(nogil=True)
+kernel = kernel_compiler.kernel(nogil=True)
 
 # ------------------------------------------------------------------ rotations
 
 
-@part
+@device_function
 def matrix(q: Array, R: Array) -> None:
     """R_WB of a quaternion."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -53,7 +53,7 @@ def matrix(q: Array, R: Array) -> None:
     R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)
 
 
-@part
+@device_function
 def turn(q: Array, a: float, b: float, c: float, side: float) -> None:
     """Turn a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
     angle = math.sqrt(a * a + b * b + c * c)
@@ -69,13 +69,13 @@ def turn(q: Array, a: float, b: float, c: float, side: float) -> None:
     q[0], q[1], q[2], q[3] = m * rw, m * rx, m * ry, m * rz
 
 
-@part
+@device_function
 def cross(a: Array, b: Array, out: Array) -> None:
     x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     out[0], out[1], out[2] = x, y, z
 
 
-@part
+@device_function
 def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
     """out = factor R [f]x."""
     for i in range(3):
@@ -87,7 +87,7 @@ def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
         )
 
 
-@part
+@device_function
 def cross_matrix(a: Array, factor: float, out: Array) -> None:
     out[0, 0], out[0, 1], out[0, 2] = 0.0, -factor * a[2], factor * a[1]
     out[1, 0], out[1, 1], out[1, 2] = factor * a[2], 0.0, -factor * a[0]
@@ -97,7 +97,7 @@ def cross_matrix(a: Array, factor: float, out: Array) -> None:
 # ------------------------------------------------------------------ from one time to the next
 
 
-@part
+@device_function
 def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, moved: Array) -> None:
     """Blocks of the transition over dt at constant rates w and specific force f in B (rad/s, m/s2; biases and the earth's rate
     taken out): F (9, 3, 3) = p of a, bg, ba; v of v, a, bg, ba; a of a, bg.  ``moved`` (2, 3): the parts of the
@@ -134,7 +134,7 @@ def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, 
             F[8, i, j] -= dt * R[i, j]
 
 
-@part
+@device_function
 def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
     """Rows p, v, a of F P."""
     for i in range(3):
@@ -160,7 +160,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
             )  # fmt: skip
 
 
-@part
+@device_function
 def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
     """What forgets: biases and current with a time constant."""
     for k in range(3):
@@ -174,7 +174,7 @@ def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
                     P[j, i] *= keep
 
 
-@part
+@device_function
 def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
     """P = F P F^T + Q."""
     _advance_rows(P, n, dt, F)
@@ -199,7 +199,7 @@ def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> No
     _walk(P, n, dt, ix, noise)
 
 
-@part
+@device_function
 def _walk(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
     """Biases, current, clock and what else is estimated walk on."""
     for i in range(3):
@@ -224,7 +224,7 @@ def _walk(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
         P[ix[5], ix[5]] += noise[OFFSET_WALK] * noise[OFFSET_WALK] * dt
 
 
-@part
+@device_function
 def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
     """What turns and pushes: without biases, and without the earth's rate."""
     R = np.empty((3, 3))
@@ -234,7 +234,7 @@ def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: A
         f[i] = f_raw[i] - x[B_ + i]
 
 
-@part
+@device_function
 def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array) -> None:
     """The nominal state dt later; ``moved`` as of :func:`transition`."""
     c = np.empty(3)
@@ -258,7 +258,7 @@ def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array,
 # ------------------------------------------------------------------ and back
 
 
-@part
+@device_function
 def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
     """Rows v, a, bg, ba of F^T A."""
     for j in range(columns):
@@ -282,7 +282,7 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
         A[5, j] += dt * p2
 
 
-@part
+@device_function
 def withdraw(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
     """A = F^T A F and a = F^T a: what :func:`spread` did, from its end to its beginning."""
     c = ix[1]

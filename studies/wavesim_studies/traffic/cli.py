@@ -99,10 +99,10 @@ def _known(model: str) -> None:
     """Own ship can be of this model."""
     from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError
-    from wavesim_sdk.names import nearest
+    from wavesim_sdk.names import suggest_name
 
     if model not in library():
-        raise ConfigError(f"there is no model '{model}'{nearest(model, library())}")
+        raise ConfigError(f"there is no model '{model}'{suggest_name(model, library())}")
     if library()[model].box is None:
         raise ConfigError(
             f"'{model}' is no surface vessel; that own ship is made of a <box> tells how long and wide she is"

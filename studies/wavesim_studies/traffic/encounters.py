@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.encounters import Role, closest_approach, role
+from wavesim_sdk.encounters import EncounterRole, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 
@@ -68,7 +68,7 @@ class Encounter:
         times = [float(closest_approach(p - own, v)[1]) for p, v in zip(others, flown, strict=True)]
         return round(max(times), 6) if max(times) > 0.0 else 60.0
 
-    def role(self, k: int) -> Role:
+    def role(self, k: int) -> EncounterRole:
         """What own ship is towards the k-th other at the start."""
         o, t = self.own, self.others[k]
         return role((t.north - o.north, t.east - o.east), o.course, t.course, o.speed, t.speed)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_sdk.config import Body, Loaded
+from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.helm import Motion, Pilot
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_server import Lab
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -35,7 +35,7 @@ class Way:
     radius: float
 
     @classmethod
-    def of(cls, body: Body, radius: float) -> Way:
+    def of(cls, body: BodyConfig, radius: float) -> Way:
         """That of a body of a configuration."""
         corners = np.array([(w.north, w.east) for w in body.waypoint], float)
         return cls(np.array(body.position[:2], float), corners, radius)
@@ -88,12 +88,12 @@ class Sailed:
     reached: int  #: way-points
 
 
-def sail(loaded: Loaded, name: str, radius: float, seconds: float) -> Sailed:
+def sail(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> Sailed:
     """Sail a vessel of a configuration along its way-points, alone, in the configuration's weather, as a library run. ConfigError where
     it has none."""
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     if name not in bodies or not bodies[name].waypoint:
-        raise ConfigError(f"there is no '{name}' with way-points{nearest(name, bodies)}", str(loaded.path))
+        raise ConfigError(f"there is no '{name}' with way-points{suggest_name(name, bodies)}", str(loaded.path))
     body = bodies[name]
     corners = [(w.north, w.east) for w in body.waypoint]
     if len(corners) < 2 or any(a == b for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)):
@@ -103,21 +103,21 @@ def sail(loaded: Loaded, name: str, radius: float, seconds: float) -> Sailed:
     lab = Lab(_alone(loaded, body))
     row = lab.enter(name, body.model, body.position, body.attitude)
     start = body.position[0], body.position[1]
-    pilot = Pilot(loaded.model(body.model), start, body.waypoint, radius=radius)
+    pilot = WaypointPilot(loaded.model(body.model), start, body.waypoint, radius=radius)
     found = []
     for k in range(round(seconds / PERIOD)):
         s = lab.state()[row]
         heading = float(frames.euler(s["q_WB"])[2])
         (north, east), (surge, sway) = s["p_WB_W"][:2].tolist(), s["v_WB_B"][:2].tolist()
-        now = Motion(north, east, heading, surge, sway, float(s["w_WB_B"][2]))
+        now = ShipMotion(north, east, heading, surge, sway, float(s["w_WB_B"][2]))
         found.append((k * PERIOD, north, east, math.hypot(surge, sway)))
-        lab.commands({name: pilot.act(now, PERIOD if k else 0.0)})
+        lab.commands({name: pilot.commands(now, PERIOD if k else 0.0)})
         lab.run(PERIOD)
     rows, way = np.array(found), Way.of(body, radius)
     return Sailed(rows[:, 0], rows[:, 1:3], rows[:, 3], way.distance(rows[:, 1:3]), way.reached(rows[:, 1:3]))
 
 
-def _alone(loaded: Loaded, body: Body) -> Loaded:
+def _alone(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
     """The configuration without anybody else: those who need no program would be in the way from the start, and be run into."""
     fleet = dataclasses.replace(
         loaded.config.fleet, vehicle=(dataclasses.replace(body, client="required"),), buoy=(), line=()

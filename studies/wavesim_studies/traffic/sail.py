@@ -13,7 +13,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.avoidance import Avoider
 from wavesim_sdk.config import Model, library
 from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.helm import Motion, Pilot
+from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_sdk.targets import Target
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, resting_depth
@@ -42,11 +42,11 @@ def kinematic(model: Model) -> Model:
     return dataclasses.replace(base, box=model.box)
 
 
-def _motion(sim: Simulation, row: int) -> Motion:
+def _motion(sim: Simulation, row: int) -> ShipMotion:
     s = sim.state()[row]
     heading = float(frames.euler(s["q_WB"])[2])
     (north, east), (surge, sway) = s["p_WB_W"][:2].tolist(), s["v_WB_B"][:2].tolist()
-    return Motion(north, east, heading, surge, sway, float(s["w_WB_B"][2]))
+    return ShipMotion(north, east, heading, surge, sway, float(s["w_WB_B"][2]))
 
 
 @functools.cache
@@ -57,11 +57,11 @@ def thrust_at(model: str, speed: float) -> float:
     step, period = _pace(own.box.length)
     sim = empty_sea(1, step)
     row = sim.enter("own", position=(0.0, 0.0, resting_depth(own, 1025.0)), variant=own)
-    pilot = Pilot(own, (0.0, 0.0), speed=speed)
+    pilot = WaypointPilot(own, (0.0, 0.0), speed=speed)
     for _ in range(round(max(100.0 * own.box.length / speed, 60.0) / period)):
-        sim.command(row, pilot.act(_motion(sim, row), period))
+        sim.command(row, pilot.commands(_motion(sim, row), period))
         sim.advance(round(period / step))
-    return pilot.helm.speed.steady
+    return pilot.autopilot.speed_controller.steady_thrust
 
 
 def _pace(length: float) -> tuple[float, float]:
@@ -82,7 +82,7 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     )
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     thrust = _run_in(sim, row, own, o, period)
-    pilot = Pilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
+    pilot = WaypointPilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
     other = kinematic(own)
     rows = {}
     for t in encounter.others:
@@ -105,30 +105,32 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
                 found[name].append((m.north, m.east, *m.velocity))
             if avoid:
                 targets = [Target(k, (m.north, m.east), m.velocity, length) for k, m in enumerate(seen.values())]
-                order = avoider.order((now.north, now.east), now.velocity, pilot.wanted(now), targets, pilot.way)
-        sim.command(row, pilot.act(now, period, order))
+                order = avoider.order(
+                    (now.north, now.east), now.velocity, pilot.course_and_speed(now), targets, pilot.way
+                )
+        sim.command(row, pilot.commands(now, period, order))
         sim.advance(round(period / step))
     times = np.arange(len(found["own"]), dtype=float)
     rows_of = {name: np.array(v, float) for name, v in found.items()}
     tracks = {name: Track(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
     score = judge(tracks["own"], roles, length, encounter.goal if beyond is None else None)
-    return Sailed(encounter, tracks, score, (min([0.0, *avoider.turns]), max([0.0, *avoider.turns])))
+    return Sailed(encounter, tracks, score, (min([0.0, *avoider.chosen_turns]), max([0.0, *avoider.chosen_turns])))
 
 
 def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) -> float:
     """Let her shafts come to their speed before the encounter begins: way lost to that is no action of hers. Returns what
     holds her speed, N."""
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
-    straight = Pilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_at(own.name, start.speed))  # fmt: skip
+    straight = WaypointPilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_at(own.name, start.speed))  # fmt: skip
     for _ in range(round(RUN_IN * straight.length / start.speed / period)):
-        sim.command(row, straight.act(_motion(sim, row), period))
+        sim.command(row, straight.commands(_motion(sim, row), period))
         sim.advance(round(period * 1e9) // sim.step_ns)
     sim.set_pose(row, (start.north, start.east, float(sim.state()[row]["p_WB_W"][2])))
-    return straight.helm.speed.steady
+    return straight.autopilot.speed_controller.steady_thrust
 
 
-def _passed(now: Motion, start: Start, goal: Waypoint, length: float) -> bool:
+def _passed(now: ShipMotion, start: Start, goal: Waypoint, length: float) -> bool:
     """Within two lengths of the goal, or abeam of it."""
     left = goal.north - now.north, goal.east - now.east
     leg = goal.north - start.north, goal.east - start.east

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.avoidance import PATIENCE
-from wavesim_sdk.encounters import Role, closest_approach, domain, nearest
+from wavesim_sdk.encounters import EncounterRole, closest_approach, closest_on_track, domain
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0
@@ -54,7 +54,7 @@ class Pair:
     """What own ship did about one other: distance (m) and time (s) of closest approach, and the parts of the score."""
 
     other: str
-    role: Role
+    role: EncounterRole
     distance: float
     time: float
     parts: dict[str, float]
@@ -123,7 +123,7 @@ def first_action(own: Track, length: float) -> Action | None:
 
 
 def judge(
-    own: Track, others: dict[str, tuple[Role, Track]], length: float, goal: tuple[float, float] | None = None
+    own: Track, others: dict[str, tuple[EncounterRole, Track]], length: float, goal: tuple[float, float] | None = None
 ) -> Score:
     """The score of a run. ``length`` of own ship, m: of it follow the good distance and the least. ``goal``: where the run should have
     ended, if it is to be judged as a whole mission."""
@@ -145,7 +145,7 @@ def judge(
     duty = any(_threat(own, other, preferred) and part not in HOLDS for part, other in others.values())
     for name, (part, other) in others.items():
         apart = other.places - own.places
-        distance, time = nearest(own.times, apart)
+        distance, time = closest_on_track(own.times, apart)
         parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
         if not (duty and part in HOLDS):  # she has to act for somebody, so she cannot hold for others
             parts |= _protocol(own, other, part, action, length, preferred, distance, time)
@@ -172,7 +172,7 @@ def changes(own: Track, length: float) -> int:
     return int((np.abs(np.add.reduceat(turns, begins)) >= TURN).sum()) if len(begins) else 0
 
 
-HOLDS = (Role.STAND_ON, Role.OVERTAKEN)
+HOLDS = (EncounterRole.STAND_ON, EncounterRole.OVERTAKEN)
 
 
 def _threat(own: Track, other: Track, preferred: float) -> float:
@@ -182,7 +182,7 @@ def _threat(own: Track, other: Track, preferred: float) -> float:
 
 
 def _protocol(
-    own: Track, other: Track, part: Role, action: Action | None, length: float, preferred: float, distance: float, time: float,
+    own: Track, other: Track, part: EncounterRole, action: Action | None, length: float, preferred: float, distance: float, time: float,
 ) -> dict[str, float]:  # fmt: skip
     """Parts of one pair."""
     speed = max(float(own.speeds[0]), 0.1)
@@ -203,9 +203,9 @@ def _protocol(
         "size": float(np.clip(max(abs(action.turn) / LARGE, action.slower / 0.5), 0.0, 1.0)),
         "early": float(np.clip((left / way - 10.0) / 30.0, 0.0, 1.0)),
     }
-    if part in (Role.HEAD_ON, Role.GIVE_WAY):
+    if part in (EncounterRole.HEAD_ON, EncounterRole.GIVE_WAY):
         parts["side"] = 0.0 if action.turn < 0.0 else 1.0
-    if part is Role.GIVE_WAY:
+    if part is EncounterRole.GIVE_WAY:
         k = int(np.argmin(np.abs(own.times - time)))
         v = other.velocities[k]
         ahead = float(((own.places[k] - other.places[k]) * v).sum() / max(np.hypot(*v), 1e-9))

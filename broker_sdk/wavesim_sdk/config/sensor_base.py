@@ -8,7 +8,7 @@ from wavesim_sdk.config.schema import Vector, flag, key, order, place, text
 
 
 @dataclass(frozen=True)
-class Sensor:
+class SensorConfig:
     """What every sensor has. Frame S is that of the sensor as it is mounted."""
 
     name: str = text("Its name on the body, 1 to 31 letters, digits, - and _; empty: that of its type.", "")

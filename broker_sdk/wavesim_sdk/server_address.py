@@ -9,18 +9,18 @@ from wavesim_sdk.errors import ConfigError
 
 DEFAULT_PORT = 9750
 DEFAULT_SERVER = ("127.0.0.1", DEFAULT_PORT)
-VARIABLE = "WAVESIM_SERVER"  #: names the server that is meant where none is named
+SERVER_VARIABLE = "WAVESIM_SERVER"  #: names the server that is meant where none is named
 
-Server = str | tuple[str, int]
+ServerName = str | tuple[str, int]
 
 
-def address_of(server: Server | None) -> tuple[str, int]:
+def address_of(server: ServerName | None) -> tuple[str, int]:
     """Where a server listens: that of ``(host, port)``, ``"host:port"`` or of a server's name on this machine.
 
     None: the one that the variable WAVESIM_SERVER names, or port 9750 of this machine. ConfigError if it says nothing of the
     kind, NotRunning if no such server runs here.
     """
-    server = server if server is not None else os.environ.get(VARIABLE) or DEFAULT_SERVER
+    server = server if server is not None else os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
     if not isinstance(server, str):
         return server
     host, colon, port = server.rpartition(":")
@@ -31,10 +31,10 @@ def address_of(server: Server | None) -> tuple[str, int]:
     from wavesim_sdk.commander import Commander  # only who names a server of this machine needs its queues
 
     with Commander(server) as commander:
-        told = commander.send("status").data.get("address") or ("", 0)
-    if not told[0]:
+        address = commander.send("status").data.get("address") or ("", 0)
+    if not address[0]:
         raise ConfigError(f"the server '{server}' does not tell where it listens: write HOST:PORT")
-    at = ipaddress.ip_address(told[0])
+    at = ipaddress.ip_address(address[0])
     if at.is_unspecified:  # it listens everywhere
-        return ("::1" if at.version == 6 else "127.0.0.1"), int(told[1])
-    return str(at), int(told[1])
+        return ("::1" if at.version == 6 else "127.0.0.1"), int(address[1])
+    return str(at), int(address[1])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from wavesim_sdk.config.load import Loaded
+from wavesim_sdk.config.load import LoadedConfig
 from wavesim_sdk.ocean import mesh, sound
-from wavesim_sdk.ocean.bed import triangles
+from wavesim_sdk.ocean.bed import triangulated_bed
 from wavesim_sdk.ocean.water import Water
 
 
-def check(loaded: Loaded) -> None:
+def check(loaded: LoadedConfig) -> None:
     """ConfigError with file and line for the first file that cannot be used."""
-    triangles(loaded)
-    mesh.triangles(loaded)
+    triangulated_bed(loaded)
+    mesh.all_triangles(loaded)
     water = Water(loaded)
     if loaded.config.acoustics.profile == "file":
-        sound.profile(loaded, water, 100.0)
+        sound.sound_speed_profile(loaded, water, 100.0)
     if loaded.config.network.keys:
         from wavesim_sdk.wire import seal
 

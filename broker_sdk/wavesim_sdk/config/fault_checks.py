@@ -5,31 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wavesim_sdk.actuators import Actuator, actuators_of, fault_amount
-from wavesim_sdk.config.model import Fault
-from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.sensors import Instrument
-from wavesim_sdk.names import nearest
-from wavesim_sdk.sensor_faults import fault_of
+from wavesim_sdk.config.model import FaultConfig
+from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.config.validation import fail_at
+from wavesim_sdk.names import suggest_name
+from wavesim_sdk.sensor_faults import parse_fault
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config.load import Loaded
+    from wavesim_sdk.config.load import LoadedConfig
 
 
-def check(loaded: Loaded) -> None:
+def check(loaded: LoadedConfig) -> None:
     """Raise ConfigError for the first fault that cannot be."""
     for body in loaded.config.fleet.bodies:
         actuators = {a.name: a for a in actuators_of(loaded.model(body.model))}
         sensors = {i.name: i for i in loaded.suite(body)}
         if both := sorted(actuators.keys() & sensors.keys()):
-            at(body.place, f"'{body.name}' has an actuator and a sensor '{both[0]}': a fault could not tell them apart")
+            fail_at(
+                body.place, f"'{body.name}' has an actuator and a sensor '{both[0]}': a fault could not tell them apart"
+            )
         for fault in body.fault:
             try:
                 _fault(fault, actuators, sensors)
             except ValueError as error:
-                at(fault.place, f"fault of '{body.name}': {error}")
+                fail_at(fault.place, f"fault of '{body.name}': {error}")
 
 
-def _fault(fault: Fault, actuators: dict[str, Actuator], sensors: dict[str, Instrument]) -> None:
+def _fault(fault: FaultConfig, actuators: dict[str, Actuator], sensors: dict[str, InstrumentConfig]) -> None:
     if fault.kind == "none":
         raise ValueError("a fault ends by `for`, not by another one of the kind 'none'")
     if fault.every and not 0.0 < fault.duration < fault.every:
@@ -41,8 +43,8 @@ def _fault(fault: Fault, actuators: dict[str, Actuator], sensors: dict[str, Inst
             raise ValueError(f"'{fault.kind}' of an actuator has no `amount`")
         fault_amount(actuators[fault.part], fault.kind, fault.amount)
     elif fault.part in sensors:
-        fault_of(sensors[fault.part], fault.kind, fault.amount or 0.0, fault.field)
+        parse_fault(sensors[fault.part], fault.kind, fault.amount or 0.0, fault.field)
     else:
         raise ValueError(
-            f"there is no actuator and no sensor '{fault.part}'{nearest(fault.part, [*actuators, *sensors])}"
+            f"there is no actuator and no sensor '{fault.part}'{suggest_name(fault.part, [*actuators, *sensors])}"
         )

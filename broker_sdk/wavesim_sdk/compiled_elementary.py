@@ -15,45 +15,45 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 from wavesim_sdk import elementary
-from wavesim_sdk.parts import INLINED, part
+from wavesim_sdk.kernel_compiler import ALWAYS_INLINE_OPTIONS, device_function
 
 _options: Any = {"error_model": "numpy"}
 _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
-def like(kind: Any, of: Any) -> Any:
+def lane_type(kind: Any, of: Any) -> Any:
     """A type of LLVM, or as many of it as a vector type has lanes."""
     return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
 
 
-def constant(kind: Any, value: float) -> Any:
+def lane_constant(kind: Any, value: float) -> Any:
     """A number, in all lanes."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
     """Keep the bits of the fraction and set the exponent to that of 0.5."""
-    long = like(_LONG, x.type)
-    bits = builder.and_(builder.bitcast(x, long), constant(long, 0x000FFFFFFFFFFFFF))
-    return builder.bitcast(builder.or_(bits, constant(long, 0x3FE0000000000000)), x.type)
+    long = lane_type(_LONG, x.type)
+    bits = builder.and_(builder.bitcast(x, long), lane_constant(long, 0x000FFFFFFFFFFFFF))
+    return builder.bitcast(builder.or_(bits, lane_constant(long, 0x3FE0000000000000)), x.type)
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
     """The bits of the exponent as the last ones of a number from 2^52 on: conversions of integers are slow on lanes."""
-    long = like(_LONG, x.type)
-    bits = builder.lshr(builder.bitcast(x, long), constant(long, 52))
-    found = builder.bitcast(builder.or_(bits, constant(long, 0x4330000000000000)), x.type)
-    return builder.fsub(found, constant(x.type, 2.0**52 + 1022.0))
+    long = lane_type(_LONG, x.type)
+    bits = builder.lshr(builder.bitcast(x, long), lane_constant(long, 52))
+    found = builder.bitcast(builder.or_(bits, lane_constant(long, 0x4330000000000000)), x.type)
+    return builder.fsub(found, lane_constant(x.type, 2.0**52 + 1022.0))
 
 
 def power_code(builder: Any, n: Any) -> Any:
     """The number with exponent n, whose bits are the last ones of n + 1.5 2^52."""
-    long = like(_LONG, n.type)
-    bits = builder.bitcast(builder.fadd(n, constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
-    return builder.bitcast(builder.shl(bits, constant(long, 52)), n.type)
+    long = lane_type(_LONG, n.type)
+    bits = builder.bitcast(builder.fadd(n, lane_constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
+    return builder.bitcast(builder.shl(bits, lane_constant(long, 52)), n.type)
 
 
-def bitwise(function: Any, code: Any) -> None:
+def define_intrinsic(function: Any, code: Any) -> None:
     """Define one of the primitives of the elementary functions for a number."""
 
     @intrinsic
@@ -67,9 +67,9 @@ def bitwise(function: Any, code: Any) -> None:
         return (lambda x: known(x)) if isinstance(x, types.Float) else None
 
 
-bitwise(elementary._mantissa, mantissa_code)
-bitwise(elementary._exponent, exponent_code)
-bitwise(elementary._power, power_code)
+define_intrinsic(elementary._mantissa, mantissa_code)
+define_intrinsic(elementary._exponent, exponent_code)
+define_intrinsic(elementary._power, power_code)
 
 
 @intrinsic
@@ -94,29 +94,29 @@ def root_code(builder: Any, x: Any) -> Any:
     return builder.call(declare(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
 
 
-bitwise(elementary._root, root_code)
+define_intrinsic(elementary._root, root_code)
 
 
 def _define(function: Any) -> None:
     """Let Numba compile a function into what calls it: loops can then become vectors, and there is no status to look at."""
     source = getattr(function, "__wrapped__", function)
-    overload(function, jit_options=INLINED, strict=False)(lambda *args: source)
+    overload(function, jit_options=ALWAYS_INLINE_OPTIONS, strict=False)(lambda *args: source)
 
 
-for _function in (*elementary.PARTS, *elementary.FUNCTIONS):
+for _function in (*elementary.INTERNAL_FUNCTIONS, *elementary.FUNCTIONS):
     _define(_function)
 
 _cos, _log = elementary.cos, elementary.log
 
 
-@part
+@device_function
 def _mix(x: Any) -> Any:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-@part
+@device_function
 def uniform(key: Any, counter: int, index: int) -> float:
     """The same number as :func:`wavesim_sdk.randomness.uniform`."""
     n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -125,7 +125,7 @@ def uniform(key: Any, counter: int, index: int) -> float:
     return (np.float64(bits >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
-@part
+@device_function
 def normal(key: Any, counter: int, index: int) -> float:
     """The same number as :func:`wavesim_sdk.randomness.normal`."""
     u, v = uniform(key, counter, 2 * index), uniform(key, counter, 2 * index + 1)

@@ -11,13 +11,13 @@ from typing import Any
 
 Checker = Callable[[Any], Any]
 LARGEST = sys.float_info.max
-LISTS = (tuple, list)
+LIST_TYPES = (tuple, list)
 _FLOATS = frozenset({float})
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # also what turns the direction of a line
 
 
-#: what the expressions of :meth:`Kind.test` may name
-SURE = {
+#: what the expressions of :meth:`ValueType.test` may name
+FAST_CHECK_NAMES = {
     "isfinite": math.isfinite,
     "all_floats": _FLOATS.issuperset,
     "floats_or_gaps": frozenset({float, type(None)}).issuperset,
@@ -29,21 +29,21 @@ class Malformed(Exception):
 
     def __init__(self, why: str, place: str = "") -> None:
         super().__init__(f"{place}: {why}" if place else why)
-        self.why, self.place = why, place
+        self.reason, self.path = why, place
 
-    def within(self, outer: str) -> Malformed:
+    def with_prefix(self, outer: str) -> Malformed:
         """The same, seen from one level above."""
-        inner = self.place if not self.place or self.place.startswith("[") else f".{self.place}"
-        return Malformed(self.why, outer + inner)
+        inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
+        return Malformed(self.reason, outer + inner)
 
 
-def clean(text: str, most: int) -> str:
+def sanitise_text(text: str, most: int) -> str:
     """A text without control characters, cut to so many bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
-def show(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A foreign value, short enough for a message."""
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
@@ -64,23 +64,23 @@ def _bound(value: float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-class Kind:
+class ValueType:
     """What an item may be. ``checker`` is called once for each declaration and returns what checks values."""
 
-    def checker(self) -> Checker:
+    def make_checker(self) -> Checker:
         """A function that returns the value as it is kept, or raises Malformed."""
         raise NotImplementedError
 
-    def test(self, value: str) -> str | None:
+    def fast_check(self, value: str) -> str | None:
         """Python for "this variable holds a good value, to be kept as it is", which nearly all values pass; what fails it is
         for the checker to say. It may use SURE. None = there is no such expression."""
         return None
 
-    def encoder(self) -> Checker | None:
+    def make_encoder(self) -> Checker | None:
         """A function from the kept value to the one that travels; None = the same."""
         return None
 
-    def words(self) -> str:
+    def markdown(self) -> str:
         """For the document."""
         raise NotImplementedError
 
@@ -90,13 +90,13 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Int(Kind):
+class Int(ValueType):
     """A whole number within bounds; true and false are none."""
 
     low: int = -(2**63)
     high: int = 2**63 - 1
 
-    def checker(self) -> Checker:
+    def make_checker(self) -> Checker:
         low, high = self.low, self.high
 
         def check(value: Any) -> int:
@@ -104,14 +104,14 @@ class Int(Kind):
                 return value
             if isinstance(value, int) and type(value) is not bool and low <= value <= high:  # an enumeration
                 return int(value)
-            raise Malformed(f"{show(value)} is no whole number from {_bound(low)} to {_bound(high)}")
+            raise Malformed(f"{describe_value(value)} is no whole number from {_bound(low)} to {_bound(high)}")
 
         return check
 
-    def test(self, value: str) -> str | None:
+    def fast_check(self, value: str) -> str | None:
         return f"type({value}) is int and {self.low} <= {value} <= {self.high}"
 
-    def words(self) -> str:
+    def markdown(self) -> str:
         return f"int {_bound(self.low)}..{_bound(self.high)}"
 
     def describe(self) -> dict[str, Any]:
@@ -119,13 +119,13 @@ class Int(Kind):
 
 
 @dataclass(frozen=True)
-class Number(Kind):
+class Number(ValueType):
     """A finite number within bounds; a whole number is taken for it."""
 
     low: float = -LARGEST
     high: float = LARGEST
 
-    def checker(self) -> Checker:
+    def make_checker(self) -> Checker:
         low, high, words = self.low, self.high, self._range()
 
         def check(value: Any) -> float:
@@ -133,11 +133,11 @@ class Number(Kind):
                 value = float(value) if -(2**64) < value < 2**64 else math.inf
             if isinstance(value, float) and low <= value <= high:  # NaN is within nothing
                 return float(value)
-            raise Malformed(f"{show(value)} is no finite number{words}")
+            raise Malformed(f"{describe_value(value)} is no finite number{words}")
 
         return check
 
-    def test(self, value: str) -> str | None:
+    def fast_check(self, value: str) -> str | None:
         return f"type({value}) is float and {self.low!r} <= {value} <= {self.high!r}"
 
     def _range(self) -> str:
@@ -145,7 +145,7 @@ class Number(Kind):
             return ""
         return f" {_bound(self.low)}..{_bound(self.high)}"
 
-    def words(self) -> str:
+    def markdown(self) -> str:
         return f"float{self._range()}"
 
     def describe(self) -> dict[str, Any]:
@@ -154,17 +154,17 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class Text(ValueType):
     """UTF-8 without control characters, of at most so many bytes."""
 
-    most: int
+    max_bytes: int
 
-    def checker(self) -> Checker:
-        most, control = self.most, _CONTROL.search
+    def make_checker(self) -> Checker:
+        most, control = self.max_bytes, _CONTROL.search
 
         def check(value: Any) -> str:
             if type(value) is not str:
-                raise Malformed(f"{show(value)} is no text")
+                raise Malformed(f"{describe_value(value)} is no text")
             if not (value.isascii() and value.isprintable()) and control(value):
                 raise Malformed("it has control characters")
             try:
@@ -177,60 +177,64 @@ class Text(Kind):
 
         return check
 
-    def words(self) -> str:
-        return f"str ({self.most})"
+    def markdown(self) -> str:
+        return f"str ({self.max_bytes})"
 
     def describe(self) -> dict[str, Any]:
-        return {"type": "str", "most_bytes": self.most}
+        return {"type": "str", "most_bytes": self.max_bytes}
 
 
 @dataclass(frozen=True)
-class Bin(Kind):
+class Bin(ValueType):
     """Bytes."""
 
-    least: int
-    most: int
+    min_bytes: int
+    max_bytes: int
 
-    def checker(self) -> Checker:
-        least, most = self.least, self.most
+    def make_checker(self) -> Checker:
+        least, most = self.min_bytes, self.max_bytes
 
         def check(value: Any) -> bytes:
             if type(value) is bytes and least <= len(value) <= most:
                 return value
-            raise Malformed(f"{show(value)} where {least} to {most} bytes belong")
+            raise Malformed(f"{describe_value(value)} where {least} to {most} bytes belong")
 
         return check
 
-    def test(self, value: str) -> str | None:
-        return f"type({value}) is bytes and {self.least} <= len({value}) <= {self.most}"
+    def fast_check(self, value: str) -> str | None:
+        return f"type({value}) is bytes and {self.min_bytes} <= len({value}) <= {self.max_bytes}"
 
-    def words(self) -> str:
-        return f"bin ({self.least})" if self.least == self.most else f"bin ({self.least}..{self.most})"
+    def markdown(self) -> str:
+        return (
+            f"bin ({self.min_bytes})"
+            if self.min_bytes == self.max_bytes
+            else f"bin ({self.min_bytes}..{self.max_bytes})"
+        )
 
     def describe(self) -> dict[str, Any]:
-        return {"type": "bin", "least_bytes": self.least, "most_bytes": self.most}
+        return {"type": "bin", "least_bytes": self.min_bytes, "most_bytes": self.max_bytes}
 
 
 @dataclass(frozen=True)
-class Numbers(Kind):
+class Numbers(ValueType):
     """A list of finite numbers within bounds: ``exact`` of them or at most ``most``; with ``gaps``, nil stands for none."""
 
-    most: int = 0
+    max_count: int = 0
     exact: int = 0
-    gaps: bool = False
+    allow_nil: bool = False
     low: float = -LARGEST
     high: float = LARGEST
 
-    def checker(self) -> Checker:
-        least, most = self.exact, self.exact or self.most
+    def make_checker(self) -> Checker:
+        least, most = self.exact, self.exact or self.max_count
         bounded = (self.low, self.high) != (-LARGEST, LARGEST)
-        number = Number(self.low, self.high).checker()
-        gaps, finite = self.gaps, math.isfinite
+        number = Number(self.low, self.high).make_checker()
+        gaps, finite = self.allow_nil, math.isfinite
 
         def check(value: Any) -> tuple[float | None, ...]:
-            if type(value) not in LISTS or not least <= len(value) <= most:
+            if type(value) not in LIST_TYPES or not least <= len(value) <= most:
                 count = str(most) if least else f"at most {most}"
-                raise Malformed(f"{show(value)} where a list of {count} numbers belongs")
+                raise Malformed(f"{describe_value(value)} where a list of {count} numbers belongs")
             if not bounded and _FLOATS.issuperset(map(type, value)) and all(map(finite, value)):
                 return tuple(value)  # nearly always: no call for each number
             kept: list[float | None] = []
@@ -238,15 +242,15 @@ class Numbers(Kind):
                 try:
                     kept.append(None if gaps and v is None else number(v))
                 except Malformed as error:
-                    raise error.within(f"[{k}]") from None
+                    raise error.with_prefix(f"[{k}]") from None
             return tuple(kept)
 
         return check
 
-    def test(self, value: str) -> str | None:
-        size = f"type({value}) is tuple and {self.exact} <= len({value}) <= {self.exact or self.most}"
+    def fast_check(self, value: str) -> str | None:
+        size = f"type({value}) is tuple and {self.exact} <= len({value}) <= {self.exact or self.max_count}"
         finite = f"all_floats(map(type, {value})) and isfinite(sum({value}))"  # a sum tells NaN and infinities
-        if self.gaps and (self.low, self.high) == (-LARGEST, LARGEST):
+        if self.allow_nil and (self.low, self.high) == (-LARGEST, LARGEST):
             return f"{size} and floats_or_gaps(map(type, {value})) and isfinite(sum([x for x in {value} if x is not None]))"
         if (self.low, self.high) == (-LARGEST, LARGEST):
             return f"{size} and {finite}"
@@ -254,28 +258,28 @@ class Numbers(Kind):
             f"{size} and {finite} and (not {value} or {self.low!r} <= min({value}) and max({value}) <= {self.high!r})"
         )
 
-    def words(self) -> str:
-        of = Number(self.low, self.high).words() + ("\\|nil" if self.gaps else "")
-        return f"list ({self.exact}) of {of}" if self.exact else f"list (at most {self.most}) of {of}"
+    def markdown(self) -> str:
+        of = Number(self.low, self.high).markdown() + ("\\|nil" if self.allow_nil else "")
+        return f"list ({self.exact}) of {of}" if self.exact else f"list (at most {self.max_count}) of {of}"
 
     def describe(self) -> dict[str, Any]:
-        of = {**Number(self.low, self.high).describe(), **({"nil": True} if self.gaps else {})}
-        return {"type": "list", "least": self.exact, "most": self.exact or self.most, "of": of}
+        of = {**Number(self.low, self.high).describe(), **({"nil": True} if self.allow_nil else {})}
+        return {"type": "list", "least": self.exact, "most": self.exact or self.max_count, "of": of}
 
 
 @dataclass(frozen=True)
-class List(Kind):
+class List(ValueType):
     """A list of at most so many."""
 
-    of: Kind
-    most: int
+    element: ValueType
+    max_count: int
 
-    def checker(self) -> Checker:
-        most, one = self.most, self.of.checker()
+    def make_checker(self) -> Checker:
+        most, one = self.max_count, self.element.make_checker()
 
         def check(value: Any) -> tuple[Any, ...]:
-            if type(value) not in LISTS or len(value) > most:
-                raise Malformed(f"{show(value)} where a list of at most {most} belongs")
+            if type(value) not in LIST_TYPES or len(value) > most:
+                raise Malformed(f"{describe_value(value)} where a list of at most {most} belongs")
             try:
                 return tuple([one(v) for v in value])
             except Malformed:
@@ -283,61 +287,61 @@ class List(Kind):
                     try:
                         one(v)
                     except Malformed as error:
-                        raise error.within(f"[{k}]") from None
+                        raise error.with_prefix(f"[{k}]") from None
                 raise
 
         return check
 
-    def encoder(self) -> Checker | None:
-        one = self.of.encoder()
+    def make_encoder(self) -> Checker | None:
+        one = self.element.make_encoder()
         return None if one is None else lambda value: [one(v) for v in value]
 
-    def words(self) -> str:
-        return f"list (at most {self.most}) of {self.of.words()}"
+    def markdown(self) -> str:
+        return f"list (at most {self.max_count}) of {self.element.markdown()}"
 
     def describe(self) -> dict[str, Any]:
-        return {"type": "list", "least": 0, "most": self.most, "of": self.of.describe()}
+        return {"type": "list", "least": 0, "most": self.max_count, "of": self.element.describe()}
 
 
 @dataclass(frozen=True)
-class Maybe(Kind):
+class Nullable(ValueType):
     """The kind, or nil."""
 
-    of: Kind
+    value_type: ValueType
 
-    def checker(self) -> Checker:
-        some = self.of.checker()
+    def make_checker(self) -> Checker:
+        some = self.value_type.make_checker()
         return lambda value: None if value is None else some(value)
 
-    def test(self, value: str) -> str | None:
-        some = self.of.test(value)
+    def fast_check(self, value: str) -> str | None:
+        some = self.value_type.fast_check(value)
         return None if some is None else f"({value} is None or {some})"
 
-    def encoder(self) -> Checker | None:
-        some = self.of.encoder()
+    def make_encoder(self) -> Checker | None:
+        some = self.value_type.make_encoder()
         return None if some is None else lambda value: None if value is None else some(value)
 
-    def words(self) -> str:
-        return f"{self.of.words()}\\|nil"
+    def markdown(self) -> str:
+        return f"{self.value_type.markdown()}\\|nil"
 
     def describe(self) -> dict[str, Any]:
-        return {**self.of.describe(), "nil": True}
+        return {**self.value_type.describe(), "nil": True}
 
 
 @dataclass(frozen=True)
-class Numbered(Kind):
+class TaggedItem(ValueType):
     """An item of a :class:`Family`, its number first. It stays a plain list here: the family decodes it, one by one, so that
     a bad one does not spoil its neighbours."""
 
     family: str
 
-    def checker(self) -> Checker:
+    def make_checker(self) -> Checker:
         return lambda value: value
 
-    def test(self, value: str) -> str | None:
+    def fast_check(self, value: str) -> str | None:
         return "True"
 
-    def words(self) -> str:
+    def markdown(self) -> str:
         return f"[`kind` int, ...]: {self.family} below"
 
     def describe(self) -> dict[str, Any]:
@@ -345,12 +349,12 @@ class Numbered(Kind):
 
 
 @dataclass(frozen=True)
-class Plain(Kind):
+class AnyValue(ValueType):
     """Whatever msgpack carries, nested at most so deep: for processes of one server, never for peers."""
 
     depth: int = 8
 
-    def checker(self) -> Checker:
+    def make_checker(self) -> Checker:
         most = self.depth
 
         def check(value: Any) -> Any:
@@ -363,7 +367,7 @@ class Plain(Kind):
 
         return check
 
-    def words(self) -> str:
+    def markdown(self) -> str:
         return "any"
 
     def describe(self) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wavesim_sdk.config.schema import choice, key
-from wavesim_sdk.config.sensor import Sensor
+from wavesim_sdk.config.sensor_base import SensorConfig
 from wavesim_sdk.sensors import ADCP_CELLS
 
 
 @dataclass(frozen=True)
-class Adcp(Sensor):
+class AdcpConfig(SensorConfig):
     """A profile of the water's velocity along the z axis of S, which points down from a hull and up (attitude 180 0 0) from the bed:
     four Janus beams, each cell where all of them hear it. `preset` gives what is not written beside it, of one instrument each."""
 
@@ -40,9 +40,9 @@ class Adcp(Sensor):
     )
 
     @functools.cached_property
-    def told(self) -> Adcp:
+    def resolved(self) -> AdcpConfig:
         """With the values of its preset for those that stand at their defaults."""
-        standing = {f.name for f in fields(Adcp) if getattr(self, f.name) == f.default}
+        standing = {f.name for f in fields(AdcpConfig) if getattr(self, f.name) == f.default}
         p = replace(self, **{k: v for k, v in PRESETS[self.preset].items() if k in standing})
         fit = max(1, int((p.range - p.blank) / p.cell + 1e-9))
         return replace(p, cells=min(p.cells or fit, ADCP_CELLS))

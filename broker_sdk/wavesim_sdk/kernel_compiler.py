@@ -32,7 +32,7 @@ _PART = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True, "no_cfunc_wra
 _ALWAYS = [str(Path(__file__).with_name(f"{name}.py")) for name in ("compiled", "kernel_sources", "parts")]
 
 
-class _Library(JITCodeLibrary):
+class _DeviceFunctionLibrary(JITCodeLibrary):
     """Code of a part: never machine code by itself. (Its function is tidied up by itself, for what Numba sees of counted references
     before it inlines it leaves out.)"""
 
@@ -75,12 +75,12 @@ class _KernelLibrary(JITCodeLibrary):
     def finalize(self) -> None:
         libraries = _whole(self._linking_libraries)
         for library in libraries:
-            if isinstance(library, _Library):
+            if isinstance(library, _DeviceFunctionLibrary):
                 self._final_module.link_in(_module(library), preserve=True)
         for function in self._final_module.functions:  # nobody else calls this copy of a part
             if not function.is_declaration and function.linkage.name == "linkonce_odr":
                 function.linkage = "internal"
-        self._linking_libraries = [library for library in libraries if not isinstance(library, _Library)]
+        self._linking_libraries = [library for library in libraries if not isinstance(library, _DeviceFunctionLibrary)]
         super().finalize()
 
 
@@ -89,17 +89,17 @@ def _whole(libraries: Iterable[Any]) -> list[Any]:
     found = dict.fromkeys(libraries)
     todo = list(found)
     for library in todo:  # it grows on the way
-        if isinstance(library, _Library):
+        if isinstance(library, _DeviceFunctionLibrary):
             todo += [called for called in dict.fromkeys(library._linking_libraries) if called not in found]
             found.update(dict.fromkeys(library._linking_libraries))
     return list(found)
 
 
 def _module(library: Any) -> Any:
-    return library._final_module if isinstance(library, _Library) else library._get_module_for_linking()
+    return library._final_module if isinstance(library, _DeviceFunctionLibrary) else library._get_module_for_linking()
 
 
-class _Flags(Flags):
+class _SharedFlags(Flags):
     """Options of a part or a kernel.  What Numba compiles on their way is kept by the options of who asked: here all ask with the
     same, so that it is compiled once, and is not inlined by force because somebody up the stack is."""
 
@@ -115,12 +115,12 @@ class _Flags(Flags):
         return id(self)
 
 
-_COMMON = _Flags()
+_COMMON = _SharedFlags()
 cpu_target.options.parse_as_flags(_COMMON, {**_OPTIONS, "nopython": True})
 _signatures: dict[Any, Any] = {}
 
 
-class _Typing:
+class _CachingTypingContext:
     """Numba's typing context; it tries each way in which an operator could be meant at each place where the operator stands, most of
     them in vain, and this looks up what was found before."""
 
@@ -155,8 +155,8 @@ class _Compiler(Compiler):
 
     def _compile(self, function: Any, library: type[JITCodeLibrary]) -> Any:
         self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
-        self.state.flags = _Flags(self.state.flags)
-        self.state.typingctx = _Typing(self.state.typingctx)
+        self.state.flags = _SharedFlags(self.state.flags)
+        self.state.typingctx = _CachingTypingContext(self.state.typingctx)
         return super().compile_extra(function)
 
     def define_pipelines(self) -> list[Any]:
@@ -166,11 +166,11 @@ class _Compiler(Compiler):
         return [pipeline]
 
 
-class PartCompiler(_Compiler):
+class DeviceFunctionCompiler(_Compiler):
     """With the library of a part."""
 
     def compile_extra(self, function: Any) -> Any:
-        return self._compile(function, _Library)
+        return self._compile(function, _DeviceFunctionLibrary)
 
 
 class _KernelCompiler(_Compiler):
@@ -189,11 +189,11 @@ class _Cache(FunctionCache):
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
         if self._reached is None:
-            files, constants = kernel_sources.reached(self._py_func)
+            files, constants = kernel_sources.reachable_sources(self._py_func)
             texts = [*map(kernel_sources.file_digest, _ALWAYS), *sorted(files.values()), *sorted(constants)]
             self._reached = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         own = super()._index_key(signature, codegen)
-        return (*own, self._reached, kernel_sources.fields(signature), str(self._options))
+        return (*own, self._reached, kernel_sources.named_tuple_members(signature), str(self._options))
 
 
 def kernel(function: Function | None = None, **options: Any) -> Any:
@@ -204,13 +204,13 @@ def kernel(function: Function | None = None, **options: Any) -> Any:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     function = getattr(function, "py_func", function)
-    kernel_sources.note(function)
+    kernel_sources.record_digest(function)
     made: Any = nb.njit(**_OPTIONS, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler, **options)(function)
     made._cache = _Cache(function, options)
     return made
 
 
-class _Part(CPUDispatcher):
+class _DeviceFunction(CPUDispatcher):
     _whole: Any = None
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
@@ -224,29 +224,31 @@ class _Part(CPUDispatcher):
         return self._whole(*arguments)
 
 
-def _made(function: Function, **options: Any) -> Function:
+def _make_device_function(function: Function, **options: Any) -> Function:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    kernel_sources.note(function)
-    return cast(Function, _Part(function, targetoptions={**_PART, **options}, pipeline_class=PartCompiler))
+    kernel_sources.record_digest(function)
+    return cast(
+        Function, _DeviceFunction(function, targetoptions={**_PART, **options}, pipeline_class=DeviceFunctionCompiler)
+    )
 
 
-def part(function: Function) -> Function:
+def device_function(function: Function) -> Function:
     """A function as a part of the kernels that call it."""
-    return _made(function)
+    return _make_device_function(function)
 
 
-def inlined(function: Function) -> Function:
+def always_inline(function: Function) -> Function:
     """The same, with its code in the place of each call."""
-    return _made(function, forceinline=True)
+    return _make_device_function(function, forceinline=True)
 
 
-def compile_for(of: Any, *arguments: Any) -> None:
+def compile_for_types(function: Any, *arguments: Any) -> None:
     """Compile a kernel, or load it, for arguments like these; or translate a part and all that it calls: a kernel that calls it is
     compiled the sooner."""
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
-        of.compile(tuple(map(nb.typeof, arguments)))
+        function.compile(tuple(map(nb.typeof, arguments)))
 
 
 #: the same for functions that Numba is told of by ``overload``, inlined wherever they are called: loops can then become vectors
-INLINED: Any = {**_OPTIONS, "forceinline": True, "pipeline_class": PartCompiler}
+ALWAYS_INLINE_OPTIONS: Any = {**_OPTIONS, "forceinline": True, "pipeline_class": DeviceFunctionCompiler}

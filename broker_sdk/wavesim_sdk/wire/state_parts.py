@@ -14,16 +14,16 @@ ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: for a body
 FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: for readings, in a SENSORS datagram
 
 
-def room_of(message: Snapshot) -> int:
+def reading_bytes_available(message: Snapshot) -> int:
     """Bytes that a STATE or STEP has for readings."""
     lists = (message.motion, message.actuation, message.effort, ())
     return ROOM - AROUND_BYTES - sum(LIST_BYTES + FLOAT_BYTES * len(some or ()) for some in lists)
 
 
-def divide(message: Snapshot, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
+def split_readings(message: Snapshot, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
     """(readings that fit into the state itself, the SENSORS datagrams with the others). A sensor with more numbers than fit is
     cut; its pieces say where they belong."""
-    room = room_of(message)
+    room = reading_bytes_available(message)
     first: list[Reading] = []
     parts: list[list[Reading]] = []
     for reading in readings:

@@ -14,25 +14,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wavesim_sdk.config.model import Waypoint
-from wavesim_sdk.config.plausible import matrix
+from wavesim_sdk.config.validation import matrix
 from wavesim_sdk.config.vehicle import Model, Thruster
-from wavesim_sdk.control import LineOfSight, Speed, clamp
+from wavesim_sdk.control import LineOfSight, SpeedController, clamp
 from wavesim_sdk.elementary import atan2, cos, hypot, sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import wrap
 
-FULL_HELM = 0.25  #: rad off the heading at which the helm is hard over
-INTEGRAL = 60.0  #: the heading's integral takes over within so many of its time constants
-NOZZLE = math.radians(35.0)  #: greatest angle of nozzles and azimuth drives
-SETTLED = 2.0  #: s in which it is learned how much helm holds a turn
+FULL_RUDDER_ERROR = 0.25  #: rad off the heading at which the helm is hard over
+INTEGRAL_TIME_CONSTANTS = 60.0  #: the heading's integral takes over within so many of its time constants
+MAX_NOZZLE_ANGLE = math.radians(35.0)  #: greatest angle of nozzles and azimuth drives
+TURN_LEARNING_S = 2.0  #: s in which it is learned how much helm holds a turn
 DENSITY = 1025.0
-LEAD = 0.8  #: lengths that a vessel goes before her turn has begun
-STEADY = 0.25  #: share by which a turn may be off and counts as steady
-CRAB = 0.6  #: rad
+TURN_LEAD_LENGTHS = 0.8  #: lengths that a vessel goes before her turn has begun
+STEADY_TURN_TOLERANCE = 0.25  #: share by which a turn may be off and counts as steady
+MAX_CRAB_ANGLE = 0.6  #: rad
 
 
 @dataclass(frozen=True)
-class Motion:
+class ShipMotion:
     """What a vessel knows of itself: place and velocity over ground (north, east), heading in rad, rate of turn in rad/s, surge
     in m/s."""
 
@@ -41,10 +41,10 @@ class Motion:
     heading: float
     surge: float
     sway: float
-    rate: float
+    yaw_rate: float
 
     @classmethod
-    def of(cls, state: Sequence[float], heading: float) -> Motion:
+    def from_state(cls, state: Sequence[float], heading: float) -> ShipMotion:
         """From the thirteen numbers of a step's ``motion``."""
         return cls(state[0], state[1], heading, state[7], state[8], state[12])
 
@@ -82,85 +82,93 @@ def _command(t: Thruster, force: float) -> float:
     return max(t.minimum, min(t.maximum, command))
 
 
-class Helm:
+class ShipAutopilot:
     """Heading (PID) and speed (PI) of one vessel. ConfigError for a model that has nothing to steer by."""
 
     def __init__(self, model: Model, thrust: float = 0.0) -> None:
         """``thrust``: what holds the speed at the beginning, N."""
         self.model = model
-        self.told = [t.name for t in model.thruster] == ["speed", "turn"]  # kinematic traffic
+        self.is_kinematic = [t.name for t in model.thruster] == ["speed", "turn"]  # kinematic traffic
         ahead = [t for t in model.thruster if t.direction[0] > 0.9]
-        self.swivels = [t for t in ahead if t.swivel is not None]
-        self.fixed = [t for t in ahead if t.swivel is None]
+        self.swivel_thrusters = [t for t in ahead if t.swivel is not None]
+        self.fixed_thrusters = [t for t in ahead if t.swivel is None]
         self.rudders = [f for f in model.fin if abs(f.normal[1]) > 0.5]
-        self.twin = (
-            not self.rudders and not self.swivels and len({math.copysign(1.0, t.position[1]) for t in self.fixed}) == 2
+        self.has_twin_screws = (
+            not self.rudders
+            and not self.swivel_thrusters
+            and len({math.copysign(1.0, t.position[1]) for t in self.fixed_thrusters}) == 2
         )
-        if not (self.told or self.swivels or self.rudders or self.twin):
+        if not (self.is_kinematic or self.swivel_thrusters or self.rudders or self.has_twin_screws):
             raise ConfigError(f"model '{model.name}' has nothing to steer by: rudder, nozzles or twin screws")
         rigid, added = matrix(model.rigid_body), matrix(model.added_mass)
         inertia = float(rigid[5, 5]) if model.rigid_body is not None else (model.inertia.zz if model.inertia else 0.0)
         inertia += float(added[5, 5])
         self.mass = model.mass.value + float(added[0, 0])
-        self.low = sum(_thrust(t, t.minimum) for t in self.swivels + self.fixed)
-        self.high = sum(_thrust(t, t.maximum) for t in self.swivels + self.fixed)
-        self.moment = self._greatest_moment()
-        self.kp = (0.5 if self.swivels else 1.0) * self.moment / FULL_HELM  # nozzles have a reserve for wind
+        self.min_thrust = sum(_thrust(t, t.minimum) for t in self.swivel_thrusters + self.fixed_thrusters)
+        self.max_thrust = sum(_thrust(t, t.maximum) for t in self.swivel_thrusters + self.fixed_thrusters)
+        self.max_yaw_moment = self._greatest_moment()
+        self.kp = (
+            (0.5 if self.swivel_thrusters else 1.0) * self.max_yaw_moment / FULL_RUDDER_ERROR
+        )  # nozzles have a reserve for wind
         self.kd = 4.0 * math.sqrt(self.kp * inertia)
-        self.ki = self.kp / (INTEGRAL * math.sqrt(inertia / self.kp)) if self.kp else 0.0
-        self.speed = Speed(0.5 * self.mass, 0.05 * self.mass, self.low, self.high, thrust)
-        self._sum = 0.0
+        self.ki = self.kp / (INTEGRAL_TIME_CONSTANTS * math.sqrt(inertia / self.kp)) if self.kp else 0.0
+        self.speed_controller = SpeedController(
+            0.5 * self.mass, 0.05 * self.mass, self.min_thrust, self.max_thrust, thrust
+        )
+        self._integral = 0.0
         self._turning = 0.5 * self.kd  # N m that hold a turn of 1 rad/s, as it was seen so far
 
     def _greatest_moment(self) -> float:
-        if self.twin:
-            return 0.5 * sum(abs(t.position[1]) * (_thrust(t, t.maximum) - _thrust(t, t.minimum)) for t in self.fixed)
+        if self.has_twin_screws:
+            return 0.5 * sum(
+                abs(t.position[1]) * (_thrust(t, t.maximum) - _thrust(t, t.minimum)) for t in self.fixed_thrusters
+            )
         return sum(
-            abs(t.position[0]) * _thrust(t, t.maximum) * float(sin_cos(min(NOZZLE, t.swivel.maximum))[0])
-            for t in self.swivels
+            abs(t.position[0]) * _thrust(t, t.maximum) * float(sin_cos(min(MAX_NOZZLE_ANGLE, t.swivel.maximum))[0])
+            for t in self.swivel_thrusters
             if t.swivel is not None
         )
 
-    def steer(self, heading: float, speed: float, now: Motion, dt: float, turn: float = 0.0) -> dict[str, float]:
+    def commands(self, heading: float, speed: float, now: ShipMotion, dt: float, turn: float = 0.0) -> dict[str, float]:
         """Commands by the actuators' names. ``turn``: rate at which the heading is to change, rad/s."""
         error = wrap(heading - now.heading)
-        if self.told:
+        if self.is_kinematic:
             turns = next(t for t in self.model.thruster if t.name == "turn")
             order = next(t for t in self.model.thruster if t.name == "speed")
-            rate = max(turns.minimum, min(turns.maximum, turns.maximum * error / FULL_HELM + turn))
+            rate = max(turns.minimum, min(turns.maximum, turns.maximum * error / FULL_RUDDER_ERROR + turn))
             return {"speed": max(order.minimum, min(order.maximum, speed)), "turn": rate}
-        if self.twin:  # a sharp turn is made at less way
+        if self.has_twin_screws:  # a sharp turn is made at less way
             speed *= max(0.3, float(cos(min(abs(error), math.pi / 2))))
-        thrust = self.speed.thrust(speed, now.surge, dt)
+        thrust = self.speed_controller.thrust(speed, now.surge, dt)
         if self.rudders:
             return self._by_rudder(error, now, thrust, turn)
-        moment = self.kp * error + self.kd * (turn - now.rate) + self._turning * turn + self._sum
-        if abs(moment) < self.moment:
+        moment = self.kp * error + self.kd * (turn - now.yaw_rate) + self._turning * turn + self._integral
+        if abs(moment) < self.max_yaw_moment:
             if abs(error) < 0.2:
-                self._sum += self.ki * error * dt
+                self._integral += self.ki * error * dt
             if turn:
-                self._turning += self.kd * (1.0 - now.rate / turn) * dt / SETTLED
-        moment = clamp(moment, self.moment)
-        return self._by_nozzles(moment, thrust) if self.swivels else self._by_twins(moment, thrust)
+                self._turning += self.kd * (1.0 - now.yaw_rate / turn) * dt / TURN_LEARNING_S
+        moment = clamp(moment, self.max_yaw_moment)
+        return self._by_nozzles(moment, thrust) if self.swivel_thrusters else self._by_twins(moment, thrust)
 
-    def _by_rudder(self, error: float, now: Motion, thrust: float, turn: float) -> dict[str, float]:
-        found = {t.name: _command(t, thrust / len(self.fixed)) for t in self.fixed}
+    def _by_rudder(self, error: float, now: ShipMotion, thrust: float, turn: float) -> dict[str, float]:
+        found = {t.name: _command(t, thrust / len(self.fixed_thrusters)) for t in self.fixed_thrusters}
         length = self.model.box.length if self.model.box is not None else 1.0
         lead = 1.5 * length / max(abs(now.surge), 0.2)  # s that the rate of turn counts
         for f in self.rudders:
             side = -math.copysign(1.0, f.normal[1])
-            found[f.name] = clamp(side * f.limit * (error - lead * (now.rate - turn)) / FULL_HELM, f.limit)
+            found[f.name] = clamp(side * f.limit * (error - lead * (now.yaw_rate - turn)) / FULL_RUDDER_ERROR, f.limit)
         return found
 
     def _by_nozzles(self, moment: float, thrust: float) -> dict[str, float]:
         """All nozzles at one angle; some thrust is kept for steering."""
-        n = len(self.swivels)
-        arm = sum(abs(t.position[0]) for t in self.swivels) / n
-        needed = abs(moment) / (arm * sin_cos(NOZZLE)[0])
-        thrust = max(thrust, min(needed, 0.5 * self.high), 0.02 * self.high)
+        n = len(self.swivel_thrusters)
+        arm = sum(abs(t.position[0]) for t in self.swivel_thrusters) / n
+        needed = abs(moment) / (arm * sin_cos(MAX_NOZZLE_ANGLE)[0])
+        thrust = max(thrust, min(needed, 0.5 * self.max_thrust), 0.02 * self.max_thrust)
         found: dict[str, float] = {}
-        for t in self.swivels:
-            limit = min(NOZZLE, t.swivel.maximum) if t.swivel is not None else 0.0
+        for t in self.swivel_thrusters:
+            limit = min(MAX_NOZZLE_ANGLE, t.swivel.maximum) if t.swivel is not None else 0.0
             found[t.name] = _command(t, thrust / n)
             found[f"{t.name}-angle"] = clamp(-moment / (thrust * arm), limit) * math.copysign(1.0, -t.position[0])
             if t.deflector is not None:
@@ -169,17 +177,17 @@ class Helm:
 
     def _by_twins(self, moment: float, thrust: float) -> dict[str, float]:
         """Turning goes before speed: where both cannot be had, the thrust gives way."""
-        arm = sum(abs(t.position[1]) for t in self.fixed) / len(self.fixed)
+        arm = sum(abs(t.position[1]) for t in self.fixed_thrusters) / len(self.fixed_thrusters)
         half = moment / (2.0 * arm)
-        thrust = max(self.low + 2.0 * abs(half), min(self.high - 2.0 * abs(half), thrust))
-        per_side = max(1, len(self.fixed) // 2)
+        thrust = max(self.min_thrust + 2.0 * abs(half), min(self.max_thrust - 2.0 * abs(half), thrust))
+        per_side = max(1, len(self.fixed_thrusters) // 2)
         return {
             t.name: _command(t, (0.5 * thrust - half * math.copysign(1.0, t.position[1])) / per_side)
-            for t in self.fixed
+            for t in self.fixed_thrusters
         }
 
 
-class Leeway:
+class LeewayEstimator:
     """What carries a vessel sideways: wind and current as a velocity in W, learned from how she goes; and in a turn her stern, which
     slips outwards as if she turned about a point ``pivot`` m ahead."""
 
@@ -188,22 +196,22 @@ class Leeway:
         self.pivot, self.tau = pivot, tau
         self.north = self.east = 0.0
 
-    def heading(self, course: float, now: Motion, turn: float, dt: float) -> float:
+    def heading(self, course: float, now: ShipMotion, turn: float, dt: float) -> float:
         """Heading for a course over ground, while it turns at a wanted rate (rad/s)."""
         s, c = sin_cos(now.heading)
         share = min(1.0, dt / self.tau)
-        off = now.sway + self.pivot * now.rate - (c * self.east - s * self.north)
+        off = now.sway + self.pivot * now.yaw_rate - (c * self.east - s * self.north)
         self.north -= s * off * share
         self.east += c * off * share
         away = c * self.east - s * self.north
-        if turn and abs(now.rate - turn) < STEADY * abs(turn):
+        if turn and abs(now.yaw_rate - turn) < STEADY_TURN_TOLERANCE * abs(turn):
             self.pivot += ((away - now.sway) / turn - self.pivot) * share
         drift = atan2(away - self.pivot * turn, max(now.surge, 0.2))
-        return wrap(course - clamp(float(drift), CRAB))
+        return wrap(course - clamp(float(drift), MAX_CRAB_ANGLE))
 
 
-class Pilot:
-    """A vessel along its way-points, or on a course: line-of-sight guidance, :class:`Leeway`, :class:`Helm`."""
+class WaypointPilot:
+    """A vessel along its way-points, or on a course: line-of-sight guidance, :class:`LeewayEstimator`, :class:`ShipAutopilot`."""
 
     def __init__(
         self,
@@ -217,18 +225,23 @@ class Pilot:
         thrust: float = 0.0,
     ) -> None:
         length = model.box.length if model.box is not None else 2.0
-        self.helm, self.length = Helm(model, thrust), length
+        self.autopilot, self.length = ShipAutopilot(model, thrust), length
         self.course, self.speed = course, speed
-        self.leeway = Leeway(0.5 * length)
+        self.leeway_estimator = LeewayEstimator(0.5 * length)
         self.guidance = (
             LineOfSight(
-                waypoints, start, lookahead or 2.0 * length, 2.0 * length, radius, LEAD * length if radius else 0.0
+                waypoints,
+                start,
+                lookahead or 2.0 * length,
+                2.0 * length,
+                radius,
+                TURN_LEAD_LENGTHS * length if radius else 0.0,
             )
             if waypoints
             else None
         )
 
-    def wanted(self, now: Motion) -> tuple[float, float]:
+    def course_and_speed(self, now: ShipMotion) -> tuple[float, float]:
         """(course over ground in rad, speed in m/s) of the mission now."""
         if self.guidance is None:
             return self.course, self.speed
@@ -240,9 +253,9 @@ class Pilot:
         """The mission's leg and the waypoint after it (:attr:`LineOfSight.ahead`); empty without a mission."""
         return self.guidance.ahead if self.guidance is not None else ()
 
-    def act(self, now: Motion, dt: float, order: tuple[float, float] | None = None) -> dict[str, float]:
+    def commands(self, now: ShipMotion, dt: float, order: tuple[float, float] | None = None) -> dict[str, float]:
         """Commands for the mission, or for an ``order`` (course, speed) that goes before it."""
-        course, speed = order or self.wanted(now)
+        course, speed = order or self.course_and_speed(now)
         bend = self.guidance.curvature if order is None and self.guidance is not None else 0.0
         turn = bend * float(hypot(now.surge, now.sway))
-        return self.helm.steer(self.leeway.heading(course, now, turn, dt), speed, now, dt, turn)
+        return self.autopilot.commands(self.leeway_estimator.heading(course, now, turn, dt), speed, now, dt, turn)

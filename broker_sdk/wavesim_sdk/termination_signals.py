@@ -3,7 +3,7 @@
 import signal
 
 
-def heard() -> tuple[signal.Signals, ...]:
+def termination_signals() -> tuple[signal.Signals, ...]:
     """Those that a program hears: a closed terminal is nothing to one that was started by ``nohup``."""
     deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM) if deaf else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavesim_sdk.config import seen as scenes
-from wavesim_sdk.config.currents import Adcp
+from wavesim_sdk.config import imaging_checks as scenes
+from wavesim_sdk.config.adcp import AdcpConfig
 from wavesim_sdk.config.model import Config
-from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.sensors import Camera, Dvl, Leak, Multibeam, Ranger, Sensor, Sensors, Sonar
+from wavesim_sdk.config.sensors import (
+    CameraConfig,
+    DvlConfig,
+    LeakConfig,
+    MultibeamConfig,
+    RangerConfig,
+    SensorConfig,
+    SensorsConfig,
+    SonarConfig,
+)
+from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.sensors import BEAMS, COMPARTMENTS, DVL_BEAMS, RANGERS, table_of
+from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
 
 if TYPE_CHECKING:
-    from wavesim_sdk.config.load import Loaded
+    from wavesim_sdk.config.load import LoadedConfig
 
 AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types that work above the water alone
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
@@ -31,28 +40,28 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
         for type_, sensor in sensors.declared:
             name = sensor.name or type_
             try:
-                table_of(type_)
+                sensor_table_of(type_)
             except ConfigError as error:
-                at(sensor.place, f"{owner}: {error.message}")
+                fail_at(sensor.place, f"{owner}: {error.message}")
             if not _NAME.fullmatch(name):
-                at(sensor.place, f"{owner}: the sensor's name '{name}' is not 1 to 31 letters, digits, - and _")
+                fail_at(sensor.place, f"{owner}: the sensor's name '{name}' is not 1 to 31 letters, digits, - and _")
             if name in seen:
-                at(sensor.place, f"{owner}: two sensors are called '{name}'; give each a name of its own")
+                fail_at(sensor.place, f"{owner}: two sensors are called '{name}'; give each a name of its own")
             seen.add(name)
             if type_ == "scalar" and not config.world.scalar:
-                at(sensor.place, f"{owner} has a sensor <scalar>, but the world has no <scalar>")
+                fail_at(sensor.place, f"{owner} has a sensor <scalar>, but the world has no <scalar>")
             _one(sensor, f"{owner}: '{name}'")
-            if isinstance(sensor, Sonar):
+            if isinstance(sensor, SonarConfig):
                 scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
-            elif isinstance(sensor, Camera):
+            elif isinstance(sensor, CameraConfig):
                 scenes.check_camera(sensor, f"{owner}: '{name}'")
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
-        at(everybody.place, "<sensors> of the fleet: there is nothing that it could inherit")
+        fail_at(everybody.place, "<sensors> of the fleet: there is nothing that it could inherit")
 
 
-def drowned(loaded: Loaded) -> list[str]:
+def drowned(loaded: LoadedConfig) -> list[str]:
     """What has to be said of instruments that work above the water alone, and are mounted at or below the waterline of a body that
     floats there."""
     found = []
@@ -69,7 +78,7 @@ def drowned(loaded: Loaded) -> list[str]:
     return found
 
 
-def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, Sensors]]:
+def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, SensorsConfig]]:
     """Every <sensors> with the name of its owner."""
     if config.fleet.sensors is not None:
         yield "the fleet", config.fleet.sensors
@@ -81,24 +90,24 @@ def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str
             yield f"'{body.name}'", body.sensors
 
 
-def _one(sensor: Sensor, who: str) -> None:
+def _one(sensor: SensorConfig, who: str) -> None:
     """What one declaration must satisfy."""
     declared: Any = sensor
     low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
     if high <= low:
-        at(sensor.place, f"{who}: its maximum range is not above its minimum")
-    limits = {Ranger: RANGERS, Multibeam: BEAMS, Dvl: DVL_BEAMS}
+        fail_at(sensor.place, f"{who}: its maximum range is not above its minimum")
+    limits = {RangerConfig: RANGER_BEAMS, MultibeamConfig: MULTIBEAM_BEAMS, DvlConfig: DVL_BEAMS}
     most = limits.get(type(sensor))
     if most is not None and len(declared.beam) > most:
-        at(sensor.place, f"{who}: it has {len(declared.beam)} beams; at most {most} are possible")
-    if isinstance(sensor, Dvl) and sensor.beam:
+        fail_at(sensor.place, f"{who}: it has {len(declared.beam)} beams; at most {most} are possible")
+    if isinstance(sensor, DvlConfig) and sensor.beam:
         along = np.array([b.direction for b in sensor.beam])
         if np.linalg.matrix_rank(along, tol=1e-3) < 3:
-            at(sensor.place, f"{who}: three or four beams are needed that do not lie in one plane")
-    if isinstance(sensor, Adcp) and (p := sensor.told).range < p.blank + 1.5 * p.cell:
-        at(
+            fail_at(sensor.place, f"{who}: three or four beams are needed that do not lie in one plane")
+    if isinstance(sensor, AdcpConfig) and (p := sensor.resolved).range < p.blank + 1.5 * p.cell:
+        fail_at(
             sensor.place,
             f"{who}: its range of {p.range:g} m ends before its first cell, at {p.blank + 1.5 * p.cell:g} m",
         )
-    if isinstance(sensor, Leak) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= COMPARTMENTS:
-        at(sensor.place, f"{who}: `compartments` are one to {COMPARTMENTS} different names")
+    if isinstance(sensor, LeakConfig) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= LEAK_COMPARTMENTS:
+        fail_at(sensor.place, f"{who}: `compartments` are one to {LEAK_COMPARTMENTS} different names")

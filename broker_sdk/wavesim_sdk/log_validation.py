@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.sonars.frames import FRAME, KIND, Frame
+from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, ImagingFrame
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
 LATEST_NS = 2**61  #: 73 years of simulation. MCAP's times go up to 2**64 - 1: none of the writer's is so late
@@ -19,13 +19,13 @@ _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
     **{(table.name, "kind"): (0, max(SignalKind)) for table in (SENT, RECEPTION)},
     (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
-    (FRAME.name, "kind"): (0, len(KIND) - 1),
+    (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
 _LONG = ("configuration", "versions")  #: metadata of many lines
 _CLOCKS = ("clock_ns", "reported_ns")  #: of bodies, which may run behind
 
 
-def is_text(value: Any) -> bool:
+def is_short_text(value: Any) -> bool:
     """Whether a value is a text for a line, of no great length."""
     return isinstance(value, str) and len(value) <= 4096 and value.isprintable()
 
@@ -64,7 +64,7 @@ def is_number(value: Any) -> bool:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(is_text, value))
+    return isinstance(value, list) and all(map(is_short_text, value))
 
 
 def _each(**checks: Check) -> Check:
@@ -73,7 +73,7 @@ def _each(**checks: Check) -> Check:
 
 
 def _words(value: Any) -> bool:
-    return isinstance(value, dict) and all(is_text(k) and is_text(v) for k, v in value.items())
+    return isinstance(value, dict) and all(is_short_text(k) and is_short_text(v) for k, v in value.items())
 
 
 def _map(value: Any) -> bool:
@@ -85,38 +85,38 @@ def _has(value: Any, checks: Mapping[str, Check]) -> bool:
 
 
 #: topic -> what its messages must have
-NEEDED: dict[str, dict[str, Check]] = {
+REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "row": _row,
-        "name": is_text,
-        "model": is_text,
+        "name": is_short_text,
+        "model": is_short_text,
         "type": _one_of(BodyType.__members__),
         "present": _flag,
     },
     "/run": {"state": _one_of(RunState.__members__)},
-    "/commands": {"sender": is_text, "verb": is_text, "arguments": _map},
-    "/faults": {"body": is_text, "part": is_text, "kind": is_text, "begins": _flag},
+    "/commands": {"sender": is_short_text, "verb": is_short_text, "arguments": _map},
+    "/faults": {"body": is_short_text, "part": is_short_text, "kind": is_short_text, "begins": _flag},
     "/frozen": {"bodies": _texts},
-    "/notices": {"body": is_text, "text": is_text},
-    "/host/damage": {"text": is_text},
+    "/notices": {"body": is_short_text, "text": is_short_text},
+    "/host/damage": {"text": is_short_text},
     "/world/bed": {"north": _axis, "east": _axis, "depth": _grid},
 }
 #: and what they may have
-OPTIONAL: dict[str, dict[str, Check]] = {
+OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
-        "actuators": _each(name=is_text, kind=is_text, unit=is_text),
-        "instruments": _each(name=is_text, type=is_text),
+        "actuators": _each(name=is_short_text, kind=is_short_text, unit=is_short_text),
+        "instruments": _each(name=is_short_text, type=is_short_text),
     },
-    "/faults": {"amount": is_number, "field": is_text},
+    "/faults": {"amount": is_number, "field": is_short_text},
     "/world/bed": {"mean": is_number},
 }
 
 
-def well_formed(topic: str, value: Any) -> dict[str, Any]:
+def check_message(topic: str, value: Any) -> dict[str, Any]:
     """The message, if it can be one of its topic; ValueError if not."""
-    if not _has(value, NEEDED.get(topic, {})):
+    if not _has(value, REQUIRED_FIELDS.get(topic, {})):
         raise ValueError(f"no message of {topic}")
-    if not all(check(value[name]) for name, check in OPTIONAL.get(topic, {}).items() if name in value):
+    if not all(check(value[name]) for name, check in OPTIONAL_FIELDS.get(topic, {}).items() if name in value):
         raise ValueError(f"no message of {topic}")
     if topic == "/world/bed" and [len(row) for row in value["depth"]] != [len(value["east"])] * len(value["north"]):
         raise ValueError(f"no message of {topic}")
@@ -147,15 +147,15 @@ def _within(values: Any) -> Any:
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 
-def possible_frame(frame: Frame) -> bool:
+def possible_frame(frame: ImagingFrame) -> bool:
     """Whether a sonar of ours can have made a frame: its record, and its soundings."""
     soundings = frame.samples if int(frame.record["sample_bytes"]) == 8 else np.zeros(0)
     return bool(possible(FRAME, np.array([frame.record]))[0] and _within(soundings).all())
 
 
-def sound(metadata: Mapping[str, str]) -> dict[str, str]:
+def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     """The metadata without the values that nobody can read, or that a terminal would take for commands."""
-    found = {k: v for k, v in metadata.items() if is_text(k) and (k in _LONG or is_text(v))}
+    found = {k: v for k, v in metadata.items() if is_short_text(k) and (k in _LONG or is_short_text(v))}
     for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
         if name in found and not check(_plain(found[name])):
             del found[name]

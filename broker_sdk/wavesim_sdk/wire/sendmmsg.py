@@ -18,7 +18,7 @@ _HEADER = np.dtype(
 )  # fmt: skip
 _PART = np.dtype([("base", "u8"), ("size", "u8")])
 ADDRESS_BYTES = 28  #: room for either family
-MOST = 1024  #: datagrams in a call
+MAX_BATCH = 1024  #: datagrams in a call
 
 _call: Any = getattr(ctypes.CDLL(None, use_errno=True), "sendmmsg", None)
 if struct.calcsize("P") != 8:
@@ -36,7 +36,7 @@ def pack_address(address: tuple[str, int]) -> bytes:
     return (head + socket.inet_pton(socket.AF_INET, host)).ljust(ADDRESS_BYTES, b"\0")
 
 
-def send(sock: socket.socket, rows: Any, addresses: bytes) -> int:
+def send_rows(sock: socket.socket, rows: Any, addresses: bytes) -> int:
     """Send each row (n, size) of bytes to its address (:func:`pack_address`, joined); returns how many the system took."""
     n, size = rows.shape
     if _call is None:
@@ -46,7 +46,7 @@ def send(sock: socket.socket, rows: Any, addresses: bytes) -> int:
     return _send(sock, parts, addresses)
 
 
-def send_each(sock: socket.socket, datagrams: Sequence[bytes], addresses: bytes) -> int:
+def send_datagrams(sock: socket.socket, datagrams: Sequence[bytes], addresses: bytes) -> int:
     """The same for datagrams of any sizes."""
     if _call is None:
         return _singly(sock, [np.frombuffer(d, np.uint8) for d in datagrams], addresses)
@@ -68,7 +68,7 @@ def _send(sock: socket.socket, parts: Any, addresses: bytes) -> int:
     done = failed = 0
     while done < n:
         at = ctypes.c_void_p(heads.ctypes.data + _HEADER.itemsize * done)
-        took = _call(sock.fileno(), at, min(n - done, MOST), socket.MSG_DONTWAIT)
+        took = _call(sock.fileno(), at, min(n - done, MAX_BATCH), socket.MSG_DONTWAIT)
         if took <= 0:
             if took < 0 and ctypes.get_errno() not in (errno.EAGAIN, errno.ENOBUFS):
                 done, failed = done + 1, failed + 1  # this one cannot be sent: a client's port is gone

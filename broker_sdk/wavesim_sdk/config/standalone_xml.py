@@ -5,13 +5,13 @@ from __future__ import annotations
 from lxml import etree
 
 from wavesim_sdk.config import xml
-from wavesim_sdk.config.load import Loaded, library, load_text
+from wavesim_sdk.config.load import LoadedConfig, library, load_text
 
 _ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")  #: that name files
 _KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
 
 
-def alone(text: str) -> tuple[Loaded, bool]:
+def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
     """What can be known without them, and whether they gave the sea bed; bodies of models that came from a file are left out.
     ConfigError if it is none."""
     root = xml.parse(text.encode())

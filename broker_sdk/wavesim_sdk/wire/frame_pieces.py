@@ -17,7 +17,7 @@ class WholeFrame:
     data: bytes
 
 
-def cut(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
+def split_frame(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
     """The pieces of a frame, in order."""
     parts = -(-len(data) // PIECE_BYTES)
     for part in range(parts):
@@ -25,33 +25,33 @@ def cut(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
 
 
 @dataclass
-class _Sonar:
+class _PartialFrame:
     """The frame of a sonar that is under way, and the last that was whole."""
 
     number: int = 0
     parts: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)
-    whole: int = 0
+    last_complete: int = 0
 
 
-class Assembly:
+class FrameAssembler:
     """Puts pieces together, in whatever order they come. Of each sonar one frame is under way; a piece of a newer one ends it."""
 
     def __init__(self) -> None:
-        self._sonars: dict[int, _Sonar] = {}
-        self.lost = 0  #: frames of which the network lost a piece, or all
+        self._sonars: dict[int, _PartialFrame] = {}
+        self.lost_frames = 0  #: frames of which the network lost a piece, or all
 
     def add(self, piece: Piece) -> WholeFrame | None:
         """The frame that this piece completes, if it does."""
-        s = self._sonars.setdefault(piece.sensor, _Sonar())
-        if piece.number > max(s.number, s.whole):
+        s = self._sonars.setdefault(piece.sensor, _PartialFrame())
+        if piece.number > max(s.number, s.last_complete):
             s.number, s.parts, s.pieces = piece.number, piece.parts, {}
-        if piece.number != s.number or piece.number <= s.whole or piece.part >= s.parts:
+        if piece.number != s.number or piece.number <= s.last_complete or piece.part >= s.parts:
             return None
         s.pieces[piece.part] = piece.data
         if len(s.pieces) < s.parts:
             return None
         data = b"".join(s.pieces[k] for k in range(s.parts))
-        self.lost += s.number - s.whole - 1
-        s.whole, s.pieces = s.number, {}
+        self.lost_frames += s.number - s.last_complete - 1
+        s.last_complete, s.pieces = s.number, {}
         return WholeFrame(piece.sensor, piece.number, data)

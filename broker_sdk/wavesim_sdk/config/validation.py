@@ -8,16 +8,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from wavesim_sdk.actuators import BALLASTS, FINS, SWIVELS, THRUSTERS, actuators_of
+from wavesim_sdk.actuators import MAX_BALLASTS, MAX_FINS, MAX_SWIVELS, MAX_THRUSTERS, actuators_of
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.vehicle import Fin, Matrix6, Model, Oscillator, Thruster
 from wavesim_sdk.errors import ConfigError
 
-WATER = 1025.0  #: kg/m3
-ODD = 700.0  #: a mass this many times the water that a body displaces, or less than that part of it, is a mistake
+WATER_DENSITY = 1025.0  #: kg/m3
+MAX_DENSITY_RATIO = (
+    700.0  #: a mass this many times the water that a body displaces, or less than that part of it, is a mistake
+)
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
-MUNK = ("15", "16", "26", "35", "51", "53", "61", "62")
+MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
 
 def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -27,7 +29,7 @@ def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(m.rows).reshape(6, 6) if m.rows else np.diag(np.array(m.diagonal, dtype=float))
 
 
-def at(place: str, message: str) -> NoReturn:
+def fail_at(place: str, message: str) -> NoReturn:
     """Refuse something that was read at ``file:line``."""
     file, _, line = place.rpartition(":")
     raise ConfigError(message, file, int(line or 0))
@@ -37,7 +39,7 @@ def check_model(model: Model) -> None:
     """Raise ConfigError for the first thing about a model that cannot be simulated."""
 
     def fail(message: str) -> NoReturn:
-        at(model.place, f"model '{model.name}': {message}")
+        fail_at(model.place, f"model '{model.name}': {message}")
 
     if len([s for s in (model.box, model.cylinder, model.sphere) if s is not None]) != 1:
         fail("a body needs exactly one geometry: <box>, <cylinder> or <sphere>")
@@ -60,16 +62,16 @@ def check_model(model: Model) -> None:
     active = model.active.split()
     if not active or any(a not in "uvwpqr" or len(a) != 1 for a in active) or len(set(active)) != len(active):
         fail(f"active '{model.active}': write the degrees of freedom that move, some of u v w p q r")
-    wrong = [e for e in model.coriolis_without.split() if e not in MUNK]
+    wrong = [e for e in model.coriolis_without.split() if e not in MUNK_ELEMENTS]
     if wrong:
-        fail(f"coriolis_without: '{wrong[0]}' is not allowed; allowed are {' '.join(MUNK)}")
+        fail(f"coriolis_without: '{wrong[0]}' is not allowed; allowed are {' '.join(MUNK_ELEMENTS)}")
     _actuators(model, fail)
 
 
 def _masses(model: Model, fail: Any) -> None:
     if model.restoring is None:  # else buoyancy is what its weight is
-        displaced = WATER * (shape_of(model).volume if model.buoyancy is None else model.buoyancy.volume)
-        if displaced and not 1.0 / ODD < model.mass.value / displaced < ODD:
+        displaced = WATER_DENSITY * (shape_of(model).volume if model.buoyancy is None else model.buoyancy.volume)
+        if displaced and not 1.0 / MAX_DENSITY_RATIO < model.mass.value / displaced < MAX_DENSITY_RATIO:
             fail(
                 f"its mass is {model.mass.value:g} kg, but submerged it displaces {displaced:.3g} kg of water: is one of them in another unit?"
             )
@@ -163,10 +165,10 @@ def _passive(oscillators: tuple[Oscillator, ...], fail: Any) -> None:
 
 def _actuators(model: Model, fail: Any) -> None:
     for found, most, what in (
-        (model.thruster, THRUSTERS, "thrusters"),
-        (model.fin, FINS, "fins"),
-        (model.ballast, BALLASTS, "ballast tanks"),
-        (model.ballast + model.actuator, BALLASTS, "ballast tanks and actuators of other types"),
+        (model.thruster, MAX_THRUSTERS, "thrusters"),
+        (model.fin, MAX_FINS, "fins"),
+        (model.ballast, MAX_BALLASTS, "ballast tanks"),
+        (model.ballast + model.actuator, MAX_BALLASTS, "ballast tanks and actuators of other types"),
     ):
         if len(found) > most:
             fail(f"{len(found)} {what}; a model has at most {most}")
@@ -197,8 +199,8 @@ def _thruster(t: Thruster, k: int, fail: Any) -> None:
         fail(f"thruster '{t.name}': maximum is below minimum")
     if not any(t.direction):
         fail(f"thruster '{t.name}': the direction is the zero vector")
-    if (t.swivel or t.deflector) and k >= SWIVELS:
-        fail(f"thruster '{t.name}': only the first {SWIVELS} thrusters can turn or have a deflector")
+    if (t.swivel or t.deflector) and k >= MAX_SWIVELS:
+        fail(f"thruster '{t.name}': only the first {MAX_SWIVELS} thrusters can turn or have a deflector")
     o = t.open_water
     if o is None:
         return

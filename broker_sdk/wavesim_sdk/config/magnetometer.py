@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wavesim_sdk.config.schema import Vector, choice, key
-from wavesim_sdk.config.sensor import Sensor
+from wavesim_sdk.config.sensor_base import SensorConfig
 
 
 @dataclass(frozen=True)
-class Magnetometer(Sensor):
+class MagnetometerConfig(SensorConfig):
     """The magnetic field along the axes of S: soft iron times the earth's field, and hard iron, with the sensor's own errors. `grade`
     gives those that are not written beside it, of one instrument each."""
 
@@ -38,9 +38,9 @@ class Magnetometer(Sensor):
     limit: float = key("It tells no more than this; 0 = no limit.", "magnetic field", 0.0, low=0.0)
 
     @functools.cached_property
-    def graded(self) -> Magnetometer:
+    def resolved(self) -> MagnetometerConfig:
         """With the values of its grade for those that stand at their defaults."""
-        standing = {f.name for f in fields(Magnetometer) if getattr(self, f.name) == f.default}
+        standing = {f.name for f in fields(MagnetometerConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in GRADES[self.grade].items() if k in standing})
 
 

@@ -12,7 +12,7 @@ from wavesim_sdk.sensors import SENSORS, value_fields
 from wavesim_sdk.tables import Outcome, RunState
 from wavesim_sdk.wire import items, messages
 from wavesim_sdk.wire.messages import MESSAGES
-from wavesim_sdk.wire.schema import Family, schema_of
+from wavesim_sdk.wire.schema import TaggedUnion, schema_of
 
 FILE = Path(__file__).parent / "protocol.json"
 
@@ -64,7 +64,7 @@ def _codes(words: Mapping[Any, str]) -> str:
     return _table("| code | name | meaning |", [f"| {int(c)} | {c.name} | {text} |" for c, text in words.items()])
 
 
-def _family(family: Family, names: type[IntEnum]) -> str:
+def _family(family: TaggedUnion, names: type[IntEnum]) -> str:
     rows = [f"| {n} | {names(n).name} | {schema_of(r).markdown()} |" for n, r in family.records.items()]
     return _table("| kind | name | elements after the kind, in order |", rows)
 
@@ -84,7 +84,7 @@ def _count(shape: tuple[int, ...]) -> int:
     return shape[0] if shape else 1
 
 
-def tables() -> dict[str, str]:
+def protocol_tables() -> dict[str, str]:
     """The tables of docs/PROTOCOL.md, by the name of their place."""
     rows = [
         f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {schema_of(record).markdown()} |"
@@ -113,7 +113,7 @@ def tables() -> dict[str, str]:
     }
 
 
-def _describe(family: Family, names: type[IntEnum]) -> list[dict[str, Any]]:
+def _describe(family: TaggedUnion, names: type[IntEnum]) -> list[dict[str, Any]]:
     return [
         {"kind": n, "name": names(n).name, "record": r.__name__, "fields": schema_of(r).describe()}
         for n, r in family.records.items()
@@ -143,7 +143,7 @@ def protocol() -> dict[str, Any]:
             "seal_bytes": messages.SEAL_BYTES,
             "least_hello_bytes": messages.MIN_HELLO,
             "depth": messages.MAX_DEPTH,
-            "items": messages.MOST_ITEMS,
+            "items": messages.MAX_ITEMS,
         },
         "messages": [
             {"type": int(kind), "name": kind.name, "from": "client" if client else "server", "session": session,

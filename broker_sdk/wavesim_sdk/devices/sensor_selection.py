@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from wavesim_sdk.errors import BrokerError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 from wavesim_sdk.wire.items import SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
 
-def pick(
+def select_sensors(
     sensors: Sequence[SensorDescription], types: Sequence[str], named: Sequence[str] = (), needs: str = ""
 ) -> dict[str, str]:
     """Type -> name of the instrument that is taken for it: the one that is named, else the only one of that type.
@@ -21,7 +21,7 @@ def pick(
     own = {s.name: s.type for s in sensors}
     for name in named:
         if name not in own:
-            raise BrokerError(f"there is no sensor '{name}'{nearest(name, own) or '; the body has none'}")
+            raise BrokerError(f"there is no sensor '{name}'{suggest_name(name, own) or '; the body has none'}")
         if own[name] not in types:
             raise BrokerError(
                 f"'{name}' is of the type '{own[name]}', of which this device makes nothing; it takes {', '.join(types)}"
@@ -41,17 +41,17 @@ def pick(
     return found
 
 
-class News:
+class NewValueFilter:
     """Each value of some sensors once. ``picked``: the name of the sensor of each type."""
 
     def __init__(self, picked: Mapping[str, str]) -> None:
         self._picked = picked
-        self._told: dict[str, int] = {}
+        self._last_time_ns: dict[str, int] = {}
 
-    def of(self, sensors: Sensors) -> Iterator[tuple[str, Value]]:
+    def new_values(self, sensors: Sensors) -> Iterator[tuple[str, Value]]:
         """Type and value of those that are new."""
         for type_, name in self._picked.items():
             value = sensors.get(name)
-            if value is not None and self._told.get(name) != value.time_ns:
-                self._told[name] = value.time_ns
+            if value is not None and self._last_time_ns.get(name) != value.time_ns:
+                self._last_time_ns[name] = value.time_ns
                 yield type_, value

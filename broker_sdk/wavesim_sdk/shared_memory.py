@@ -54,7 +54,7 @@ HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
 MEMORY = Path("/dev/shm")  #: where Linux shows the segments
-MOST_NAMED = 5  #: servers in a message
+MAX_NAMED_SERVERS = 5  #: servers in a message
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 Record = np.ndarray[Any, np.dtype[np.void]]
 
@@ -77,29 +77,29 @@ def process_start(pid: int) -> int:
     return 0 if fields[0] in "ZX" else int(fields[19])
 
 
-def alive(pid: int, start: int) -> bool:
+def is_process_alive(pid: int, start: int) -> bool:
     """Whether that very process still runs."""
     return pid > 0 and process_start(pid) == start
 
 
-def running() -> Iterator[tuple[str, int]]:
+def running_servers() -> Iterator[tuple[str, int]]:
     """(name, process of the engine) of every server on this machine, by name."""
     for path in sorted(MEMORY.glob("wavesim.*.simulation")):
         with contextlib.suppress(OSError, ValueError, UnicodeError):
             with path.open("rb") as segment:
                 head = segment.read(HEADER_BYTES)
             pid, start = (int.from_bytes(head[at : at + 8], "little") for at in (40, 48))
-            if head.startswith(MAGIC) and alive(pid, start):
+            if head.startswith(MAGIC) and is_process_alive(pid, start):
                 yield path.name.removeprefix("wavesim.").removesuffix(".simulation"), pid
 
 
-def others_running(server: str) -> str:
+def running_servers_hint(server: str) -> str:
     """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
-    found = [f"'{name}'" for name, _ in running() if name != server]
-    return f" (running here: {', '.join(found[:MOST_NAMED])}; -s NAME)" if found else ""
+    found = [f"'{name}'" for name, _ in running_servers() if name != server]
+    return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; -s NAME)" if found else ""
 
 
-def require_order() -> None:
+def require_ordered_stores() -> None:
     """Refuse a machine on which a reader could see half a tick."""
     if platform.machine() not in ORDERED_MACHINES:
         raise AttachError(
@@ -138,13 +138,13 @@ class TableView:
         """The rows of the last finished write, without a copy: for the writer itself."""
         return self.buffers[int(self.header[DONE]) & 1]
 
-    def begin(self) -> Record:
+    def begin_write(self) -> Record:
         """The rows to fill for the next write; they hold the values of the last write but one."""
         begun = int(self.header[DONE]) + 1
         self.header[BEGUN] = begun
         return self.buffers[begun & 1]
 
-    def end(self, tick: int) -> None:
+    def end_write(self, tick: int) -> None:
         """Publish what was filled since :meth:`begin`."""
         begun = int(self.header[BEGUN])
         self.header[TICK_0 + (begun & 1)] = tick
@@ -152,13 +152,13 @@ class TableView:
 
     def publish(self, rows: Record, tick: int) -> None:
         """Publish a copy of ``rows``."""
-        self.begin()[: len(rows)] = rows
-        self.end(tick)
+        self.begin_write()[: len(rows)] = rows
+        self.end_write(tick)
 
 
-def make_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
+def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
     """A new shared memory, all of it there: a page that cannot be had later would kill whoever touches it. OSError."""
-    require_order()
+    require_ordered_stores()
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)
     shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600)
@@ -175,13 +175,13 @@ def make_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
         shared.close_fd()
 
 
-def map_memory(name: str, magic: bytes, least: int, what: str, writable: bool = False) -> mmap.mmap:
+def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writable: bool = False) -> mmap.mmap:
     """The shared memory that another process made; ``what`` it should be: begun by ``magic``, of ``least`` bytes or more.
 
     posix_ipc.ExistentialError where there is none; NotRunning where it is just being made; AttachError where it may not be read
     or is something else.
     """
-    require_order()
+    require_ordered_stores()
     try:
         shared = posix_ipc.SharedMemory(name, 0, read_only=not writable)
     except (posix_ipc.PermissionsError, PermissionError):
@@ -190,15 +190,15 @@ def map_memory(name: str, magic: bytes, least: int, what: str, writable: bool = 
         size = os.fstat(shared.fd).st_size
         if size == 0:  # its maker has named it, and gives it its size next
             raise NotRunning(f"the server that makes {name} is just starting")
-        if size < least:
-            raise AttachError(f"{name} is no {what} (only {size} bytes)")
+        if size < min_bytes:
+            raise AttachError(f"{name} is no {description} (only {size} bytes)")
         memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     finally:
         shared.close_fd()
     if memory[:8] == bytes(8):  # its maker writes the magic last
         raise NotRunning(f"the server that makes {name} is just starting")
     if memory[:8] != magic:
-        raise AttachError(f"{name} is no {what}")
+        raise AttachError(f"{name} is no {description}")
     return memory
 
 
@@ -239,7 +239,7 @@ def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], s
     memory[0:8] = MAGIC
 
 
-class Area:
+class SharedMemoryArea:
     """A mapped segment with its tables."""
 
     def __init__(self, name: str, memory: mmap.mmap | bytearray) -> None:
@@ -265,15 +265,15 @@ class Area:
         return int(self.header[5]), int(self.header[6])
 
     @classmethod
-    def create(cls, name: str, tables: Sequence[tuple[Table, int]], group: bool = False) -> Area:
+    def create(cls, name: str, tables: Sequence[tuple[Table, int]], group: bool = False) -> SharedMemoryArea:
         """Create a segment; the caller has made sure that no other server owns the name."""
         layout, size = _layout(tables)
-        memory = make_memory(name, size, group)
+        memory = create_memory(name, size, group)
         _write_header(memory, layout, size)
         return cls(name, memory)
 
     @classmethod
-    def private(cls, tables: Sequence[tuple[Table, int]]) -> Area:
+    def create_private(cls, tables: Sequence[tuple[Table, int]]) -> SharedMemoryArea:
         """The same in this process's own memory: for a server whose parts all run in one process."""
         layout, size = _layout(tables)
         memory = bytearray(size)
@@ -281,14 +281,14 @@ class Area:
         return cls("", memory)
 
     @classmethod
-    def attach(cls, name: str, writable: bool = False) -> Area:
+    def attach(cls, name: str, writable: bool = False) -> SharedMemoryArea:
         """Attach to a server's segment, or say why that cannot be done."""
         try:
             memory = map_memory(name, MAGIC, HEADER_BYTES, "WaVeSim area", writable)
         except posix_ipc.ExistentialError:
             server = name.split(".")[1] if name.count(".") == 2 else name
             raise NotRunning(
-                f"no server owns the shared memory {name}; is it running, under this name?{others_running(server)}"
+                f"no server owns the shared memory {name}; is it running, under this name?{running_servers_hint(server)}"
             ) from None
         version = int.from_bytes(memory[8:16], "little")
         found = memory[16:32].decode(errors="replace")
@@ -300,7 +300,7 @@ class Area:
             area = cls(name, memory)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise AttachError(f"{name} is damaged: {error}") from None
-        if not alive(*area.server):
+        if not is_process_alive(*area.server):
             raise NotRunning(f"the server that owned {name} is gone; start it again (it clears what was left)")
         return area
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import posix_ipc
 
-from wavesim_sdk.area import alive, process_start
+from wavesim_sdk.shared_memory import is_process_alive, process_start
 
 PIECE_BYTES = 8192  #: of a message, its head included; what Linux gives without being asked for more
 HEAD_BYTES = 48
@@ -31,21 +31,21 @@ _END = re.compile(r"[A-Za-z0-9.]{1,60}")
 _numbers = itertools.count(1)
 
 
-def prefix(server: str) -> str:
+def queue_prefix(server: str) -> str:
     """How the names of all queues for replies of a server begin."""
     return f"/wavesim.{server}.reply."
 
 
-def is_name(server: str, name: object) -> bool:
+def is_reply_queue_name(server: str, name: object) -> bool:
     """Whether this can be a queue for replies of the server; posix_ipc ends the process at some names (a zero in one)."""
     return (
         isinstance(name, str)
-        and name.startswith(prefix(server))
-        and _END.fullmatch(name[len(prefix(server)) :]) is not None
+        and name.startswith(queue_prefix(server))
+        and _END.fullmatch(name[len(queue_prefix(server)) :]) is not None
     )
 
 
-def pieces(number: int, text: bytes) -> deque[bytes]:
+def split_reply(number: int, text: bytes) -> deque[bytes]:
     """The messages of one reply."""
     share = PIECE_BYTES - HEAD_BYTES
     parts = max(1, -(-len(text) // share))
@@ -54,7 +54,7 @@ def pieces(number: int, text: bytes) -> deque[bytes]:
     )
 
 
-class Joiner:
+class ReplyAssembler:
     """Puts the pieces of one reply together."""
 
     def __init__(self, number: int) -> None:
@@ -80,12 +80,12 @@ class ReplyQueue:
     def __init__(self, server: str, commands: int) -> None:
         """``commands``: descriptor of the queue for commands; if a group may use that, its server may be another user."""
         pid = os.getpid()
-        self.name = f"{prefix(server)}{pid}.{process_start(pid)}.{next(_numbers)}"
-        sweep(server)
+        self.name = f"{queue_prefix(server)}{pid}.{process_start(pid)}.{next(_numbers)}"
+        remove_stale_queues(server)
         try:
             self._queue = self._make()
         except OSError:  # this user has no room for another one
-            sweep()
+            remove_stale_queues()
             self._queue = self._make()
         asked = os.fstat(commands)
         if asked.st_mode & 0o020:
@@ -121,12 +121,12 @@ def _remove(name: str) -> None:
         posix_ipc.unlink_shared_memory(name)
 
 
-def sweep(server: str = "*") -> list[str]:
+def remove_stale_queues(server: str = "*") -> list[str]:
     """Remove this user's queues whose askers are dead, of one server or of all; returns their names."""
     found = []
     for entry in SHARED_MEMORY.glob(f"wavesim.{server}.reply.*"):
         *_, pid, start, number = entry.name.split(".")
-        if (pid + start + number).isdecimal() and not alive(int(pid), int(start)):
+        if (pid + start + number).isdecimal() and not is_process_alive(int(pid), int(start)):
             found.append(f"/{entry.name}")
             _remove(found[-1])
     return found
@@ -136,51 +136,51 @@ def sweep(server: str = "*") -> list[str]:
 
 
 @dataclass
-class _Reply:
+class _PendingReply:
     """A reply of which not all is sent."""
 
     queue: posix_ipc.MessageQueue
-    left: deque[bytes]
+    unsent: deque[bytes]
     size: int
-    since: float | None = None  # nothing was taken since then
+    stalled_since: float | None = None  # nothing was taken since then
 
 
-class Outbox:
+class ReplyOutbox:
     """Replies on their way. Nothing here blocks: what finds no room waits for the next turn."""
 
     def __init__(self) -> None:
-        self._waiting: list[_Reply] = []
-        self.given_up = 0  #: replies that their askers did not take
+        self._waiting: list[_PendingReply] = []
+        self.abandoned_count = 0  #: replies that their askers did not take
 
     def send(self, name: str, number: int, text: bytes) -> bool:
         """Send what goes at once; False if the reply finds no room to wait."""
         if len(self._waiting) >= WAITING or sum(r.size for r in self._waiting) + len(text) > ROOM_BYTES:
             return False
         with contextlib.suppress(posix_ipc.Error, OSError, ValueError):  # no such queue: nobody wants to know
-            reply = _Reply(posix_ipc.MessageQueue(name, read=False), pieces(number, text), len(text))
+            reply = _PendingReply(posix_ipc.MessageQueue(name, read=False), split_reply(number, text), len(text))
             if not self._push(reply):
                 self._waiting.append(reply)
         return True
 
-    def turn(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Go on with what waits."""
         self._waiting = [r for r in self._waiting if not self._push(r, now)]
 
-    def _push(self, reply: _Reply, now: float | None = None) -> bool:
+    def _push(self, reply: _PendingReply, now: float | None = None) -> bool:
         """Send what goes; True when nothing is left to do."""
         try:
-            while reply.left:
-                reply.queue.send(reply.left[0], 0)
-                reply.left.popleft()
-                reply.since = now
+            while reply.unsent:
+                reply.queue.send(reply.unsent[0], 0)
+                reply.unsent.popleft()
+                reply.stalled_since = now
         except posix_ipc.BusyError:
-            if reply.since is None:
-                reply.since = now
-            if now is None or reply.since is None or now - reply.since < PATIENCE_S:
+            if reply.stalled_since is None:
+                reply.stalled_since = now
+            if now is None or reply.stalled_since is None or now - reply.stalled_since < PATIENCE_S:
                 return False
-            self.given_up += 1
+            self.abandoned_count += 1
         except (posix_ipc.Error, OSError, ValueError):  # a queue with messages of another size
-            self.given_up += 1
+            self.abandoned_count += 1
         reply.queue.close()
         return True
 

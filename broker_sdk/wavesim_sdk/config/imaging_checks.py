@@ -6,8 +6,8 @@ import math
 import re
 from typing import Any
 
-from wavesim_sdk.config.plausible import at
-from wavesim_sdk.config.sensors import Camera, Sonar
+from wavesim_sdk.config.sensors import CameraConfig, SonarConfig
+from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.config.world import World
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.sonars import frames, lens, materials, presets
@@ -19,7 +19,7 @@ def materials_of(world: World) -> dict[str, materials.Material]:
     """The materials that a configuration declares."""
     found = {}
     for m in world.material:
-        grain = materials.Sediment.of_grain(m.grain) if m.law == "sediment" else None
+        grain = materials.Sediment.from_grain_size(m.grain) if m.law == "sediment" else None
         found[m.name] = materials.Material(m.name, grain, m.lambert, m.reflection, m.slope, m.patch, m.cell, m.colour)
     return found
 
@@ -30,52 +30,52 @@ def check(world: World) -> None:
     named: list[Any] = [*world.material, *world.target, *world.board]
     for m in named:
         if not _NAME.fullmatch(m.name):
-            at(m.place, f"the name '{m.name}' is not 1 to 31 letters, digits, - and _")
+            fail_at(m.place, f"the name '{m.name}' is not 1 to 31 letters, digits, - and _")
     for b in world.board:
-        if not b.rows or len({len(row) for row in b.rows}) > 1 or set("".join(b.rows)) - {"0", "1"}:
-            at(b.place, f"the cells of the board '{b.name}' are rows of 0 and 1, all as long")
+        if not b.cell_rows or len({len(row) for row in b.cell_rows}) > 1 or set("".join(b.cell_rows)) - {"0", "1"}:
+            fail_at(b.place, f"the cells of the board '{b.name}' are rows of 0 and 1, all as long")
     made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
     for made in made_of:
         try:
-            materials.find(made.material, own)
+            materials.find_material(made.material, own)
         except ConfigError as error:
-            at(made.place, error.message)
+            fail_at(made.place, error.message)
 
 
-def check_sonar(s: Sonar, sound_speed: float, who: str) -> None:
+def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
     """Raise ConfigError for a sonar that cannot be."""
     try:
-        p = presets.find(s.preset)
+        p = presets.find_preset(s.preset)
     except ConfigError as error:
-        at(s.place, f"{who}: {error.message}")
+        fail_at(s.place, f"{who}: {error.message}")
     reach = s.range or p.range
-    if reach > p.reach:
-        at(s.place, f"{who}: a range of {reach:g} m; a {p.title} reaches {p.reach:g} m")
+    if reach > p.max_range:
+        fail_at(s.place, f"{who}: a range of {reach:g} m; a {p.title} reaches {p.max_range:g} m")
     if reach < 4.0 * p.resolution:
-        at(
+        fail_at(
             s.place,
             f"{who}: a range of {reach:g} m; an echo of a {p.title} is {p.resolution:.2g} m long, and four must have room",
         )
     if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
-        at(
+        fail_at(
             s.place,
             f"{who}: {s.rate:g} pings per second; over {reach:g} m sound comes back {sound_speed / (2.0 * reach):.3g} times per second at most",
         )
     if s.bits not in (8, 16):
-        at(s.place, f"{who}: `bits` is 8 or 16")
+        fail_at(s.place, f"{who}: `bits` is 8 or 16")
     if s.beams and p.kind in ("sidescan", "scanning"):
-        at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed")
+        fail_at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed")
     if s.sector and p.kind in ("forward", "bathymetry") and s.sector > math.radians(170.0):
-        at(s.place, f"{who}: a sector of {math.degrees(s.sector):.0f} deg; 170 at most")
+        fail_at(s.place, f"{who}: a sector of {math.degrees(s.sector):.0f} deg; 170 at most")
     size = frames.payload_bytes(s)
     if size > frames.MAX_BYTES:
-        at(
+        fail_at(
             s.place,
             f"{who}: a frame of {size} bytes does not fit into its ring ({frames.MAX_BYTES} at most); take fewer beams or bins",
         )
 
 
-def check_camera(c: Camera, who: str) -> None:
+def check_camera(c: CameraConfig, who: str) -> None:
     """Raise ConfigError for a camera that cannot be."""
-    if not lens.unfolds(c.width, c.height, c.view, c.distortion):
-        at(c.place, f"{who}: its distortion folds the picture: r (1 + k1 r2 + k2 r4) must grow up to the corners")
+    if not lens.is_invertible(c.width, c.height, c.view, c.distortion):
+        fail_at(c.place, f"{who}: its distortion folds the picture: r (1 + k1 r2 + k2 r4) must grow up to the corners")

@@ -16,52 +16,52 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
-EVERYBODY_RATE = 5000.0  #: HELLOs, and JOINs, of all strangers together in a second
+TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLOs, and JOINs, of all strangers together in a second
 JOIN_COST = 5.0  #: datagrams that a JOIN counts for: it is opened, and may be a new body
-SPENT_S = 2.0 * COOKIE_PERIOD_S  #: no cookie lives longer
+USED_JOIN_LIFETIME_S = 2.0 * COOKIE_PERIOD_S  #: no cookie lives longer
 
 
-class Bucket:
+class TokenBucket:
     """Datagrams per second, with a second's worth at once."""
 
-    __slots__ = ("left", "rate", "received", "since")
+    __slots__ = ("rate", "received", "tokens", "updated_at")
 
     def __init__(self, rate: float) -> None:
-        self.rate = self.left = rate
-        self.since = 0.0
+        self.rate = self.tokens = rate
+        self.updated_at = 0.0
         self.received = 0  #: bytes from a host that proved nothing, less those sent there
 
-    def take(self, now: float, cost: float = 1.0) -> bool:
+    def consume(self, now: float, cost: float = 1.0) -> bool:
         """Whether one more is within the rate."""
         if self.rate == math.inf:
             return True
-        self.left = min(self.left + self.rate * max(now - self.since, 0.0), self.rate)
-        self.since = max(self.since, now)
-        if self.left < cost:
+        self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)
+        self.updated_at = max(self.updated_at, now)
+        if self.tokens < cost:
             return False
-        self.left -= cost
+        self.tokens -= cost
         return True
 
 
-class Strangers:
+class AddressValidator:
     """Limits, cookies and used joins."""
 
-    def __init__(self, rate: float, dice: random.Random) -> None:
+    def __init__(self, rate: float, rng: random.Random) -> None:
         self._rate = rate
-        self._hosts: dict[str, Bucket] = {}
-        everybody = math.inf if rate == math.inf else EVERYBODY_RATE
-        self._hellos, self._joins = Bucket(everybody), Bucket(everybody)
-        self._spent: dict[tuple[Address, int], float] = {}  # joins of sessions that are over, and when they ended
-        self._secret = dice.randbytes(32)
+        self._hosts: dict[str, TokenBucket] = {}
+        total_rate = math.inf if rate == math.inf else TOTAL_HANDSHAKE_RATE
+        self._hellos, self._joins = TokenBucket(total_rate), TokenBucket(total_rate)
+        self._used_joins: dict[tuple[Address, int], float] = {}  # joins of sessions that are over, and when they ended
+        self._secret = rng.randbytes(32)
 
-    def knock(self, host: str, now: float, cost: float = 1.0) -> None:
+    def count_datagram(self, host: str, now: float, cost: float = 1.0) -> None:
         """Another datagram of a host from outside of its sessions; Dropped if it is too many."""
         bucket = self._hosts.get(host)
         if bucket is None:
             if len(self._hosts) >= MAX_HOSTS:
                 self._hosts.clear()
-            bucket = self._hosts[host] = Bucket(self._rate)
-        if not bucket.take(now, min(cost, self._rate)):
+            bucket = self._hosts[host] = TokenBucket(self._rate)
+        if not bucket.consume(now, min(cost, self._rate)):
             raise Dropped("strangers")
 
     def affords(self, host: str, received: int, answer: int) -> bool:
@@ -74,34 +74,34 @@ class Strangers:
         bucket.received -= answer
         return True
 
-    def hello(self, now: float) -> None:
+    def count_hello(self, now: float) -> None:
         """One more HELLO of anybody; Dropped if it is too many."""
-        if not self._hellos.take(now):
+        if not self._hellos.consume(now):
             raise Dropped("strangers")
 
-    def join(self, now: float) -> None:
+    def count_join(self, now: float) -> None:
         """One more JOIN of anybody, before its cookie was looked at."""
-        if not self._joins.take(now):
+        if not self._joins.consume(now):
             raise Dropped("strangers")
 
     def _mac(self, what: str, address: Address, period: int) -> bytes:
         text = f"{what}|{address[0]}|{address[1]}|{period}"
         return hmac.digest(self._secret, text.encode(), hashlib.sha256)[:COOKIE_BYTES]
 
-    def cookie(self, address: Address, now: float) -> bytes:
+    def make_cookie(self, address: Address, now: float) -> bytes:
         """What an address has to return."""
         return self._mac("cookie", address, int(now // COOKIE_PERIOD_S))
 
-    def knows(self, cookie: bytes, address: Address, now: float) -> bool:
+    def is_valid_cookie(self, cookie: bytes, address: Address, now: float) -> bool:
         """Whether an address was given this cookie in this period or the one before."""
         period = int(now // COOKIE_PERIOD_S)
         return any(hmac.compare_digest(cookie, self._mac("cookie", address, p)) for p in (period, period - 1))
 
-    def challenge(self, token: int, address: Address, now: float) -> int:
+    def make_challenge(self, token: int, address: Address, now: float) -> int:
         """What a session that speaks from another address has to return from there."""
         return self._number(token, address, int(now // COOKIE_PERIOD_S))
 
-    def proves(self, number: int, token: int, address: Address, now: float) -> bool:
+    def is_valid_proof(self, number: int, token: int, address: Address, now: float) -> bool:
         """Whether that number came back from where it was sent."""
         period = int(now // COOKIE_PERIOD_S)
         return number in (self._number(token, address, period), self._number(token, address, period - 1))
@@ -109,12 +109,12 @@ class Strangers:
     def _number(self, token: int, address: Address, period: int) -> int:
         return int.from_bytes(self._mac(f"prove {token}", address, period)[:8], "big")
 
-    def spend(self, address: Address, nonce: int, now: float) -> None:
+    def mark_join_used(self, address: Address, nonce: int, now: float) -> None:
         """The session of this join is over: a copy of the JOIN brings it back no more."""
-        while self._spent and now - next(iter(self._spent.values())) > SPENT_S:
-            del self._spent[next(iter(self._spent))]
-        self._spent[address, nonce] = now
+        while self._used_joins and now - next(iter(self._used_joins.values())) > USED_JOIN_LIFETIME_S:
+            del self._used_joins[next(iter(self._used_joins))]
+        self._used_joins[address, nonce] = now
 
-    def spent(self, address: Address, nonce: int) -> bool:
+    def is_replayed_join(self, address: Address, nonce: int) -> bool:
         """Whether the session of this join is over."""
-        return (address, nonce) in self._spent
+        return (address, nonce) in self._used_joins

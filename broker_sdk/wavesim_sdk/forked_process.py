@@ -23,11 +23,11 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 
 LOOK_S = 0.01
-MOST_DESCRIPTORS = 2**31 - 1
+MAX_DESCRIPTOR = 2**31 - 1
 NAME_BYTES = 15  #: of a process' name, as Linux keeps it
 
 
-class Fork:
+class ForkedProcess:
     """A child process, to be watched and ended like a :class:`subprocess.Popen`."""
 
     def __init__(self, pid: int, name: str) -> None:
@@ -72,7 +72,9 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
-def start(name: str, run: Callable[[], object], keep: Iterable[int] = (), output: int | None = None) -> Fork:
+def fork_process(
+    name: str, run: Callable[[], object], keep: Iterable[int] = (), output: int | None = None
+) -> ForkedProcess:
     """A process, ``name`` in lists of processes (15 bytes), that does ``run`` and ends, in a session of its own: Ctrl-C does not reach it.
 
     It reads nothing from its standard input, and has of the descriptors only those to ``keep``, standard output and error (both
@@ -90,7 +92,7 @@ def start(name: str, run: Callable[[], object], keep: Iterable[int] = (), output
             _child(name, run, {*keep}, output, before)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return Fork(pid, name)
+    return ForkedProcess(pid, name)
 
 
 def _child(name: str, run: Callable[[], object], keep: set[int], output: int | None, mask: set[int]) -> None:
@@ -128,7 +130,7 @@ def _let_go(keep: set[int], output: int | None) -> None:
     if output is not None:
         os.dup2(output, 1)
         os.dup2(output, 2)
-    kept = sorted({0, 1, 2, *keep, MOST_DESCRIPTORS})
+    kept = sorted({0, 1, 2, *keep, MAX_DESCRIPTOR})
     for below, above in itertools.pairwise(kept):
         os.closerange(below + 1, above)
     nothing = os.open(os.devnull, os.O_RDONLY)

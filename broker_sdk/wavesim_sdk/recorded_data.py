@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_sdk.actuators import actuators_of, position_of
+from wavesim_sdk.actuators import actuator_index, actuators_of
 from wavesim_sdk.config.vehicle import Model
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.names import nearest
+from wavesim_sdk.names import suggest_name
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def position(model: Model, name: str) -> int:
+def actuator_position(model: Model, name: str) -> int:
     """Position of an actuator in the model's order, by its name or number; ConfigError names the nearest."""
     try:
-        return position_of(actuators_of(model), name)
+        return actuator_index(actuators_of(model), name)
     except ValueError as error:
         raise ConfigError(f"'{model.name}': {error}") from None
 
@@ -74,9 +74,9 @@ def parse_map(model: Model, item: str, columns: Mapping[str, Array]) -> tuple[in
     match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
     if match is None:
         raise ConfigError(f"--map {item}: write actuator=column or actuator=column*factor")
-    which = position(model, match[1].strip())
+    which = actuator_position(model, match[1].strip())
     column = match[2].strip()
     if column not in columns:
-        raise ConfigError(f"--map {item}: there is no column '{column}'{nearest(column, columns)}")
+        raise ConfigError(f"--map {item}: there is no column '{column}'{suggest_name(column, columns)}")
     factor = {"deg": math.pi / 180, "rpm": 1 / 60}.get(match[3] or "1")
     return which, columns[column] * (float(match[3] or 1.0) if factor is None else factor)
