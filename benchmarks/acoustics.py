@@ -21,9 +21,9 @@ import numpy as np
 
 from wavesim_sdk.config import load
 from wavesim_sdk.ocean.water import Water
-from wavesim_server import pointers
-from wavesim_server.acoustics import fitting, medium
-from wavesim_server.acoustics import memory as medium_memory
+from wavesim_server import array_tables
+from wavesim_server.acoustics import medium, medium_setup
+from wavesim_server.acoustics import medium_arrays as medium_memory
 
 STEP_NS = 4_000_000
 WARM_S = 6.0
@@ -46,10 +46,10 @@ def world(nodes: int, reach: float) -> Any:
 
 def pulse(acoustics: Any, level: float) -> Any:
     """What is sent: 10 ms at 25 kHz."""
-    wanted = medium_memory.record(medium_memory.EMISSION)
+    wanted = medium_memory.make_record(medium_memory.EMISSION)
     p = wanted[0]
     p.frequency, p.source_level, p.duration, p.effective_bandwidth, p.query_source = 25e3, level, 0.01, 200.0, -1
-    p.absorption, p.noise = fitting.carriers(acoustics, 0.0, 25e3, 200.0)
+    p.absorption, p.noise = medium_setup.carrier_conditions(acoustics, 0.0, 25e3, 200.0)
     return wanted
 
 
@@ -89,15 +89,15 @@ def measure(
     model = loaded.model("n")
     assert model.transducer is not None
     t = model.transducer
-    m = fitting.create(loaded, Water(loaded), nodes, STEP_NS * 1e-9, 4096, 65536)
+    m = medium_setup.make_medium(loaded, Water(loaded), nodes, STEP_NS * 1e-9, 4096, 65536)
     rng = np.random.default_rng(1)
     start = np.column_stack([rng.uniform(0, side, (nodes, 2)), rng.uniform(5, 100, nodes)])
     speed = np.column_stack([rng.uniform(-2, 2, (nodes, 2)), np.zeros(nodes)])
     for j in range(nodes):
-        fitting.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
+        medium_setup.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
         m.places[:, j].qw = 1.0
-    sound = pointers.table(m)
-    scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
+    sound = array_tables.address_table(m)
+    scene = medium.AcousticScene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
     drift(m.places, start, speed, 0, STEP_NS * 1e-9)
     rate = live / (reach / C)  # signals live as long as they can be heard
     wanted = pulse(loaded.config.acoustics, t.source_level)
@@ -113,9 +113,9 @@ def measure(
         while emitted < rate * begin:
             emitted += 1.0
             j = int(rng.integers(nodes))
-            while not medium.request(sound, j, begin, wanted):
-                m = medium_memory.grown(m)
-                sound = pointers.table(m)
+            while not medium.request_emission(sound, j, begin, wanted):
+                m = medium_memory.grow_medium(m)
+                sound = array_tables.address_table(m)
             place = m.places[(tick - 1) & 1, j]
             origins[sent % 8192], times[sent % 8192], done[sent % 8192] = (place.x, place.y, place.z), begin, False
             done[sent % 8192, j] = True
@@ -125,8 +125,8 @@ def measure(
         moved = time.perf_counter()
         while (code := medium.advance(sound, scene, tick, begin, end, nodes)) != medium_memory.OK:
             if code == medium_memory.GROW:
-                m = medium_memory.grown(m)
-                sound = pointers.table(m)
+                m = medium_memory.grow_medium(m)
+                sound = array_tables.address_table(m)
             else:
                 arrived += int(m.counters[0].receptions)
                 m.counters[0].receptions = m.counters[0].sent = 0
@@ -155,10 +155,12 @@ def measure(
 
 
 def _flat() -> Any:
-    from wavesim_server.seabed import Bed, Net
+    from wavesim_server.seabed import BedParameters, SoundingsMesh
 
     empty = np.zeros((0, 3), np.int64)
-    return Bed(np.array([1000.0, 0.0, 0.0]), np.zeros((0, 5)), 0.0, False), Net(np.zeros((0, 3)), empty, empty)
+    return BedParameters(np.array([1000.0, 0.0, 0.0]), np.zeros((0, 5)), 0.0, False), SoundingsMesh(
+        np.zeros((0, 3)), empty, empty
+    )
 
 
 def memory(emissions: int = 100_000) -> tuple[int, int]:
@@ -166,26 +168,26 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
     loaded = world(50, 1500.0)
     t = loaded.model("n").transducer
     assert t is not None
-    m = fitting.create(loaded, Water(loaded), 50, STEP_NS * 1e-9)
+    m = medium_setup.make_medium(loaded, Water(loaded), 50, STEP_NS * 1e-9)
     rng = np.random.default_rng(2)
     for j in range(50):
-        fitting.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
+        medium_setup.set_node(m, loaded.config.acoustics, j, t, -1.0, j + 1, (0.0, 0.0), -1, -1)
         place = m.places[:, j]
         (place.x, place.y), place.z, place.qw = rng.uniform(0, 1000, 2), 20.0, 1.0
-    sound = pointers.table(m)
-    scene = medium.Scene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
+    sound = array_tables.address_table(m)
+    scene = medium.AcousticScene(np.zeros((0, 17)), *_flat(), np.zeros(1, np.int64))
     wanted = pulse(loaded.config.acoustics, 120.0)
     sizes = []
     for tick in range(1, emissions // 2 + 1):
         begin, end = (tick - 1) * STEP_NS * 1e-9, tick * STEP_NS * 1e-9
         for j in rng.integers(0, 50, 2):
-            while not medium.request(sound, j, begin, wanted):
-                m = medium_memory.grown(m)
-                sound = pointers.table(m)
+            while not medium.request_emission(sound, j, begin, wanted):
+                m = medium_memory.grow_medium(m)
+                sound = array_tables.address_table(m)
         while (code := medium.advance(sound, scene, tick, begin, end, 50)) != medium_memory.OK:
             if code == medium_memory.GROW:
-                m = medium_memory.grown(m)
-                sound = pointers.table(m)
+                m = medium_memory.grow_medium(m)
+                sound = array_tables.address_table(m)
             m.counters[0].receptions = m.counters[0].sent = 0
         m.counters[0].receptions = m.counters[0].sent = 0
         if tick in (emissions // 20, emissions // 2):

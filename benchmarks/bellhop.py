@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_server.acoustics import paths, rays, tubes
+from wavesim_server.acoustics import image_paths, ray_tubes, rays
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 BOUNCES, STEPS = 14, 41
@@ -104,22 +104,24 @@ def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
         np.zeros(n, t.dtype).view(np.recarray)
         for t, n in ((rays.FAN, rays.fan_size(len(z))), (rays.EIGENRAY, 256), (rays.RAY, 1))
     )
-    count = rays.launch(z, c, case.source, fan)
+    count = rays.launch_fan(z, c, case.source, fan)
     losses, marked = [], []
     for depth, middle, w in case.receivers:
         total, bounded = 0.0, False
         for x in np.linspace(middle - w, middle + w, steps):
-            some, _ = rays.search(z, c, case.source, depth, x, BOUNCES, fan, count, found, none, out[0])
+            some, _ = rays.find_eigenrays(z, c, case.source, depth, x, BOUNCES, fan, count, found, none, out[0])
             for angle, down, reversals, *_ in found[:some].tolist():
-                if math.degrees(angle) > case.angles or not rays.ray(
+                if math.degrees(angle) > case.angles or not rays.trace_ray(
                     z, c, case.source, depth, angle, down > 0, reversals, none, out[0]
                 ):
                     continue
-                loss, _ = tubes.tube(z, c, case.source, depth, down > 0, reversals, out[0])
+                loss, _ = ray_tubes.tube_spreading(z, c, case.source, depth, down > 0, reversals, out[0])
                 bounded |= loss < 20.0 * math.log10(out[0].length) - 12.0
                 if out[0].bottom:
                     speed, density, attenuation = case.bottom
-                    loss += out[0].bottom * paths.bottom_loss(out[0].sin_bottom, density, c[-1] / speed, attenuation)
+                    loss += out[0].bottom * image_paths.bottom_loss(
+                        out[0].sin_bottom, density, c[-1] / speed, attenuation
+                    )
                 total += 10.0 ** (-0.1 * loss)
         losses.append(-10.0 * math.log10(max(total / steps, NONE)))
         marked.append(bounded)

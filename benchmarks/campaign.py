@@ -271,7 +271,7 @@ def dask(folder: Path) -> None:
 
 
 def main() -> None:
-    cache.warm(print)
+    cache.ensure_compiled(print)
     parts = {f.__name__: f for f in (runs, cost, kill, resume, gate, harm, dask)}
     for name in sys.argv[1:] or parts:
         with tempfile.TemporaryDirectory() as folder:

@@ -24,12 +24,12 @@ def main() -> None:
             print(f"{what:42} {time.process_time() - start:6.1f} s", flush=True)
 
         print(f"{'imports':42} {time.process_time() - begun:6.1f} s")
-        with compiling.nothing_collected():
-            world = compiling.small_world()
+        with compiling.gc_paused():
+            world = compiling.make_empty_world()
             took("sound", world.compile_sound)
             took("motion, translated", world.compile_motion)
             took("the tick", world.compile_tick)
-            took("what else a trial asks for", compiling.exercise)
+            took("what else a trial asks for", compiling.exercise_all)
         print(f"{'together':42} {time.process_time() - begun:6.1f} s")
 
 

@@ -42,9 +42,17 @@ CORE = """<models><model name="core" type="underwater"><cylinder length="2 m" ra
 @kernel
 def step_all(table: Any, blocks: Any, h: float) -> None:
     """The motion of some blocks by itself, as it stands in the tick otherwise."""
-    w = tick.whole(table)
+    w = tick.unpack_tick_state(table)
     integrators.step_all(
-        w.f.blocks, w.f.heads, blocks, w.f.params, w.machine.kinds, w.machine.tables, w.machine.work, h, w.integrator
+        w.bodies.blocks,
+        w.bodies.heads,
+        blocks,
+        w.bodies.params,
+        w.fleet.kinds,
+        w.fleet.tables,
+        w.fleet.work,
+        h,
+        w.integrator,
     )
 
 
@@ -68,8 +76,8 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
 def step(sim: Simulation, blocks: np.ndarray | None = None) -> Callable[[], None]:
     """One short step of the kernel alone, or one of each of these blocks, to be called: the work is the same, and nothing flies
     away."""
-    whole, table = sim._whole()
-    chosen = whole.machine.sequence if blocks is None else blocks
+    whole, table = sim._current_tick_state()
+    chosen = whole.fleet.sequence if blocks is None else blocks
     return lambda: step_all(table, chosen, 1e-6)
 
 
@@ -81,18 +89,30 @@ class NumpyTwin:
         p = np.stack([sim.fleet.coefficients(k) for k in range(n)])
         m = lambda row: p[:, row : row + 36].reshape(n, 6, 6).copy()  # noqa: E731  # a formula of one line, named as in the book
         self.x = b[:, : r.RIGID_ROWS].copy()
-        self.M, self.Minv, self.DL, self.DQ, self.L = m(r.MASS), m(r.MINV), m(r.DL), m(r.DQ), m(r.LIFT)
-        self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_B, None]
-        self.wg, self.rb = p[:, r.WG : r.WG + 3].copy(), p[:, r.RB : r.RB + 3].copy()
-        self.H = p[:, r.T_WRENCH : r.T_WRENCH + 6].reshape(n, 1, 6).copy()
-        self.FH = p[:, r.F_WRENCH : r.F_WRENCH + 24].reshape(n, 4, 6).copy()
-        self.FK, self.FW = p[:, r.F_LIFT : r.F_LIFT + 4].copy(), p[:, r.F_INFLOW : r.F_INFLOW + 4].copy()
-        self.FY, self.FZ = p[:, r.F_PLACE_Y : r.F_PLACE_Y + 4].copy(), p[:, r.F_PLACE_Z : r.F_PLACE_Z + 4].copy()
+        self.M, self.Minv, self.DL, self.DQ, self.L = (
+            m(r.MASS),
+            m(r.MASS_INVERSE),
+            m(r.LINEAR_DRAG),
+            m(r.QUADRATIC_DRAG),
+            m(r.BODY_LIFT),
+        )
+        self.W, self.B = p[:, r.WEIGHT, None], p[:, r.FULL_BUOYANCY, None]
+        self.wg, self.rb = (
+            p[:, r.WEIGHT_MOMENT : r.WEIGHT_MOMENT + 3].copy(),
+            p[:, r.FULL_BUOYANCY_CENTRE : r.FULL_BUOYANCY_CENTRE + 3].copy(),
+        )
+        self.H = p[:, r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6].reshape(n, 1, 6).copy()
+        self.FH = p[:, r.FIN_WRENCH : r.FIN_WRENCH + 24].reshape(n, 4, 6).copy()
+        self.FK, self.FW = p[:, r.FIN_LIFT : r.FIN_LIFT + 4].copy(), p[:, r.FIN_INFLOW : r.FIN_INFLOW + 4].copy()
+        self.FY, self.FZ = (
+            p[:, r.FIN_PLACE_Y : r.FIN_PLACE_Y + 4].copy(),
+            p[:, r.FIN_PLACE_Z : r.FIN_PLACE_Z + 4].copy(),
+        )
         of = lambda a, row: a[:, [row, *range(row + r.SLOT_FIN, row + r.SLOT_FIN + 4)]]  # noqa: E731  # propeller and fins
-        self.cmd, self.a = of(b, r.A_CMD), of(b, r.A_NOW)
+        self.cmd, self.a = of(b, r.ACTUATOR_COMMAND), of(b, r.ACTUATOR_STATE)
         # times 1 and 1/2 of the step
-        self.gain = [of(p, r.A_GAIN + r.SLOTS * k) for k in (0, 1)]
-        self.rate = of(p, r.A_RATE)
+        self.gain = [of(p, r.ACTUATOR_GAIN + r.SLOTS * k) for k in (0, 1)]
+        self.rate = of(p, r.ACTUATOR_RATE)
         self.current = np.array([0.2, 0.0, 0.0])
 
     def derivative(self, x: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -172,7 +192,7 @@ def of_one_vehicle() -> tuple[float, float]:
 def by_threads(count: int, n: int, names: Sequence[str], rounds: int = 9) -> list[tuple[float, float]]:
     """(by one thread, by so many), ns of wall time per vehicle and tick, in turn."""
     fleets = fleet(n, names), fleet(n, names)
-    fleets[1].threads.count, fleets[1].threads.least = count, 0
+    fleets[1].threads.count, fleets[1].threads.min_bodies = count, 0
     found = []
     for k in range(rounds + 1):  # the first compiles
         times = []

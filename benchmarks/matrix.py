@@ -20,7 +20,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.tables import RunState
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 KINDS = ("supervisor", "engine", "front", "emulator", "program", "viewer")
@@ -195,7 +195,7 @@ def _staged() -> Iterator[Stage]:
             yield stage
         finally:
             stage.close()
-            wipe(stage.name)
+            remove_leftovers(stage.name)
 
 
 def row(kind: str, phase: str, what: signal.Signals) -> Row:
@@ -218,7 +218,7 @@ def row(kind: str, phase: str, what: signal.Signals) -> Row:
         limit = time.monotonic() + 10.0
         while (alive := _alive(family)) and time.monotonic() < limit:
             time.sleep(0.1)
-        left = tuple(wipe(stage.name))
+        left = tuple(remove_leftovers(stage.name))
         for pid in alive:  # ours: their parent was the trial
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

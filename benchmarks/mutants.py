@@ -63,8 +63,8 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "resources": ("wavesim_server/resources.py", _tests("server", "resources")),
     "watchdog": ("wavesim_server/watchdog.py", _tests("server", "watchdog")),
     "lockstep": ("wavesim_server/network/lockstep.py", _tests("server", "lockstep")),
-    "publish": ("wavesim_server/network/publish.py", _tests("server", "publish")),
-    "states": ("wavesim_server/network/states.py", _tests("server", "states")),
+    "publish": ("wavesim_server/network/front_tables.py", _tests("server", "publish")),
+    "states": ("wavesim_server/network/state_datagrams.py", _tests("server", "states")),
     "broadcast": ("wavesim_server/network/broadcast.py", _tests("server", "broadcast")),
     "pace": ("wavesim_server/engine/pace.py", _tests("server", "pace")),
 }

@@ -30,7 +30,7 @@ from wavesim_sdk.wire.client import ClientSession, Phase
 from wavesim_sdk.wire.messages import HEADER_BYTES, Join, StateMessage, Type
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import Simulation
-from wavesim_server.layout import same_layout
+from wavesim_server.address_layout import same_address_layout
 
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
 SECONDS = 8.0
@@ -333,7 +333,7 @@ if __name__ == "__main__":
         library()
         for period in (0.02, 0.1):
             lockstep(period, "ten commands")
-            with same_layout():
+            with same_address_layout():
                 lockstep(period, "ten commands with one layout of memory, as in a trial")
             lockstep(period, "forked by one program", forked=True)
     sys.exit(0)

@@ -128,7 +128,7 @@ def figures() -> tuple[dict[str, float], dict[str, str]]:
     from wavesim_sdk.config import library
     from wavesim_server import cache
 
-    cache.choose()
+    cache.choose_cache_folder()
     time.perf_counter = time.process_time  # others use the machine: the processor's time is counted, not the wall's
     motion, medium = (importlib.import_module(f"benchmarks.{name}") for name in ("kernel", "acoustics"))
     times: dict[str, float] = {}

@@ -31,7 +31,7 @@ def of_a_core() -> dict[str, float]:
     from wavesim_sdk.config import library
     from wavesim_server import cache
 
-    cache.choose()
+    cache.choose_cache_folder()
     time.perf_counter = time.process_time
     found = {}
     for n in (100, 1000):

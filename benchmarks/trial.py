@@ -20,7 +20,7 @@ from benchmarks.processes import children, memory_mb
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_server import Simulation
-from wavesim_server.serve import ready
+from wavesim_server.serve import is_ready
 
 ROOT = Path(__file__).parent.parent
 CLI = [sys.executable, "-m", "wavesim_sdk.cli"]
@@ -72,7 +72,7 @@ def lateness(busy: bool, seconds: float = 15.0) -> None:
     )
     assert server.stderr is not None
     port = int(server.stderr.readline().split("on UDP ")[1].split(";")[0].rpartition(":")[2])
-    while not ready("bench"):
+    while not is_ready("bench"):
         time.sleep(0.05)
     stop = threading.Event()
 

@@ -18,14 +18,14 @@ from generate import ROOT, between
 
 from wavesim_sdk.config import Model, library
 from wavesim_sdk.config.vehicle import Performance
-from wavesim_server.dynamics.kind import shape_of
-from wavesim_server.manoeuvres import STABLE, Trial, trials
-from wavesim_server.sailing import Run, afloat, sail
+from wavesim_server.dynamics.model_compiler import shape_of
+from wavesim_server.manoeuvres import STABLE, ManoeuvreTrial, trials
+from wavesim_server.sailing import ManoeuvreRun, is_surface_model, run_manoeuvres
 
 DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 
 
-def table(runs: list[Run]) -> str:
+def table(runs: list[ManoeuvreRun]) -> str:
     """One row for each model: speeds, turning circle, greatest tilts."""
     lines = [
         "| model | meant for | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | greatest tilt in calm, deg | Hs m: "
@@ -35,15 +35,17 @@ def table(runs: list[Run]) -> str:
     for model in library().values():
         mine = {run.manoeuvre: run for run in runs if run.model == model.name}
 
-        def speed(name: str, mine: dict[str, Run] = mine) -> str:
+        def speed(name: str, mine: dict[str, ManoeuvreRun] = mine) -> str:
             return f"{mine[name].end_speed:.2f}" if name in mine else "-"
 
-        def tilt(*names: str, mine: dict[str, Run] = mine) -> str:
+        def tilt(*names: str, mine: dict[str, ManoeuvreRun] = mine) -> str:
             tilts = [math.degrees(mine[n].tilts.max()) for n in names if n in mine]
             return f"{max(tilts):.0f}" if tilts else "-"
 
         turn = mine.get("starboard")
-        circle = [f"{turn.turning[0]:.1f}", f"{math.degrees(turn.turning[1]):.1f}"] if turn else ["-", "-"]
+        circle = (
+            [f"{turn.turning_circle[0]:.1f}", f"{math.degrees(turn.turning_circle[1]):.1f}"] if turn else ["-", "-"]
+        )
         calm = tilt(*(n for n in mine if n not in ("waves", "seaway")))
         lines.append(
             f"| `{model.name}` | {model.valid_speed:g} m/s | {speed('ahead')} | {published(model)} | {speed('astern')} | {circle[0]} | {circle[1]} | "
@@ -59,7 +61,7 @@ def published(model: Model) -> str:
     return ", ".join(figures)
 
 
-def manoeuvre_table(found: list[Trial]) -> str:
+def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
     """One row for each model: speeds, what a push leaves behind, spiral, overshoots, turning circle, the vehicle itself."""
     lines = [
         "| model | m/s | yaw rate left by a push, deg/s | stable: model / vehicle | spiral: amidships differ by, deg/s | overshoots 10/10, deg "
@@ -69,7 +71,7 @@ def manoeuvre_table(found: list[Trial]) -> str:
     for model in library().values():
         mine = [t for t in found if t.model == model.name]
 
-        def of(manoeuvre: str, value: Callable[[Trial], str], mine: list[Trial] = mine) -> str:
+        def of(manoeuvre: str, value: Callable[[ManoeuvreTrial], str], mine: list[ManoeuvreTrial] = mine) -> str:
             return " / ".join(value(t) for t in mine if t.manoeuvre == manoeuvre) or "-"
 
         if not mine:
@@ -90,7 +92,7 @@ def manoeuvre_table(found: list[Trial]) -> str:
     return "\n".join(lines)
 
 
-def picture(runs: list[Run], path: Path) -> None:
+def picture(runs: list[ManoeuvreRun], path: Path) -> None:
     """Tracks of the first minute and a half of what has a helm, in lengths of the vehicle."""
     models = [m for m in library().values() if any(r.model == m.name and r.manoeuvre == "zig-zag" for r in runs)]
     columns = 4
@@ -104,7 +106,7 @@ def picture(runs: list[Run], path: Path) -> None:
             if run.model == model.name and run.manoeuvre in DRAWN:
                 p = (run.track[:90, :2] - run.track[0, :2]) / length
                 axis.plot(p[:, 1], p[:, 0], color=DRAWN[run.manoeuvre], label=run.manoeuvre, linewidth=1.0)
-        where = "surface" if afloat(model) else "under water"
+        where = "surface" if is_surface_model(model) else "under water"
         axis.set_title(f"{model.name} ({length:g} m, {where})", fontsize=9)
         axis.set_aspect("equal", "datalim")
         axis.tick_params(labelsize=7)
@@ -116,12 +118,12 @@ def picture(runs: list[Run], path: Path) -> None:
 
 
 def main() -> None:
-    runs = sail(library().values())
+    runs = run_manoeuvres(library().values())
     page = ROOT / "docs/models.md"
     page.write_text(between(page.read_text(), "sailing", table(runs)))
     page.write_text(between(page.read_text(), "manoeuvres", manoeuvre_table(trials(library().values()))))
     picture(runs, ROOT / "docs/images/sailing.png")
-    print(f"{len(runs)} runs; all finite: {bool(np.all([run.finite for run in runs]))}")
+    print(f"{len(runs)} runs; all finite: {bool(np.all([run.is_finite for run in runs]))}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import NotRunning
 from wavesim_server import cache
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 
 ROOT = Path(__file__).parent.parent
 _numbers = itertools.count(1)
@@ -32,7 +32,7 @@ for _signal, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once, before workers or servers do so side by side."""
     if not hasattr(session.config, "workerinput"):
-        cache.warm(lambda text: print(f"\n{text}", flush=True))
+        cache.ensure_compiled(lambda text: print(f"\n{text}", flush=True))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -70,7 +70,7 @@ def name() -> Iterator[str]:
     """A server name that nobody else uses; whatever is left under it is removed."""
     unique = f"t{os.getpid()}-{next(_numbers)}"
     yield unique
-    left = wipe(unique)
+    left = remove_leftovers(unique)
     assert left == [], f"the server left these behind: {left}"
 
 

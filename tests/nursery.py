@@ -117,7 +117,7 @@ def _import() -> None:
     for entry in entry_points(group="wavesim.emulators"):
         with contextlib.suppress(ImportError):  # an extra that is not there
             entry.load()
-    compiling.exercise()
+    compiling.exercise_all()
 
 
 def main(ours: socket.socket) -> None:

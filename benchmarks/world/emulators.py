@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_sdk.sensors import HEAD_COLUMNS
 from wavesim_sdk.shared_memory import DUE, OWNER, OWNER_START, SYNCHRONOUS, SharedMemoryArea
-from wavesim_server.network.states import count_of
+from wavesim_server.network.state_datagrams import value_count_of
 
 if TYPE_CHECKING:
     from benchmarks.world.world import World
@@ -84,7 +84,7 @@ class Emulator:
         identity = self._vehicles["identity"].snapshot()[1]
         rows = self.table.snapshot()[1]
         numbers = rows.view(np.float64).reshape(len(rows), -1)
-        count = count_of(self.sensor)
+        count = value_count_of(self.sensor)
         mine = (instruments["type"] == self.sensor.encode()) & (instruments["body"] >= 0)
         for i in instruments[mine]:
             place, body = int(i["place"]), int(i["body"])

@@ -50,8 +50,8 @@ def hold(world: World) -> None:
     """After each step."""
     server = world.server
     engine, front = server.engine, server.front
-    if engine.orders._traced:
-        raise Broken(f"internal: the engine failed: {_last_line(engine.orders._traced)}")
+    if engine.command_executor._traced:
+        raise Broken(f"internal: the engine failed: {_last_line(engine.command_executor._traced)}")
     if front is not None and front.sessions.drops["internal"]:
         raise Broken(f"internal: the front failed: {_last_line(front._traced)}")
     _limits(world)
@@ -73,7 +73,7 @@ def _last_line(traces: set[str]) -> str:
 def _limits(world: World) -> None:
     """Nobody waits longer than the time limit, as long as there is an engine."""
     witness, server, now = world.witness, world.server, world.clock.now
-    if server.engine.over or now < server.stood:
+    if server.engine.is_over or now < server.stood:
         return
     limit = world.scene.loaded.config.network.lockstep_timeout + GRACE_S
     waits, asks = witness.waits, witness.asks
@@ -86,7 +86,7 @@ def _limits(world: World) -> None:
             f"a barrier stands too long: since {now - waits.since:.2f} s at tick {waits.tick}: {server.front.barrier}"
         )
     if asks is not None and now - max(asks.since, server.stood) > limit:
-        awaited = server.engine.emulators.awaited
+        awaited = server.engine.emulators.pending
         raise Broken(f"emulators are awaited too long: since {now - asks.since:.2f} s at tick {asks.tick}: {awaited}")
 
 
@@ -115,7 +115,10 @@ def _crew(front: Front) -> None:
     if crew != front.sessions.by_token.keys():
         raise Broken(f"crew and sessions differ: crew {sorted(crew)}, sessions {sorted(front.sessions.by_token)}")
     waiting = (
-        front.barrier.waiting | front.barrier.dismissed | front.barrier.replies.keys() | front.requests.sounds.keys()
+        front.barrier.waiting
+        | front.barrier.dismissed
+        | front.barrier.replies.keys()
+        | front.request_handler.pending_sounds.keys()
     )
     if not waiting <= crew:
         raise Broken(f"somebody who left is remembered: {sorted(waiting - crew)}")
@@ -133,12 +136,12 @@ def _bodies(world: World, front: Front) -> None:
     residents = {b.name for b in server.loaded.config.fleet.bodies if b.client == "none"}
     for row, name in known.items():
         pilot = front.crews.pilot(row)
-        if name not in residents and row not in front.orphans and (pilot is None or pilot.berth.body != name):
+        if name not in residents and row not in front.orphans and (pilot is None or pilot.grant.body != name):
             raise Broken(f"a body of nobody: '{name}' in row {row} has the pilot {pilot}")
     for member in front.crews.by_token.values():
-        if member.role is Role.PILOT and known.get(member.row) != member.berth.body:
+        if member.role is Role.PILOT and known.get(member.row) != member.grant.body:
             raise Broken(
-                f"a pilot without a body: {member.berth.body} in row {member.row}, where {known.get(member.row)} is"
+                f"a pilot without a body: {member.grant.body} in row {member.row}, where {known.get(member.row)} is"
             )
 
 
@@ -152,9 +155,9 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
     server = world.server
     front, engine = server.front, server.engine
     assert front is not None
-    if not server.quiet and world.clock.now - world.quiet_at > 0.5 and not engine.over:
+    if not server.quiet and world.clock.now - world.quiet_at > 0.5 and not engine.is_over:
         raise Broken(f"no rest: {len(front._backlog)} commands and {len(engine._backlog)} events wait")
-    running = engine.state is RunState.RUNNING and not engine.over
+    running = engine.state is RunState.RUNNING and not engine.is_over
     for client in world.clients:
         if client.gone or not client.honest:
             continue
@@ -186,7 +189,7 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
 
 def _answered(world: World, client: Client, book: Book) -> None:
     """Every request that the server has was answered; sound waits for the next step of a lockstep client."""
-    if world.server.engine.over:
+    if world.server.engine.is_over:
         return
     for number in book.unanswered:
         item = msgpack.unpackb(book.requests.said[number - 1], strict_map_key=False, unicode_errors="surrogateescape")
@@ -197,11 +200,11 @@ def _answered(world: World, client: Client, book: Book) -> None:
 def _served(world: World, client: Client, running: bool) -> None:
     """A live client hears of its body: states by wall time, or steps as long as time runs."""
     assert client.welcome is not None
-    if client.role is Role.OBSERVER or world.server.engine.over:  # its bodies come and go no more
+    if client.role is Role.OBSERVER or world.server.engine.is_over:  # its bodies come and go no more
         return
     silence = world.clock.now - max(client.state_at, client.joined_at)
     if client.welcome.lockstep_ns:
-        ticks, speed = client.welcome.lockstep_ns // world.step_ns, world.server.engine.pace.speed
+        ticks, speed = client.welcome.lockstep_ns // world.step_ns, world.server.engine.pacer.speed
         slow = 1e-9 * client.welcome.lockstep_ns / speed if speed > 0.0 else 0.0  # somebody may have set a slow pace
         if running and silence > 1.0 + slow + ticks * (0.2 + world.scene.loaded.config.network.lockstep_timeout):
             raise Broken(f"no steps: {client.name} was not asked for {silence:.2f} s")
@@ -220,7 +223,7 @@ def nobody_left(world: World) -> None:
     assert front is not None
     if front.sessions.by_token:
         raise Broken(f"somebody stayed: {sorted(s.name for s in front.sessions.by_token.values())}")
-    if not engine.over:
+    if not engine.is_over:
         residents = {b.name for b in world.scene.loaded.config.fleet.bodies if b.client == "none"}
         there = {o.name for o in engine.sim.occupants.values()}
         if there != residents:
@@ -231,7 +234,7 @@ def nobody_left(world: World) -> None:
 
 def nothing_left(world: World, before: dict[str, int]) -> None:
     """Later: nothing holds more than at the beginning."""
-    over = world.server.engine.over
+    over = world.server.engine.is_over
     for place, size in world.server.sizes().items():
         if over and place.startswith(("front.under_way", "front._backlog", "engine.")):
             continue  # nobody is there to take a command, to answer, nor to let go

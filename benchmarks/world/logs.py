@@ -33,7 +33,7 @@ class Told:
         emit = server.engine.emit
 
         def watched(event: messages.EngineEvent) -> None:
-            if isinstance(event, messages.Roster) and event.logged:
+            if isinstance(event, messages.BodyPresenceEvent) and event.is_logged:
                 self._names = {**self._names, event.row: event.name}
             self._events.append((event, self._names))
             emit(event)
@@ -52,7 +52,7 @@ class Told:
 def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) -> Iterator[tuple[str, Any]]:
     """(topic, what the log holds of it) of an event."""
     match event:
-        case messages.Log(_, table, rows, records):
+        case messages.LogRecordsEvent(_, table, rows, records):
             whose = np.frombuffer(rows, np.int64)
             dtype = (_TABLES.get(table) or sensor_table_of(table).visible).dtype
             if table in _TABLES:
@@ -61,18 +61,18 @@ def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) ->
                 topics = [f"/sensor/{names.get(int(row), '')}/{number}" for row, number in whose.reshape(-1, 2)]
             for k, topic in enumerate(topics):
                 yield topic, records[k * dtype.itemsize : (k + 1) * dtype.itemsize]
-        case messages.Signals(sent, receptions):
+        case messages.SignalsEvent(sent, receptions):
             for k in range(0, len(sent), SENT.dtype.itemsize):
                 yield "/acoustics/sent", sent[k : k + SENT.dtype.itemsize]
             for k in range(0, len(receptions), RECEPTION.dtype.itemsize):
                 yield "/acoustics/reception", receptions[k : k + RECEPTION.dtype.itemsize]
-        case messages.Run(state, time_ns):
+        case messages.RunStateEvent(state, time_ns):
             yield "/run", (time_ns, RunState(state).name.lower())
-        case messages.Executed(_, ok, _, time_ns, command) if ok:
+        case messages.ExecutedEvent(_, ok, _, time_ns, command) if ok:
             yield "/commands", (time_ns, commands.verb_of(commands.decode(command)))
-        case messages.Notice(time_ns, _, name, text):
+        case messages.NoticeEvent(time_ns, _, name, text):
             yield "/notices", (time_ns, name, text)
-        case messages.Frozen(time_ns, frozen):
+        case messages.BodiesFrozenEvent(time_ns, frozen):
             yield "/frozen", (time_ns, *frozen)
 
 

@@ -23,17 +23,17 @@ from wavesim_sdk.wire.messages import Done, Join, Refusal, Requests, Type
 from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import NotAdmitted, Session
+from wavesim_server.engine.command_executor import CommandExecutor
 from wavesim_server.engine.core import Engine
-from wavesim_server.engine.orders import Orders
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import Enter, Log
-from wavesim_server.network import sound, states
-from wavesim_server.network.admission import Gate
-from wavesim_server.network.crew import Crews
+from wavesim_server.messages import EnterCommand, LogRecordsEvent
+from wavesim_server.network import acoustic_events, state_datagrams
+from wavesim_server.network.admission import AdmissionPolicy
+from wavesim_server.network.crews import Crews
+from wavesim_server.network.event_dispatcher import EngineEventDispatcher
 from wavesim_server.network.front import Front
 from wavesim_server.network.lockstep import Barrier
-from wavesim_server.network.news import News
-from wavesim_server.ring import Pushed, Ring
+from wavesim_server.ring import PushResult, Ring
 
 ENOUGH = 3  #: seeds that find a defect; the shortest is taken
 
@@ -116,25 +116,25 @@ def endless_refusals() -> Any:
 
 def engine_uncontained() -> Any:
     """A model that is unstable at this step ends the engine."""
-    return mock.patch.object(Orders, "_enter", _enter)
+    return mock.patch.object(CommandExecutor, "_enter", _enter)
 
 
-def _enter(self: Orders, c: Any) -> None:
+def _enter(self: CommandExecutor, c: Any) -> None:
     if c.row not in self.sim.occupants:
         self._let_in(c)
-        self.engine.roster(c.row, present=True)
+        self.engine.announce_body(c.row, present=True)
     self.engine.publish()
-    self.engine.publication.identity()
+    self.engine.publication.publish_identity()
 
 
 def resume_unchecked() -> Any:
     """Resuming skips admission: any period is taken."""
-    lockstep = Gate._lockstep
+    lockstep = AdmissionPolicy._lockstep
 
-    def lenient(self: Gate, join: Join) -> int:
+    def lenient(self: AdmissionPolicy, join: Join) -> int:
         return join.lockstep_ns // self.step_ns if join.previous else lockstep(self, join)
 
-    return mock.patch.object(Gate, "_lockstep", lenient)
+    return mock.patch.object(AdmissionPolicy, "_lockstep", lenient)
 
 
 # -- what does not fit -------------------------------------------------------------------------------------------------
@@ -143,19 +143,19 @@ def resume_unchecked() -> Any:
 @contextlib.contextmanager
 def one_datagram() -> Iterator[None]:
     """A state of any size goes in one datagram."""
-    states.layout.cache_clear()
-    states.form.cache_clear()
-    with mock.patch.object(states, "ROOM", 10**6), mock.patch.object(codec, "MAX_DATAGRAM", 1200):
+    state_datagrams.divide_sensors.cache_clear()
+    state_datagrams.cached_template.cache_clear()
+    with mock.patch.object(state_datagrams, "ROOM", 10**6), mock.patch.object(codec, "MAX_DATAGRAM", 1200):
         yield
-    states.layout.cache_clear()
-    states.form.cache_clear()
+    state_datagrams.divide_sensors.cache_clear()
+    state_datagrams.cached_template.cache_clear()
 
 
 def whole_records() -> Any:
     """A record that is larger than its ring waits for room that never comes."""
 
-    def push(self: Ring, kind: int, payload: bytes) -> Pushed:
-        return Pushed.DONE if self._put(kind, payload) else Pushed.FULL
+    def push(self: Ring, kind: int, payload: bytes) -> PushResult:
+        return PushResult.DONE if self._append(kind, payload) else PushResult.FULL
 
     return mock.patch.object(Ring, "push", push)
 
@@ -166,7 +166,7 @@ def silent_pieces() -> Any:
     def push_backlog(self: Engine) -> bool:
         while self._backlog and self.events.push(*self._backlog[0]):
             self._backlog.popleft()
-            self._told = True
+            self._wake_due = True
         return not self._backlog
 
     return mock.patch.object(Engine, "_push_backlog", push_backlog)
@@ -299,11 +299,11 @@ def orphans_crew() -> Any:
     """The crew of a newcomer stays when the body leaves whose pilot a front before this one knew."""
 
     def body_leaves(self: Front, row: int, silent: bool) -> None:
-        from wavesim_server.messages import Leave
+        from wavesim_server.messages import LeaveCommand
 
         self.bodies.pop(row, None)
-        self.tell(Leave(row))
-        self.tables.left(row, 2 if silent else 3)
+        self.send_to_engine(LeaveCommand(row))
+        self.tables.mark_departed(row, 2 if silent else 3)
 
     return mock.patch.object(Front, "_body_leaves", body_leaves)
 
@@ -315,7 +315,7 @@ def epochs_anew() -> Any:
 
 def endless_barrier() -> Any:
     """A lockstep client that does not answer holds everybody up."""
-    real = Barrier.open
+    real = Barrier.take_replies
 
     def opened(self: Barrier, now: float) -> Any:
         return None if self.waiting else real(self, now)
@@ -338,7 +338,7 @@ def late_answers() -> Any:
 
 def requests_of_the_gone() -> Any:
     """Nothing that was asked by who left is forgotten."""
-    from wavesim_server.network.requests import Requests as Service
+    from wavesim_server.network.requests import RequestHandler as Service
 
     return mock.patch.object(Service, "forget", lambda self, session: None)
 
@@ -383,25 +383,25 @@ def blamed_for_standing_still() -> Iterator[None]:
 
 def rows_without_generations() -> Any:
     """Who has a row hears all that is told of it, also of the body before."""
-    real = sound.tell
+    real = acoustic_events.push_signal_events
 
     def tell(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
         real(sent, receptions, np.ones_like(senders), np.ones_like(receivers), *more)
 
-    return mock.patch.object(sound, "tell", tell)
+    return mock.patch.object(acoustic_events, "tell", tell)
 
 
 @contextlib.contextmanager
 def unseen_bodies() -> Iterator[None]:
     """A body that only a front which crashed knew of stays, and is taken for that of who joins anew in its row."""
-    enters, roster = Orders._enter, Front._roster
+    enters, roster = CommandExecutor._enter, Front._on_body_presence
 
-    def enter(self: Orders, c: Enter) -> None:
+    def enter(self: CommandExecutor, c: EnterCommand) -> None:
         there = c.row in self.sim.occupants
         enters(self, replace(c, generation=self.engine.generation(c.row)) if there else c)
 
     with (
-        mock.patch.object(Orders, "_enter", enter),
+        mock.patch.object(CommandExecutor, "_enter", enter),
         mock.patch.object(Front, "_roster", lambda self, r: None if r.present else roster(self, r)),
     ):
         yield
@@ -410,10 +410,10 @@ def unseen_bodies() -> Iterator[None]:
 def names_by_row() -> Any:
     """What is told for the log of the body that a row had stands under the name of the one that it has."""
 
-    def table(self: News, log: LogWriter, e: Log) -> None:
+    def table(self: EngineEventDispatcher, log: LogWriter, e: LogRecordsEvent) -> None:
         log.table(e.tick * self.step_ns, e.table, np.frombuffer(e.rows, np.int64), e.records)
 
-    return mock.patch.object(News, "_table", table)
+    return mock.patch.object(EngineEventDispatcher, "_table", table)
 
 
 _ENGINE = ("Malformed in", "internal: the engine failed")

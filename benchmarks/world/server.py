@@ -21,11 +21,11 @@ from benchmarks.world.network import Address
 from benchmarks.world.sizes import sizes
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_server.engine.core import Engine
-from wavesim_server.engine.emulators import Emulators
-from wavesim_server.instruments import Instruments
+from wavesim_server.engine.emulators import SynchronousEmulators
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.front import Front
-from wavesim_server.resources import tables_of
+from wavesim_server.resources import area_tables
 from wavesim_server.ring import READ, WRITTEN, Ring
 from wavesim_server.simulation import Simulation
 
@@ -50,7 +50,7 @@ _NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "
 def _made(name: str) -> dict[str, tuple[SharedMemoryArea, bytearray, bytes]]:
     """Areas of a scene, and their bytes as they are at first."""
     made = {}
-    for area, tables in tables_of(scenes.scene(name).loaded).items():
+    for area, tables in area_tables(scenes.scene(name).loaded).items():
         new = SharedMemoryArea.create_private(tables)
         memory = new._memory
         assert isinstance(memory, bytearray)
@@ -91,17 +91,17 @@ class Server:
         self.loaded = loaded = scene.loaded
         self.areas = _areas(scene)
         small = "rings" in world.plagues and r.random() < 0.5
-        self.commands = Ring.private(r.choice((2_000, 8_000)) if small else 1 << 16)
-        self.events = Ring.private(r.choice((3_000, 16_000)) if small else 1 << 18)
+        self.commands = Ring.create_private(r.choice((2_000, 8_000)) if small else 1 << 16)
+        self.events = Ring.create_private(r.choice((3_000, 16_000)) if small else 1 << 18)
         self.room = r.choice((0, 900, 6_000, 20_000)) if "disk" in world.plagues and r.random() < 0.3 else float("inf")
         self.disks: list[Disk] = []
         self.seldom = LOOK_S  #: between two looks of the front at its sessions
         self.slow = r.choice((0.02, 0.04, 0.08))  #: wall time of a turn of the engine
         simulation = Simulation(loaded, world.seed)
-        instruments = Instruments(loaded.sensor_rows, simulation.step_ns)
+        instruments = InstrumentRegistry(loaded.sensor_rows, simulation.step_ns)
         vehicles = self.areas["vehicles"]
         self.bells = {name: Bell() for name in instruments.types}
-        emulators = Emulators(
+        emulators = SynchronousEmulators(
             vehicles,
             self.bells,
             instruments,
@@ -162,13 +162,13 @@ class Server:
     def _turn_engine(self, now: float) -> None:
         if self._still == "engine":
             return
-        if self.engine.over:
+        if self.engine.is_over:
             if not self.engine.flush():
                 self._engine_due.at(now + SWITCH_S)
             return
         if self.world.loud:
             self._ping()
-        due = self.engine.turn(now)
+        due = self.engine.poll(now)
         if due <= now:
             due = now + self.slow
         self._engine_due.at(due)
@@ -198,12 +198,12 @@ class Server:
         self.disks.append(disk)
         self.front = Front(
             self.loaded, "world", self.world.seed, self.areas, self.commands, self.events,
-            LogWriter(disk, self.loaded, self.world.seed), keys=self.scene.keyring(self._dice), dice=self._dice,
-            say=self._say, wake=self.wake_engine,
+            LogWriter(disk, self.loaded, self.world.seed), keys=self.scene.keyring(self._dice), rng=self._dice,
+            print_line=self._say, wake=self.wake_engine,
         )  # fmt: skip
         self.world.front_begins(self.front)
         if again:
-            self.front.inherit(now)
+            self.front.take_over(now)
         self.world.network.open(ADDRESS, self.receive)
         self._settle()
         self._front_due.at(now)
@@ -214,7 +214,7 @@ class Server:
 
     def _turn_front(self, now: float) -> None:
         if self.front is not None and self._still != "front":
-            due = self.front.turn(now)
+            due = self.front.poll(now)
             self._send()
             self._front_due.at(max(due, now + self.seldom))
 
@@ -257,7 +257,7 @@ class Server:
 
     def _settle(self) -> None:
         assert self.front is not None
-        self.front.settle()
+        self.front.hand_over()
         self._send()
 
     def _send(self) -> None:

@@ -77,12 +77,12 @@ class Witness:
         """The engine had a turn."""
         engine = self._server.engine
         tick = engine.sim.tick
-        if not engine.waiting:
+        if not engine.awaits_release:
             self.waits = None
         elif self.waits is None or self.waits.tick != tick:
             self.waits = Standing(tick, now)
             self._trace.note(now, "barrier", tick)
-        if not engine.emulators.awaited or engine.state is not RunState.RUNNING:
+        if not engine.emulators.pending or engine.state is not RunState.RUNNING:
             self.asks = None
         elif self.asks is None or self.asks.tick != tick:
             self.asks = Standing(tick, now)

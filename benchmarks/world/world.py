@@ -165,7 +165,7 @@ class World:
         """Whether every datagram arrives as it was sent, and nothing of the server died."""
         weather = self._weather()
         bad = weather.loss + weather.flip + weather.cut + weather.late
-        return bad == 0.0 and "crash" not in self.plagues and not self.server.engine.over
+        return bad == 0.0 and "crash" not in self.plagues and not self.server.engine.is_over
 
     # -- what the actors ask of it ---------------------------------------------------------------------
 

@@ -140,9 +140,9 @@ class _PendingReply:
     """A reply of which not all is sent."""
 
     queue: posix_ipc.MessageQueue
-    unsent: deque[bytes]
+    left: deque[bytes]
     size: int
-    stalled_since: float | None = None  # nothing was taken since then
+    since: float | None = None  # nothing was taken since then
 
 
 class ReplyOutbox:

@@ -41,7 +41,7 @@ class ShipMotion:
     heading: float
     surge: float
     sway: float
-    yaw_rate: float
+    rate: float
 
     @classmethod
     def from_state(cls, state: Sequence[float], heading: float) -> ShipMotion:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numba as nb
 
+from wavesim_server.dynamics.extension_points import ActuatorType
 from wavesim_server.dynamics.lanes import add_to, broadcast, load
 from wavesim_server.dynamics.rows import FORCE, GRAVITY, ROT
-from wavesim_server.dynamics.seams import ActuatorType
 
 
 @nb.njit(cache=True, error_model="numpy", forceinline=True)

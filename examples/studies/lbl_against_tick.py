@@ -58,7 +58,7 @@ def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
     simulation.enter_residents()
     row = simulation.enter("auv", "vehicle", (0.0, 0.0, DEPTH))
     simulation.set_pose(row, velocity=(SPEED, 0.0, 0.0, 0.0, 0.0, SPEED / RADIUS))
-    simulation.fleet.change(row, dict.fromkeys(_inverse_mass(), 0.0))
+    simulation.fleet.override_parameters(row, dict.fromkeys(_inverse_mass(), 0.0))
     for k in range(fixes):
         simulation.ping(row, 25e3, at=1_000_000_000 + k * 4_000_000_000)
     simulation.advance(math.ceil((fixes * 4.0 + 2.0) * 1e3 / tick_ms))
@@ -90,7 +90,7 @@ def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
 def _inverse_mass() -> range:
     from wavesim_server.dynamics import rows
 
-    return range(rows.MINV, rows.MINV + 36)
+    return range(rows.MASS_INVERSE, rows.MASS_INVERSE + 36)
 
 
 def main() -> int:

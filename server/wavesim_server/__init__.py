@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lab", "Simulation"]
 
-cache.choose()  # before any kernel is imported
+cache.choose_cache_folder()  # before any kernel is imported
 
 
 def __getattr__(name: str) -> Any:

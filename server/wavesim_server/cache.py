@@ -23,7 +23,7 @@ import wavesim_sdk
 from wavesim_sdk.errors import WaveSimError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
-_KEPT = 4  #: folders that are kept
+_MAX_FOLDERS = 4  #: folders that are kept
 _IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
 #: where compiled functions are, and what they are made of
 KERNELS = (
@@ -39,10 +39,10 @@ KERNELS = (
     "tick.py",
 )
 #: what of the SDK is compiled into them: functions, and constants
-COMPILED_IN = ("actuators.py", "compiled.py", "elementary.py", "ocean/surface.py", "parts.py", "tables.py")
+SDK_SOURCES = ("actuators.py", "compiled.py", "elementary.py", "ocean/surface.py", "parts.py", "tables.py")
 
 
-def choose() -> None:
+def choose_cache_folder() -> None:
     """Set Numba's cache folder, unless the user has (NUMBA_CACHE_DIR).
 
     By that variable, because importing Numba takes a third of a second, which only the engine needs to spend.
@@ -56,7 +56,7 @@ def choose() -> None:
     for part in KERNELS:
         for path in sorted((package / part).rglob("*.py")) if "." not in part else [package / part]:
             state.update(path.read_bytes())
-    for module in COMPILED_IN:
+    for module in SDK_SOURCES:
         state.update((Path(wavesim_sdk.__file__).parent / module).read_bytes())
     for entry in sorted(importlib.metadata.entry_points(group="wavesim.dynamics"), key=lambda e: e.name):
         state.update(f"{entry.name} {entry.value}".encode())  # what other packages add to the equation of motion
@@ -70,7 +70,7 @@ def choose() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         folder.touch()
         others = sorted((d for d in base.iterdir() if d.is_dir() and d != folder), key=lambda d: d.stat().st_mtime)
-        for old in [d for d in others[: -(_KEPT - 1)] if d.stat().st_mtime < time.time() - _IN_USE_S]:
+        for old in [d for d in others[: -(_MAX_FOLDERS - 1)] if d.stat().st_mtime < time.time() - _IN_USE_S]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
         return  # no home: Numba looks for a place itself
@@ -81,12 +81,12 @@ def choose() -> None:
         setattr(config, "CACHE_DIR", str(folder))  # noqa: B010  # a name that Numba makes while it runs
 
 
-def tell(text: str) -> None:
-    """What the commands let :func:`warm` say."""
+def print_to_stderr(text: str) -> None:
+    """What the commands let :func:`ensure_compiled` say."""
     sys.stderr.write(f"wavesim: {text}\n")
 
 
-def warm(say: Callable[[str], None] = tell, threads: int = 1) -> None:
+def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
     """Compile the kernels, those of ticks by several threads too if so many are wanted, unless that has been done; ``say`` is told
     when it takes its time.
 
@@ -100,9 +100,9 @@ def warm(say: Callable[[str], None] = tell, threads: int = 1) -> None:
     if done is not None and done.exists():
         return
     if folder is not None and (folder / "complete").exists():
-        say("compiling the kernels of ticks by several threads, once: about half a minute")
+        report("compiling the kernels of ticks by several threads, once: about half a minute")
     else:
-        say("compiling the kernels, once: about a minute")
+        report("compiling the kernels, once: about a minute")
     # a session of its own: Ctrl-C goes to us, who end it
     command = [sys.executable, "-m", "wavesim_server.compiling", str(threads)]
     with subprocess.Popen(command, start_new_session=True) as program:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wavesim_sdk.config import LoadedConfig
 
 
-def _ready(config: Path, threads: int = 1) -> LoadedConfig:
+def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
     """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
     from wavesim_sdk import data_files
     from wavesim_sdk.config import instrument_checks, load
@@ -26,7 +26,7 @@ def _ready(config: Path, threads: int = 1) -> LoadedConfig:
     data_files.check(loaded)
     for text in instrument_checks.drowned(loaded):
         click.echo(f"wavesim: {config}: {text}", err=True)
-    cache.warm(threads=threads)
+    cache.ensure_compiled(threads=threads)
     return loaded
 
 
@@ -73,7 +73,7 @@ def serve(
             make_command("speed", {"factor": speed})
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--speed") from None
-    loaded = _ready(config, threads)
+    loaded = _load_and_compile(config, threads)
     options = default_options(loaded, name, port, log_file, seed, speed, threads)
 
     def started(server: Supervisor) -> None:
@@ -158,13 +158,13 @@ def export(
     """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
     from wavesim_sdk.log import read
     from wavesim_sdk.sonars import kmall, xtf
-    from wavesim_server.logbook import bag as rosbags
-    from wavesim_server.logbook import datasets, rosbag
+    from wavesim_server.logbook import datasets, sonar_rosbag
+    from wavesim_server.logbook import navigation_rosbag as rosbags
     from wavesim_server.logbook.export import write_csv, write_frames
 
     writers = (
         (folder, write_csv), (parquet, datasets.write_parquet), (netcdf, datasets.write_netcdf), (tum, datasets.write_tum),
-        (bag, rosbags.write),
+        (bag, rosbags.write_rosbag),
     )  # fmt: skip
     if all(out is None for out in (folder, parquet, netcdf, tum, bag, dataset, side_scan, soundings, ros)):
         raise click.UsageError(
@@ -183,7 +183,7 @@ def export(
         if out is not None:
             click.echo(f"{out}: {write_frames(file, out, format_, kind, vehicle, sonar)} pings")
     if ros is not None:
-        click.echo(f"{ros}: {rosbag.write(file, ros, vehicle, sonar)} messages")
+        click.echo(f"{ros}: {sonar_rosbag.write_sonar_messages(file, ros, vehicle, sonar)} messages")
     whole(read(log))
 
 
@@ -211,8 +211,8 @@ def report(file: Path, as_json: bool) -> None:
     from wavesim_server.logbook import report as reports
 
     found = read(file)
-    table = reports.make(found)
-    click.echo(reports.as_json(table) if as_json else reports.text(table))
+    table = reports.trial_table(found)
+    click.echo(reports.table_json(table) if as_json else reports.table_text(table))
     whole(found)
 
 
@@ -244,9 +244,9 @@ def trial(
     quiet: bool,
 ) -> None:
     """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
-    from wavesim_server.trial import Damaged, Diverged, Trial
+    from wavesim_server.trial import Diverged, Trial, TrialDataLost
 
-    loaded = _ready(config)
+    loaded = _load_and_compile(config)
     trial = Trial(loaded, out, realtime=realtime, duration=duration, name=name, port=port, seed=seed, quiet=quiet)
     click.echo(trial.run(plots=not no_plots))
     if trial.frozen:
@@ -254,13 +254,13 @@ def trial(
             f"the state diverged (NaN or infinity): {', '.join(trial.frozen)}; the table's figures for it are meaningless"
         )
     if trial.damage:
-        raise Damaged(f"the trial is damaged: {'; '.join(trial.damage)}")
+        raise TrialDataLost(f"the trial is damaged: {'; '.join(trial.damage)}")
 
 
 @click.command("compile")
 def compile_() -> None:
     """Compile the kernels now, so that nothing waits for it later. Done by itself when it is needed."""
-    cache.warm()
+    cache.ensure_compiled()
 
 
 def commands() -> list[click.Command]:

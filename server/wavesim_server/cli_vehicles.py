@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from wavesim_sdk.config import Model
 
 
-def known(name: str, models: Path | None = None) -> Model:
+def find_model(name: str, models: Path | None = None) -> Model:
     """A model of the library, or of a models file."""
     from wavesim_sdk.config import library
 
     offered = dict(library())
     if models is not None:
-        offered |= _of_file(models)
+        offered |= _load_models(models)
     if name not in offered:
         raise ConfigError(f"there is no model '{name}'{suggest_name(name, offered)}")
     return offered[name]
 
 
-def _of_file(path: Path) -> dict[str, Model]:
+def _load_models(path: Path) -> dict[str, Model]:
     """Models of a file with a <models> or a <wavesim> root, checked."""
     from wavesim_sdk.config.load import read_models
     from wavesim_sdk.config.validation import check_model
@@ -41,7 +41,7 @@ def _of_file(path: Path) -> dict[str, Model]:
     return found
 
 
-class _Group(click.Group):
+class _VehiclesGroup(click.Group):
     """``vehicles NAME`` is ``vehicles explain NAME``, ``vehicles`` alone is ``vehicles list``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -52,7 +52,7 @@ class _Group(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Group)
+@click.group(cls=_VehiclesGroup)
 def vehicles() -> None:
     """The library of models: `vehicles` lists it, `vehicles NAME` explains one; draw and import."""
 
@@ -83,9 +83,9 @@ models_option = click.option(
 @json_option
 def explain(name: str, models: Path | None, as_json: bool) -> None:
     """Explain the model NAME: its source, what was validated, and its derived properties."""
-    from wavesim_server.vehicles import describe
+    from wavesim_server.model_properties import describe
 
-    model = known(name, models)
+    model = find_model(name, models)
     data = describe(model)
     if as_json:
         click.echo(json.dumps(data, indent=2))
@@ -105,7 +105,7 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
 @models_option
 def draw(name: str, out: Path | None, models: Path | None) -> None:
     """Draw the model NAME from the side, from above and from ahead, with its actuators."""
-    model = known(name, models)
+    model = find_model(name, models)
     target = out or Path(f"{name}.png")
     for entry in entry_points(group="wavesim.drawings", name="vehicle"):
         entry.load()(model, target)
@@ -145,7 +145,7 @@ def import_(
         raise click.UsageError(f"--out is needed: {', '.join(found.files)} is to stand beside the models file")
     for name, content in found.files.items():
         (out or Path()).with_name(name).write_text(content)
-    _give(found.xml, out)
+    _write_models_file(found.xml, out)
 
 
 @vehicles.command()
@@ -160,19 +160,19 @@ def estimate(name: str, length: float, diameter: float, mass: float | None, spee
 
     Every coefficient is an estimate, by formulas that stand in the file: good enough to begin with, to be mended by trials.
     """
-    from wavesim_server.estimate import models_file
+    from wavesim_server.model_estimate import models_file
 
     text = models_file(name, length, diameter, mass, speed)
-    _give(text, out)
+    _write_models_file(text, out)
 
 
-def _give(text: str, out: Path | None) -> None:
+def _write_models_file(text: str, out: Path | None) -> None:
     """Print a models file, or write it and see whether it can be read."""
     if out is None:
         click.echo(text, nl=False)
         return
     out.write_text(text)
-    _of_file(out)
+    _load_models(out)
     click.echo(f'wrote {out}; use it with <models><include file="{out.name}"/></models>')
 
 
@@ -224,7 +224,7 @@ def replay_actuators(
     from wavesim_sdk.recorded_data import parse_map, read_columns
     from wavesim_server import study
 
-    kind = known(model, models)
+    kind = find_model(model, models)
     columns, times = read_columns(file, rate)
     commands = dict(parse_map(kind, item, columns) for item in maps)
     result = study.replay(

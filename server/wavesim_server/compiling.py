@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def nothing_collected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No collection of garbage meanwhile: a compiler makes millions of objects, of which most stay until it has done."""
     was = gc.isenabled()
     gc.disable()
@@ -32,7 +32,7 @@ def nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-def small_world(threads: int = 1) -> Simulation:
+def make_empty_world(threads: int = 1) -> Simulation:
     """A world with nothing in it."""
     from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
@@ -41,7 +41,7 @@ def small_world(threads: int = 1) -> Simulation:
     return Simulation(load_text(world), threads=threads)
 
 
-def ask(world: Simulation) -> None:
+def exercise_small_functions(world: Simulation) -> None:
     """Ask a small world for all that compiled functions do but for a tick."""
     # so near the bed, and each other, that they are looked at closely
     first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
@@ -55,26 +55,26 @@ def ask(world: Simulation) -> None:
     world.live_signals(world.new_signals_table())
 
 
-def exercise(threads: int = 1) -> None:
+def exercise_all(threads: int = 1) -> None:
     """Ask for all that compiled functions do, so that each is there, compiled or loaded, before time runs: whoever asks for one
     in mid-run would have everybody wait for its compilation. Ticks by several threads too, if so many are wanted; small fleets
     have theirs by one."""
-    world = small_world(threads)
-    ask(world)
+    world = make_empty_world(threads)
+    exercise_small_functions(world)
     world.advance(2)
     if threads > 1:
-        world.threads.least = 0
+        world.threads.min_bodies = 0
         world.advance(2)
     world.take_signals()
 
 
-def side_by_side() -> None:
+def compile_in_parallel() -> None:
     """Compile the kernels, by three processes, of which two are busy at a time."""
-    world = small_world()
+    world = make_empty_world()
     begun = [forked_process.fork_process("wavesim-sound", world.compile_sound)]
     try:
         world.compile_motion()
-        begun.append(forked_process.fork_process("wavesim-bodies", lambda: ask(world)))
+        begun.append(forked_process.fork_process("wavesim-bodies", lambda: exercise_small_functions(world)))
         world.compile_tick()
         for process in begun:
             process.wait()
@@ -88,10 +88,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     threads = int(sys.argv[1])
-    with nothing_collected():
+    with gc_paused():
         if len(os.sched_getaffinity(0)) > 1:
-            side_by_side()
-        exercise(threads)
+            compile_in_parallel()
+        exercise_all(threads)
 
 
 if __name__ == "__main__":

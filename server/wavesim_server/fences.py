@@ -10,12 +10,12 @@ import numpy as np
 from wavesim_sdk.config.model import Fence
 from wavesim_server.watchdog import NEVER
 
-PERIOD_NS = 200_000_000
+CHECK_PERIOD_NS = 200_000_000
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def inside(corners: Array, p: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def is_inside(corners: Array, p: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which of the points (n, 2) lie in the polygon (m, 2): an odd number of its edges to the east of them."""
     a, b = corners, np.roll(corners, -1, axis=0)
     north, east = p[:, 0, None], p[:, 1, None]
@@ -32,23 +32,25 @@ class Fences:
     def __init__(self, fences: Sequence[Fence], capacity: int, step_ns: int) -> None:
         self.fences = fences
         self._corners = [np.array([[c.north, c.east] for c in f.corner]) for f in fences]
-        self._period = max(1, PERIOD_NS // step_ns)
-        self._outside_bounds = np.zeros((len(fences), capacity), bool)  # on the wrong side
+        self._period = max(1, CHECK_PERIOD_NS // step_ns)
+        self._violating = np.zeros((len(fences), capacity), bool)  # on the wrong side
 
     def next_tick(self, tick: int) -> int:
         """The next tick at which they are looked at."""
         return (tick // self._period + 1) * self._period if self.fences else NEVER
 
-    def forget(self, row: int) -> None:
+    def remove(self, row: int) -> None:
         """The body left."""
-        self._outside_bounds[:, row] = False
+        self._violating[:, row] = False
 
-    def crossed(self, tick: int, rows: np.ndarray[Any, np.dtype[np.int64]], p_WB_W: Array) -> Iterator[tuple[int, str]]:
+    def crossings(
+        self, tick: int, rows: np.ndarray[Any, np.dtype[np.int64]], p_WB_W: Array
+    ) -> Iterator[tuple[int, str]]:
         """(row, what to tell) of the bodies in ``rows`` that changed sides since the last look."""
         if not self.fences or tick % self._period:
             return
-        for fence, corners, wrong in zip(self.fences, self._corners, self._outside_bounds, strict=True):
-            now = inside(corners, p_WB_W[:, :2]) != (fence.keep == "inside")
+        for fence, corners, wrong in zip(self.fences, self._corners, self._violating, strict=True):
+            now = is_inside(corners, p_WB_W[:, :2]) != (fence.keep == "inside")
             for row, is_wrong in zip(rows[now != wrong[rows]], now[now != wrong[rows]], strict=True):
                 wrong[row] = is_wrong
                 side = "left" if is_wrong == (fence.keep == "inside") else "entered"

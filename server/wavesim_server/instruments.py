@@ -1,6 +1,6 @@
 """Which instrument stands where: rows of the table `instruments` and of the tables of values, periods, faults.
 
-Nothing here touches shared memory: the engine publishes :attr:`Instruments.rows` when :attr:`Instruments.changed` says so.
+Nothing here touches shared memory: the engine publishes :attr:`InstrumentRegistry.rows` when :attr:`InstrumentRegistry.changed` says so.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from wavesim_sdk.wire.items import FieldDescription, SensorDescription
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Pace(NamedTuple):
+class MeasurementSchedule(NamedTuple):
     """When an emulator has to do with an instrument: at each multiple of its period it measures, and so many ticks later the value
     comes out."""
 
     period: int
     latency: int
 
-    def due(self, tick: int) -> bool:
+    def is_due(self, tick: int) -> bool:
         """Whether it is one of those ticks."""
         return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
 
-    def next(self, tick: int) -> int:
+    def next_tick(self, tick: int) -> int:
         """The next of those ticks after this one."""
         out = tick - self.latency
         return min((tick // self.period + 1) * self.period, max(out // self.period + 1, 0) * self.period + self.latency)
 
 
 @dataclass(frozen=True)
-class Entry:
+class InstalledInstrument:
     """An instrument that is on board of a body, and its row in the table `instruments`."""
 
     instrument: InstrumentConfig
     row: int
     place: int
-    pace: Pace
+    pace: MeasurementSchedule
 
 
-def described(number: int, instrument: InstrumentConfig, step_ns: int) -> SensorDescription:
+def describe_instrument(number: int, instrument: InstrumentConfig, step_ns: int) -> SensorDescription:
     """What is told of an instrument: its number in the suite, name, type, period, fields."""
     fields = (FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in value_fields(instrument.table))
     period_ns = instrument.period(step_ns * 1e-9) * step_ns
     return SensorDescription(number, instrument.name, instrument.type, period_ns, tuple(fields))
 
 
-class Instruments:
+class InstrumentRegistry:
     """The instruments of all bodies that are present. ``capacity`` is what ``Loaded.sensor_rows`` says."""
 
     def __init__(self, capacity: Mapping[str, int], step_ns: int) -> None:
@@ -67,17 +67,17 @@ class Instruments:
         total = max(1, sum(capacity.values()))
         self.rows: Record = np.zeros(total, INSTRUMENTS.dtype)
         self.rows["body"] = -1
-        self.changed = True
+        self.is_changed = True
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
-        self._at = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
+        self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
         #: by type, until a body comes or leaves: places that are taken, generations there, (row of the body, number) there
-        self._there: dict[str, tuple[Array, Array, Array]] = {}
-        self._suites: dict[int, dict[str, Entry]] = {}
-        self._paces: dict[str, Counter[Pace]] = {name: Counter() for name in capacity}
+        self._owners_by_type: dict[str, tuple[Array, Array, Array]] = {}
+        self._suites: dict[int, dict[str, InstalledInstrument]] = {}
+        self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}
 
-    def suite(self, body: int) -> Sequence[Entry]:
+    def installed(self, body: int) -> Sequence[InstalledInstrument]:
         """What the body in a row carries, in the order of its suite."""
         return tuple(self._suites.get(body, {}).values())
 
@@ -95,38 +95,38 @@ class Instruments:
         self._suites[body] = {}
         for number, instrument in enumerate(suite):
             self._add(body, number, instrument)
-        self.changed |= bool(suite)
+        self.is_changed |= bool(suite)
 
     def _add(self, body: int, number: int, instrument: InstrumentConfig) -> None:
         row, place = heapq.heappop(self._free), heapq.heappop(self._places[instrument.type])
         late = -(-round(instrument.parameters.latency * 1e9) // self.step_ns)
-        pace = Pace(instrument.period(self.step_ns * 1e-9), late)
+        pace = MeasurementSchedule(instrument.period(self.step_ns * 1e-9), late)
         generations = self._generations[instrument.type]
         generations[place] += 1
         record = self.rows[row]
         record["body"], record["number"], record["place"], record["period"] = body, number, place, pace.period
         record["type"], record["name"] = instrument.type.encode(), instrument.name.encode()
         record["generation"] = generations[place]
-        self._at[instrument.type][place] = row
-        self._there.clear()
-        self._paces[instrument.type][pace] += 1
-        self._suites[body][instrument.name] = Entry(instrument, row, place, pace)
+        self._row_at_place[instrument.type][place] = row
+        self._owners_by_type.clear()
+        self._schedules[instrument.type][pace] += 1
+        self._suites[body][instrument.name] = InstalledInstrument(instrument, row, place, pace)
 
     def leave(self, body: int) -> None:
         """A body goes with its instruments."""
-        self._there.clear()
+        self._owners_by_type.clear()
         for entry in self._suites.pop(body, {}).values():
             type_ = entry.instrument.type
             self.rows[entry.row] = np.zeros((), INSTRUMENTS.dtype)
             self.rows["body"][entry.row] = -1
-            self._at[type_][entry.place] = -1
+            self._row_at_place[type_][entry.place] = -1
             heapq.heappush(self._free, entry.row)
             heapq.heappush(self._places[type_], entry.place)
-            self._paces[type_][entry.pace] -= 1
-            self._paces[type_] += Counter()  # without those that are gone
-            self.changed = True
+            self._schedules[type_][entry.schedule] -= 1
+            self._schedules[type_] += Counter()  # without those that are gone
+            self.is_changed = True
 
-    def fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
+    def set_fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
         """Break an instrument, or mend it (`none`). ValueError says what is wrong."""
         suite = self._suites.get(body, {})
         if name not in suite:
@@ -138,27 +138,27 @@ class Instruments:
         record["fault"], record["fault_first"], record["fault_count"] = fault.kind, fault.first, fault.count
         wet = fault.kind is SensorFault.WET  # one compartment more
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
-        self.changed = True
+        self.is_changed = True
 
-    def at(self, type_: str, generations: Array) -> tuple[Array, Array]:
+    def current_owners(self, type_: str, generations: Array) -> tuple[Array, Array]:
         """(places, row of the body and number in its suite (n, 2)) where a type's value, by its generation, is of the instrument
         that stands there now."""
-        if type_ not in self._there:
-            places = np.flatnonzero(self._at[type_] >= 0)
-            rows = self.rows[self._at[type_][places]]
-            self._there[type_] = places, rows["generation"], np.column_stack([rows["body"], rows["number"]])
-        places, made, owners = self._there[type_]
+        if type_ not in self._owners_by_type:
+            places = np.flatnonzero(self._row_at_place[type_] >= 0)
+            rows = self.rows[self._row_at_place[type_][places]]
+            self._owners_by_type[type_] = places, rows["generation"], np.column_stack([rows["body"], rows["number"]])
+        places, made, owners = self._owners_by_type[type_]
         mine = made == generations[places]
         return (places, owners) if mine.all() else (places[mine], owners[mine])
 
     def periods(self, type_: str) -> tuple[int, ...]:
         """The periods in ticks that instruments of a type have at present."""
-        return tuple({pace.period: None for pace in self._paces[type_]})
+        return tuple({pace.period: None for pace in self._schedules[type_]})
 
-    def due(self, type_: str, tick: int) -> bool:
+    def is_due(self, type_: str, tick: int) -> bool:
         """Whether an emulator has to be asked at a tick: an instrument of its type measures, or a value comes out."""
-        return any(pace.due(tick) for pace in self._paces[type_])
+        return any(pace.is_due(tick) for pace in self._schedules[type_])
 
     def next_due(self, type_: str, tick: int) -> int | None:
         """The first tick after this one at which that is so; None while there is no instrument of the type."""
-        return min((pace.next(tick) for pace in self._paces[type_]), default=None)
+        return min((pace.next_tick(tick) for pace in self._schedules[type_]), default=None)

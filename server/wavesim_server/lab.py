@@ -33,7 +33,7 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.tables import WEATHER, Outcome, SignalKind
 from wavesim_sdk.wire.state import Layout, Sensors, Value
-from wavesim_server.instruments import Instruments, described
+from wavesim_server.instruments import InstrumentRegistry, describe_instrument
 from wavesim_server.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class States(Mapping[str, Any]):
 
 
 @functools.cache  # to ask costs more than a simulation that is built
-def _offered() -> dict[str, EntryPoint]:
+def _installed_emulators() -> dict[str, EntryPoint]:
     """Emulators of the packages that are installed."""
     return {e.name: e for e in entry_points(group="wavesim.emulators")}
 
@@ -107,14 +107,14 @@ class Lab(Simulation):
         seed: int | None = None,
         folder: str | Path | None = None,
     ) -> None:
-        loaded = _loaded(configuration, folder)
-        self._entered: list[dict[str, Any]] = []
-        self.instruments = Instruments(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
+        loaded = _load_configuration(configuration, folder)
+        self._initial_entries: list[dict[str, Any]] = []
+        self.instruments = InstrumentRegistry(loaded.sensor_rows, round(loaded.config.time.step * 1e9))
         super().__init__(loaded, seed)
         self._stations: dict[str, Any] = {}
         for name, count in loaded.sensor_rows.items():
-            if name in _offered() and name not in ("sonar", "camera"):
-                self._stations[name] = _offered()[name].load()(loaded).station(self.seed, count)
+            if name in _installed_emulators() and name not in ("sonar", "camera"):
+                self._stations[name] = _installed_emulators()[name].load()(loaded).station(self.seed, count)
         self._version = 0
         #: of :meth:`run`: (time in s, names of the bodies, their rows of the table `state`)
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
@@ -144,7 +144,7 @@ class Lab(Simulation):
         generation: int = 0,
     ) -> int:  # fmt: skip
         """As :meth:`Simulation.enter`; it comes with its instruments."""
-        told = {
+        entry_arguments = {
             "name": name,
             "model": model,
             "position": position,
@@ -160,7 +160,7 @@ class Lab(Simulation):
             raise
         self._version += 1
         if self.tick == 0:
-            self._entered.append(told)
+            self._initial_entries.append(entry_arguments)
         return row
 
     def leave(self, row: int) -> None:
@@ -170,12 +170,12 @@ class Lab(Simulation):
         self.instruments.leave(row)
         self._version += 1
         if self.tick == 0:
-            self._entered = [e for e in self._entered if e["name"] != name]
+            self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
     def reset(self, seed: int | None = None) -> None:
         """Back to the beginning, with the bodies that came before the first tick, where they came in; whatever follows then is
         what followed before, to the last bit. With another ``seed``: the same with other random numbers."""
-        entered = self._entered
+        entered = self._initial_entries
         Lab.__init__(self, self.loaded, self.seed if seed is None else seed)
         for e in entered:
             if self.row_of(e["name"]) is None:
@@ -193,14 +193,14 @@ class Lab(Simulation):
 
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks; instruments measure when they are due. ValueError for fewer than none."""
-        end = self._after(ticks)
+        end = self._target_tick(ticks)
         if self.tick == 0:
-            self._measure(list(self._stations))
+            self._measure_due(list(self._stations))
         while self.tick < end:
             due = {name: self.instruments.next_due(name, self.tick) for name in self._stations}
             stop = min([end, *(at for at in due.values() if at is not None)])
             super().advance(stop - self.tick)
-            self._measure([name for name, at in due.items() if at == stop])
+            self._measure_due([name for name, at in due.items() if at == stop])
 
     def run(self, seconds: float, every: float = 0.0) -> None:
         """Advance by some seconds; ``every`` so many the states are added to :attr:`tracks`. ValueError if either is negative or no
@@ -211,13 +211,13 @@ class Lab(Simulation):
         period = max(1, round(every * 1e9) // self.step_ns) if every else 0
         while self.tick < end:
             if period and self.tick % period == 0:
-                self._track()
+                self._record_track()
             stop = (self.tick // period + 1) * period if period else end
             self.advance(min(stop, end) - self.tick)
         if period and self.tick % period == 0:
-            self._track()
+            self._record_track()
 
-    def _track(self) -> None:
+    def _record_track(self) -> None:
         now = self.time_ns * 1e-9
         if not self.tracks or self.tracks[-1][0] != now:
             self.tracks.append((now, tuple(self.names), self.state()[self.rows]))
@@ -232,7 +232,7 @@ class Lab(Simulation):
         """The newest values of a body's instruments, by name: ``lab.sensors("lauv").ctd.temperature``. Before the first :meth:`advance`
         there are none; ``advance(0)`` makes those of the beginning, which a broker gets with its first state."""
         found: dict[str, Value] = {}
-        for k, entry in enumerate(self.instruments.suite(self.row(name))):
+        for k, entry in enumerate(self.instruments.installed(self.row(name))):
             instrument = entry.instrument
             if instrument.type not in self._stations:
                 continue
@@ -240,14 +240,14 @@ class Lab(Simulation):
             if record["valid"] == 1:
                 count = value_count(sensor_table_of(instrument.type))
                 values = np.frombuffer(record.tobytes(), np.float64)[HEAD_COLUMNS : HEAD_COLUMNS + count]
-                layout = Layout(described(k, instrument, self.step_ns))
+                layout = Layout(describe_instrument(k, instrument, self.step_ns))
                 found[instrument.name] = Value(layout, int(record["time_ns"]), tuple(values.tolist()))
         return Sensors(found)
 
     def records(self, name: str) -> Iterator[tuple[int, str, Record]]:
         """The newest record of each instrument of a body that has measured: its number in the suite, its type, its row of the table of
         that type (1)."""
-        for k, entry in enumerate(self.instruments.suite(self.row(name))):
+        for k, entry in enumerate(self.instruments.installed(self.row(name))):
             station = self._stations.get(entry.instrument.type)
             if station is not None and station.table[entry.place]["sequence"] > 0:
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
@@ -292,7 +292,7 @@ class Lab(Simulation):
 
     # -- instruments ---------------------------------------------------------------------------
 
-    def _measure(self, types: Sequence[str]) -> None:
+    def _measure_due(self, types: Sequence[str]) -> None:
         if not types:
             return
         weather = np.zeros(1, WEATHER.dtype)
@@ -306,7 +306,7 @@ class Lab(Simulation):
             self._stations[name].compute(view, self.tick)
 
 
-def _loaded(configuration: str | Path | LoadedConfig, folder: str | Path | None) -> LoadedConfig:
+def _load_configuration(configuration: str | Path | LoadedConfig, folder: str | Path | None) -> LoadedConfig:
     if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
         return load_text(configuration, folder)
     if folder is not None:

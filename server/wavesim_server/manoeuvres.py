@@ -22,7 +22,7 @@ from wavesim_sdk.config import Model
 from wavesim_sdk.config.primitives import shape_of
 from wavesim_server import sailing
 from wavesim_server.dynamics import rows as r
-from wavesim_server.study import empty_sea, resting_depth
+from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SPEEDS = 0.35, 0.65, 1.0  #: of the full speed, about: shares of the shaft speed, and squared of the thrust
@@ -37,7 +37,7 @@ TOWED = {"sookshma": 1.28}  #: force ahead (N) at full speed of models without a
 
 
 @dataclass(frozen=True)
-class Trial:
+class ManoeuvreTrial:
     """One manoeuvre of one model."""
 
     model: str
@@ -107,7 +107,7 @@ def headings(q: Array) -> Array:
 def ahead(model: Model, share: float) -> dict[str, float]:
     """Commands of the thrusters that push ahead, for about this share of the full speed."""
     found = {}
-    for k in sailing.forward(model):
+    for k in sailing.forward_thrusters(model):
         t = model.thruster[k]
         thrust = t.law == "force" and model.allocation is None
         found[t.name] = t.maximum * (share * share if thrust else share)
@@ -117,7 +117,7 @@ def ahead(model: Model, share: float) -> dict[str, float]:
 def steer(model: Model, share: float, helm: float) -> dict[str, float]:
     """Commands for a share of the full helm (+ to starboard) at a share of the full speed."""
     commands = ahead(model, share)
-    for name, value in sailing.helm(model, math.copysign(1.0, helm)).items():
+    for name, value in sailing.hard_turn(model, math.copysign(1.0, helm)).items():
         if name in commands:  # a screw on the inner side
             commands[name] *= 1.0 - abs(helm)
         else:
@@ -132,13 +132,13 @@ def degrees(model: Model, angle: float) -> float:
     return min(1.0, math.radians(angle) / min([*limits, *swivels, HARD]))
 
 
-def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> list[Trial]:
+def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> list[ManoeuvreTrial]:
     """Sail models through the manoeuvres at each speed; without a helm only the push, in the horizontal plane."""
     runs: list[tuple[Model, str, float]] = []
     for model in models:
-        if not sailing.forward(model) and model.name not in TOWED:
+        if not sailing.forward_thrusters(model) and model.name not in TOWED:
             continue
-        steered = bool(sailing.helm(model, 1.0))
+        steered = bool(sailing.hard_turn(model, 1.0))
         if not steered and model.type == "underwater":
             model = dataclasses.replace(model, active="u v r")
         runs += [(model, m, s) for m in manoeuvres if steered or m == "push" for s in SPEEDS]
@@ -147,8 +147,8 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
     sim = empty_sea(len(runs), STEP, '<bed depth="3000 m"/>', [model for model, _, _ in runs])
     rows, helm = [], np.zeros(len(runs))
     for k, (model, _, share) in enumerate(runs):
-        depth = resting_depth(model, sim.config.world.density)
-        rows.append(sim.enter(f"b{k}", model.name, (0.0, sailing.BESIDE * k, depth), variant=model))
+        depth = equilibrium_depth(model, sim.config.world.density)
+        rows.append(sim.enter(f"b{k}", model.name, (0.0, sailing.SPACING * k, depth), variant=model))
         sim.set_pose(rows[k], velocity=[0.8 * share * model.valid_speed, 0.0, 0.0, 0.0, 0.0, 0.0])
         if model.name in TOWED:
             sim.push(rows[k], [TOWED[model.name] * share * share, 0.0, 0.0])
@@ -173,7 +173,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
                 helm[k] = wanted
                 sailing.order(sim, rows[k], model, steer(model, share, wanted))
             if manoeuvre == "push" and n in (round(RUN_IN / EVERY), round((RUN_IN + PUSH) / EVERY)):
-                inertia = sim.fleet.coefficients(rows[k])[r.INERTIA + 35]
+                inertia = sim.fleet.coefficients(rows[k])[r.TOTAL_INERTIA + 35]
                 size = 0.1 * inertia if n == round(RUN_IN / EVERY) else 0.0
                 towed = TOWED.get(model.name, 0.0) * share * share
                 sim.push(rows[k], [towed, 0.0, 0.0], [0.0, 0.0, size])
@@ -181,7 +181,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
         if n + 1 < count:
             sim.advance(round(EVERY / STEP))
     return [
-        Trial(model.name, manoeuvre, share, shape_of(model).size[0], times, tracks[:, k], helms[:, k])
+        ManoeuvreTrial(model.name, manoeuvre, share, shape_of(model).size[0], times, tracks[:, k], helms[:, k])
         for k, (model, manoeuvre, share) in enumerate(runs)
     ]
 

@@ -32,12 +32,12 @@ from wavesim_sdk.wire.value_types import Checker
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
-MOST_BYTES = 1024 * 1024  #: of a block in an event; more goes in several
-NO_RESOURCE = 10  #: exit code of a process that the system refused something
-FAILED = 70  #: exit code of an engine that failed at a tick, and has said so
+MAX_RECORD_BYTES = 1024 * 1024  #: of a block in an event; more goes in several
+EXIT_NO_RESOURCE = 10  #: exit code of a process that the system refused something
+EXIT_FAILED = 70  #: exit code of an engine that failed at a tick, and has said so
 
 
-class _Saying(Text):
+class _SanitisedText(Text):
     """A text for people, which may quote anything: it is cut and cleaned on the way."""
 
     def make_encoder(self) -> Checker | None:
@@ -49,18 +49,18 @@ _TICK = Int(0, 2**62)
 _TIME = Int(-(2**62), 2**62)
 _REQUEST = Int(0, 2**63 - 1)
 _NAME = Text(64)
-_SAYING = _Saying(4000)
+_MESSAGE_TEXT = _SanitisedText(4000)
 _ROWS = List(_ROW, 2**20)
 _BLOCK = Bin(0, 2**28)
 _FLAG = Int(0, 1)
-_LIFE = Int(0, 2**62)
+_GENERATION = Int(0, 2**62)
 _COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 # ------------------------------------------------------------------------------------------------ front to engine
 
 
 @dataclass(frozen=True, slots=True)
-class Enter:
+class EnterCommand:
     """A pilot joined: let its body in, or keep it where it is."""
 
     row: int = record_field(_ROW, "row")
@@ -70,18 +70,18 @@ class Enter:
     position: Sequence[float] = record_field(Numbers(exact=3), "in W", "m")
     attitude: Sequence[float] = record_field(Numbers(exact=3), "roll, pitch, heading", "rad")
     lockstep: int = record_field(_TICK, "period; 0 = free", "ticks")
-    generation: int = record_field(_LIFE, "the how-many-th body in this row it is")
+    generation: int = record_field(_GENERATION, "the how-many-th body in this row it is")
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveCommand:
     """The pilot of a body is gone."""
 
     row: int = record_field(_ROW, "row")
 
 
 @dataclass(frozen=True, slots=True)
-class Actuate:
+class ActuateCommand:
     """Actuator commands; None keeps the earlier one."""
 
     row: int = record_field(_ROW, "row")
@@ -90,7 +90,7 @@ class Actuate:
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class SoundCommand:
     """An acoustic request."""
 
     row: int = record_field(_ROW, "row")
@@ -99,7 +99,7 @@ class Sound:
 
 
 @dataclass(frozen=True, slots=True)
-class Execute:
+class ExecuteCommand:
     """A command of the commander or of a session that may; ``number`` comes back."""
 
     number: int = record_field(_REQUEST, "comes back")
@@ -107,38 +107,51 @@ class Execute:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LockstepAnswer:
     """What a lockstep client answered."""
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "number of the pilot's session")
     values: Sequence[float | None] | None = record_field(Nullable(_COMMAND), "nil = as before", "SI")
-    sounds: Sequence[Sound] = record_field(List(Struct(Sound), 2**16), "acoustic requests")
+    sounds: Sequence[SoundCommand] = record_field(List(Struct(SoundCommand), 2**16), "acoustic requests")
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseCommand:
     """All lockstep clients of a tick have answered, or are waited for no longer."""
 
     tick: int = record_field(_TICK, "of the step")
-    answers: Sequence[Answer] = record_field(List(Struct(Answer), 2**16), "what they answered")
+    answers: Sequence[LockstepAnswer] = record_field(List(Struct(LockstepAnswer), 2**16), "what they answered")
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class EffortCommand:
     """Whose forces somebody wants to know."""
 
     rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
 
-COMMANDS = TaggedUnion("commands", {1: Enter, 2: Leave, 3: Actuate, 4: Sound, 5: Execute, 6: Release, 7: Effort})
-Command = Enter | Leave | Actuate | Sound | Execute | Release | Effort
+COMMANDS = TaggedUnion(
+    "commands",
+    {
+        1: EnterCommand,
+        2: LeaveCommand,
+        3: ActuateCommand,
+        4: SoundCommand,
+        5: ExecuteCommand,
+        6: ReleaseCommand,
+        7: EffortCommand,
+    },
+)
+EngineCommand = (
+    EnterCommand | LeaveCommand | ActuateCommand | SoundCommand | ExecuteCommand | ReleaseCommand | EffortCommand
+)
 
 # ------------------------------------------------------------------------------------------------ engine to front
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class SignalsEvent:
     """Records of the tables ``sent`` and ``reception``."""
 
     sent: bytes = record_field(_BLOCK, "records")
@@ -148,7 +161,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogRecordsEvent:
     """Records of a table for the log."""
 
     tick: int = record_field(_TICK, "tick")
@@ -159,16 +172,16 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class LockstepDue:
-    """Lockstep clients are due; the engine waits for :class:`Release`."""
+class LockstepDueEvent:
+    """Lockstep clients are due; the engine waits for :class:`ReleaseCommand`."""
 
     tick: int = record_field(_TICK, "tick")
     rows: Sequence[int] = record_field(_ROWS, "rows of the clients")
-    generations: Sequence[int] = record_field(List(_LIFE, 2**20), "of the bodies in them")
+    generations: Sequence[int] = record_field(List(_GENERATION, 2**20), "of the bodies in them")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunStateEvent:
     """The timer changed."""
 
     state: int = record_field(Int(0, 255), "state of the timer")
@@ -176,27 +189,27 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ExecutedEvent:
     """What became of a command."""
 
     number: int = record_field(_REQUEST, "as it came; 0 = the configuration's own")
     ok: int = record_field(_FLAG, "1 = done")
-    text: str = record_field(_SAYING, "why not, or what was done")
+    text: str = record_field(_MESSAGE_TEXT, "why not, or what was done")
     time_ns: int = record_field(_TIME, "when", "ns")
     command: Sequence[Any] = record_field(TaggedItem("requests"), "the command")
 
 
 @dataclass(frozen=True, slots=True)
-class SoundRefused:
+class SoundRefusedEvent:
     """An acoustic request that cannot be."""
 
     row: int = record_field(_ROW, "row")
     number: int = record_field(_REQUEST, "number of the request and of its session")
-    text: str = record_field(_SAYING, "why")
+    text: str = record_field(_MESSAGE_TEXT, "why")
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class BodyPresenceEvent:
     """A body came or left."""
 
     time_ns: int = record_field(_TIME, "when", "ns")
@@ -207,11 +220,11 @@ class Roster:
     present: int = record_field(_FLAG, "1 = it came")
     new: int = record_field(_FLAG, "1 = just now; 0 = said again at the start, for the log")
     logged: int = record_field(_FLAG, "1 = the log shall have it")
-    generation: int = record_field(_LIFE, "the how-many-th body in this row it is")
+    generation: int = record_field(_GENERATION, "the how-many-th body in this row it is")
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen:
+class BodiesFrozenEvent:
     """Bodies that were frozen because their state was no longer finite."""
 
     time_ns: int = record_field(_TIME, "when", "ns")
@@ -219,23 +232,23 @@ class Frozen:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class NoticeEvent:
     """What a person should know."""
 
     time_ns: int = record_field(_TIME, "when", "ns")
     row: int = record_field(_ROW, "row of the body")
     name: str = record_field(_NAME, "name of the body")
-    text: str = record_field(_SAYING, "the notice")
-    generation: int = record_field(_LIFE, "of the body in that row")
+    text: str = record_field(_MESSAGE_TEXT, "the notice")
+    generation: int = record_field(_GENERATION, "of the body in that row")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SessionFailedEvent:
     """What a session asked for cannot be, so that it cannot go on: its body cannot enter, or the engine failed at it."""
 
     row: int = record_field(_ROW, "row of its body")
     session: int = record_field(_REQUEST, "number of the session")
-    text: str = record_field(_SAYING, "why")
+    text: str = record_field(_MESSAGE_TEXT, "why")
     internal: int = record_field(_FLAG, "1 = the fault is the engine's own")
 
 
@@ -245,22 +258,32 @@ class SlowEmulator:
 
     sensor: str = record_field(_NAME, "its type of sensor")
     slow: int = record_field(_FLAG, "1 = it is slow")
-    text: str = record_field(_SAYING, "what to tell people")
+    text: str = record_field(_MESSAGE_TEXT, "what to tell people")
 
 
 EVENTS = TaggedUnion(
     "events",
     {
-        1: Signals, 2: Log, 3: LockstepDue, 4: Run, 5: Executed, 6: SoundRefused, 7: Roster, 8: Frozen, 9: Notice, 10: Ended,
+        1: SignalsEvent, 2: LogRecordsEvent, 3: LockstepDueEvent, 4: RunStateEvent, 5: ExecutedEvent, 6: SoundRefusedEvent, 7: BodyPresenceEvent, 8: BodiesFrozenEvent, 9: NoticeEvent, 10: SessionFailedEvent,
         11: SlowEmulator,
     },
 )  # fmt: skip
 EngineEvent = (
-    Signals | Log | LockstepDue | Run | Executed | SoundRefused | Roster | Frozen | Notice | Ended | SlowEmulator
+    SignalsEvent
+    | LogRecordsEvent
+    | LockstepDueEvent
+    | RunStateEvent
+    | ExecutedEvent
+    | SoundRefusedEvent
+    | BodyPresenceEvent
+    | BodiesFrozenEvent
+    | NoticeEvent
+    | SessionFailedEvent
+    | SlowEmulator
 )
 
 
-class Queue(Protocol):
+class RecordQueue(Protocol):
     """A bounded queue of records in one direction: see :class:`~wavesim_server.ring.Ring`."""
 
     def push(self, kind: int, payload: bytes) -> int:
@@ -269,7 +292,7 @@ class Queue(Protocol):
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
         """(kind, payload) of every record there is."""
 
-    def drop(self) -> None:
+    def count_dropped(self) -> None:
         """Count a record that was given up."""
 
     @property
@@ -277,7 +300,7 @@ class Queue(Protocol):
         """Records that were given up."""
 
 
-def encode(record: Command | EngineEvent) -> tuple[int, bytes]:
+def encode(record: EngineCommand | EngineEvent) -> tuple[int, bytes]:
     """Kind and payload for a queue."""
     family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
     kind, *values = family.encode(record)
@@ -291,9 +314,9 @@ def _decode(family: TaggedUnion, kind: int, payload: bytes) -> Any:
     return record
 
 
-def decode_command(kind: int, payload: bytes) -> Command:
+def decode_command(kind: int, payload: bytes) -> EngineCommand:
     """What :func:`encode` made of a command."""
-    command: Command = _decode(COMMANDS, kind, payload)
+    command: EngineCommand = _decode(COMMANDS, kind, payload)
     return command
 
 
@@ -303,6 +326,6 @@ def decode_event(kind: int, payload: bytes) -> EngineEvent:
     return event
 
 
-def request_of(values: Sequence[Any]) -> Any:
+def decode_request(values: Sequence[Any]) -> Any:
     """The request (of the wire) inside a record."""
     return REQUESTS.decode(values)

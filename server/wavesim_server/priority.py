@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-SLIPS = 3
+MAX_SLIPS = 3
 
 
-class Priority:
+class RealTimePriority:
     """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, else the ordinary one.
 
     An engine that runs as fast as it can, or cannot keep up, would starve everybody else: it never has it, and one that
@@ -16,22 +16,24 @@ class Priority:
 
     def __init__(self) -> None:
         self._possible = (os.cpu_count() or 1) > 1
-        self._first, self._slips = False, 0
+        self._is_realtime, self._slips = False, 0
 
-    def set(self, first: bool) -> None:
+    def set_realtime(self, realtime: bool) -> None:
         """Ask for it, or give it back."""
-        if first == self._first or not self._possible:
+        if realtime == self._is_realtime or not self._possible:
             return
         try:
-            os.sched_setscheduler(0, os.SCHED_FIFO if first else os.SCHED_OTHER, os.sched_param(1 if first else 0))
+            os.sched_setscheduler(
+                0, os.SCHED_FIFO if realtime else os.SCHED_OTHER, os.sched_param(1 if realtime else 0)
+            )
         except OSError:  # not permitted: all goes on as before
             self._possible = False
             return
-        self._first = first
+        self._is_realtime = realtime
 
-    def slipped(self) -> None:
+    def count_slip(self) -> None:
         """Wall time was given up: after some times never again (the first tick may, it loads what was compiled)."""
         self._slips += 1
-        if self._slips > SLIPS:
-            self.set(False)
+        if self._slips > MAX_SLIPS:
+            self.set_realtime(False)
             self._possible = False

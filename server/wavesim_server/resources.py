@@ -23,7 +23,7 @@ from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.shared_memory import segment_name
 from wavesim_sdk.sonars import frames
 from wavesim_sdk.tables import INSTRUMENTS, LINES, VEHICLE_TABLES, Table
-from wavesim_server.messages import NO_RESOURCE
+from wavesim_server.messages import EXIT_NO_RESOURCE
 
 
 class AlreadyRunning(WaveSimError):
@@ -39,7 +39,7 @@ class NameLock:
         folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
         self._path = folder / f"wavesim-{os.getuid()}-{server_name(server)}.lock"
         while True:
-            self._file: IO[str] = _own(self._path)
+            self._file: IO[str] = _open_own_file(self._path)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -70,7 +70,7 @@ class NameLock:
         self._file.close()
 
 
-def _own(path: Path) -> IO[str]:
+def _open_own_file(path: Path) -> IO[str]:
     """A file of this user's own: not one that somebody else put there, nor what a link of theirs leads to."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -83,7 +83,7 @@ def _own(path: Path) -> IO[str]:
     return os.fdopen(descriptor, "r+")
 
 
-def tables_of(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
+def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
     """The tables of both areas of a server, with their rows."""
     shared = loaded.config.shared
     sensors = loaded.sensor_rows
@@ -93,11 +93,11 @@ def tables_of(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
     return {"simulation": simulation_tables(shared.vehicles, shared.signals), "vehicles": vehicles}
 
 
-def refused(part: str, error: Exception) -> NoReturn:
+def exit_without_resource(part: str, error: Exception) -> NoReturn:
     """End a process that the system does not give what it needs (descriptors, memory, queues): one line."""
     sys.stderr.write(f"wavesim: the system refuses the {part} what it needs: {error}\n")
     sys.stderr.flush()
-    os._exit(NO_RESOURCE)  # an event loop that was half made says tracebacks when it is swept up
+    os._exit(EXIT_NO_RESOURCE)  # an event loop that was half made says tracebacks when it is swept up
 
 
 def ring_names(server: str) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def ring_names(server: str) -> tuple[str, str]:
     return segment_name(server, "commands"), segment_name(server, "events")
 
 
-def wipe(server: str) -> list[str]:
+def remove_leftovers(server: str) -> list[str]:
     """Remove everything a server of this name may have left; returns what was there."""
     found: list[str] = []
     areas = [segment_name(server, a) for a in ("simulation", "vehicles")]

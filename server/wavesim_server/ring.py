@@ -26,13 +26,13 @@ _HEAD = struct.Struct("<ii")
 _BASE = 64
 MAGIC = b"WVSMRING"
 WRITTEN, READ, CAPACITY, DROPPED = range(1, 5)
-_WHOLE, _FIRST, _MIDDLE, _LAST = (piece << 16 for piece in range(4))
+_WHOLE_PIECE, _FIRST_PIECE, _MIDDLE_PIECE, _LAST_PIECE = (piece << 16 for piece in range(4))
 _KIND = (1 << 16) - 1
 
-RECORD_BYTES = 256 * 1024 * 1024  #: a larger record is refused, so that its reader's memory has a bound
+MAX_RECORD_BYTES = 256 * 1024 * 1024  #: a larger record is refused, so that its reader's memory has a bound
 
 
-class Pushed(IntEnum):
+class PushResult(IntEnum):
     """What became of a record; only FULL is false."""
 
     FULL = 0  #: there is no room now, for it or for the rest of it: push the same record again, or drop it
@@ -47,15 +47,15 @@ class Ring:
         self._memory = memory
         self._header = np.frombuffer(memory, np.int64, 8)
         self.capacity = int(self._header[CAPACITY])
-        self._piece = max(self.capacity // 4, 16) - _HEAD.size
-        self._begun: tuple[int, bytes] | None = None  # the record of which the first _sent bytes are in the ring
+        self._piece_bytes = max(self.capacity // 4, 16) - _HEAD.size
+        self._record_begun: tuple[int, bytes] | None = None  # the record of which the first _sent bytes are in the ring
         self._sent = 0
-        self._joined: list[bytes] = []  # pieces that were read of a record
+        self._received_pieces: list[bytes] = []  # pieces that were read of a record
 
     @classmethod
     def create(cls, name: str, capacity: int) -> Ring:
         """A new one in shared memory, of so many bytes."""
-        return cls(_sized(create_memory(name, _BASE + capacity), capacity))
+        return cls(_initialise(create_memory(name, _BASE + capacity), capacity))
 
     @classmethod
     def attach(cls, name: str) -> Ring:
@@ -73,39 +73,39 @@ class Ring:
         return ring
 
     @classmethod
-    def private(cls, capacity: int) -> Ring:
+    def create_private(cls, capacity: int) -> Ring:
         """One in this process's own memory: for an engine and a front in one process, which share the object."""
-        return cls(_sized(bytearray(_BASE + capacity), capacity))
+        return cls(_initialise(bytearray(_BASE + capacity), capacity))
 
     @property
     def dropped(self) -> int:
         """Records that were given up."""
         return int(self._header[DROPPED])
 
-    def push(self, kind: int, payload: bytes) -> Pushed:
+    def push(self, kind: int, payload: bytes) -> PushResult:
         """Append a record."""
-        if self._begun is not None and self._begun != (kind, payload):
-            self.drop()
-        if len(payload) <= self._piece:
-            return Pushed.DONE if self._put(kind | _WHOLE, payload) else Pushed.FULL
-        if len(payload) > RECORD_BYTES:
-            self.drop()
-            return Pushed.REFUSED
+        if self._record_begun is not None and self._record_begun != (kind, payload):
+            self.count_dropped()
+        if len(payload) <= self._piece_bytes:
+            return PushResult.DONE if self._append(kind | _WHOLE_PIECE, payload) else PushResult.FULL
+        if len(payload) > MAX_RECORD_BYTES:
+            self.count_dropped()
+            return PushResult.REFUSED
         while self._sent < len(payload):
-            until = self._sent + self._piece
-            place = _LAST if until >= len(payload) else _MIDDLE if self._sent else _FIRST
-            if not self._put(kind | place, payload[self._sent : until]):
-                return Pushed.FULL
-            self._begun, self._sent = (kind, payload), until
-        self._begun, self._sent = None, 0
-        return Pushed.DONE
+            until = self._sent + self._piece_bytes
+            place = _LAST_PIECE if until >= len(payload) else _MIDDLE_PIECE if self._sent else _FIRST_PIECE
+            if not self._append(kind | place, payload[self._sent : until]):
+                return PushResult.FULL
+            self._record_begun, self._sent = (kind, payload), until
+        self._record_begun, self._sent = None, 0
+        return PushResult.DONE
 
-    def drop(self) -> None:
+    def count_dropped(self) -> None:
         """Give up, and count, the record that found no room."""
-        self._begun, self._sent = None, 0
+        self._record_begun, self._sent = None, 0
         self._header[DROPPED] += 1
 
-    def _put(self, kind: int, payload: bytes) -> bool:
+    def _append(self, kind: int, payload: bytes) -> bool:
         record = _HEAD.pack(len(payload), kind) + payload
         size = (len(record) + 7) & ~7
         written, read = int(self._header[WRITTEN]), int(self._header[READ])
@@ -136,20 +136,20 @@ class Ring:
             payload = self._read(read + _HEAD.size, length)
             self._header[READ] = read + ((_HEAD.size + length + 7) & ~7)
             place, kind = kind & ~_KIND, kind & _KIND
-            if place in (_WHOLE, _FIRST):
-                self._joined.clear()
-            elif not self._joined:
+            if place in (_WHOLE_PIECE, _FIRST_PIECE):
+                self._received_pieces.clear()
+            elif not self._received_pieces:
                 continue
-            if place != _WHOLE:
-                self._joined.append(payload)
-                if place != _LAST:
+            if place != _WHOLE_PIECE:
+                self._received_pieces.append(payload)
+                if place != _LAST_PIECE:
                     continue
-                payload = b"".join(self._joined)
-                self._joined.clear()
+                payload = b"".join(self._received_pieces)
+                self._received_pieces.clear()
             yield kind, payload
 
 
-def _sized(memory: mmap.mmap | bytearray, capacity: int) -> mmap.mmap | bytearray:
+def _initialise(memory: mmap.mmap | bytearray, capacity: int) -> mmap.mmap | bytearray:
     np.frombuffer(memory, np.int64, 8)[CAPACITY] = capacity
     memory[0:8] = MAGIC
     return memory

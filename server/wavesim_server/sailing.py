@@ -21,22 +21,22 @@ from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.recorded_data import actuator_position
 from wavesim_server.dynamics import rows as r
 from wavesim_server.simulation import Simulation
-from wavesim_server.study import empty_sea, resting_depth
+from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")
-DRIVEN = (*AHEAD, "astern")
-ROUGH = ("waves", "seaway")  #: adrift, and full ahead, with the waves of the sea that the model states abeam
-MANOEUVRES = (*DRIVEN, "push", *ROUGH)
-BESIDE = 8000.0  #: between bodies, m: farther than any of them comes
+POWERED = (*AHEAD, "astern")
+IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, with the waves of the sea that the model states abeam
+MANOEUVRES = (*POWERED, "push", *IN_WAVES)
+SPACING = 8000.0  #: between bodies, m: farther than any of them comes
 SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a sea; others have this steepness
 STEP, EVERY = 0.02, 1.0  #: s
-UPRIGHT = math.radians(60.0)  #: greatest tilt of a vehicle or buoy at the surface
-ZIG, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is put over, rad; duration of the push, s
+MAX_TILT = math.radians(60.0)  #: greatest tilt of a vehicle or buoy at the surface
+ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is put over, rad; duration of the push, s
 
 
 @dataclass(frozen=True)
-class Run:
+class ManoeuvreRun:
     """What one model did in one manoeuvre."""
 
     model: str
@@ -61,14 +61,14 @@ class Run:
         return float(self.speeds[-len(self.track) // 4 :].mean())
 
     @property
-    def turning(self) -> tuple[float, float]:
+    def turning_circle(self) -> tuple[float, float]:
         """(diameter in m, rate in rad/s) of the last quarter."""
         end = self.track[-len(self.track) // 4 :]
         rate = float(np.abs(end[:, 12]).mean())
         return (2.0 * float(np.hypot(end[:, 7], end[:, 8]).mean()) / rate if rate > 1e-4 else math.inf), rate
 
 
-def along(model: Model, k: int) -> float:
+def forward_share(model: Model, k: int) -> float:
     """Share of a thruster's force that acts forward."""
     if model.allocation is not None:
         column = np.array(model.allocation.rows).reshape(6, -1)[:3, k]
@@ -77,20 +77,20 @@ def along(model: Model, k: int) -> float:
     return float(column[0] / max(np.linalg.norm(column), 1e-12))
 
 
-def forward(model: Model) -> list[int]:
+def forward_thrusters(model: Model) -> list[int]:
     """The thrusters that push ahead."""
-    return [k for k in range(len(model.thruster)) if along(model, k) > 0.3]
+    return [k for k in range(len(model.thruster)) if forward_share(model, k) > 0.3]
 
 
-def driven(model: Model) -> dict[str, float]:
+def full_ahead(model: Model) -> dict[str, float]:
     """Commands for full ahead."""
-    return {model.thruster[k].name: model.thruster[k].maximum for k in forward(model)}
+    return {model.thruster[k].name: model.thruster[k].maximum for k in forward_thrusters(model)}
 
 
-def helm(model: Model, side: float) -> dict[str, float]:
+def hard_turn(model: Model, side: float) -> dict[str, float]:
     """Commands that turn hard to starboard (+1) or port (-1) at full ahead; empty if nothing turns it."""
     commands: dict[str, float] = {}
-    ahead = forward(model)
+    ahead = forward_thrusters(model)
     for f in model.fin:
         if abs(f.normal[1]) > 0.5:
             # the side to which a positive angle turns the bow: by its own moment, or by a force to the side of its normal
@@ -104,15 +104,15 @@ def helm(model: Model, side: float) -> dict[str, float]:
     if not commands:
         for k in ahead:
             # twin screws; vectored thrusters turn on the spot
-            if along(model, k) > 0.99 and side * model.thruster[k].position[1] > 0.0:
+            if forward_share(model, k) > 0.99 and side * model.thruster[k].position[1] > 0.0:
                 commands[model.thruster[k].name] = 0.0
     return commands
 
 
-def astern(model: Model) -> dict[str, float]:
+def full_astern(model: Model) -> dict[str, float]:
     """Commands for full astern: thrusters at their least, jets with their deflectors down."""
     commands: dict[str, float] = {}
-    for k in forward(model):
+    for k in forward_thrusters(model):
         t = model.thruster[k]
         commands[t.name] = t.maximum if t.deflector is not None else t.minimum
         if t.deflector is not None:
@@ -122,62 +122,70 @@ def astern(model: Model) -> dict[str, float]:
     return commands
 
 
-def afloat(model: Model) -> bool:
+def is_surface_model(model: Model) -> bool:
     """Whether a model belongs at the surface."""
     return model.type != "underwater"
 
 
-def sail(models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES) -> list[Run]:
+def run_manoeuvres(
+    models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
+) -> list[ManoeuvreRun]:
     """Sail models through manoeuvres: all in calm water at once, and once for each sea that models state (`valid_sea`)."""
-    pairs = [(m, name) for m in models for name in manoeuvres if _can(m, name)]
-    calm = [pair for pair in pairs if pair[1] not in ROUGH]
-    runs = _sail(calm, seconds, '<bed depth="3000 m"/>') if calm else []
-    rough = sorted((p for p in pairs if p[1] in ROUGH), key=lambda p: p[0].valid_sea)
+    pairs = [(m, name) for m in models for name in manoeuvres if _can_perform(m, name)]
+    calm = [pair for pair in pairs if pair[1] not in IN_WAVES]
+    runs = _run_in_world(calm, seconds, '<bed depth="3000 m"/>') if calm else []
+    rough = sorted((p for p in pairs if p[1] in IN_WAVES), key=lambda p: p[0].valid_sea)
     for height, group in itertools.groupby(rough, key=lambda p: p[0].valid_sea):
         peak = SEA[1] * math.sqrt(SEA[0] / height)
         world = (
             f'<waves height="{height} m" peak="{peak} rad/s" direction="90 deg" components="30"/><bed depth="3000 m"/>'
         )
-        runs += _sail(list(group), seconds, world)
+        runs += _run_in_world(list(group), seconds, world)
     return runs
 
 
-def _can(model: Model, manoeuvre: str) -> bool:
+def _can_perform(model: Model, manoeuvre: str) -> bool:
     """Whether a model has what a manoeuvre takes."""
-    if manoeuvre in ROUGH and not model.valid_sea:
+    if manoeuvre in IN_WAVES and not model.valid_sea:
         return False
     if manoeuvre in ("port", "starboard", "zig-zag"):
-        return bool(forward(model) and helm(model, 1.0))
-    return manoeuvre in ("push", "waves") or bool(forward(model))
+        return bool(forward_thrusters(model) and hard_turn(model, 1.0))
+    return manoeuvre in ("push", "waves") or bool(forward_thrusters(model))
 
 
-def _sail(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[Run]:
+def _run_in_world(pairs: list[tuple[Model, str]], seconds: float, world: str) -> list[ManoeuvreRun]:
     sim = empty_sea(len(pairs), STEP, world, [model for model, _ in pairs])
     rows, helms = [], []
     for k, (model, manoeuvre) in enumerate(pairs):
-        depth = resting_depth(model, sim.config.world.density)
-        if manoeuvre in ROUGH and not afloat(model):
+        depth = equilibrium_depth(model, sim.config.world.density)
+        if manoeuvre in IN_WAVES and not is_surface_model(model):
             depth = 3.0 * max(shape_of(model).size)
-        rows.append(sim.enter(f"b{k}", model.name, (0.0, BESIDE * k, depth)))
-        commands = astern(model) if manoeuvre == "astern" else driven(model) if manoeuvre in (*AHEAD, "seaway") else {}
+        rows.append(sim.enter(f"b{k}", model.name, (0.0, SPACING * k, depth)))
+        commands = (
+            full_astern(model)
+            if manoeuvre == "astern"
+            else full_ahead(model)
+            if manoeuvre in (*AHEAD, "seaway")
+            else {}
+        )
         side = {"port": -1.0, "starboard": 1.0, "zig-zag": 1.0}.get(manoeuvre, 0.0)
         helms.append(side)
-        order(sim, rows[k], model, commands | (helm(model, side) if side else {}))
+        order(sim, rows[k], model, commands | (hard_turn(model, side) if side else {}))
     tracks = np.zeros((round(seconds / EVERY) + 1, len(rows), r.RIGID_ROWS))
     for n in range(len(tracks)):
         tracks[n] = [sim.fleet.body(row)[: r.RIGID_ROWS] for row in rows]
         for k, (model, manoeuvre) in enumerate(pairs):
             if manoeuvre == "zig-zag":
                 heading = frames.euler(tracks[n, k, 3:7])[2]
-                if heading * helms[k] > ZIG:
+                if heading * helms[k] > ZIG_ZAG_ANGLE:
                     helms[k] = -helms[k]
-                    order(sim, rows[k], model, driven(model) | helm(model, helms[k]))
+                    order(sim, rows[k], model, full_ahead(model) | hard_turn(model, helms[k]))
             elif manoeuvre == "push" and n in (0, round(PUSH / EVERY)):
-                _push(sim, rows[k], n == 0)
+                _apply_push(sim, rows[k], n == 0)
         if n + 1 < len(tracks):
             sim.advance(round(EVERY / STEP))
-    finite = [bool(np.isfinite(tracks[:, k]).all()) and f"b{k}" not in sim.faults for k in range(len(pairs))]
-    return [Run(m.name, name, tracks[:, k], finite[k]) for k, (m, name) in enumerate(pairs)]
+    finite = [bool(np.isfinite(tracks[:, k]).all()) and f"b{k}" not in sim.frozen_bodies for k in range(len(pairs))]
+    return [ManoeuvreRun(m.name, name, tracks[:, k], finite[k]) for k, (m, name) in enumerate(pairs)]
 
 
 def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
@@ -186,8 +194,8 @@ def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -
         sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
 
 
-def _push(sim: Simulation, row: int, begins: bool) -> None:
+def _apply_push(sim: Simulation, row: int, begins: bool) -> None:
     """A push for a while: in sway a tenth of its weight's worth of acceleration, in roll and yaw with a lever of its size."""
-    inertia = sim.fleet.coefficients(row)[r.INERTIA : r.INERTIA + 36].reshape(6, 6).diagonal()
+    inertia = sim.fleet.coefficients(row)[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
     size = 0.1 if begins else 0.0
     sim.push(row, [0.0, size * inertia[1], 0.0], [size * inertia[3], 0.0, size * inertia[5]])

@@ -15,7 +15,7 @@ from wavesim_server.elementary import exp
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-class Bed(NamedTuple):
+class BedParameters(NamedTuple):
     """Parameters of the bed: plane, bumps (n, 5), steepest slope anywhere, whether soundings are used."""
 
     plane: Array
@@ -24,7 +24,7 @@ class Bed(NamedTuple):
     soundings: bool
 
 
-class Net(NamedTuple):
+class SoundingsMesh(NamedTuple):
     """Soundings as triangles: points (n, 3), corners (m, 3), neighbours (m, 3)."""
 
     points: Array
@@ -32,11 +32,11 @@ class Net(NamedTuple):
     neighbours: Any
 
 
-def bed_of(loaded: LoadedConfig) -> tuple[Bed, Net]:
+def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
     """The bed of a configuration for the kernels."""
     t, slope = triangulated_bed(loaded), max_slope(loaded)
     if t is not None:
-        return Bed(np.zeros(3), np.zeros((0, 5)), slope, True), Net(
+        return BedParameters(np.zeros(3), np.zeros((0, 5)), slope, True), SoundingsMesh(
             *(
                 np.array(a, d, order="C")
                 for a, d in ((t.points, float), (t.simplices, np.int64), (t.neighbors, np.int64))
@@ -45,15 +45,15 @@ def bed_of(loaded: LoadedConfig) -> tuple[Bed, Net]:
     bed = loaded.config.world.bed
     bumps = np.array([[b.height, b.north, b.east, b.alpha, b.beta] for b in bed.bump]).reshape(-1, 5)
     empty = np.zeros((0, 3), np.int64)
-    return Bed(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), Net(
+    return BedParameters(np.array([bed.depth, bed.slope_north, bed.slope_east]), bumps, slope, False), SoundingsMesh(
         np.zeros((0, 3)), empty, empty
     )
 
 
 @device_function
-def bed_depth(bed: Bed, net: Net, cursor: Any, row: int, x: float, y: float) -> float:
+def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Any, row: int, x: float, y: float) -> float:
     """Depth of the bed under (x, y); NaN where no soundings reach."""
-    if not bed.soundings:
+    if not bed.has_soundings:
         depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
         for i in range(bed.bumps.shape[0]):
             dx = bed.bumps[i, 3] * (x - bed.bumps[i, 1])

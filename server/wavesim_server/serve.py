@@ -28,8 +28,8 @@ from wavesim_sdk.errors import AttachError, CommanderError, ConfigError, LogErro
 from wavesim_sdk.shared_memory import DONE, MEMORY, SharedMemoryArea, segment_name
 from wavesim_sdk.sonars import frames
 from wavesim_sdk.wire.udp import open_socket
-from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, FAILED, NO_RESOURCE
-from wavesim_server.resources import NameLock, ring_names, tables_of, wipe
+from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, EXIT_FAILED, EXIT_NO_RESOURCE
+from wavesim_server.resources import NameLock, area_tables, remove_leftovers, ring_names
 from wavesim_server.ring import Ring
 
 
@@ -39,7 +39,7 @@ class PortTaken(WaveSimError):
     exit_code = 8
 
 
-class NotStarted(WaveSimError):
+class EngineNotStarted(WaveSimError):
     """The engine found that the configuration cannot be simulated, and has said why."""
 
     exit_code = ConfigError.exit_code
@@ -49,14 +49,14 @@ ENGINE_NICE = -10
 RESTART_WINDOW_S = 60.0
 
 
-class Crashed(WaveSimError):
+class ProcessCrashed(WaveSimError):
     """Engine or front ended by itself."""
 
     exit_code = 9
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """What the command line says about a server."""
 
     name: str
@@ -69,11 +69,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Part:
+class ProcessArguments:
     """What the supervisor gives to a process of the server."""
 
     loaded: LoadedConfig
-    options: Options
+    options: ServerOptions
     commands: int  #: descriptor by which the engine is told of commands
     events: int  #: and the front of events
     supervisor: int  #: process id; without it nothing goes on
@@ -87,8 +87,8 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
     group = loaded.config.shared.group
     try:
         try:
-            wipe(name)
-            for area, tables in tables_of(loaded).items():
+            remove_leftovers(name)
+            for area, tables in area_tables(loaded).items():
                 SharedMemoryArea.create(segment_name(name, area), tables, group)
             commands, events = ring_names(name)
             Ring.create(commands, COMMANDS_BYTES)
@@ -100,10 +100,10 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
         yield
     finally:  # also when Ctrl-C comes while they are made
         with contextlib.suppress(OSError, posix_ipc.Error):
-            wipe(name)
+            remove_leftovers(name)
 
 
-def bind(loaded: LoadedConfig, port: int) -> socket.socket:
+def bind_udp_socket(loaded: LoadedConfig, port: int) -> socket.socket:
     """The server's UDP socket, or a clear refusal."""
     address = loaded.config.network.address
     try:
@@ -114,7 +114,7 @@ def bind(loaded: LoadedConfig, port: int) -> socket.socket:
         ) from None
 
 
-def ready(name: str) -> bool:
+def is_ready(name: str) -> bool:
     """Whether the server's engine has published and its front takes commands."""
     try:
         with Commander(name) as commander:
@@ -126,7 +126,7 @@ def ready(name: str) -> bool:
         return False
 
 
-def fresh(log: str) -> str:
+def reserve_log_path(log: str) -> str:
     """A place for a log, made at once so that no other server takes it: this one, or with a number where a log is already."""
     path = Path(log)
     if not log or (path.exists() and not path.is_file()):  # none, or a device
@@ -147,13 +147,13 @@ def fresh(log: str) -> str:
 class Supervisor:
     """A running server as seen by the process that started it."""
 
-    def __init__(self, loaded: LoadedConfig, options: Options, sock: socket.socket) -> None:
-        self.options, self.restarts = options, loaded.config.network.restarts
+    def __init__(self, loaded: LoadedConfig, options: ServerOptions, sock: socket.socket) -> None:
+        self.options, self.restarts_left = options, loaded.config.network.restarts
         self._crashes: list[float] = []
-        self.stopping: Callable[[], bool] = lambda: False
+        self.is_stopping: Callable[[], bool] = lambda: False
         self.port = int(sock.getsockname()[1])
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
-        common = Part(loaded, options, commands, events, os.getpid())
+        common = ProcessArguments(loaded, options, commands, events, os.getpid())
         self.engine = self._start("wavesim-engine", "wavesim_server.engine.process", common, (commands, events))
         with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
@@ -161,7 +161,7 @@ class Supervisor:
         self._fds: tuple[int, ...] = (commands, events, sock.fileno())
         self._socket = sock
         self.front = self._start("wavesim-front", "wavesim_server.network.process", self._front, self._fds)
-        if not self.restarts:
+        if not self.restarts_left:
             self._close()
 
     def _close(self) -> None:
@@ -171,25 +171,25 @@ class Supervisor:
         self._fds = ()
         self._socket.close()
 
-    def _front_again(self, cause: str) -> bool:
+    def _restart_front(self, cause: str) -> bool:
         """Start the front anew, with a log of its own; False if it crashed too often."""
         now = time.monotonic()
         self._crashes = [t for t in self._crashes if now - t < RESTART_WINDOW_S] + [now]
-        if len(self._crashes) > self.restarts:
+        if len(self._crashes) > self.restarts_left:
             return False
-        again = fresh(self.options.log)
+        again = reserve_log_path(self.options.log)
         print(
             f"wavesim: the front process {cause}; it is started again, its clients have to join again"
             + (f"; the log goes on in {again}" if again else ""),
             file=sys.stderr,
             flush=True,
         )
-        anew = dataclasses.replace(self._front, options=dataclasses.replace(self.options, log=again), again=True)
+        anew = dataclasses.replace(self._front, options=dataclasses.replace(self.options, log=again), is_restart=True)
         self.front = self._start("wavesim-front", "wavesim_server.network.process", anew, self._fds)
         return True
 
     @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order
-    def _start(name: str, module: str, part: Part, fds: tuple[int, ...]) -> forked_process.ForkedProcess:
+    def _start(name: str, module: str, part: ProcessArguments, fds: tuple[int, ...]) -> forked_process.ForkedProcess:
         """What only this process needs, the kernels say, it imports itself."""
         return forked_process.fork_process(name, lambda: importlib.import_module(module).main(part), fds)
 
@@ -202,12 +202,12 @@ class Supervisor:
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:
             self.check()
-            if self.stopping():
+            if self.is_stopping():
                 return False
-            if ready(name):
+            if is_ready(name):
                 return True
             time.sleep(0.02)
-        raise Crashed(f"the server was not ready within {timeout:g} s")
+        raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
     def check(self) -> int | None:
         """None while both run; 0 after an orderly end of the engine; Crashed otherwise."""
@@ -218,15 +218,15 @@ class Supervisor:
             if name == "engine" and code == 0:
                 return 0
             if code == ConfigError.exit_code:
-                raise NotStarted(f"the {name} could not start (see above)")
-            if code in (CommanderError.exit_code, LogError.exit_code, NO_RESOURCE):
-                raise Crashed(f"the {name} could not start (see above)")
-            if code == FAILED:
-                raise Crashed(f"the {name} failed (see above); the server stops")
+                raise EngineNotStarted(f"the {name} could not start (see above)")
+            if code in (CommanderError.exit_code, LogError.exit_code, EXIT_NO_RESOURCE):
+                raise ProcessCrashed(f"the {name} could not start (see above)")
+            if code == EXIT_FAILED:
+                raise ProcessCrashed(f"the {name} failed (see above); the server stops")
             cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-            if name == "front" and self._fds and self.engine.poll() is None and self._front_again(cause):
+            if name == "front" and self._fds and self.engine.poll() is None and self._restart_front(cause):
                 continue
-            raise Crashed(f"the {name} process {cause}; the server stops")
+            raise ProcessCrashed(f"the {name} process {cause}; the server stops")
         return None
 
     def finish(self, timeout: float = 10.0) -> None:
@@ -244,11 +244,11 @@ class Supervisor:
             try:
                 code = process.wait(max(0.0, limit - time.monotonic()) if name == "engine" else timeout)
             except subprocess.TimeoutExpired:
-                raise Crashed(f"the {name} process did not end within {timeout:g} s") from None
+                raise ProcessCrashed(f"the {name} process did not end within {timeout:g} s") from None
             if code:
                 raise _crashed(name, code)
 
-    def end(self, timeout: float = 10.0) -> None:
+    def terminate(self, timeout: float = 10.0) -> None:
         """End both processes: engine first, so that the front logs its last records."""
         for process in (self.engine, self.front):
             if process.poll() is None:
@@ -262,13 +262,13 @@ class Supervisor:
             self._close()
 
 
-def _crashed(name: str, code: int) -> Crashed:
+def _crashed(name: str, code: int) -> ProcessCrashed:
     """That a part ended with (or before) the run in a way that may have cost the log its last records."""
     cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-    return Crashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
+    return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
 
 
-def serve(loaded: LoadedConfig, options: Options, on_start: Callable[[Supervisor], None] | None = None) -> None:
+def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supervisor], None] | None = None) -> None:
     """Run a server until it is shut down, Ctrl-C, SIGTERM, or the loss of one of its processes."""
     stop = False
 
@@ -278,26 +278,26 @@ def serve(loaded: LoadedConfig, options: Options, on_start: Callable[[Supervisor
 
     lock = NameLock(options.name)
     try:
-        sock = bind(loaded, options.port)
-        options = dataclasses.replace(options, log=fresh(options.log))
+        sock = bind_udp_socket(loaded, options.port)
+        options = dataclasses.replace(options, log=reserve_log_path(options.log))
         with shared_objects(loaded, options.name):
             previous = {s: signal.signal(s, ask) for s in termination_signals.termination_signals()}
             server = Supervisor(loaded, options, sock)
-            server.stopping = lambda: stop
+            server.is_stopping = lambda: stop
             try:
                 if on_start is not None:
                     on_start(server)
                 while not stop and server.check() is None:
                     time.sleep(0.05)
             finally:
-                server.end()
+                server.terminate()
                 for s, handler in previous.items():
                     signal.signal(s, handler)
     finally:
         lock.release()
 
 
-def _log_of(loaded: LoadedConfig) -> str:
+def _configured_log_path(loaded: LoadedConfig) -> str:
     """The log that the configuration names: below the working folder, or where its files may lie."""
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)
@@ -312,11 +312,11 @@ def _log_of(loaded: LoadedConfig) -> str:
 def default_options(
     loaded: LoadedConfig, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None,
     threads: int = 1,
-) -> Options:  # fmt: skip
+) -> ServerOptions:  # fmt: skip
     """Command-line values over the configuration's."""
     config = loaded.config
-    file = _log_of(loaded) if log is None else log
-    return Options(
+    file = _configured_log_path(loaded) if log is None else log
+    return ServerOptions(
         name or config.name,
         config.seed if seed is None else seed,
         config.network.port if port is None else port,

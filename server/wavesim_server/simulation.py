@@ -45,23 +45,23 @@ from wavesim_sdk.tables import (
     SURROUNDINGS,
     BodyType,
 )
-from wavesim_server import calls, seabed, tick
-from wavesim_server.acoustics import medium, memory
-from wavesim_server.acoustics.channel import Channel, Fittings
-from wavesim_server.dynamics import effort, meetings, sleep, touch, trim
+from wavesim_server import indirect_calls, seabed, tick
+from wavesim_server.acoustics import medium, medium_arrays
+from wavesim_server.acoustics.channel import AcousticChannel, PreparedTransducer
+from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_velocity
+from wavesim_server.array_tables import pack
+from wavesim_server.dynamics import contact_events, contact_memory, effort, sleep, surge_trim
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.fleet import Fleet, Form
-from wavesim_server.dynamics.kind import free_axes
+from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.fleet import FleetDynamics, VehicleType
+from wavesim_server.dynamics.model_compiler import free_dofs
 from wavesim_server.environment import exposure
 from wavesim_server.environment import weather as w
-from wavesim_server.environment.climate import Climate
-from wavesim_server.pointers import packed
-from wavesim_server.rigging import Rigging
-from wavesim_server.start import Room
+from wavesim_server.environment.weather_model import WeatherModel
+from wavesim_server.line_system import LineSystem
+from wavesim_server.start_clearance import StartClearance
 from wavesim_server.stratification import Stratification
-from wavesim_server.threads import Threads
-from wavesim_server.values import FAR, STRONG, motion, numbers
+from wavesim_server.threads import TickThreads
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Record = np.ndarray[Any, np.dtype[np.void]]
@@ -78,15 +78,15 @@ class Occupant:
 
 
 @dataclass(frozen=True)
-class Entry:
+class PreparedEntry:
     """All that is needed to let a body in: whatever could be wrong has been found before."""
 
-    form: Form
+    form: VehicleType
     transducer: TransducerConfig | None
     position: Array
     attitude: Array
-    operators: exposure.Operators | None
-    fittings: Fittings | None
+    operators: exposure.ResponseOperators | None
+    fittings: PreparedTransducer | None
     body: BodyConfig | None = None  #: of the configuration
     commands: list[float | None] | None = None  #: that hold its speed
 
@@ -104,59 +104,61 @@ class Simulation:
         self.tick = 0
         self.capacity = capacity = config.shared.vehicles
         step = self.step_ns * 1e-9
-        self.fleet = Fleet(capacity, step, config.world, config.time.integrator)
+        self.fleet = FleetDynamics(capacity, step, config.world, config.time.integrator)
         self.water = Water(loaded)
-        self.climate = Climate(loaded, self.water, capacity, self.seed)
+        self.weather_model = WeatherModel(loaded, self.water, capacity, self.seed)
         self.stratification = Stratification(config.world, self.water, step)
-        bed, net = seabed.bed_of(loaded)
-        self._sea = tick.Sea(bed, net, self.climate.flow, np.zeros(capacity, np.int64))
-        self._work = tick.Work(
+        bed, net = seabed.make_bed(loaded)
+        self._environment = tick.Environment(bed, net, self.weather_model.flow, np.zeros(capacity, np.int64))
+        self._scratch = tick.TickScratch(
             np.zeros(capacity, np.int64),
             np.zeros((capacity, 3)),
             np.zeros((capacity, r.RIGID_ROWS)),
             np.zeros(capacity, np.int64),
             np.zeros(3, np.int64),
         )
-        self._one = self._work._replace(order=np.zeros(1, np.int64), counters=np.array([1, 0, 0]))
-        parts = exposure.owners(loaded)
+        self._single_scratch = self._scratch._replace(order=np.zeros(1, np.int64), counters=np.array([1, 0, 0]))
+        parts = exposure.obstacle_names(loaded)
         self._obstacles = list(dict.fromkeys(parts))
         whose = {name: k for k, name in enumerate(self._obstacles)}
-        fixed = exposure.obstacles(loaded)
-        self._touch = touch.memory_for(capacity, fixed, [whose[name] for name in parts], step)
-        self._room = Room(parts, bed, net, fixed)
-        self.channel = Channel(loaded, self.water, capacity, step, self.seed, self.climate.wind.mean)
-        self._scene = medium.Scene(self._touch.fixed, bed, net, np.zeros(1, np.int64))
-        self._parts = effort.scratch()
-        self.threads = Threads(threads)
-        self._made_of: tuple[Any, ...] = (None,)  # what the next was made of
-        self._kept: tuple[tick.Whole, Any]
-        self._heard: Any = None
+        fixed = exposure.obstacle_shapes(loaded)
+        self._contacts = contact_memory.make_contact_memory(capacity, fixed, [whose[name] for name in parts], step)
+        self._start_clearance = StartClearance(parts, bed, net, fixed)
+        self.channel = AcousticChannel(loaded, self.water, capacity, step, self.seed, self.weather_model.wind.mean)
+        self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
+        self._effort_scratch = effort.scratch()
+        self.threads = TickThreads(threads)
+        self._tick_state_sources: tuple[Any, ...] = (None,)  # what the next was made of
+        self._tick_state: tuple[tick.TickState, Any]
+        self._acoustics_address: Any = None
         self.occupants: dict[int, Occupant] = {}
         self._rows: dict[str, int] = {}  # by name
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
-        self._taken = np.zeros(capacity, bool)  # rows of others than these
-        self._taken[: len(self._reserved)] = True
-        self._lowest = 0  # no row before this is free
-        self._changed = False  # whether bodies came or left since the order was made
+        self._row_taken = np.zeros(capacity, bool)  # rows of others than these
+        self._row_taken[: len(self._reserved)] = True
+        self._lowest_free_row = 0  # no row before this is free
+        self._order_stale = False  # whether bodies came or left since the order was made
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
         self._trims: dict[tuple[int, float], list[float | None]] = {}
         for model in loaded.models.values():  # what could not be simulated is refused now
-            self.fleet.form(model)
-            self.climate.operators(model)
+            self.fleet.vehicle_type(model)
+            self.weather_model.operators(model)
         for body in config.fleet.bodies:
-            self._configured(body)
-        self.rigging = Rigging(
+            self._prepare_configured(body)
+        self.line_system = LineSystem(
             config.fleet.line,
             {name: row for name, (row, _) in self._reserved.items()},
-            lambda row: self.fleet.form(loaded.model(config.fleet.bodies[row].model)).kind.params,
+            lambda row: self.fleet.vehicle_type(loaded.model(config.fleet.bodies[row].model)).compiled.params,
             config.world,
             step,
             lambda: sea_bed(loaded),
         )
-        self.rigging.start(self.fleet)
+        self.line_system.lay_anchored_lines(self.fleet)
         together = [b for b in config.fleet.bodies if b.client != "optional"]
-        pair = self._room.apart([(loaded.model(b.model), b.position, b.attitude) for b in together])
+        pair = self._start_clearance.overlapping_pair(
+            [(loaded.model(b.model), b.position, b.attitude) for b in together]
+        )
         if pair is not None:
             first, second = (together[k] for k in pair)
             fail_at(second.place, f"'{second.name}': it starts inside '{first.name}'")
@@ -185,10 +187,10 @@ class Simulation:
         """The row that a body of this name would get; None when the simulation is full."""
         if name in self._reserved:
             return self._reserved[name][0]
-        if self._lowest < self.capacity:
-            self._lowest += int(np.argmin(self._taken[self._lowest :]))
-            if not self._taken[self._lowest]:
-                return self._lowest
+        if self._lowest_free_row < self.capacity:
+            self._lowest_free_row += int(np.argmin(self._row_taken[self._lowest_free_row :]))
+            if not self._row_taken[self._lowest_free_row]:
+                return self._lowest_free_row
         return None
 
     def row_of(self, name: str) -> int | None:
@@ -211,69 +213,79 @@ class Simulation:
         counts the bodies of a row, for who keeps account of them; 0 = the next.
         ValueError or ConfigError if it cannot enter; then nothing has changed.
         """
-        row = self._vacant(name, row)
+        row = self._free_row(name, row)
         if name in self._reserved:
-            entry = self._configured(self._reserved[name][1])
+            entry = self._prepare_configured(self._reserved[name][1])
         else:
             kind = variant or self.loaded.model(str(model))
-            p, e = numbers("a position", position, 3, FAR), numbers("an attitude", attitude, 3, FAR)
-            entry = self._entry(kind, kind.transducer, p, e, variant is None)
-        beside = self._room.beside(entry.form.model, entry.position, entry.attitude, self.fleet)
+            p, e = (
+                checked_numbers("a position", position, 3, MAX_COORDINATE),
+                checked_numbers("an attitude", attitude, 3, MAX_COORDINATE),
+            )
+            entry = self._prepare_entry(kind, kind.transducer, p, e, variant is None)
+        beside = self._start_clearance.overlapping_row(
+            entry.vehicle_type.model, entry.position, entry.attitude, self.fleet
+        )
         if beside is not None:
             raise ValueError(f"it starts inside '{self.occupants[beside].name}'")
-        self.rigging.check(row, entry.position, frames.quaternion(*entry.attitude), self.fleet)
+        self.line_system.check_reach(row, entry.position, frames.quaternion(*entry.attitude), self.fleet)
         # from here on nothing can fail
-        kind, transducer = entry.form.model, entry.transducer
+        kind, transducer = entry.vehicle_type.model, entry.transducer
         mooring = entry.body.mooring if entry.body else None
-        self.fleet.add(row, entry.form, entry.position, entry.attitude, mooring, self.rigging.holds(row))
-        self.climate.add(row, name, kind, entry.operators)
-        self.occupants[row] = Occupant(name, kind, transducer, entry.form.actuators)
-        self._rows[name], self._taken[row] = row, True
-        self._changed = True
+        self.fleet.add(
+            row, entry.vehicle_type, entry.position, entry.attitude, mooring, self.line_system.has_lines(row)
+        )
+        self.weather_model.add(row, name, kind, entry.operators)
+        self.occupants[row] = Occupant(name, kind, transducer, entry.vehicle_type.actuators)
+        self._rows[name], self._row_taken[row] = row, True
+        self._order_stale = True
         self._refresh_surroundings(row)
         if entry.body is not None:
-            self._start(row, entry.body, entry.commands)
-        self.rigging.enter(row, self.fleet)
-        self._work.faults[row] = 0
-        self._touch.meetings.last[row, :, meetings.WHEN] = -np.inf
-        self._remember(row)
+            self._set_initial_motion(row, entry.body, entry.commands)
+        self.line_system.enter(row, self.fleet)
+        self._scratch.faults[row] = 0
+        self._contacts.events.last_contacts[row, :, contact_events.LAST_TICK] = -np.inf
+        self._reset_last_finite(row)
         generation = generation or int(self.identity[row]["generation"]) + 1
         self.identity[row] = (1, BodyType[kind.type.upper()], name.encode(), kind.name.encode(), generation)
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
-        self._work.lever[row] = transducer.position if transducer else 0.0
-        if transducer is not None and entry.fittings is not None:
+        self._scratch.transducer_levers[row] = transducer.position if transducer else 0.0
+        if transducer is not None and entry.acoustics is not None:
             time = self.time_ns * 1e-9
-            self.channel.add(row, name, transducer, entry.fittings, time)
-            self._place(row)
-            self.channel.start(row, time)
+            self.channel.add(row, name, transducer, entry.acoustics, time)
+            self._place_transducer(row)
+            self.channel.start_pinger(row, time)
         return row
 
-    def _configured(self, body: BodyConfig) -> Entry:
+    def _prepare_configured(self, body: BodyConfig) -> PreparedEntry:
         """A body of the configuration as it will enter; ConfigError if it cannot."""
         model = self.loaded.model(body.model)
         try:
-            p, e = numbers("a position", body.position, 3, FAR), numbers("an attitude", body.attitude, 3, FAR)
-            motion([*body.velocity, *body.angular_velocity])
-            entry = self._entry(model, self.loaded.transducer(body), p, e, True)
+            p, e = (
+                checked_numbers("a position", body.position, 3, MAX_COORDINATE),
+                checked_numbers("an attitude", body.attitude, 3, MAX_COORDINATE),
+            )
+            checked_velocity([*body.velocity, *body.angular_velocity])
+            entry = self._prepare_entry(model, self.loaded.transducer(body), p, e, True)
             if not body.speed:
                 return dataclasses.replace(entry, body=body)
-            motion([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
-            key = id(entry.form), body.speed
+            checked_velocity([body.speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+            key = id(entry.vehicle_type), body.speed
             if key not in self._trims:
-                self._trims[key] = trim.hold(entry.form, body.speed)
+                self._trims[key] = surge_trim.trim_commands(entry.vehicle_type, body.speed)
             return dataclasses.replace(entry, body=body, commands=self._trims[key])
         except ValueError as error:
             fail_at(body.place, f"'{body.name}': {error}")
 
-    def _entry(
+    def _prepare_entry(
         self, model: Model, transducer: TransducerConfig | None, position: Array, attitude: Array, shared: bool
-    ) -> Entry:
-        form, operators = self.fleet.form(model, shared), self.climate.operators(model)
-        self._room.check(model, position, attitude)
-        return Entry(form, transducer, position, attitude, operators, self.channel.fittings(transducer))
+    ) -> PreparedEntry:
+        form, operators = self.fleet.vehicle_type(model, shared), self.weather_model.operators(model)
+        self._start_clearance.check(model, position, attitude)
+        return PreparedEntry(form, transducer, position, attitude, operators, self.channel.prepare(transducer))
 
-    def _vacant(self, name: str, row: int | None) -> int:
+    def _free_row(self, name: str, row: int | None) -> int:
         """The row that a name gets; ValueError if there is none."""
         if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
             raise ValueError(f"'{shorten(name)}' is no name: 1 to {NAME_BYTES} bytes")
@@ -292,32 +304,32 @@ class Simulation:
             raise ValueError(f"row {row} is kept for another body than '{name}'")
         return row
 
-    def _start(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
+    def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
         """The motion with which a body of the configuration begins."""
         b = self.fleet.body(row)
         if commands is None:
             b[r.NU : r.NU + 6] = *body.velocity, *body.angular_velocity
             return
         # the speed is that through the water, which does not move what the model holds
-        v = vecmat(b[r.CURRENT : r.CURRENT + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
-        free = free_axes(self.occupants[row].model)
+        v = vecmat(b[r.V_WF_W : r.V_WF_W + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
+        free = free_dofs(self.occupants[row].model)
         for k in range(3):
             b[r.NU + k] = v[k] if k in free else 0.0
         self.fleet.command(row, commands)
-        self.fleet.settle(row)
+        self.fleet.settle_actuators(row)
 
     def leave(self, row: int) -> None:
         """Take a body out; its transducer falls silent, signals under way live on."""
         occupant = self._occupant(row)
-        self.rigging.leave(row)
+        self.line_system.leave(row)
         self.fleet.remove(row)
-        self.climate.remove(row, occupant.model)
-        self.channel.drop(row)
+        self.weather_model.remove(row, occupant.model)
+        self.channel.remove(row)
         self.identity[row]["present"] = 0
         del self.occupants[row], self._rows[occupant.name]
         if row >= len(self._reserved):
-            self._taken[row], self._lowest = False, min(self._lowest, row)
-        self._changed = True
+            self._row_taken[row], self._lowest_free_row = False, min(self._lowest_free_row, row)
+        self._order_stale = True
 
     def _occupant(self, row: int) -> Occupant:
         try:
@@ -327,39 +339,42 @@ class Simulation:
 
     def _reorder(self) -> None:
         """The rows that are in, from the lowest north on: so contacts want them."""
-        if self._changed:
-            self._changed = False
+        if self._order_stale:
+            self._order_stale = False
             rows = np.array(self.rows, np.int64)
             seats, f = self.fleet.slots[rows], self.fleet
             block, lane = seats // r.LANES, seats % r.LANES
-            low = f.blocks[block, r.PX * r.LANES + lane] - f.params[f.heads[block, r.BLOCK_KIND], r.REACH]
-            self._work.order[: len(rows)] = rows[np.argsort(low, kind="stable")]
-            self._work.counters[0] = len(rows)
-            self._touch.counters[touch.N_STALE] = 1
+            low = (
+                f.blocks[block, r.PX * r.LANES + lane]
+                - f.params[f.block_heads[block, r.BLOCK_MODEL], r.BOUNDING_RADIUS]
+            )
+            self._scratch.order[: len(rows)] = rows[np.argsort(low, kind="stable")]
+            self._scratch.counters[0] = len(rows)
+            self._contacts.counters[contact_memory.N_STALE] = 1
 
-    def _bodies(self) -> Bodies:
-        return Bodies(self.fleet.blocks, self.fleet.slots, self.fleet.heads, self.fleet.params)
+    def _bodies(self) -> BodyArrays:
+        return BodyArrays(self.fleet.blocks, self.fleet.slots, self.fleet.block_heads, self.fleet.params)
 
     def _refresh_surroundings(self, row: int) -> None:
-        self._stratify([row])
-        self.climate.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
+        self._update_stratification([row])
+        self.weather_model.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
 
-    def _stratify(self, rows: Sequence[int]) -> None:
+    def _update_stratification(self, rows: Sequence[int]) -> None:
         """The water at some bodies carries them as it does here."""
         if self.stratification.period:
             models = {row: self.occupants[row].model for row in rows}
             time = self.time_ns * 1e-9
-            self.stratification.refresh(rows, models, self.fleet, self.climate.weather.volumes, time)
+            self.stratification.refresh(rows, models, self.fleet, self.weather_model.weather.buoyancy_volumes, time)
 
-    def _remember(self, row: int) -> None:
+    def _reset_last_finite(self, row: int) -> None:
         """The state of a body is a new one, not come about by contact."""
-        self._work.last[row] = self.fleet.body(row)[: r.RIGID_ROWS]
-        sleep.stir(self._touch.sleep, row)
+        self._scratch.last_finite[row] = self.fleet.body(row)[: r.RIGID_ROWS]
+        sleep.wake_body(self._contacts.sleep, row)
 
-    def _place(self, row: int) -> None:
+    def _place_transducer(self, row: int) -> None:
         """A transducer is here now, and was: after a jump no path leads through the water in between."""
-        self._one.order[0] = row
-        tick.transducers(self._bodies(), self._one, self.channel.table, self.tick)
+        self._single_scratch.order[0] = row
+        tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
         places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
 
@@ -403,7 +418,7 @@ class Simulation:
         try:
             position = actuator_index(occupant.actuators, actuator)
             number = fault_amount(occupant.actuators[position], fault, amount)
-            self.fleet.fail(row, position, fault, number, self.time_ns * 1e-9)
+            self.fleet.set_actuator_fault(row, position, fault, number, self.time_ns * 1e-9)
         except ValueError as error:
             raise ValueError(f"'{occupant.name}': {error}") from None
 
@@ -412,15 +427,15 @@ class Simulation:
         count = len(self._occupant(row).model.thruster)
         if not count:
             raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
-        wanted = numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, STRONG, (6, count))
+        wanted = checked_numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, MAX_FORCE, (6, count))
         self.fleet.allocate(row, wanted.reshape(6, count))
-        sleep.stir(self._touch.sleep, row)
+        sleep.wake_body(self._contacts.sleep, row)
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""
         self._occupant(row)
-        values = *numbers("a force", force, 3, STRONG), *numbers("a torque", torque, 3, STRONG)
-        self.fleet.body(row)[r.EXT : r.EXT + 6] = values
+        values = *checked_numbers("a force", force, 3, MAX_FORCE), *checked_numbers("a torque", torque, 3, MAX_FORCE)
+        self.fleet.body(row)[r.EXTERNAL_WRENCH : r.EXTERNAL_WRENCH + 6] = values
 
     def set_pose(
         self,
@@ -434,37 +449,37 @@ class Simulation:
         What is None stays. A body that was frozen because its state was no longer finite moves again.
         """
         self._occupant(row)
-        p = None if position is None else numbers("a position", position, 3, FAR)
-        e = None if attitude is None else numbers("an attitude", attitude, 3, FAR)
-        nu = None if velocity is None else motion(velocity)
+        p = None if position is None else checked_numbers("a position", position, 3, MAX_COORDINATE)
+        e = None if attitude is None else checked_numbers("an attitude", attitude, 3, MAX_COORDINATE)
+        nu = None if velocity is None else checked_velocity(velocity)
         b = self.fleet.body(row)
         q = b[r.QW : r.QW + 4] if e is None else frames.quaternion(*e)
-        self.rigging.check(row, b[r.PX : r.PX + 3] if p is None else p, q, self.fleet)
+        self.line_system.check_reach(row, b[r.PX : r.PX + 3] if p is None else p, q, self.fleet)
         if p is not None:
             b[r.PX : r.PX + 3] = p
         b[r.QW : r.QW + 4] = q
         if nu is not None:
-            b[r.NU : r.NU + 6], b[r.MU : r.STATE_ROWS] = nu, 0.0
+            b[r.NU : r.NU + 6], b[r.MEMORY_STATE : r.STATE_ROWS] = nu, 0.0
         b[r.CLEARANCE] = 0.0
         if p is not None or e is not None:
-            self.rigging.enter(row, self.fleet)
-        self._work.faults[row] = 0
-        self._touch.counters[touch.N_STALE] = 1
+            self.line_system.enter(row, self.fleet)
+        self._scratch.faults[row] = 0
+        self._contacts.counters[contact_memory.N_STALE] = 1
         self._refresh_surroundings(row)
-        self._remember(row)
-        self._place(row)
+        self._reset_last_finite(row)
+        self._place_transducer(row)
 
     def set_weather(self, **values: float | None) -> None:
         """Set mean current, wind and waves from now on: ``current_north``, ``current_east``, ``wind_speed`` (m/s),
         ``wind_direction`` (rad, whence), ``wave_height`` (m, significant), ``wave_peak`` (rad/s), ``wave_direction``
         (rad, whither). ValueError for what cannot be, and for a current in which a body would be unstable at this step."""
-        current, wind, waves = self.climate.changed(**values)
+        current, wind, waves = self.weather_model.with_changes(**values)
         try:
-            self.fleet.endure(current)
+            self.fleet.set_current(current)
         except ConfigError as error:
             raise ValueError(error.message) from None
-        self.climate.change(self.time_ns * 1e-9, current, wind, waves)
-        self.channel.set_wind(self.climate.wind.mean)
+        self.weather_model.set_weather(self.time_ns * 1e-9, current, wind, waves)
+        self.channel.set_wind(self.weather_model.wind.mean)
 
     # -- sound -------------------------------------------------------------------------------
 
@@ -476,24 +491,24 @@ class Simulation:
 
         ValueError if the node cannot send such a one.
         """
-        self._hears(row)
+        self._check_transducer(row)
         self.channel.ping(row, frequency, level, at, code, number, self.time_ns * 1e-9)
 
     def send(
         self, row: int, payload: bytes, to: int = 0, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:  # fmt: skip
         """Send a packet to a modem address (0 = all). ValueError if the node cannot."""
-        self._hears(row)
+        self._check_transducer(row)
         self.channel.send(row, payload, to, level, at, number, self.time_ns * 1e-9)
 
     def range_request(
         self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:
         """Ask the modem of an address to answer, for its range. ValueError if the node cannot."""
-        self._hears(row)
+        self._check_transducer(row)
         self.channel.range_request(row, to, level, at, number, self.time_ns * 1e-9)
 
-    def _hears(self, row: int) -> None:
+    def _check_transducer(self, row: int) -> None:
         if self._occupant(row).transducer is None:
             raise ValueError(f"'{self.occupants[row].name}' has no transducer")
 
@@ -501,64 +516,75 @@ class Simulation:
 
     def advance(self, ticks: int = 1) -> None:
         """Advance by whole ticks. Signals are collected; see :meth:`take_signals`. ValueError for fewer than none."""
-        last, half, contacts, period = self._after(ticks), False, self.contacts, self.stratification.period
+        last, is_half_done, contacts, period = (
+            self._target_tick(ticks),
+            False,
+            self.contacts,
+            self.stratification.period,
+        )
         self._reorder()
-        shared = self.threads.pay(len(self.occupants))
-        while self.tick < last or half:
+        shared = self.threads.is_worthwhile(len(self.occupants))
+        while self.tick < last or is_half_done:
             until = last
             if period:
-                if self.tick % period == 0 and not half:
-                    self._stratify(self.rows)
-                until = self.tick if half else min(last, (self.tick // period + 1) * period)
-            whole, table = self._whole()
+                if self.tick % period == 0 and not is_half_done:
+                    self._update_stratification(self.rows)
+                until = self.tick if is_half_done else min(last, (self.tick // period + 1) * period)
+            tick_state, table = self._current_tick_state()
             if shared:
-                self.tick, code, half = self.threads.ticks(whole, table, self.step_ns, self.tick, until, half)
+                self.tick, code, is_half_done = self.threads.run_ticks(
+                    tick_state, table, self.step_ns, self.tick, until, is_half_done
+                )
             else:
-                hearing = self._hearing(table)
-                self.tick, code, half = tick.ticks(table, hearing, self.step_ns, self.tick, until, half)
-            if code == memory.GROW:
+                acoustics_address = self._acoustics_kernel(table)
+                self.tick, code, is_half_done = tick.run_ticks(
+                    table, acoustics_address, self.step_ns, self.tick, until, is_half_done
+                )
+            if code == medium_arrays.GROW:
                 self.channel.grow()
             self.channel.collect()
         if self.contacts != contacts or self.config.fleet.line:
             self._hold_diverged()
 
-    def _whole(self) -> tuple[tick.Whole, Any]:
+    def _current_tick_state(self) -> tuple[tick.TickState, Any]:
         """All that a tick works on and its table for the kernels; made anew when one of the arrays has been replaced."""
         f = self.fleet
         made_of = (
-            f.blocks, f.slots, f.heads, f.params, f.sequence, f.kinds, f.tables, f.work, f.holds, f.held, f.wanted, f.meters,
-            f.rings, f.feedback, self._touch, self.climate.weather, self._sea, self.rigging.rig, self._work, self.channel.table,
+            f.blocks, f.slots, f.block_heads, f.params, f.sequence, f.model_ints, f.tables, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
+            f.average_windows, f.feedback, self._contacts, self.weather_model.weather, self._environment, self.line_system.arrays, self._scratch, self.channel.table,
             self._scene,
         )  # fmt: skip
-        if not all(map(operator.is_, made_of, self._made_of)):
-            whole = tick.Whole(Bodies(*made_of[:4]), tick.Machine(*made_of[4:14]), f.integrator, *made_of[14:])
-            self._made_of, self._kept = made_of, (whole, packed(whole))
-        return self._kept
+        if not all(map(operator.is_, made_of, self._tick_state_sources)):
+            tick_state = tick.TickState(
+                BodyArrays(*made_of[:4]), tick.FleetArrays(*made_of[4:14]), f.integrator, *made_of[14:]
+            )
+            self._tick_state_sources, self._tick_state = made_of, (tick_state, pack(tick_state))
+        return self._tick_state
 
-    def _after(self, ticks: int) -> int:
+    def _target_tick(self, ticks: int) -> int:
         """The tick that is so many ticks ahead; ValueError if it lies behind."""
         if ticks < 0:
             raise ValueError(f"time does not run back: {ticks} ticks")
         return self.tick + ticks
 
-    def _hearing(self, table: Any) -> Any:
+    def _acoustics_kernel(self, table: Any) -> Any:
         """Where the kernel of a tick's sound is; arrays that are replaced are of the same types."""
-        if self._heard is None:
-            self._heard = calls.address(tick.hear, table, self.tick, 0.0, 0.0)
-        return self._heard
+        if self._acoustics_address is None:
+            self._acoustics_address = indirect_calls.kernel_address(tick.advance_acoustics, table, self.tick, 0.0, 0.0)
+        return self._acoustics_address
 
     def compile_motion(self) -> None:
         """What a tick's motion is made of, for the kernel of the tick."""
-        *movers, _ = self._whole()[0]
-        compile_for_types(tick.move, *movers, self.step_ns, self.tick)
+        *movers, _ = self._current_tick_state()[0]
+        compile_for_types(tick.advance_motion, *movers, self.step_ns, self.tick)
 
     def compile_tick(self) -> None:
         """The kernel of a tick but for its sound."""
-        compile_for_types(tick.ticks, self._whole()[1], 0, self.step_ns, self.tick, self.tick, False)
+        compile_for_types(tick.run_ticks, self._current_tick_state()[1], 0, self.step_ns, self.tick, self.tick, False)
 
     def compile_sound(self) -> None:
         """The kernel of a tick's sound."""
-        self._hearing(self._whole()[1])
+        self._acoustics_kernel(self._current_tick_state()[1])
 
     def _hold_diverged(self) -> None:
         """A contact can make a state diverge (NaN or infinity). The tick looks for such bodies before contacts only, the next one would
@@ -568,24 +594,24 @@ class Simulation:
         for row in self.occupants:
             b = self.fleet.body(row)
             if not np.isfinite(b[: r.STATE_ROWS]).all():
-                b[: r.NU] = self._work.last[row, : r.NU]
+                b[: r.NU] = self._scratch.last_finite[row, : r.NU]
                 b[r.NU : r.STATE_ROWS] = 0.0
-                self._work.faults[row] = 1
-                self._place(row)
+                self._scratch.faults[row] = 1
+                self._place_transducer(row)
 
     # -- what others see ---------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
         """(sent, receptions) since the last call, in order of time."""
-        return self.channel.take()
+        return self.channel.take_records()
 
     def publish(self, state: Record, actuation: Record) -> None:
         """Fill tables of capacity rows in place."""
         self._reorder()
         f = self.fleet
         tick.publish(
-            self._bodies(), self._work.order, int(self._work.counters[0]), f.feedback, f.places, f.counts,
-            _flat(state), _flat(actuation),
+            self._bodies(), self._scratch.order, int(self._scratch.counters[0]), f.feedback, f.actuator_slots, f.actuator_counts,
+            _flat_view(state), _flat_view(actuation),
         )  # fmt: skip
 
     def state(self) -> Record:
@@ -603,32 +629,32 @@ class Simulation:
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Accelerations and forces of some bodies (default: all), into the table `effort` or a new one; returns it."""
         table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
-        f, asked = self.fleet, self._present(rows)
-        effort.efforts(
-            self._bodies(), f.kinds, f.tables, f.work, self._parts, asked[np.argsort(f.slots[asked])], self._work.last,
-            self._work.faults, f.step, _flat(table),
+        f, asked = self.fleet, self._present_rows(rows)
+        effort.fill_efforts(
+            self._bodies(), f.model_ints, f.tables, f.work, self._effort_scratch, asked[np.argsort(f.slots[asked])], self._scratch.last_finite,
+            self._scratch.faults, f.step, _flat_view(table),
         )  # fmt: skip
         return table
 
     def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
         """Water and air at some bodies (default: all), into the table `surroundings` or a new one; returns it."""
         table = np.zeros(self.capacity, SURROUNDINGS.dtype) if table is None else table
-        asked = self._present(rows)
-        self.climate.surroundings(_flat(table), asked, self.fleet, self.time_ns * 1e-9)
+        asked = self._present_rows(rows)
+        self.weather_model.surroundings(_flat_view(table), asked, self.fleet, self.time_ns * 1e-9)
         return table
 
     def lines(self, table: Record | None = None) -> Record:
         """The lines of the configuration, into the table `lines` or a new one; returns it."""
         table = np.zeros(max(1, len(self.config.fleet.line)), LINES.dtype) if table is None else table
-        self.rigging.publish(table)
+        self.line_system.publish(table)
         return table
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
         """Lines that have broken since the last call, in order of time: (time in ns, name, row of a body at it or -1, tension
         in N)."""
-        return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.rigging.take_breaks()]
+        return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.line_system.take_breaks()]
 
-    def _present(self, rows: Sequence[int] | None) -> Any:
+    def _present_rows(self, rows: Sequence[int] | None) -> Any:
         return np.array([k for k in (self.occupants if rows is None else rows) if k in self.occupants], np.int64)
 
     def live_signals(self, table: Record) -> int:
@@ -640,46 +666,48 @@ class Simulation:
 
     def current(self) -> Array:
         """The uniform part of the flow now, drift included."""
-        return self.climate.uniform(self.time_ns * 1e-9)
+        return self.weather_model.uniform_flow(self.time_ns * 1e-9)
 
     def weather(self) -> tuple[Any, ...]:
         """The record of the table `weather` now."""
-        now, wind = self.climate.weather.state, self.climate.weather.wind
+        now, wind = self.weather_model.weather.state, self.weather_model.weather.wind
         return (
-            tuple(self.current()), now[w.W_WIND], wind[w.I_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
-            wind[w.I_TO],
+            tuple(self.current()), now[w.W_WIND], wind[w.I_WIND_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
+            wind[w.I_WAVES_TO],
         )  # fmt: skip
 
     @property
-    def faults(self) -> list[str]:
+    def frozen_bodies(self) -> list[str]:
         """Names of bodies that were frozen because their state was no longer finite."""
-        return [self.occupants[row].name for row in np.flatnonzero(self._work.faults).tolist() if row in self.occupants]
+        return [
+            self.occupants[row].name for row in np.flatnonzero(self._scratch.faults).tolist() if row in self.occupants
+        ]
 
     @property
     def contacts(self) -> int:
         """Contacts resolved since the start."""
-        return int(self._work.counters[1])
+        return int(self._scratch.counters[1])
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
         """What bodies have begun to touch since the last call, in order of time: (time in ns, row, what, speed of approach in
         m/s along the normal). What touches again within a second is no news."""
-        m = self._touch.meetings
-        count = int(m.counters[meetings.N_NEWS])
-        m.counters[meetings.N_NEWS] = 0
+        m = self._contacts.events
+        count = int(m.counters[contact_events.N_EVENTS])
+        m.counters[contact_events.N_EVENTS] = 0
         return [
-            (round(tick) * self.step_ns, round(row), self._partner(round(partner)), speed)
-            for row, partner, tick, speed in m.news[:count].tolist()
+            (round(tick) * self.step_ns, round(row), self._partner_name(round(partner)), speed)
+            for row, partner, tick, speed in m.events[:count].tolist()
         ]
 
-    def _partner(self, code: int) -> str:
+    def _partner_name(self, code: int) -> str:
         if code >= 0:
             return f"'{self.occupants[code].name}'" if code in self.occupants else "a body"
-        return "the sea bed" if code == meetings.BED else self._obstacles[-2 - code]
+        return "the sea bed" if code == contact_events.BED else self._obstacles[-2 - code]
 
     @property
     def contacts_dropped(self) -> int:
         """Contacts, and pairs that might have met, left out for lack of room since the start."""
-        return int(self._touch.counters[touch.N_LOST])
+        return int(self._contacts.counters[contact_memory.N_LOST])
 
     @property
     def paths_dropped(self) -> int:
@@ -692,6 +720,6 @@ class Simulation:
         return self.channel.counters
 
 
-def _flat(table: Record) -> Array:
+def _flat_view(table: Record) -> Array:
     """A table whose columns are all numbers, as (rows, numbers)."""
     return table.view(np.float64).reshape(len(table), -1)

@@ -18,7 +18,7 @@ from wavesim_sdk.config.world import World
 from wavesim_sdk.ocean import seawater
 from wavesim_sdk.ocean.water import Water
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.fleet import Fleet
+from wavesim_server.dynamics.fleet import FleetDynamics
 
 PERIOD_S = 0.5
 SPAN_M = 1.0  #: over which the change with depth is taken
@@ -26,7 +26,7 @@ SPAN_M = 1.0  #: over which the change with depth is taken
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def density(water: Water, p_W: Any, time_s: float) -> Floats:
+def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
     """Density of the water at positions (..., 3) in W, kg/m3; above its level that of the surface."""
     p = np.array(p_W, float)
     p[..., 2] = np.maximum(p[..., 2], 0.0)
@@ -35,14 +35,14 @@ def density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills the rows of :class:`~wavesim_server.environment.weather.Weather` that say it; without a word of it in the world, nothing."""
+    """Fills the rows of :class:`~wavesim_server.environment.weather.WeatherArrays` that say it; without a word of it in the world, nothing."""
 
     def __init__(self, world: World, water: Water, step: float) -> None:
         self.world, self.water = world, water
         self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0  #: ticks; 0 = never
 
     def refresh(
-        self, rows: Sequence[int], models: Mapping[int, Model], fleet: Fleet, volumes: Floats, time_s: float
+        self, rows: Sequence[int], models: Mapping[int, Model], fleet: FleetDynamics, volumes: Floats, time_s: float
     ) -> None:
         """Of the bodies in some rows, where they are now; ``models`` by row."""
         mine = [row for row in rows if models[row].restoring is None]
@@ -50,8 +50,8 @@ class Stratification:
             return
         p_W = np.array([fleet.body(row)[r.PX : r.PX + 3] for row in mine])
         p_W = np.where(np.isfinite(p_W), p_W, 0.0)
-        here = self._more(mine, models, p_W, time_s)
-        below = self._more(mine, models, p_W + (0.0, 0.0, SPAN_M), time_s)
+        here = self._excess_rows(mine, models, p_W, time_s)
+        below = self._excess_rows(mine, models, p_W + (0.0, 0.0, SPAN_M), time_s)
         for k, row in enumerate(mine):
             b = models[row].buoyancy
             volume = b.volume if b else shape_of(models[row]).volume
@@ -60,8 +60,8 @@ class Stratification:
                 (below[k] - here[k]) / SPAN_M, p_W[k, 2],
             )  # fmt: skip
 
-    def _more(self, rows: Sequence[int], models: Mapping[int, Model], p_W: Floats, time_s: float) -> Floats:
+    def _excess_rows(self, rows: Sequence[int], models: Mapping[int, Model], p_W: Floats, time_s: float) -> Floats:
         deep = np.maximum(p_W, (-np.inf, -np.inf, 0.0))
         pressed = np.maximum(self.water.pressure(deep) - self.world.pressure_0, 0.0)
         soft = np.array([b.compressibility if (b := models[row].buoyancy) else 0.0 for row in rows])
-        return density(self.water, p_W, time_s) / self.world.density * (1.0 - soft * pressed) - 1.0
+        return water_density(self.water, p_W, time_s) / self.world.density * (1.0 - soft * pressed) - 1.0

@@ -19,7 +19,7 @@ from wavesim_sdk.config.primitives import shape_of
 from wavesim_sdk.config.validation import check_model, matrix
 from wavesim_sdk.config.vehicle import Matrix6
 from wavesim_sdk.recorded_data import actuator_position
-from wavesim_server.dynamics import hulls, hydrostatics
+from wavesim_server.dynamics import hull_mesh, hydrostatics
 from wavesim_server.simulation import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -64,7 +64,7 @@ def track_row(sim: Simulation, state: Any) -> Array:
     )
 
 
-def resting_depth(model: Model, density: float) -> float:
+def equilibrium_depth(model: Model, density: float) -> float:
     """Depth of the origin, in m, at which a body rests in still water, upright: in 1000 m an underwater vehicle; that of the
     equilibrium a hull with linear restoring; afloat one that is lighter than the water; at the surface one that is not."""
     if model.restoring is not None:
@@ -72,7 +72,7 @@ def resting_depth(model: Model, density: float) -> float:
     if model.type == "underwater":
         return 1000.0
     shape = shape_of(model)
-    if (hull := hulls.of(model)) is not None:
+    if (hull := hull_mesh.hull_of(model)) is not None:
         wanted = model.mass.value / density
         return -hull.level((0.0, 0.0, 1.0), wanted) if wanted < hull.volume else 0.0
     volume = model.buoyancy.volume if model.buoyancy else shape.volume
@@ -82,7 +82,9 @@ def resting_depth(model: Model, density: float) -> float:
     above, below = -shape.bounding_radius, shape.bounding_radius  # of the origin, out of the water and all in it
     for _ in range(60):
         middle = 0.5 * (above + below)
-        wet = hydrostatics.submerged(shape.code, *shape.half_size, shape.bounding_radius, 0.0, 0.0, 1.0, -middle)[0]
+        wet = hydrostatics.submerged_share(shape.code, *shape.half_size, shape.bounding_radius, 0.0, 0.0, 1.0, -middle)[
+            0
+        ]
         above, below = (above, middle) if wet > share else (middle, below)
     return 0.5 * (above + below)
 
@@ -106,7 +108,7 @@ def batch(
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):
         check_model(model)
-        down = resting_depth(model, sim.config.world.density) if depth is None else depth
+        down = equilibrium_depth(model, sim.config.world.density) if depth is None else depth
         row = sim.enter(f"v{k}", position=(1000.0 * k, 0.0, down), variant=model)
         sim.set_pose(row, velocity=velocity)
         sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
@@ -115,7 +117,7 @@ def batch(
     while sim.time_ns < seconds * 1e9 - 1:
         sim.advance(ticks)
         rows.append([track_row(sim, s) for s in sim.state()])
-        for name in sim.faults:
+        for name in sim.frozen_bodies:
             rows[-1][int(name[1:])][1:] = np.nan
     tracks = np.array(rows).transpose(1, 0, 2)
     tracks[:, :, 1] -= 1000.0 * np.arange(len(models))[:, None]

@@ -16,153 +16,162 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_sdk.kernel_compiler import kernel
-from wavesim_server import pointers
-from wavesim_server.acoustics import memory
+from wavesim_server import array_tables
+from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, sleep
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
-from wavesim_server.pool import aligned
-from wavesim_server.tick import Whole, Work, hear, transducers, whole
+from wavesim_server.row_pool import aligned_zeros
+from wavesim_server.tick import TickScratch, TickState, advance_acoustics, unpack_tick_state, update_transducers
 
-LEAST = 2500  #: bodies of a thread, from which on it is worth its while
-TOGETHER = 16  #: blocks that a thread takes at a time
+MIN_BODIES_PER_THREAD = 2500  #: bodies of a thread, from which on it is worth its while
+BLOCKS_AT_A_TIME = 16  #: blocks that a thread takes at a time
 #: what threads do apart, and one does between them
-WATER, STEP, SURVEY, PLACES = 1, 2, 4, 8
-BEGIN, READY, TIE, CONTACTS = 1, 2, 4, 8
+STAGE_WEATHER, STAGE_STEP, STAGE_SURVEY, STAGE_TRANSDUCERS = 1, 2, 4, 8
+COUPLED_WEATHER, COUPLED_BEFORE_STEP, COUPLED_LINES, COUPLED_CONTACTS = 1, 2, 4, 8
 
 
-class Share(NamedTuple):
+class ThreadShare(NamedTuple):
     """What one thread works on."""
 
-    work: Work  # of the bodies in its blocks, block by block
+    work: TickScratch  # of the bodies in its blocks, block by block
     scratch: Floats  # (WORK,)
     blocks: Ints
     ends: Ints  # (n, 2): of the blocks taken at a time, and of their bodies
     fastest: Floats  # (1,): greatest speed of these
 
 
-share_of = pointers.unpacked(Share)
+unpack_share = array_tables.make_unpacker(ThreadShare)
 
 
 @kernel(nogil=True)
-def apart(table: Any, own: Any, step_ns: int, tick: int, what: int) -> None:
+def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: int) -> None:
     """What the bodies of one thread do by themselves from ``tick`` to the next, by the tables of all and of its share."""
-    f, machine, integrator, _, air, sea, _, _, sound, _ = whole(table)
-    share = share_of(own)
+    f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
+    share = unpack_share(own)
     h, start = step_ns * 1e-9, tick * step_ns * 1e-9
     block = body = 0
     share.fastest[0] = 0.0
     for i in range(share.ends.shape[0]):
         rows = share.work.order[body : share.ends[i, 1]]
-        if what & WATER:
-            weather.act(air, sea.flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
-        if what & STEP:
+        if stages & STAGE_WEATHER:
+            weather.apply_to_bodies(air, sea.flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
+        if stages & STAGE_STEP:
             integrators.step_all(
                 f.blocks, f.heads, share.blocks[block : share.ends[i, 0]], f.params, machine.kinds, machine.tables,
                 share.scratch, h, integrator,
             )  # fmt: skip
-        if what & SURVEY:
-            new, fastest = bodies.survey(f, rows, rows.shape[0], share.work.last, share.work.faults)
+        if stages & STAGE_SURVEY:
+            new, fastest = bodies.hold_diverged(f, rows, rows.shape[0], share.work.last, share.work.faults)
             share.work.counters[2] += new
             share.fastest[0] = max(share.fastest[0], fastest)
         block, body = share.ends[i, 0], share.ends[i, 1]
-    if what & PLACES:
-        transducers(f, share.work, sound, tick + 1)
+    if stages & STAGE_TRANSDUCERS:
+        update_transducers(f, share.work, sound, tick + 1)
 
 
 @kernel(nogil=True)
-def between(table: Any, step_ns: int, tick: int, fastest: float, what: int) -> None:
-    """What is between bodies, in the order of :func:`wavesim_server.tick.move`."""
-    f, machine, _, touch, air, sea, rig, work, _, _ = whole(table)
+def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages: int) -> None:
+    """What is between bodies, in the order of :func:`wavesim_server.tick.advance_motion`."""
+    f, machine, _, touch, air, sea, rig, work, _, _ = unpack_tick_state(table)
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
-    tied, asleep = rig.groups.shape[0] > 0, touch.sleep.asleep[0] > 0
-    if what & BEGIN:
-        weather.advance(air, tick, start, h)
+    tied, asleep = rig.groups.shape[0] > 0, touch.sleep.asleep_count[0] > 0
+    if stages & COUPLED_WEATHER:
+        weather.advance_weather(air, tick, start, h)
         if machine.held[0]:
-            fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
-    if what & READY:
+            fleet.release_holds(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
+    if stages & COUPLED_BEFORE_STEP:
         if tied:
-            weather.at_nodes(air, sea.flow, rig.nodes, start)
-            lines.beds(rig, sea.bed, sea.net)
-            lines.begin(f, rig)
+            weather.apply_to_nodes(air, sea.flow, rig.nodes, start)
+            lines.update_bed_depths(rig, sea.bed, sea.soundings_mesh)
+            lines.store_before(f, rig)
         if asleep:
             sleep.wake_changed(f, touch.sleep, touch.meetings, work.order, n, tick)
-    if what & TIE:
+    if stages & COUPLED_LINES:
         if tied:
             lines.advance(f, rig, h, tick + 1)
-        touch.sleep.asleep[0] = sleep.keep(f, touch.sleep, work.order, n) if touch.sleep.asleep[0] else 0
-    if what & CONTACTS:
-        work.counters[1] += contact.resolve(
-            f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1
+        touch.sleep.asleep_count[0] = (
+            sleep.restore_sleepers(f, touch.sleep, work.order, n) if touch.sleep.asleep_count[0] else 0
         )
-        if machine.meters.shape[0]:
-            fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
+    if stages & COUPLED_CONTACTS:
+        work.counters[1] += contact.resolve_contacts(
+            f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.soundings_mesh, sea.cursor, tick + 1
+        )
+        if machine.speed_averages.shape[0]:
+            fleet.average_shaft_speeds(f.blocks, f.slots, machine.speed_averages, machine.rings, machine.feedback)
 
 
-class Threads:
+class TickThreads:
     """So many threads for the ticks of a simulation."""
 
     def __init__(self, count: int) -> None:
-        self.count, self.least = count, LEAST
+        self.count, self.min_bodies = count, MIN_BODIES_PER_THREAD
         self._pool: ThreadPoolExecutor | None = None
         self._sequence: Ints | None = None  # that the shares are of
-        self._shares: list[Share] = []
+        self._shares: list[ThreadShare] = []
         self._tables: list[Any] = []  # of them
 
-    def pay(self, bodies: int) -> bool:
+    def is_worthwhile(self, bodies: int) -> bool:
         """Whether they are faster than one, with so many bodies."""
-        return self.count > 1 and bodies >= self.least * self.count
+        return self.count > 1 and bodies >= self.min_bodies * self.count
 
-    def ticks(
-        self, of: Whole, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
+    def run_ticks(
+        self, of: TickState, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
     ) -> tuple[int, int, bool]:
-        """What :func:`wavesim_server.tick.ticks` does, for the tuple of all and its table."""
-        if of.machine.sequence is not self._sequence:
-            self._sequence, self._shares = of.machine.sequence, shares(of.f, of.machine.sequence, of.work, self.count)
-            self._tables = [pointers.packed(share) for share in self._shares]
+        """What :func:`wavesim_server.tick.run_ticks` does, for the tuple of all and its table."""
+        if of.fleet.sequence is not self._sequence:
+            self._sequence, self._shares = (
+                of.fleet.sequence,
+                divide_blocks(of.bodies, of.fleet.sequence, of.scratch, self.count),
+            )
+            self._tables = [array_tables.pack(share) for share in self._shares]
         while tick < last_tick or half:
             if not half:
-                between(table, step_ns, tick, 0.0, BEGIN)
-                if of.rig.groups.shape[0] or of.touch.sleep.asleep[0]:
-                    self._all(table, step_ns, tick, WATER)
-                    between(table, step_ns, tick, 0.0, READY)
-                    self._all(table, step_ns, tick, STEP)
-                    between(table, step_ns, tick, 0.0, TIE)
-                    self._all(table, step_ns, tick, SURVEY)
+                advance_coupled(table, step_ns, tick, 0.0, COUPLED_WEATHER)
+                if of.lines.groups.shape[0] or of.contacts.sleep.asleep_count[0]:
+                    self._run_all_shares(table, step_ns, tick, STAGE_WEATHER)
+                    advance_coupled(table, step_ns, tick, 0.0, COUPLED_BEFORE_STEP)
+                    self._run_all_shares(table, step_ns, tick, STAGE_STEP)
+                    advance_coupled(table, step_ns, tick, 0.0, COUPLED_LINES)
+                    self._run_all_shares(table, step_ns, tick, STAGE_SURVEY)
                 else:
-                    self._all(table, step_ns, tick, WATER | STEP | SURVEY)
+                    self._run_all_shares(table, step_ns, tick, STAGE_WEATHER | STAGE_STEP | STAGE_SURVEY)
                 for share in self._shares:
-                    of.work.counters[2] += share.work.counters[2]
+                    of.scratch.counters[2] += share.work.counters[2]
                     share.work.counters[2] = 0
-                between(table, step_ns, tick, max(float(share.fastest[0]) for share in self._shares), CONTACTS)
-                self._all(table, step_ns, tick, PLACES)
+                advance_coupled(
+                    table, step_ns, tick, max(float(share.fastest[0]) for share in self._shares), COUPLED_CONTACTS
+                )
+                self._run_all_shares(table, step_ns, tick, STAGE_TRANSDUCERS)
                 tick += 1
             start, end = (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
-            code = hear(table, tick, start, end)
-            half = code != memory.OK
+            code = advance_acoustics(table, tick, start, end)
+            half = code != medium_arrays.OK
             if half:
                 return tick, code, True
-        return tick, memory.OK, False
+        return tick, medium_arrays.OK, False
 
-    def _all(self, table: Any, step_ns: int, tick: int, what: int) -> None:
+    def _run_all_shares(self, table: Any, step_ns: int, tick: int, stages: int) -> None:
         """Every share, the first of them by whoever asks."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, "wavesim-tick")
         first, *others = self._tables
-        begun = [self._pool.submit(lambda own: apart(table, own, step_ns, tick, what), own) for own in others]
+        begun = [
+            self._pool.submit(lambda own: advance_independent(table, own, step_ns, tick, stages), own) for own in others
+        ]
         try:
-            apart(table, first, step_ns, tick, what)
+            advance_independent(table, first, step_ns, tick, stages)
         finally:  # whoever interrupts this goes on when nobody works on the bodies any more
             for other in begun:
                 other.result()
 
 
-def shares(f: Bodies, sequence: Ints, work: Work, count: int) -> list[Share]:
+def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) -> list[ThreadShare]:
     """The blocks for each thread, a few of every kind, and the bodies in them."""
     rows = work.order[: work.counters[0]]
-    place = np.full(len(f.heads), -1)
+    place = np.full(len(f.block_heads), -1)
     place[sequence] = np.arange(len(sequence))
     seats = f.slots[rows]
     at = place[seats // r.LANES]
@@ -171,17 +180,18 @@ def shares(f: Bodies, sequence: Ints, work: Work, count: int) -> list[Share]:
     found = []
     for k in range(count):
         parts = [
-            np.arange(i, min(i + TOGETHER, len(sequence))) for i in range(k * TOGETHER, len(sequence), count * TOGETHER)
+            np.arange(i, min(i + BLOCKS_AT_A_TIME, len(sequence)))
+            for i in range(k * BLOCKS_AT_A_TIME, len(sequence), count * BLOCKS_AT_A_TIME)
         ]
         own = [rows[np.searchsorted(at, part[0]) : np.searchsorted(at, part[-1], "right")] for part in parts]
-        blocks, bodies_ = _together(parts), _together(own)
+        blocks, bodies_ = _concatenate(parts), _concatenate(own)
         ends = np.cumsum(
             [[len(part), len(row)] for part, row in zip(parts, own, strict=True)] or np.zeros((0, 2)), axis=0
         )
         found.append(
-            Share(
+            ThreadShare(
                 work._replace(order=bodies_, counters=np.array([len(bodies_), 0, 0])),
-                aligned(r.WORK),
+                aligned_zeros(r.WORK),
                 sequence[blocks],
                 ends.astype(np.int64).reshape(-1, 2),
                 np.zeros(1),
@@ -190,5 +200,5 @@ def shares(f: Bodies, sequence: Ints, work: Work, count: int) -> list[Share]:
     return found
 
 
-def _together(parts: list[Any]) -> Ints:
+def _concatenate(parts: list[Any]) -> Ints:
     return np.concatenate([np.zeros(0, np.int64), *parts])

@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wavesim_sdk.kernel_compiler import always_inline, device_function, kernel
-from wavesim_server import calls, pointers
-from wavesim_server.acoustics import medium, memory
+from wavesim_server import array_tables, indirect_calls
+from wavesim_server.acoustics import medium, medium_arrays
 from wavesim_server.dynamics import bodies, contact, fleet, integrators, lines, rotation, sleep
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.touch import Touch
+from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.contact_memory import ContactMemory
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.environment import weather
-from wavesim_server.environment.flow import Flow
-from wavesim_server.seabed import Bed, Net
+from wavesim_server.environment.flow import FlowField
+from wavesim_server.seabed import BedParameters, SoundingsMesh
 
 
-class Sea(NamedTuple):
+class Environment(NamedTuple):
     """What the tick needs of the environment."""
 
-    bed: Bed
-    net: Net
-    flow: Flow
+    bed: BedParameters
+    net: SoundingsMesh
+    flow: FlowField
     cursor: Ints
 
 
-class Machine(NamedTuple):
-    """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
+class FleetArrays(NamedTuple):
+    """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     sequence: Ints
     kinds: Ints
@@ -41,7 +41,7 @@ class Machine(NamedTuple):
     feedback: Floats
 
 
-class Work(NamedTuple):
+class TickScratch(NamedTuple):
     """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
 
     order: Ints
@@ -51,30 +51,30 @@ class Work(NamedTuple):
     counters: Ints  # bodies, contacts, new faults
 
 
-class Whole(NamedTuple):
+class TickState(NamedTuple):
     """All that a tick works on."""
 
-    f: Bodies
-    machine: Machine
+    f: BodyArrays
+    machine: FleetArrays
     integrator: int
-    touch: Touch
-    air: weather.Weather
-    sea: Sea
-    rig: lines.Rig
-    work: Work
+    touch: ContactMemory
+    air: weather.WeatherArrays
+    sea: Environment
+    rig: lines.LineArrays
+    work: TickScratch
     sound: Ints
-    scene: medium.Scene
+    scene: medium.AcousticScene
 
 
-whole = pointers.unpacked(Whole)
+unpack_tick_state = array_tables.make_unpacker(TickState)
 
 
 @device_function
-def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
+def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Any, tick: int) -> None:
     """Places of all transducers at the end of a tick: position and velocity in W, attitude."""
-    m = memory.views(sound)
-    for k in range(work.counters[0]):
-        row = work.order[k]
+    m = medium_arrays.unpack_medium(medium_table)
+    for k in range(scratch.counters[0]):
+        row = scratch.order[k]
         if m.nodes[row].active == 0:
             continue
         b, l = f.blocks[f.slots[row] // r.LANES], f.slots[row] % r.LANES
@@ -82,7 +82,11 @@ def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
         place.qw, place.qx = b[r.QW * r.LANES + l], b[r.QX * r.LANES + l]
         place.qy, place.qz = b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
         xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(place.qw, place.qx, place.qy, place.qz)
-        tx, ty, tz = work.lever[row, 0], work.lever[row, 1], work.lever[row, 2]
+        tx, ty, tz = (
+            scratch.transducer_levers[row, 0],
+            scratch.transducer_levers[row, 1],
+            scratch.transducer_levers[row, 2],
+        )
         p, q, o = b[(r.NU + 3) * r.LANES + l], b[(r.NU + 4) * r.LANES + l], b[(r.NU + 5) * r.LANES + l]
         u = b[r.NU * r.LANES + l] + q * tz - o * ty
         v = b[(r.NU + 1) * r.LANES + l] + o * tx - p * tz
@@ -94,77 +98,126 @@ def transducers(f: Bodies, work: Work, sound: Any, tick: int) -> None:
 
 
 @always_inline
-def move(
-    f: Bodies,
-    machine: Machine,
+def advance_motion(
+    f: BodyArrays,
+    fleet_arrays: FleetArrays,
     integrator: int,
-    touch: Touch,
-    air: weather.Weather,
-    sea: Sea,
-    rig: lines.Rig,
-    work: Work,
-    sound: Any,
+    contacts: ContactMemory,
+    weather_arrays: weather.WeatherArrays,
+    environment: Environment,
+    line_arrays: lines.LineArrays,
+    scratch: TickScratch,
+    medium_table: Any,
     step_ns: int,
     tick: int,
 ) -> None:
     """The motion of all bodies from ``tick`` to the next, and where that brings their transducers."""
-    h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
-    weather.advance(air, tick, start, h)
-    weather.act(air, sea.flow, f.blocks, f.slots, work.order, n, tick, start, h)
-    if machine.held[0]:
-        fleet.release(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
-    tied = rig.groups.shape[0] > 0
-    if tied:
-        weather.at_nodes(air, sea.flow, rig.nodes, start)
-        lines.beds(rig, sea.bed, sea.net)
-        lines.begin(f, rig)
-    if touch.sleep.asleep[0]:
-        sleep.wake_changed(f, touch.sleep, touch.meetings, work.order, n, tick)
+    h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, scratch.counters[0]
+    weather.advance_weather(weather_arrays, tick, start, h)
+    weather.apply_to_bodies(weather_arrays, environment.flow, f.blocks, f.slots, scratch.order, n, tick, start, h)
+    if fleet_arrays.hold_count[0]:
+        fleet.release_holds(
+            f.blocks, f.slots, fleet_arrays.actuator_holds, fleet_arrays.setpoints, fleet_arrays.hold_count, start
+        )
+    has_lines = line_arrays.groups.shape[0] > 0
+    if has_lines:
+        weather.apply_to_nodes(weather_arrays, environment.flow, line_arrays.nodes, start)
+        lines.update_bed_depths(line_arrays, environment.bed, environment.soundings_mesh)
+        lines.store_before(f, line_arrays)
+    if contacts.sleep.asleep_count[0]:
+        sleep.wake_changed(f, contacts.sleep, contacts.events, scratch.order, n, tick)
     integrators.step_all(
-        f.blocks, f.heads, machine.sequence, f.params, machine.kinds, machine.tables, machine.work, h, integrator
+        f.blocks,
+        f.block_heads,
+        fleet_arrays.sequence,
+        f.params,
+        fleet_arrays.model_ints,
+        fleet_arrays.tables,
+        fleet_arrays.block_scratch,
+        h,
+        integrator,
     )
-    if tied:
-        lines.advance(f, rig, h, tick + 1)
-    touch.sleep.asleep[0] = sleep.keep(f, touch.sleep, work.order, n) if touch.sleep.asleep[0] else 0
-    new, fastest = bodies.survey(f, work.order, n, work.last, work.faults)
-    work.counters[2] += new
-    work.counters[1] += contact.resolve(
-        f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.net, sea.cursor, tick + 1
+    if has_lines:
+        lines.advance(f, line_arrays, h, tick + 1)
+    contacts.sleep.asleep_count[0] = (
+        sleep.restore_sleepers(f, contacts.sleep, scratch.order, n) if contacts.sleep.asleep_count[0] else 0
     )
-    if machine.meters.shape[0]:
-        fleet.average(f.blocks, f.slots, machine.meters, machine.rings, machine.feedback)
-    transducers(f, work, sound, tick + 1)
+    new, fastest = bodies.hold_diverged(f, scratch.order, n, scratch.last_finite, scratch.faults)
+    scratch.counters[2] += new
+    scratch.counters[1] += contact.resolve_contacts(
+        f,
+        scratch.order,
+        n,
+        contacts,
+        scratch.last_finite,
+        fastest,
+        h,
+        environment.bed,
+        environment.soundings_mesh,
+        environment.cursor,
+        tick + 1,
+    )
+    if fleet_arrays.speed_averages.shape[0]:
+        fleet.average_shaft_speeds(
+            f.blocks, f.slots, fleet_arrays.speed_averages, fleet_arrays.average_windows, fleet_arrays.feedback
+        )
+    update_transducers(f, scratch, medium_table, tick + 1)
 
 
 @kernel(nogil=True)
-def hear(table: Any, tick: int, start: float, end: float) -> int:
+def advance_acoustics(table: Any, tick: int, start: float, end: float) -> int:
     """The sound of a tick that lasts from ``start`` to ``end``, s: :func:`wavesim_server.acoustics.medium.advance`."""
-    w = whole(table)
-    return medium.advance(w.sound, w.scene, tick, start, end, w.f.slots.shape[0])
+    state = unpack_tick_state(table)
+    return medium.advance(state.sound, state.scene, tick, start, end, state.bodies.slots.shape[0])
 
 
 @kernel(nogil=True)
-def ticks(table: Any, hearing: int, step_ns: int, tick: int, last_tick: int, half: bool) -> tuple[int, int, bool]:
-    """Ticks from ``tick`` to ``last_tick`` of the table of :class:`Whole`; ``hearing``: address of :func:`hear`. Returns (tick
+def run_ticks(
+    table: Any, acoustics_address: int, step_ns: int, tick: int, last_tick: int, is_half_done: bool
+) -> tuple[int, int, bool]:
+    """Ticks from ``tick`` to ``last_tick`` of the table of :class:`TickState`; ``hearing``: address of :func:`advance_acoustics`. Returns (tick
     reached, code, whether a tick is half done).
 
     A tick is half done when its sound still needs room: the caller makes it and calls again.
     """
-    f, machine, integrator, touch, air, sea, rig, work, sound, _ = whole(table)
-    while tick < last_tick or half:
-        if not half:
-            move(f, machine, integrator, touch, air, sea, rig, work, sound, step_ns, tick)
+    f, fleet_arrays, integrator, contacts, weather_arrays, environment, line_arrays, scratch, medium_table, _ = (
+        unpack_tick_state(table)
+    )
+    while tick < last_tick or is_half_done:
+        if not is_half_done:
+            advance_motion(
+                f,
+                fleet_arrays,
+                integrator,
+                contacts,
+                weather_arrays,
+                environment,
+                line_arrays,
+                scratch,
+                medium_table,
+                step_ns,
+                tick,
+            )
             tick += 1
-        code = calls.call(hearing, table, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9)
-        half = code != memory.OK
-        if half:
+        code = indirect_calls.call_kernel(
+            acoustics_address, table, tick, (tick - 1) * step_ns * 1e-9, tick * step_ns * 1e-9
+        )
+        is_half_done = code != medium_arrays.OK
+        if is_half_done:
             return tick, code, True
-    return tick, memory.OK, False
+    return tick, medium_arrays.OK, False
 
 
 @kernel
 def publish(
-    f: Bodies, order: Ints, count: int, feedback: Floats, places: Ints, counts: Ints, state: Floats, actuation: Floats
+    f: BodyArrays,
+    order: Ints,
+    count: int,
+    feedback: Floats,
+    places: Ints,
+    counts: Ints,
+    state: Floats,
+    actuation: Floats,
 ) -> None:
     """Fill the flat views (capacity, 16) and (capacity, 3 SLOTS) of the state and actuation tables.
 
@@ -178,14 +231,14 @@ def publish(
         xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation.matrix(
             b[r.QW * r.LANES + l], b[r.QX * r.LANES + l], b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l]
         )
-        cx, cy, cz = b[r.CURRENT * r.LANES + l], b[(r.CURRENT + 1) * r.LANES + l], b[(r.CURRENT + 2) * r.LANES + l]
+        cx, cy, cz = b[r.V_WF_W * r.LANES + l], b[(r.V_WF_W + 1) * r.LANES + l], b[(r.V_WF_W + 2) * r.LANES + l]
         state[row, 13] = b[r.NU * r.LANES + l] - (xx * cx + yx * cy + zx * cz)
         state[row, 14] = b[(r.NU + 1) * r.LANES + l] - (xy * cx + yy * cy + zy * cz)
         state[row, 15] = b[(r.NU + 2) * r.LANES + l] - (xz * cx + yz * cy + zz * cz)
         for i in range(counts[row]):
             slot = places[row, i]
-            actuation[row, i] = b[(r.A_CMD + slot) * r.LANES + l]
-            actuation[row, r.SLOTS + i] = b[(r.A_NOW + slot) * r.LANES + l]
+            actuation[row, i] = b[(r.ACTUATOR_COMMAND + slot) * r.LANES + l]
+            actuation[row, r.SLOTS + i] = b[(r.ACTUATOR_STATE + slot) * r.LANES + l]
             actuation[row, 2 * r.SLOTS + i] = feedback[row, slot]
         for i in range(counts[row], r.SLOTS):  # of a body that was in the row before
             actuation[row, i] = actuation[row, r.SLOTS + i] = actuation[row, 2 * r.SLOTS + i] = 0.0

@@ -24,19 +24,19 @@ from wavesim_sdk.config.model import Program
 from wavesim_sdk.errors import CommanderError, ConfigError, LogError, WaveSimError
 from wavesim_sdk.shared_memory import SYNCHRONOUS
 from wavesim_sdk.tables import RunState
-from wavesim_server.layout import same_layout
+from wavesim_server.address_layout import same_address_layout
 from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
-from wavesim_server.serve import Options, Supervisor, bind, shared_objects
+from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
 
-JOIN_LIMIT_S = 300.0  #: a program may compile what it needs
-EMULATOR = "emulator-"  #: begins their labels
-MOMENT_S = 0.3  #: for programs to end by themselves
+JOIN_TIMEOUT_S = 300.0  #: a program may compile what it needs
+EMULATOR_PREFIX = "emulator-"  #: begins their labels
+EXIT_GRACE_S = 0.3  #: for programs to end by themselves
 LAST_LINES, LAST_BYTES = 4, 4096  # of what a participant printed before it failed
-LOST = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
+LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
 
 
-class Damaged(WaveSimError):
+class TrialDataLost(WaveSimError):
     """The trial came to its end, but something of it is lost."""
 
     exit_code = 12
@@ -48,7 +48,7 @@ class Diverged(WaveSimError):
     exit_code = 13
 
 
-class Stalled(WaveSimError):
+class ParticipantFailed(WaveSimError):
     """A participant did not come up, or ended early."""
 
     exit_code = 10
@@ -58,7 +58,7 @@ def _interrupt(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def progress(name: str, duration: float, quiet: bool) -> Any:
+def progress_bar(name: str, duration: float, quiet: bool) -> Any:
     """A bar of seconds simulated: on a terminal one that moves, in a file a line now and then."""
     tqdm.monitor_interval = 0  # no thread: a front that crashes is forked anew
     terminal, digits = sys.stderr.isatty(), 0 if duration >= 10.0 else 1
@@ -94,7 +94,7 @@ class Trial:
         self.seed = config.seed if seed is None else seed
         speed = 1.0 if realtime else None
         port = config.network.port if port is None else port
-        self.options = Options(self.name, self.seed, port, str(self.log), speed, self.duration)
+        self.options = ServerOptions(self.name, self.seed, port, str(self.log), speed, self.duration)
         self.processes: dict[str, subprocess.Popen[bytes] | forked_process.ForkedProcess] = {}
         self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
         self.damage: list[str] = []  #: what the run should have had and has not
@@ -105,17 +105,17 @@ class Trial:
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
-            sock = bind(self.loaded, self.options.port)
+            sock = bind_udp_socket(self.loaded, self.options.port)
             self._prepare_folder()
-            with shared_objects(self.loaded, self.name), same_layout():
+            with shared_objects(self.loaded, self.name), same_address_layout():
                 server = Supervisor(self.loaded, self.options, sock)
                 try:
-                    self._say("starting server")
+                    self._print("starting server")
                     server.wait_ready(self.name)
-                    wall = self._take_part(server)
+                    wall = self._run_participants(server)
                 finally:
                     self._end_participants()
-                    server.end()
+                    server.terminate()
         finally:
             for s, handler in handlers.items():
                 signal.signal(s, handler)
@@ -130,7 +130,7 @@ class Trial:
         for old in (*self.folder.glob("*.png"), *self.folder.glob("run.*.mcap")):  # of the run before
             old.unlink()
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if not self.quiet:
             print(f"trial {self.name}: {text}", file=sys.stderr, flush=True)
 
@@ -147,14 +147,14 @@ class Trial:
                 start_new_session=True,  # Ctrl-C goes to the trial, which ends them
             )
 
-    def _emulate(self, sensor: str) -> None:
+    def _start_emulator(self, sensor: str) -> None:
         """As by its own command."""
 
         def run() -> None:
             os.chdir(self.loaded.path.parent)
             cli(["emulate", sensor, str(self.loaded.path), "--server", self.name])
 
-        label = f"{EMULATOR}{sensor}"
+        label = f"{EMULATOR_PREFIX}{sensor}"
         with (self.folder / f"{label}.txt").open("wb") as out:
             self.processes[label] = forked_process.fork_process(label, run, output=out.fileno())
 
@@ -166,7 +166,7 @@ class Trial:
         period = ["--period", f"{program.period:.9g}"]
         return ["-m", "wavesim_sdk.cli", "bridge", program.bridge, *here, *period, *shlex.split(program.options)]
 
-    def _take_part(self, server: Supervisor) -> float:
+    def _run_participants(self, server: Supervisor) -> float:
         reader = SharedState(self.name)
         emulators = tuple(self.loaded.sensor_rows)
         for entry in entry_points(group="wavesim.emulators"):
@@ -174,33 +174,33 @@ class Trial:
                 with contextlib.suppress(ImportError):  # it says so itself
                     entry.load()
         for s in emulators:
-            self._emulate(s)
+            self._start_emulator(s)
         for b in self.loaded.config.fleet.bodies:
             if b.program is not None:
                 self._start(f"program-{b.name}", self._command(b.name, b.program, str(server.port)))
         with Commander(self.name) as commander:
             try:
                 self._await_all(server, reader, commander, emulators)
-                self._say(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
+                self._print(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
                 commander.send("start")
             except CommanderError:
                 server.check()  # a front that is gone is the cause of its silence
                 raise
             started = time.monotonic()
-            self._watch(server, reader)
+            self._follow_run(server, reader)
             wall = time.monotonic() - started
             try:
-                self._account(commander.send("status").data)
+                self._record_losses(commander.send("status").data)
                 commander.send("shutdown")
             except CommanderError as error:  # a front that is gone is told below
-                self._say(str(error))
+                self._print(str(error))
         server.finish()
         return wall
 
     def _await_all(
         self, server: Supervisor, reader: SharedState, commander: Commander, emulators: tuple[str, ...]
     ) -> None:
-        limit = time.monotonic() + JOIN_LIMIT_S
+        limit = time.monotonic() + JOIN_TIMEOUT_S
         while True:
             server.check()
             # those that the engine does not wait for yet
@@ -210,15 +210,15 @@ class Trial:
                 return
             self._check_processes()
             if time.monotonic() > limit:
-                raise Stalled(
-                    f"these did not join within {JOIN_LIMIT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
+                raise ParticipantFailed(
+                    f"these did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
                 )
             time.sleep(0.02)
 
     def _check_processes(self) -> None:
         for label, process in self.processes.items():
             if process.poll() is not None:
-                raise Stalled(
+                raise ParticipantFailed(
                     f"{label} ended with code {process.returncode}: {(self._last_lines(label) or ['it said nothing'])[-1]}"
                 )
 
@@ -228,8 +228,8 @@ class Trial:
             file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
             return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
 
-    def _watch(self, server: Supervisor, reader: SharedState) -> None:
-        with progress(f"trial {self.name}", self.duration, self.quiet) as bar:
+    def _follow_run(self, server: Supervisor, reader: SharedState) -> None:
+        with progress_bar(f"trial {self.name}", self.duration, self.quiet) as bar:
             while True:
                 clock = reader.clock()
                 bar.set_postfix_str(f"{clock['realtime_factor']:.1f} x real time", refresh=False)
@@ -240,28 +240,30 @@ class Trial:
                     bar.refresh()
                     return
                 if server.check() is not None:
-                    raise Stalled("the server ended before the trial did")
+                    raise ParticipantFailed("the server ended before the trial did")
                 for label, process in self.processes.items():
                     if (code := process.poll()) is not None and label not in self.lost:
                         self.lost[label] = code
-                        self._say(f"{label} ended early (code {code}); the trial goes on without it")
+                        self._print(f"{label} ended early (code {code}); the trial goes on without it")
                 time.sleep(0.05)
 
-    def _account(self, status: dict[str, Any]) -> None:
+    def _record_losses(self, status: dict[str, Any]) -> None:
         """What the run lost, as the server tells at its end."""
         self.damage = [
-            *(f"{status[what]} {report.TROUBLES[what]}" for what in LOST if status[what]),
+            *(f"{status[what]} {report.TROUBLE_TEXTS[what]}" for what in LOSS_COUNTERS if status[what]),
             *status["damage"],
         ]
 
     def _end_participants(self) -> None:
         """Emulators serve until they are told, all at once; programs hear from the server that it is over, and have a moment."""
-        told = {label for label, p in self.processes.items() if label.startswith(EMULATOR) and p.poll() is None}
-        for label in told:
+        stopped = {
+            label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None
+        }
+        for label in stopped:
             self.processes[label].terminate()
-        moment = time.monotonic() + MOMENT_S
+        moment = time.monotonic() + EXIT_GRACE_S
         for label, process in self.processes.items():
-            if label in told:
+            if label in stopped:
                 continue
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, moment - time.monotonic()))
@@ -280,10 +282,10 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def _finish(self, plots: bool, wall: float) -> str:
-        drawing = self._draw() if plots else None  # beside the table
+        drawing = self._start_plotting() if plots else None  # beside the table
         try:
             text = self._table(wall)
-            pictures = self._drawn(drawing) if drawing else []
+            pictures = self._plot_lines(drawing) if drawing else []
         finally:
             if drawing is not None and drawing.poll() is None:
                 drawing.terminate()
@@ -291,9 +293,9 @@ class Trial:
         again = f"again     wavesim viz {self.log}"
         return "\n".join([text, "", f"log       {self.log}", *pictures, again])
 
-    def _draw(self) -> subprocess.Popen[str]:
+    def _start_plotting(self) -> subprocess.Popen[str]:
         """A process that draws the pictures."""
-        self._say("drawing pictures")
+        self._print("drawing pictures")
         return subprocess.Popen(
             [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
             stdin=subprocess.DEVNULL,
@@ -302,7 +304,7 @@ class Trial:
             text=True,
         )
 
-    def _drawn(self, drawing: subprocess.Popen[str]) -> list[str]:
+    def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
         """A line for each of the pictures, when they are there, and why there are no more."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
@@ -313,22 +315,22 @@ class Trial:
     def _table(self, wall: float) -> str:
         """The table of the run, written to its folder, as text."""
         # a program may end early, if all went well for it
-        failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR)}
+        failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR_PREFIX)}
         last_words = {label: self._last_lines(label) for label in failed}
         self.damage = [*(f"{label} ended early (code {code})" for label, code in failed.items()), *self.damage]
         try:
-            table = report.make(self.log)
+            table = report.trial_table(self.log)
         except LogError as error:
-            raise Damaged("; ".join([str(error), *self.damage])) from None
+            raise TrialDataLost("; ".join([str(error), *self.damage])) from None
         if not table["complete"]:
             self.damage.append(f"the log {self.log} is not whole: it ends at {table['duration_s']:.1f} s")
         table["ended_early"], table["last_words"], table["damage"] = self.lost, last_words, self.damage
         self.frozen = [f"{v['name']} at {v['frozen_at_s']:.3f} s" for v in table["vehicles"] if "frozen_at_s" in v]
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
-        text = report.text(table)
+        text = report.table_text(table)
         try:
             (self.folder / "table.txt").write_text(text + "\n")
-            (self.folder / "table.json").write_text(report.as_json(table) + "\n")
+            (self.folder / "table.json").write_text(report.table_json(table) + "\n")
         except OSError as error:  # it is shown nevertheless
             self.damage.append(f"the table could not be written to {self.folder}: {error.strerror}")
         return text

@@ -16,7 +16,7 @@ class Watchdog:
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self._bodies = {b.name: b for b in loaded.config.fleet.bodies if b.watchdog > 0.0}
-        self._commands = {n: _command(b, loaded) for n, b in self._bodies.items()}
+        self._commands = {n: _failsafe_command(b, loaded) for n, b in self._bodies.items()}
         self._ticks = {n: max(1, -(-round(b.watchdog * 1e9) // step_ns)) for n, b in self._bodies.items()}
         self._names: dict[int, str] = {}
         self._due: dict[int, int] = {}
@@ -25,14 +25,14 @@ class Watchdog:
         """A client joined with a body."""
         if name in self._bodies:
             self._names[row] = name
-            self.fed(row, tick)
+            self.note_command(row, tick)
 
-    def fed(self, row: int, tick: int) -> None:
+    def note_command(self, row: int, tick: int) -> None:
         """A command came."""
         if row in self._names:
             self._due[row] = tick + self._ticks[self._names[row]]
 
-    def forget(self, row: int) -> None:
+    def remove(self, row: int) -> None:
         """The body left."""
         self._names.pop(row, None)
         self._due.pop(row, None)
@@ -41,7 +41,7 @@ class Watchdog:
         """The next tick at which one is due."""
         return min(self._due.values(), default=NEVER)
 
-    def alarms(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
+    def take_due(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
         """(row, name, command or None to hold, what to tell) of those that are due; once, until the next command."""
         for row in sorted(r for r, due in self._due.items() if tick >= due):
             name = self._names[row]
@@ -53,7 +53,7 @@ class Watchdog:
             yield row, name, self._commands[name], f"no command for {body.watchdog:g} s: {done}"
 
 
-def _command(body: BodyConfig, loaded: LoadedConfig) -> Sequence[float | None] | None:
+def _failsafe_command(body: BodyConfig, loaded: LoadedConfig) -> Sequence[float | None] | None:
     """What the actuators of a body are told then, by position; None to hold what they were told."""
     actuators = actuators_of(loaded.model(body.model))
     commands: dict[str, Sequence[float | None] | None] = {

@@ -15,7 +15,7 @@ from tests.conftest import wavesim
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import ESTIMATE, STATE
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 
 pytestmark = [pytest.mark.data, pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(240)]
 
@@ -48,7 +48,7 @@ def test_odins_sea_trial_through_a_live_server(data_dir: Path, root: Path, tmp_p
     (tmp_path / "config.xml").write_text(TRIAL.format(name=name, fleet=fleet))
     done = wavesim("trial", tmp_path / "config.xml", "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=200)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
     log = read(tmp_path / name / "run.mcap")
     reference = np.loadtxt(tmp_path / "track.csv", delimiter=",", skiprows=1)
     reference = reference[reference[:, 0] <= 57.0]
@@ -104,7 +104,7 @@ def test_a_model_boat_beside_its_measured_track(data_dir: Path, root: Path, tmp_
     )
     done = wavesim("trial", tmp_path / "config.xml", "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots", timeout=200)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
     log = read(tmp_path / name / "run.mcap")
     state = log.get("/state/boat", STATE)
     t, p = state.time_ns * 1e-9, state.records["p_WB_W"]

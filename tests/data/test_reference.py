@@ -164,7 +164,7 @@ def test_odin_against_its_authors_simulator(config: Callable[..., LoadedConfig],
         loaded = config(f'<time step="5 ms"/><world density="1000 kg/m3">{air}</world>')
         sim = Simulation(dataclasses.replace(loaded, models={model.name: model}))
         row = sim.enter("v", model.name, (0.0, 0.0, 0.0))
-        sim.fleet.body(row)[r.A_NOW + r.SLOT_BUCKET : r.A_NOW + r.SLOT_BUCKET + 2] = 0.0
+        sim.fleet.body(row)[r.ACTUATOR_STATE + r.SLOT_BUCKET : r.ACTUATOR_STATE + r.SLOT_BUCKET + 2] = 0.0
         path = error = 0.0
         for wanted in reference[: int(reference[-1, 0])]:
             while sim.time_ns < wanted[0] * 1e9 - 1:
@@ -234,11 +234,11 @@ def test_the_supply_vessels_memory_and_wave_forces(config: Callable[..., LoadedC
     loaded = config(f'<time step="20 ms"/><world>{wave}<bed depth="9000 m"/></world>')
     sim = Simulation(dataclasses.replace(loaded, models={"supply": model}))
     row = sim.enter("s", "supply")
-    component = sim.climate.weather.sea[0]
+    component = sim.weather_model.weather.sea[0]
     heave, angle = [], []
     for _ in range(1500):
         sim.advance(1)
-        heave.append(sim.fleet.body(row)[r.ENV + 2])
+        heave.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH + 2])
         p = sim.fleet.body(row)[:2]
         t = (sim.tick - 1) * 0.02
         angle.append(

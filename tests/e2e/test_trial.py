@@ -20,7 +20,7 @@ from wavesim_sdk.config import load
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, RECEPTION, STATE, Outcome
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("trial"), pytest.mark.timeout(300)]
 
@@ -36,7 +36,7 @@ def run_trial(config: Path, out: Path, name: str, *arguments: str, **machine: st
         env={**os.environ, **machine},
     )
     assert done.returncode == 0, done.stderr
-    assert wipe(name) == [], "nothing is left in shared memory"
+    assert remove_leftovers(name) == [], "nothing is left in shared memory"
     folder = out / name
     return read(folder / "run.mcap"), json.loads((folder / "table.json").read_text()), done.stdout
 

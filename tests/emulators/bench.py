@@ -14,7 +14,7 @@ from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.tables import ACTUATION, IDENTITY, STATE, WEATHER
-from wavesim_server.instruments import Instruments
+from wavesim_server.instruments import InstrumentRegistry
 
 Make = Callable[..., LoadedConfig]
 STEP_NS = 4_000_000
@@ -38,7 +38,7 @@ class Bench:
         self.identity, self.state = np.zeros(n, IDENTITY.dtype), np.zeros(n, STATE.dtype)
         self.actuation = np.zeros(n, ACTUATION.dtype)
         self.state["q_WB"][:, 0] = 1.0
-        self.instruments = Instruments(loaded.sensor_rows, STEP_NS)
+        self.instruments = InstrumentRegistry(loaded.sensor_rows, STEP_NS)
         for row in range(bodies):
             self.enter(row, f"b{row}")
         self.weather: Any = None  # a record; None = calm
@@ -76,8 +76,8 @@ class Bench:
 
     def fault(self, row: int, kind: str, amount: float | str = 0.0, field: str = "") -> None:
         """Of the first instrument of a body."""
-        name = self.instruments.suite(row)[0].instrument.name
-        self.instruments.fault(row, name, kind, amount, field)
+        name = self.instruments.installed(row)[0].instrument.name
+        self.instruments.set_fault(row, name, kind, amount, field)
 
     def put(
         self, p: Any, angles: Any = (0.0, 0.0, 0.0), v: Any = (0.0, 0.0, 0.0), w: Any = (0.0, 0.0, 0.0), row: int = 0

@@ -215,10 +215,10 @@ def test_frames_come_out_and_are_the_same_the_second_time(config: Any, name: str
 
 
 def test_everything_is_removed_with_the_server(config: Any, name: str) -> None:
-    from wavesim_server.resources import wipe
+    from wavesim_server.resources import remove_leftovers
 
     frames.create_rings(config(suite(SMALL)), name)
-    assert segment_name(name, "sonars") in wipe(name)
+    assert segment_name(name, "sonars") in remove_leftovers(name)
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(segment_name(name, "sonars"))
 

@@ -116,13 +116,13 @@ def modems(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, st
     monkeypatch.syspath_prepend(root / "examples/extending")
     offer(monkeypatch, lines)
     yield lines
-    registered.offered.cache_clear()
+    registered.modem_types.cache_clear()
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, lines: dict[str, str]) -> None:
     entries = [EntryPoint(name, place, MODEMS) for name, place in lines.items()]
     monkeypatch.setattr(registered, "entry_points", lambda group: entries)
-    registered.offered.cache_clear()
+    registered.modem_types.cache_clear()
 
 
 @pytest.mark.usefixtures("modems")

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import wavesim
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, STATE, Outcome
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 from wavesim_studies.navigation.logs import voyage
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
@@ -29,7 +29,7 @@ def trial(root: Path, out: Path, which: str, seconds: int) -> dict[str, Any]:
         "--duration", str(seconds), "--no-plots", timeout=180,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
     table: dict[str, Any] = json.loads((out / name / "table.json").read_text())
     return table
 

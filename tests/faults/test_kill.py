@@ -22,7 +22,7 @@ from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.log import read
 from wavesim_sdk.shared_memory import OWNER
 from wavesim_sdk.tables import STATE, RunState
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 
 pytestmark = pytest.mark.system
 
@@ -202,7 +202,7 @@ def test_orphans_end_when_the_supervisor_is_killed(
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     until(lambda: not any(Path(f"/proc/{p}").exists() for p in pids), 10)
-    assert wipe(name), "what a killed supervisor leaves is found and removed"
+    assert remove_leftovers(name), "what a killed supervisor leaves is found and removed"
 
 
 def test_parts_that_are_still_starting_end_without_their_supervisor(
@@ -218,7 +218,7 @@ def test_parts_that_are_still_starting_end_without_their_supervisor(
     for pid in parts:
         os.kill(pid, signal.SIGCONT)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in parts))
-    wipe(name)
+    remove_leftovers(name)
 
 
 def test_a_front_that_crashes_is_started_again(

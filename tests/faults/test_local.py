@@ -17,7 +17,7 @@ from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.shared_memory import segment_name
-from wavesim_server.resources import NameLock, wipe
+from wavesim_server.resources import NameLock, remove_leftovers
 from wavesim_server.serve import default_options
 
 FLEET = '<fleet><vehicle name="v" model="lauv" position="0 0 9 m" client="optional">{0}</vehicle></fleet>'
@@ -62,7 +62,7 @@ def test_a_lock_is_nobody_elses(runtime: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "-x", "", ".", "a.b", "*", "a b", "x" * 65, "\u6c34", "a\0b", "../x"])
 def test_what_is_no_name_of_a_server(name: str) -> None:
-    for use in (NameLock, Commander, wipe, lambda n: segment_name(n, "vehicles")):
+    for use in (NameLock, Commander, remove_leftovers, lambda n: segment_name(n, "vehicles")):
         with pytest.raises(ConfigError, match="is no name of a server"):
             use(name)
 
@@ -138,7 +138,7 @@ def test_too_few_descriptors_are_one_line(config: Callable[..., LoadedConfig], n
 
     done = wavesim("serve", config(FLEET.format("")).path, "--name", name, "--port", "0", preexec_fn=few)
     assert done.returncode != 0 and "Traceback" not in done.stderr and "Too many open files" in done.stderr, done.stderr
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
 
 
 def test_shared_memory_that_nobody_may_write_is_one_line(config: Callable[..., LoadedConfig], name: str) -> None:

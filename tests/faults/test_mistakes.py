@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
-from wavesim_server.resources import AlreadyRunning, NameLock, wipe
+from wavesim_server.resources import AlreadyRunning, NameLock, remove_leftovers
 
 pytestmark = pytest.mark.system
 EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
@@ -158,7 +158,7 @@ def test_two_servers_and_a_taken_port(
         8,
         f"cannot use UDP 127.0.0.1:{server.port}: Address already in use",
     )
-    assert wipe(name + "x") == []
+    assert remove_leftovers(name + "x") == []
     assert server.status()["state"] == "stopped", "the first one did not notice"
 
 
@@ -169,7 +169,7 @@ def test_ctrl_c_and_a_closed_terminal_end_a_server_cleanly(
     server = serve(config(EMPTY).path, "--start")
     server.process.send_signal(how)
     assert server.process.wait(60) == 0
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
 
 
 def test_what_was_started_by_nohup_outlives_its_terminal(config: Callable[..., LoadedConfig], name: str) -> None:
@@ -186,7 +186,7 @@ def test_what_was_started_by_nohup_outlives_its_terminal(config: Callable[..., L
     finally:
         server.terminate()
         code = server.wait(60)
-    assert code == 0 and wipe(name) == []
+    assert code == 0 and remove_leftovers(name) == []
 
 
 @pytest.mark.parametrize("after", ["starting", "simulated"])
@@ -208,7 +208,7 @@ def test_ctrl_c_in_a_trial(root: Path, tmp_path: Path, name: str, after: str) ->
     _, rest = process.communicate(timeout=100)  # a busy machine takes its time
     assert process.returncode == 130, rest
     assert b"Traceback" not in seen + rest and b"interrupted" in rest
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
     left = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True, check=False)
     assert left.stdout == ""
 
@@ -299,7 +299,7 @@ def test_ctrl_c_while_a_server_starts(config: Callable[..., LoadedConfig], name:
     _, error = process.communicate(timeout=90)
     assert b"Traceback" not in error
     assert process.returncode in (0, 130)
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
 
 
 def test_ctrl_c_while_the_commands_are_loaded() -> None:

@@ -20,7 +20,7 @@ from tests.conftest import CLI, Server, wavesim
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import read
-from wavesim_server.resources import wipe
+from wavesim_server.resources import remove_leftovers
 from wavesim_server.trial import Trial
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
@@ -52,7 +52,7 @@ def test_the_system_gives_no_memory_or_queue(
 ) -> None:
     done = limited(config(FLEET.format(more="")).path, name, what, limit)
     assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
-    assert wipe(name) == []
+    assert remove_leftovers(name) == []
 
 
 def test_a_full_disk_ends_the_log_and_not_the_run(
@@ -106,7 +106,7 @@ def test_pictures_that_failed_are_told_beside_those_that_are_there(
     trial = Trial(config('<time duration="1 s"/>' + ONE), tmp_path, quiet=True)
     program = ["sh", "-c", "echo 'a b/tracks.png'; echo 'wavesim: no more room' >&2; exit 1"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as drawing:
-        lines = trial._drawn(drawing)
+        lines = trial._plot_lines(drawing)
     assert lines == ["picture   a b/tracks.png", "picture   failed: wavesim: no more room"]
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.judges.test_judges import absent
 from tests.studies.voyage import Voyage
 from wavesim_sdk import frames
-from wavesim_server.logbook.datasets import tum
+from wavesim_server.logbook.datasets import tum_lines
 from wavesim_studies.navigation import Design, estimate, metrics
 from wavesim_studies.navigation import measurements as make
 
@@ -32,7 +32,7 @@ def asked(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     turns = o.angles(o.t)[0] + np.cumsum(1e-3 * rng.standard_normal(o.p.shape), axis=0)
     q, time_ns = frames.quaternion(*turns.T), np.round(o.t * 1e9).astype(np.int64)
     for name, places, attitudes in (("truth", o.p, o.q), ("estimate", p, q)):
-        (folder / f"{name}.tum").write_text(tum(time_ns, places, attitudes))
+        (folder / f"{name}.tum").write_text(tum_lines(time_ns, places, attitudes))
     noise, walk, sigma = 0.05, 0.02, 0.5
     imu, z = np.zeros((N, 7)), np.cumsum(rng.standard_normal(N // EVERY))
     imu[:, 0], imu[:, 3], imu[:, 1] = DT * np.arange(1, N + 1), -9.81, rng.standard_normal(N)

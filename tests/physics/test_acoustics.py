@@ -12,7 +12,7 @@ import pytest
 from tests.physics.sea import ANSWERS, PLAIN, heard, node, outcomes, records, run, sea
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome
-from wavesim_server.acoustics import fitting, paths
+from wavesim_server.acoustics import image_paths, medium_setup
 from wavesim_server.dynamics import rows as r
 
 Make = Callable[..., LoadedConfig]
@@ -64,7 +64,7 @@ def test_echoes_in_shallow_water(config: Make, tmp_path: Any, tick: str, mode: s
     assert mine["arrival_ns"] * 1e-9 == pytest.approx(mine["range"] / 1500.0, abs=1e-9)
     assert mine[["surface", "bottom"]].tolist() == [(0, 0), (1, 0), (0, 1)]
     sine = 130.0 / 1008.41460
-    loss = paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.8)
+    loss = image_paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.8)
     assert mine["level"][2] == pytest.approx(200 - 20 * math.log10(1008.41460) - 0.005 * 1008.41460 - loss, abs=1e-4)
 
 
@@ -72,10 +72,10 @@ def test_the_bottom_reflects_as_rayleigh_says() -> None:
     """Without attenuation: total reflection below the critical angle, (Z2 - Z1)/(Z2 + Z1) straight down."""
     ratio = 1500.0 / 1650.0
     critical = math.sqrt(1.0 - ratio**2)
-    assert paths.bottom_loss(0.99 * critical, 1.9, ratio, 0.0) == pytest.approx(0.0, abs=1e-9)
-    assert paths.bottom_loss(1.01 * critical, 1.9, ratio, 0.0) > 1.0
+    assert image_paths.bottom_loss(0.99 * critical, 1.9, ratio, 0.0) == pytest.approx(0.0, abs=1e-9)
+    assert image_paths.bottom_loss(1.01 * critical, 1.9, ratio, 0.0) > 1.0
     z = 1.9 / ratio
-    assert paths.bottom_loss(1.0, 1.9, ratio, 0.0) == pytest.approx(-20 * math.log10((z - 1) / (z + 1)), abs=1e-9)
+    assert image_paths.bottom_loss(1.0, 1.9, ratio, 0.0) == pytest.approx(-20 * math.log10((z - 1) / (z + 1)), abs=1e-9)
 
 
 @pytest.mark.compiled
@@ -159,8 +159,8 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
         records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
-    n = rays.launch(z, c, source, fan)
-    count, _ = rays.search(z, c, source, receiver, x, 2, fan, n, found, none, out)
+    n = rays.launch_fan(z, c, source, fan)
+    count, _ = rays.find_eigenrays(z, c, source, receiver, x, 2, fan, n, found, none, out)
     assert count >= 3
     for theta, down, reversals, seconds, *_ in found[:count].tolist():
         end, depth, time, length = integrate(
@@ -169,7 +169,7 @@ def test_eigenrays_against_integrated_ray_equations(config: Make, profile: str) 
         assert depth == pytest.approx(receiver, abs=0.02 if profile != "munk" else 0.5), (theta, down, reversals)
         # the ODE's miss in depth, corrected along the front, leaves its travel time
         assert time == pytest.approx(seconds, abs=2e-6 if profile != "munk" else 1e-4)
-        assert rays.ray(z, c, source, receiver, theta, bool(down), reversals, none, out)
+        assert rays.trace_ray(z, c, source, receiver, theta, bool(down), reversals, none, out)
         assert length == pytest.approx(out.length, abs=0.02 if profile != "munk" else 0.5)
         assert end == x
 
@@ -303,9 +303,9 @@ def test_a_weak_signal_under_the_noise_can_be_heard_by_its_code(config: Make) ->
 def test_beam_patterns(config: Make) -> None:
     from wavesim_sdk.config.acoustics import BeamPattern
 
-    piston = fitting.pattern(BeamPattern(width=math.radians(60.0), floor=40.0))
+    piston = medium_setup.beam_pattern(BeamPattern(width=math.radians(60.0), floor=40.0))
     assert piston[0] == 0.0 and piston[30] == pytest.approx(3.0, abs=0.02) and piston[180] == 40.0
-    toroid = fitting.pattern(BeamPattern(pattern="toroid", width=math.radians(60.0)))
+    toroid = medium_setup.beam_pattern(BeamPattern(pattern="toroid", width=math.radians(60.0)))
     assert (
         toroid[90] == pytest.approx(0.0, abs=1e-9) and toroid[60] == pytest.approx(3.0, abs=1e-6) and toroid[0] == 40.0
     )

@@ -13,7 +13,7 @@ from tests.physics.sea import node, run, sea
 from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.ocean import sound
 from wavesim_server import Simulation
-from wavesim_server.acoustics import fitting
+from wavesim_server.acoustics import medium_setup
 from wavesim_server.environment import weather
 
 WEATHER = (
@@ -53,8 +53,8 @@ def test_the_wind(config: Callable[..., LoadedConfig]) -> None:
 def test_gusts_belong_to_their_mean(config: Callable[..., LoadedConfig]) -> None:
     sim, born = Simulation(config(WEATHER)), Simulation(config(WEATHER.replace('speed="6 m/s"', 'speed="11 m/s"')))
     sim.set_weather(wind_speed=11.0)
-    assert np.array_equal(sim.climate.weather.gusts, born.climate.weather.gusts)
-    assert np.array_equal(sim.climate.weather.wind, born.climate.weather.wind)
+    assert np.array_equal(sim.weather_model.weather.gusts, born.weather_model.weather.gusts)
+    assert np.array_equal(sim.weather_model.weather.wind, born.weather_model.weather.wind)
 
 
 def test_the_sea_is_the_one_that_the_seed_gives(config: Callable[..., LoadedConfig]) -> None:
@@ -64,12 +64,12 @@ def test_the_sea_is_the_one_that_the_seed_gives(config: Callable[..., LoadedConf
     sim.advance(20)
     sim.set_weather(wave_height=2.0, wave_peak=0.7, wave_direction=1.0)
     sim.set_weather(wave_height=0.0)
-    assert len(sim.climate.weather.sea) == 0
+    assert len(sim.weather_model.weather.sea) == 0
     sim.set_weather(wave_height=1.5)
     other = '<waves height="1.5 m" peak="0.7 rad/s" direction="57.29577951308232 deg" components="12"/>'
     born = Simulation(config(WEATHER.replace('<waves height="0.5 m" peak="1 rad/s" components="12"/>', other)))
-    assert np.allclose(sim.climate.weather.sea, born.climate.weather.sea, rtol=1e-14)
-    up = [weather.elevation(s.climate.weather.sea, 33.0, 5.0, 6.0)[0] for s in (sim, born)]
+    assert np.allclose(sim.weather_model.weather.sea, born.weather_model.weather.sea, rtol=1e-14)
+    up = [weather.elevation(s.weather_model.weather.sea, 33.0, 5.0, 6.0)[0] for s in (sim, born)]
     assert up[0] == pytest.approx(up[1], rel=1e-9)
 
 
@@ -88,11 +88,11 @@ def test_runs_with_changes_repeat(config: Callable[..., LoadedConfig]) -> None:
 def test_beaufort_gives_way_to_numbers(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><wind beaufort="5"/><waves beaufort="4" components="30"/></world>'))
     sim.set_weather(wave_height=1.0)
-    assert (sim.climate.waves.height, sim.climate.waves.peak) == (1.0, 0.6280), "the peak of before"
+    assert (sim.weather_model.waves.height, sim.weather_model.waves.peak) == (1.0, 0.6280), "the peak of before"
     sim.set_weather(wind_direction=1.0)
-    assert sim.climate.wind.mean == 9.4
+    assert sim.weather_model.wind.mean == 9.4
     sim.set_weather(wind_speed=2.0)
-    assert sim.climate.wind.mean == 2.0
+    assert sim.weather_model.wind.mean == 2.0
 
 
 @pytest.mark.compiled
@@ -106,7 +106,7 @@ def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loade
         sim.advance(20)
         zs.append(float(sim.state()["p_WB_W"][row][2]))
     assert np.ptp(zs) > 2.0
-    assert sim.faults == []
+    assert sim.frozen_bodies == []
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,11 @@ def test_waves_reach_bodies_that_the_old_sea_did_not(config: Callable[..., Loade
 )  # fmt: skip
 def test_what_cannot_be_set_changes_nothing(config: Callable[..., LoadedConfig], values: dict[str, Any]) -> None:
     sim = Simulation(config(WEATHER))
-    before = [a.tobytes() for a in (*sim.climate.weather, *sim.climate.flow)]
+    before = [a.tobytes() for a in (*sim.weather_model.weather, *sim.weather_model.flow)]
     with pytest.raises(ValueError):
         sim.set_weather(current_north=1.0, wave_height=2.0, **{k: v for k, v in values.items() if k not in ("current_north", "wave_height")}
                         ) if not {"current_north", "wave_height"} & values.keys() else sim.set_weather(**values)  # fmt: skip
-    assert [a.tobytes() for a in (*sim.climate.weather, *sim.climate.flow)] == before
+    assert [a.tobytes() for a in (*sim.weather_model.weather, *sim.weather_model.flow)] == before
 
 
 def test_surroundings(config: Callable[..., LoadedConfig]) -> None:
@@ -135,11 +135,11 @@ def test_surroundings(config: Callable[..., LoadedConfig]) -> None:
     state = sim.state()
     for row in (afloat, deep):
         x, y, _ = state["p_WB_W"][row]
-        up, _, _ = weather.elevation(sim.climate.weather.sea, 2.0, x, y)
+        up, _, _ = weather.elevation(sim.weather_model.weather.sea, 2.0, x, y)
         assert table["wave"][row] == pytest.approx(up), "deep bodies too"
-        tide = -sim.climate.weather.state[weather.W_LEVEL]
+        tide = -sim.weather_model.weather.state[weather.W_LEVEL]
         assert tide == pytest.approx(1.0, abs=1e-3) and table["level"][row] == pytest.approx(tide + up)
-    speed = sim.climate.weather.state[weather.W_WIND]
+    speed = sim.weather_model.weather.state[weather.W_WIND]
     assert np.allclose(table["wind_W"][afloat], [-speed * math.cos(math.radians(30)), -speed * 0.5, 0.0])
     only = sim.surroundings([deep, 60])
     assert only["current_W"][deep].any() and not only["current_W"][afloat].any()
@@ -164,7 +164,7 @@ def test_the_noise_follows_the_wind(config: Callable[..., LoadedConfig]) -> None
         acoustics = sim.config.acoustics
         expected = [sound.noise_in_band(acoustics, wind, f, band) for f, band in bands]
         assert [n.reply_noise, n.modem_noise, n.ping_noise] == pytest.approx(expected)
-        planned = sim.channel.medium.emissions.noise[fitting.planned(sim.channel.medium)]
+        planned = sim.channel.medium.emissions.noise[medium_setup.planned_emissions(sim.channel.medium)]
         assert max(planned) <= max(sound.noise_in_band(acoustics, wind, f, 1e3) for f in (24e3, 30e3)) + 1e-9
     loud = sound.noise_in_band(sim.config.acoustics, 15.0, 30e3, 1e3)
     _, receptions = run(sim, 2.0)
@@ -207,7 +207,8 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
         sim.advance(1)
         effort, state = sim.effort(), sim.state()
         return [
-            effort["environment"][row][2] / weather.elevation(sim.climate.weather.sea, t, *state["p_WB_W"][row][:2])[0]
+            effort["environment"][row][2]
+            / weather.elevation(sim.weather_model.weather.sea, t, *state["p_WB_W"][row][:2])[0]
             for row in rows.values()
         ]
 
@@ -217,7 +218,7 @@ def test_operators_of_different_headings_side_by_side(config: Callable[..., Load
     sim.leave(rows["eight"])
     assert sim.enter("eight again", "eight", (500.0, 0.0, 0.0)) == rows["eight"]
     assert ratio() == pytest.approx([100.0, 300.0], rel=1e-3)
-    assert len(sim.climate.weather.rao) == 2
+    assert len(sim.weather_model.weather.rao) == 2
 
 
 def test_an_operator_file_that_is_none_is_refused_before_anything_changes(

@@ -10,7 +10,7 @@ import pytest
 from tests.physics.test_dynamics import BARE, energy, set_velocity
 from wavesim_sdk.config import LoadedConfig
 from wavesim_server import Simulation
-from wavesim_server.dynamics.impulses import ROLLING
+from wavesim_server.dynamics.impulses import ROLLING_RESISTANCE
 from wavesim_server.dynamics.rows import ASLEEP, NU
 
 HEAVY = BARE.format(volume=0.23, rb="0.1 0 -0.1", d=30, lag=0)
@@ -110,7 +110,9 @@ def test_a_ball_rolls_until_its_resistance_has_stopped_it(config: Callable[..., 
     row, v, radius = sim.enter("b", "ball", (0.0, 0.0, 19.5)), 0.3, 0.5
     set_velocity(sim, row, [v, 0, 0, 0, -v / radius, 0])
     sim.advance(1)
-    slows = ROLLING * (600.0 * 9.81 - 1025.0 * 9.81 * 4.0 / 3.0 * np.pi * radius**3) / (600.0 + 40.0 / radius**2)
+    slows = (
+        ROLLING_RESISTANCE * (600.0 * 9.81 - 1025.0 * 9.81 * 4.0 / 3.0 * np.pi * radius**3) / (600.0 + 40.0 / radius**2)
+    )
     last = energy(sim, row)
     for _ in range(125):
         sim.advance(10)

@@ -35,8 +35,8 @@ def settle_actuators(sim: Simulation, row: int, values: list[float]) -> Any:
     """Command actuators and skip their lag."""
     sim.command(row, values)
     b = sim.fleet.body(row)
-    b[r.A_NOW : r.A_NOW + r.SLOTS] = b[r.A_CMD : r.A_CMD + r.SLOTS]
-    return b[r.A_CMD : r.A_CMD + r.SLOTS].copy()
+    b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS]
+    return b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS].copy()
 
 
 @pytest.mark.parametrize("model", ["lauv", "remus100"])
@@ -80,7 +80,7 @@ def test_fourth_order_with_lagging_actuators(config: Callable[..., LoadedConfig]
 
 def energy(sim: Simulation, row: int) -> float:
     nu = sim.fleet.body(row)[r.NU : r.NU + 6]
-    M = np.linalg.inv(sim.fleet.coefficients(row)[r.MINV : r.MINV + 36].reshape(6, 6))
+    M = np.linalg.inv(sim.fleet.coefficients(row)[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6))
     return float(0.5 * nu @ M @ nu)
 
 
@@ -142,7 +142,7 @@ def test_terminal_speeds(config: Callable[..., LoadedConfig]) -> None:
     sim.command(remus, [3.86])
     # neutral, so that they go level
     for row in (lauv, remus):
-        sim.fleet.change(row, {r.FULL_B: sim.fleet.coefficients(row)[r.WEIGHT]})
+        sim.fleet.override_parameters(row, {r.FULL_BUOYANCY: sim.fleet.coefficients(row)[r.WEIGHT]})
     sim.advance(10_000)
     speeds = sim.state()["v_FB_B"][:, 0]
     assert speeds[lauv] == pytest.approx(1.5, rel=1e-6)
@@ -215,6 +215,6 @@ def test_a_broken_state_is_frozen_and_the_others_go_on(config: Callable[..., Loa
     sim.advance(10)
     sim.fleet.body(bad)[r.NU] = math.nan
     sim.advance(200)
-    assert sim.faults == ["bad"]
+    assert sim.frozen_bodies == ["bad"]
     assert np.isfinite(sim.state()["p_WB_W"][bad]).all()
     assert sim.state()["v_WB_B"][good][0] > 0.5

@@ -13,10 +13,10 @@ from wavesim_sdk import frames
 from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.tables import EFFORT
 from wavesim_server import Simulation
+from wavesim_server.argument_checks import checked_numbers
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import free_axes, mass_matrices
-from wavesim_server.values import numbers
+from wavesim_server.dynamics.model_compiler import free_dofs, mass_matrices
 
 PARTS = ("restoring", "drag", "actuators", "environment", "external", "contact")
 WEATHER = (
@@ -28,14 +28,16 @@ WEATHER = (
 def share(sim: Simulation, row: int) -> float:
     """What is left of the water's forces and inertia of a body: from the volume that is under the local water plane."""
     model, p, b = sim.occupants[row].model, sim.fleet.coefficients(row), sim.fleet.body(row)
-    if model.restoring is not None or 2 not in free_axes(model):
+    if model.restoring is not None or 2 not in free_dofs(model):
         return 1.0
-    up = np.array([-b[r.SLOPE], -b[r.SLOPE + 1], 1.0]) / math.sqrt(1.0 + b[r.SLOPE] ** 2 + b[r.SLOPE + 1] ** 2)
+    up = np.array([-b[r.WATER_SLOPE], -b[r.WATER_SLOPE + 1], 1.0]) / math.sqrt(
+        1.0 + b[r.WATER_SLOPE] ** 2 + b[r.WATER_SLOPE + 1] ** 2
+    )
     normal = frames.rotation(b[r.QW : r.QW + 4]).T @ up
-    part = hydrostatics.submerged(
-        p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.REACH], *normal, -up[2] * (b[r.PZ] - b[r.LEVEL])
+    part = hydrostatics.submerged_share(
+        p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.BOUNDING_RADIUS], *normal, -up[2] * (b[r.PZ] - b[r.WATER_LEVEL])
     )[0]
-    wet = min(1.0, part * p[r.FULL_B] / min(p[r.FULL_B], p[r.WEIGHT]))
+    wet = min(1.0, part * p[r.FULL_BUOYANCY] / min(p[r.FULL_BUOYANCY], p[r.WEIGHT]))
     return float(wet * (2.0 - wet))
 
 
@@ -47,7 +49,7 @@ def check(sim: Simulation, row: int) -> np.void:
     scale = max(float(np.abs([found[p] for p in PARTS]).max()), 1.0)
     assert np.allclose(sum(found[p] for p in PARTS), total, rtol=0.0, atol=1e-12 * scale)
     rigid, added = mass_matrices(model)
-    free = free_axes(model)
+    free = free_dofs(model)
     inertia = (rigid + share(sim, row) * added)[np.ix_(free, free)]
     assert np.allclose(inertia @ a[free], total[free], rtol=1e-9, atol=1e-9 * scale)
     assert np.isfinite(found["total"]).all()
@@ -61,7 +63,7 @@ def derivative(sim: Simulation, row: int) -> np.ndarray:
     f = sim.fleet
     before, blocks = f.body(row)[r.NU : r.NU + 6].copy(), f.blocks.copy()
     h = 1e-7
-    integrators.step_all(f.blocks, f.heads, f.sequence, f.params, f.kinds, f.tables, f.work, h, f.integrator)
+    integrators.step_all(f.blocks, f.block_heads, f.sequence, f.params, f.model_ints, f.tables, f.work, h, f.integrator)
     after = f.body(row)[r.NU : r.NU + 6].copy()
     f.blocks[:] = blocks
     return (after - before) / h
@@ -76,7 +78,7 @@ def test_the_library_in_wind_and_waves(config: Callable[..., LoadedConfig], name
     sim.command(row, [0.5 * a.maximum for a in sim.actuators(row)])
     sim.push(row, [5.0, -3.0, 2.0], [0.1, 0.2, -0.3])
     sim.advance(20)
-    sim.fleet.settle(row)  # or the step's later stages would have other actuators
+    sim.fleet.settle_actuators(row)  # or the step's later stages would have other actuators
     found = check(sim, row)
     assert np.allclose(found["external"], [5.0, -3.0, 2.0, 0.1, 0.2, -0.3])
     assert not found["contact"].any()
@@ -96,7 +98,7 @@ def test_every_term(config: Callable[..., LoadedConfig], name: str) -> None:
     sim.set_pose(row, velocity=[1.3, 0.2, -0.1, 0.1, -0.2, 0.35])
     sim.command(row, [0.3 * a.maximum for a in sim.actuators(row)])
     sim.advance(5)
-    sim.fleet.settle(row)
+    sim.fleet.settle_actuators(row)
     assert np.allclose(derivative(sim, row), check(sim, row)["acceleration"], rtol=1e-5, atol=1e-6)
 
 
@@ -168,17 +170,17 @@ def test_a_body_that_was_frozen_has_none(config: Callable[..., LoadedConfig]) ->
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     sim.fleet.body(row)[r.NU] = math.nan
     sim.advance(1)
-    assert sim.faults == ["v"] and not sim.effort()[row]["total"].any()
+    assert sim.frozen_bodies == ["v"] and not sim.effort()[row]["total"].any()
     sim.set_pose(row, velocity=[0.0] * 6)
-    assert sim.faults == [] and sim.effort()[row]["total"].any()
+    assert sim.frozen_bodies == [] and sim.effort()[row]["total"].any()
 
 
 def test_numbers_of_a_caller() -> None:
-    assert numbers("a", [1, 2.5], 2, 9.0).tolist() == [1.0, 2.5]
+    assert checked_numbers("a", [1, 2.5], 2, 9.0).tolist() == [1.0, 2.5]
     nested: list[object] = []
     for _ in range(2000):
         nested = [nested]
     for garbage in ([1], [1, 2, 3], [1, math.nan], [1, math.inf], [1, 10], ["1", "2"], [None, 1], [[1], [2, 3]], None,
                     "12", {1: 2}, 5, nested, [10**400, 1], [True, False], [1j, 2]):  # fmt: skip
         with pytest.raises(ValueError):
-            numbers("a", garbage, 2, 9.0)
+            checked_numbers("a", garbage, 2, 9.0)

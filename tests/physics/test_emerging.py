@@ -17,7 +17,7 @@ from wavesim_sdk.config import LoadedConfig, library
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import free_axes, mass_matrices
+from wavesim_server.dynamics.model_compiler import free_dofs, mass_matrices
 
 Make = Callable[..., LoadedConfig]
 R, RHO, G = 0.2, 1025.0, 9.81
@@ -75,7 +75,7 @@ def test_an_auv_that_broaches(config: Make, name: str) -> None:
     row = sim.enter("v", name, (0.0, 0.0, 0.6), (0.0, math.radians(50.0), 0.0))
     sim.set_pose(row, velocity=[9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     sim.command(row, [a.maximum for a in sim.actuators(row)])
-    sim.fleet.settle(row)
+    sim.fleet.settle_actuators(row)
     assert fly(sim, row, np.array(library()[name].mass.centre), 1e-5) > 50
     sim.command(row, [0.0] * len(sim.actuators(row)))
     sim.advance(5000)
@@ -97,7 +97,7 @@ def test_everybody_falls_alike(config: Make) -> None:
         row = sim.row_of(name)
         assert row is not None
         b, found, (rigid, _) = sim.fleet.body(row), effort[row], mass_matrices(model)
-        assert len(free_axes(model)) == 6
+        assert len(free_dofs(model)) == 6
         centre = np.array(model.mass.centre)
         nu, a = b[r.NU : r.NU + 6], found["acceleration"]
         of_centre = (
@@ -166,8 +166,10 @@ class Emerging(Twin):
         b[: r.RIGID_ROWS] = x
         self.s, self.blow = s, self.MA.copy()
         normal = frames.rotation(q)[2]
-        part, *centre = hydrostatics.submerged(p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.REACH], *normal, -x[2])
-        self.B, self.rb = p[r.FULL_B] * part, self.rb + centre
+        part, *centre = hydrostatics.submerged_share(
+            p[r.SHAPE], *p[r.HALF : r.HALF + 3], p[r.BOUNDING_RADIUS], *normal, -x[2]
+        )
+        self.B, self.rb = p[r.FULL_BUOYANCY] * part, self.rb + centre
         for name in ("MA", "MAs", "MAc", "DL", "DQ", "L"):
             setattr(self, name, s * getattr(self, name))
         self.Minv = np.linalg.inv(self.MRB + self.MA)
@@ -191,9 +193,9 @@ def test_partly_out_it_agrees_with_the_slow_twin(config: Make, name: str, down: 
     sim.enter("deep", "m", (300.0, 0.0, 50.0))
     sim.set_pose(row, velocity=[1.3, 0.2, down, 0.1, -0.2, 0.35])
     sim.command(row, [0.3 * a.maximum for a in sim.actuators(row)])
-    sim.fleet.settle(row)
+    sim.fleet.settle_actuators(row)
     b = sim.fleet.body(row)
-    twin = Emerging(sim, row, sim.occupants[row].model, b[r.A_NOW : r.A_NOW + r.SLOTS].copy())
+    twin = Emerging(sim, row, sim.occupants[row].model, b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS].copy())
     assert 0.1 < twin.s < 0.9 and (twin.grows > 0.5) == (down > 0.0)
     expected = twin.derivative(b[: r.RIGID_ROWS].copy())[7:13]
     assert np.allclose(sim.effort()[row]["acceleration"], expected, rtol=1e-4, atol=1e-4)
@@ -216,10 +218,10 @@ def test_at_its_draft_and_deeper_it_has_its_own_coefficients(config: Make) -> No
                 sim.enter(f"high {k}", model, (0.0, 50.0 + 10.0 * k, -30.0))
         for row in rows:
             if garbage:
-                sim.fleet.change(
+                sim.fleet.override_parameters(
                     row,
                     dict.fromkeys(
-                        (*range(r.ADDED, r.ADDED + 36), *range(r.ADDED_MOMENTUM, r.ADDED_MOMENTUM + 36)), 1e3
+                        (*range(r.ADDED_MASS, r.ADDED_MASS + 36), *range(r.ADDED_MOMENTUM, r.ADDED_MOMENTUM + 36)), 1e3
                     ),
                 )
             sim.fleet.body(row)[r.NU : r.NU + 6] = 0.5, 0.3, 0.0, 0.1, 0.0, 0.2

@@ -18,7 +18,7 @@ from wavesim_sdk.hull import Hull
 from wavesim_server import Simulation
 from wavesim_server.dynamics import hydrostatics
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.hulls import MOST
+from wavesim_server.dynamics.hull_mesh import MAX_FACES
 
 Make = Callable[..., LoadedConfig]
 #: a ship of 10 m, 3 m wide, 1 m deep in the water, 0.8 m above it; its walls stand upright
@@ -56,21 +56,21 @@ def test_the_compiled_twin_of_a_cut_hull() -> None:
     assert len(SHIP) > r.TABLE_FACES
     coarse = Hull(wigley_of(15, 9))
     faces = coarse.triangles.reshape(-1, 9)
-    kind, tables = np.zeros(r.KIND, np.int64), []
-    kind[r.KIND_FACES] = len(faces)
-    assert r.TABLE_FACES < len(faces) <= MOST
+    kind, tables = np.zeros(r.MODEL_INTS, np.int64), []
+    kind[r.MODEL_FACES] = len(faces)
+    assert r.TABLE_FACES < len(faces) <= MAX_FACES
     for k, first in enumerate(range(0, len(faces), r.TABLE_FACES)):
         table = np.zeros(2 * r.TABLE_POINTS)
         some = faces[first : first + r.TABLE_FACES].ravel()
         table[: len(some)] = some
-        kind[r.KIND_HULL + k] = k
+        kind[r.MODEL_HULL + k] = k
         tables.append(table.reshape(2, -1))
     rng = np.random.default_rng(5)
     for _ in range(40):
         n = rng.normal(size=3)
         n /= np.linalg.norm(n)
         d = rng.uniform(-3.0, 3.0)
-        volume, *moments = hydrostatics.mesh(kind, np.array(tables), *n, d)
+        volume, *moments = hydrostatics.mesh_volume(kind, np.array(tables), *n, d)
         twin = coarse.wetted_part(n, d)
         assert volume == pytest.approx(twin.volume, abs=1e-9)
         assert np.allclose(moments, twin.volume * twin.centre, atol=1e-9)
@@ -155,7 +155,7 @@ def test_meshes_that_are_no_hull(config: Make, tmp_path: Path) -> None:
     for name, message in (
         ("open.stl", "not closed"),
         ("inside.stl", "inside out"),
-        ("fine.stl", f"at most {MOST} are taken"),
+        ("fine.stl", f"at most {MAX_FACES} are taken"),
         ("none.stl", "cannot read the mesh"),
         ("box.step", "a mesh is a file of"),
     ):

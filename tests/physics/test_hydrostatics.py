@@ -55,7 +55,7 @@ def test_cylinder(a: float, b: float, d: float) -> None:
 
 @given(st.floats(-1.2, 1.2))
 def test_sphere(d: float) -> None:
-    exact = np.array(hydrostatics.sphere(1.0, d))
+    exact = np.array(hydrostatics.sphere_cap(1.0, d))
     n = direction(0.6, 0.4)
     numbers = brute(lambda p: (p * p).sum(axis=1) < 1, (1.0, 1.0, 1.0), n, d)
     assert exact == pytest.approx([numbers[0], numbers[1:] @ n], abs=0.02)
@@ -124,14 +124,21 @@ def test_a_buoy_bobs_at_its_natural_period(config: Callable[..., LoadedConfig]) 
     row = sim.enter("b", "buoy", (0.0, 0.0, 0.0))
     half = 0.5 * 4 / 3 * math.pi * 0.25**3 * 1025
     mass = np.diag([half + 33.54] * 3 + [1.0] * 3)
-    zero = dict.fromkeys((*range(r.DL, r.DL + 36), *range(r.DQ, r.DQ + 36), *range(r.WG, r.WG + 3)), 0.0)
-    sim.fleet.change(
+    zero = dict.fromkeys(
+        (
+            *range(r.LINEAR_DRAG, r.LINEAR_DRAG + 36),
+            *range(r.QUADRATIC_DRAG, r.QUADRATIC_DRAG + 36),
+            *range(r.WEIGHT_MOMENT, r.WEIGHT_MOMENT + 3),
+        ),
+        0.0,
+    )
+    sim.fleet.override_parameters(
         row,
         zero
         | {r.WEIGHT: half * 9.81}
-        | {row + k: float(v) for row in (r.MASS, r.INERTIA) for k, v in enumerate(mass.ravel())}
-        | {r.ADDED + 7 * k: 33.54 for k in range(3)}
-        | {r.MINV + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
+        | {row + k: float(v) for row in (r.MASS, r.TOTAL_INERTIA) for k, v in enumerate(mass.ravel())}
+        | {r.ADDED_MASS + 7 * k: 33.54 for k in range(3)}
+        | {r.MASS_INVERSE + k: float(v) for k, v in enumerate(np.linalg.inv(mass).ravel())},
     )
     b = sim.fleet.body(row)
     b[r.PZ] = 0.005

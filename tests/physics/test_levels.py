@@ -15,7 +15,7 @@ from benchmarks import bellhop
 from tests.physics.sea import PLAIN, heard, node, records, run, sea
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.ocean.sound import munk
-from wavesim_server.acoustics import paths, rays, tubes
+from wavesim_server.acoustics import image_paths, ray_tubes, rays
 
 Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -68,12 +68,12 @@ def rayed(z: Array, c: Array, source: float, receiver: float, distance: float, b
         records(rays.RAY, 1)[0],
         np.zeros((0, 2)),
     )
-    n = rays.launch(z, c, source, fan)
-    count, _ = rays.search(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
+    n = rays.launch_fan(z, c, source, fan)
+    count, _ = rays.find_eigenrays(z, c, source, receiver, distance, bounces, fan, n, found, none, out)
     losses = []
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.ray(z, c, source, receiver, theta, down > 0, reversals, none, out)
-        losses.append(tubes.tube(z, c, source, receiver, down > 0, reversals, out)[0])
+        assert rays.trace_ray(z, c, source, receiver, theta, down > 0, reversals, none, out)
+        losses.append(ray_tubes.tube_spreading(z, c, source, receiver, down > 0, reversals, out)[0])
     return losses
 
 
@@ -162,12 +162,12 @@ def test_an_eigenray_meets_its_receiver() -> None:
     """All that the search finds in the duct, at the range asked for."""
     z, c, none = bellhop.DUCT_Z, bellhop.DUCT_C, np.zeros((0, 2))
     fan, found, out = records(rays.FAN, rays.fan_size(len(z))), records(rays.EIGENRAY, 64), records(rays.RAY, 1)[0]
-    n = rays.launch(z, c, 25.0, fan)
-    count, _ = rays.search(z, c, 25.0, 100.0, 40e3, 6, fan, n, found, none, out)
+    n = rays.launch_fan(z, c, 25.0, fan)
+    count, _ = rays.find_eigenrays(z, c, 25.0, 100.0, 40e3, 6, fan, n, found, none, out)
     assert count >= 8
     for theta, down, reversals, *_ in found[:count].tolist():
-        assert rays.ray(z, c, 25.0, 100.0, theta, down > 0, reversals, none, out)
-        assert out.x == pytest.approx(40e3, abs=rays.MISS)
+        assert rays.trace_ray(z, c, 25.0, 100.0, theta, down > 0, reversals, none, out)
+        assert out.x == pytest.approx(40e3, abs=rays.MAX_MISS)
 
 
 def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> None:
@@ -177,9 +177,9 @@ def test_tubes_are_spheres_in_still_water_and_know_an_arc_in_closed_form() -> No
     deep, c = np.array([0.0, 9000.0]), np.array([1500.0, 1644.0])
     for source, receiver, x in ((1000.0, 3000.0, 5e3), (3000.0, 2900.0, 9e3)):
         direct = min(rayed(deep, c, source, receiver, x, 0))
-        assert rays.arc(1500.0, 0.016, 9000.0, source, receiver, x, out)
+        assert rays.gradient_arc(1500.0, 0.016, 9000.0, source, receiver, x, out)
         cs, cr = 1500.0 + 0.016 * source, 1500.0 + 0.016 * receiver
-        assert tubes.arc(x, out.length, out.sin_source, cs, cr) == pytest.approx(direct, abs=1e-6)
+        assert ray_tubes.arc_spreading(x, out.length, out.sin_source, cs, cr) == pytest.approx(direct, abs=1e-6)
 
 
 MIRROR = '<multipath order="1" surface="{surface}"/>'
@@ -244,7 +244,9 @@ def test_what_a_rough_surface_takes(config: Make, surface: str) -> None:
 def test_the_bottoms_phase_and_loss_are_one_coefficient() -> None:
     """Rayleigh's: no loss, and a phase that goes from 180 degrees to 0, between grazing and the critical angle."""
     for sine in (0.05, 0.2, 0.3):
-        assert paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.0) == pytest.approx(0.0, abs=1e-9)
-    phases = [abs(paths.bottom_phase(s, 1.9, 1500.0 / 1650.0, 0.0)) for s in (1e-4, 0.1, 0.2, 0.3, 0.41, 0.43, 0.9)]
+        assert image_paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.0) == pytest.approx(0.0, abs=1e-9)
+    phases = [
+        abs(image_paths.bottom_phase(s, 1.9, 1500.0 / 1650.0, 0.0)) for s in (1e-4, 0.1, 0.2, 0.3, 0.41, 0.43, 0.9)
+    ]
     assert phases[0] == pytest.approx(math.pi, abs=1e-2) and phases[-1] == phases[-2] == 0.0
     assert np.all(np.diff(phases) <= 0.0)

@@ -130,7 +130,7 @@ def test_a_taut_string_swings_at_its_frequencies() -> None:
     n, tension = 40, 1e3
     s = np.linspace(0.0, 1.0, n + 1)
     for k in (1, 2, 3):
-        sim.rigging.rig.nodes[: n + 1, w.N_V + 1] += 0.05 * np.sin(k * math.pi * s)
+        sim.line_system.arrays.nodes[: n + 1, w.N_V + 1] += 0.05 * np.sin(k * math.pi * s)
     times = np.arange(4000) * 1e-3
     sideways = np.empty((len(times), n + 1))
     for i in range(len(times)):
@@ -363,7 +363,7 @@ def test_the_trial_of_moored_bodies(root: Path) -> None:
     """Half a minute: nothing sinks, breaks or freezes; the buoy is pulled off, the profile is that of the layers."""
     sim = Simulation.from_config(root / "examples/trials/moored.xml")
     sim.advance(7500)
-    assert not sim.faults and sim.take_breaks() == []
+    assert not sim.frozen_bodies and sim.take_breaks() == []
     place = {sim.occupants[row].name: sim.state()["p_WB_W"][row] for row in sim.rows}
     assert abs(place["boat"][2]) < 0.2 and 5.0 < place["buoy"][0] < 15.0 and 15.0 < place["float"][2] < 40.0
     rode, tether, mooring = sim.lines()

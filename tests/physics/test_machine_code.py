@@ -14,7 +14,7 @@ import numba as nb
 import numpy as np
 import pytest
 
-from wavesim_server.acoustics import memory
+from wavesim_server.acoustics import medium_arrays
 from wavesim_server.dynamics import kernel, terms
 
 _A, _I = nb.float64[::1], nb.int64
@@ -34,7 +34,7 @@ def assembly(function: Any, *signature: object) -> str:
         (kernel.kinematics, (_A, _A, _A, _I), 108),
         (kernel.solve, (_A, _A, _I, nb.boolean), 361),
         (kernel.solve_symmetric, (_A, _A, _I, nb.boolean), 217),
-        (kernel.lag, (_A, _A, _A, _I, _I, _I, nb.float64), 52),
+        (kernel.lag_slots, (_A, _A, _A, _I, _I, _I, nb.float64), 52),
         (terms.thrusters, (_A, _A, _A, _I, nb.boolean), 64),
         (terms.fins, (_A, _A, _A, _I), 34),
         (terms.cross_flow, (_A, _A), 85),
@@ -67,7 +67,7 @@ def test_a_member_of_a_record_costs_what_a_column_does() -> None:
         node[3] = node[5] + node[7]
         return float(node[3] * node[11])
 
-    records = nb.typeof(np.zeros(1, memory.NODE.dtype))
+    records = nb.typeof(np.zeros(1, medium_arrays.NODE.dtype))
     codes = [assembly(f, kind, nb.intp) for f, kind in ((by_name, records), (by_column, nb.float64[:, ::1]))]
     bodies = [code[: code.index("ret")] for code in codes]
     assert "call" not in bodies[0], bodies[0]
@@ -79,7 +79,7 @@ def test_a_member_of_a_record_costs_what_a_column_does() -> None:
 def test_no_kernel_writes_text() -> None:
     """A row assigned to a row brings NumPy's error of shapes, and with it 25 functions that write it: a tenth of all compilation.
 
-    Fails with ``legs[NOW] = legs[NEXT]`` in :mod:`wavesim_server.acoustics.terrain`.
+    Fails with ``legs[NOW] = legs[NEXT]`` in :mod:`wavesim_server.acoustics.range_dependent_rays`.
     """
     kernels = {p.name.partition("-")[0]: p.read_bytes() for p in Path(os.environ["NUMBA_CACHE_DIR"]).glob("*/*.nbc")}
     assert {"tick.ticks", "tick.hear", "effort.efforts", "weather.act"} <= kernels.keys()

@@ -10,14 +10,14 @@ import pytest
 
 from wavesim_sdk.config import library, matrix
 from wavesim_server import sailing
-from wavesim_server.dynamics.kind import mass_matrices
-from wavesim_server.manoeuvres import SPEEDS, STABLE, TOWED, Trial, ahead, trials
-from wavesim_server.study import empty_sea, resting_depth
-from wavesim_server.vehicles import describe
+from wavesim_server.dynamics.model_compiler import mass_matrices
+from wavesim_server.manoeuvres import SPEEDS, STABLE, TOWED, ManoeuvreTrial, ahead, trials
+from wavesim_server.model_properties import describe
+from wavesim_server.study import empty_sea, equilibrium_depth
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("sailing")]
 MODELS = library()
-UNDER_WAY = [n for n, m in MODELS.items() if sailing.forward(m) or n in TOWED]
+UNDER_WAY = [n for n, m in MODELS.items() if sailing.forward_thrusters(m) or n in TOWED]
 #: kept with the Munk moment of their sources: what a push under full thrust leaves behind, deg/s
 UNSTABLE = {"otter-fossen": 17.5, "vita1": 171.0, "bluerov2-marinegym": 151.0}
 #: published sets as they are; their circles are told in docs/models.md
@@ -25,12 +25,14 @@ LITERAL = {"sookshma", "odin-hilsim"}
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[tuple[str, str, float], Trial]:
+def found() -> dict[tuple[str, str, float], ManoeuvreTrial]:
     return {(t.model, t.manoeuvre, t.share): t for t in trials(MODELS.values())}
 
 
 @pytest.mark.parametrize("name", UNDER_WAY)
-def test_a_push_under_way_dies_out_at_every_speed(name: str, found: dict[tuple[str, str, float], Trial]) -> None:
+def test_a_push_under_way_dies_out_at_every_speed(
+    name: str, found: dict[tuple[str, str, float], ManoeuvreTrial]
+) -> None:
     """Straight-line stability: those that are not, are so by their published set, and the figure is pinned."""
     for share in SPEEDS:
         trial = found[name, "push", share]
@@ -43,8 +45,8 @@ def test_a_push_under_way_dies_out_at_every_speed(name: str, found: dict[tuple[s
         assert math.degrees(found[name, "push", 1.0].residual) == pytest.approx(UNSTABLE[name], rel=0.1)
 
 
-@pytest.mark.parametrize("name", [n for n in UNDER_WAY if sailing.helm(MODELS[n], 1.0)])
-def test_it_steers_as_a_vessel_does(name: str, found: dict[tuple[str, str, float], Trial]) -> None:
+@pytest.mark.parametrize("name", [n for n in UNDER_WAY if sailing.hard_turn(MODELS[n], 1.0)])
+def test_it_steers_as_a_vessel_does(name: str, found: dict[tuple[str, str, float], ManoeuvreTrial]) -> None:
     for share in SPEEDS:
         spiral, circle = found[name, "spiral", share], found[name, "circle", share]
         rates, speed = spiral.rates, float(spiral.before[0])
@@ -70,7 +72,9 @@ def test_it_steers_as_a_vessel_does(name: str, found: dict[tuple[str, str, float
 
 
 @pytest.mark.parametrize("name", [n for n, m in MODELS.items() if m.performance is not None])
-def test_its_speed_and_turn_are_those_that_are_published(name: str, found: dict[tuple[str, str, float], Trial]) -> None:
+def test_its_speed_and_turn_are_those_that_are_published(
+    name: str, found: dict[tuple[str, str, float], ManoeuvreTrial]
+) -> None:
     """Within 15 % of the published speed, in the horizontal plane; whatever differs says why."""
     p = MODELS[name].performance
     assert p is not None and p.source and (p.speed or p.turn_rate)
@@ -85,7 +89,7 @@ def test_its_speed_and_turn_are_those_that_are_published(name: str, found: dict[
         assert trial.residual < STABLE
 
 
-def test_blue_robotics_vehicles_are_alike(found: dict[tuple[str, str, float], Trial]) -> None:
+def test_blue_robotics_vehicles_are_alike(found: dict[tuple[str, str, float], ManoeuvreTrial]) -> None:
     names = ("bluerov2", "bluerov2-heavy", "bluerov2-vectored")
     speeds = [float(found[n, "push", 1.0].before[0]) for n in names]
     assert max(speeds) < 1.1 * min(speeds)
@@ -94,7 +98,7 @@ def test_blue_robotics_vehicles_are_alike(found: dict[tuple[str, str, float], Tr
 
 
 def test_remus100_has_the_coefficients_that_were_identified_from_trials(
-    found: dict[tuple[str, str, float], Trial],
+    found: dict[tuple[str, str, float], ManoeuvreTrial],
 ) -> None:
     """Linear forces of sway and yaw at 1.543 m/s, by parts, against those of DSTO-TR-2576 (after Fodrea 2002), from their
     own formulas; rudder by Prestero's 9.64 and -6.15; and turns as slow as trials were with 4 deg."""
@@ -146,8 +150,8 @@ def test_no_command_takes_a_model_beyond_its_stated_speed() -> None:
     sim = empty_sea(3 * len(names), 0.02, '<bed depth="9000 m"/>')
     rows = []
     for k, name in enumerate(names * 3):
-        depth = resting_depth(MODELS[name], 1025.0)
-        rows.append(sim.enter(f"b{k}", name, (0.0, sailing.BESIDE * k, depth)))
+        depth = equilibrium_depth(MODELS[name], 1025.0)
+        rows.append(sim.enter(f"b{k}", name, (0.0, sailing.SPACING * k, depth)))
     for turn in range(60):
         for row, name in zip(rows, names * 3, strict=True):
             sim.command(row, [float(rng.uniform(a.minimum, a.maximum)) for a in sim.actuators(row)])

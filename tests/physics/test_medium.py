@@ -14,9 +14,9 @@ from tests.physics.sea import ANSWERS, GHOST, PLAIN, TICKS, heard, node, run, se
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
-from wavesim_server.acoustics import hearing, memory
+from wavesim_server.acoustics import medium_arrays, reception
 from wavesim_server.dynamics import rows as r
-from wavesim_server.tick import hear
+from wavesim_server.tick import advance_acoustics
 
 SHORT = pytest.param("1 ms", marks=pytest.mark.compiled)  #: thousands of ticks, which take a minute as plain Python
 
@@ -107,7 +107,7 @@ def test_a_silent_vehicle_changes_nobody_elses_log(config: Callable[..., LoadedC
 @pytest.mark.parametrize("tick", [SHORT, "4 ms", "100 ms"])
 def test_levels(config: Callable[..., LoadedConfig], tick: str) -> None:
     for distance, loss in ((100, 40.5), (1000, 65.0), (5000, 98.979400)):
-        assert hearing.loss(distance, 20.0, 0.005) == pytest.approx(loss, abs=1e-6)
+        assert reception.transmission_loss(distance, 20.0, 0.005) == pytest.approx(loss, abs=1e-6)
         sim = sea(config, tick, PLAIN)
         node(sim, "a", 0, 0.0)
         b = node(sim, "b", 0, distance)
@@ -124,7 +124,9 @@ def test_levels(config: Callable[..., LoadedConfig], tick: str) -> None:
 @settings(deadline=None)  # the first call compiles
 @given(st.floats(1, 150), st.floats(10, 30), st.floats(1e-5, 0.05))
 def test_reach_is_where_the_loss_is(excess: float, spreading: float, alpha: float) -> None:
-    assert hearing.loss(hearing.reach(excess, spreading, alpha), spreading, alpha) == pytest.approx(excess, abs=1e-6)
+    assert reception.transmission_loss(
+        reception.detection_range(excess, spreading, alpha), spreading, alpha
+    ) == pytest.approx(excess, abs=1e-6)
 
 
 def outcome(
@@ -238,7 +240,7 @@ def test_who_is_thrown_out_of_all_bounds_hears_nothing_and_is_not_heard(
     m, h = sim.channel.medium, sim.step_ns * 1e-9
     whole = m.places.copy()
     m.places[:, thrown] = np.nan
-    hear(sim._whole()[1], 1, 0.0, h)
+    advance_acoustics(sim._current_tick_state()[1], 1, 0.0, h)
     sim.channel.collect()
     m.places[:] = whole
     sim.tick = 1
@@ -308,7 +310,7 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., LoadedConfig
     sim = sea(config, tick, PLAIN)
     a, b = node(sim, "a", 0, 0.0), node(sim, "b", 0, 700.0, 2.0)
     sim.fleet.body(b)[r.NU + 5] = 0.2
-    sim.fleet.change(b, {r.MINV + k: 0.0 for k in range(36)})  # no forces: keep u and r, and turn
+    sim.fleet.override_parameters(b, {r.MASS_INVERSE + k: 0.0 for k in range(36)})  # no forces: keep u and r, and turn
     sim.ping(a, 25e3)
     _, receptions = run(sim, 1.0)
     centre = np.array([700.0, 10.0, 1000.0])
@@ -324,4 +326,4 @@ def test_a_turning_receiver_against_bisection(config: Callable[..., LoadedConfig
 
 def test_four_candidates_stand_in_a_line_of_a_cache() -> None:
     """There are as many as signals times nodes: their size is the time of the medium."""
-    assert memory.CANDIDATE.dtype.itemsize == 16
+    assert medium_arrays.CANDIDATE.dtype.itemsize == 16

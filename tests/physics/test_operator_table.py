@@ -23,13 +23,13 @@ def model(path: Path, use: str = "force") -> Model:
     )
 
 
-def read(path: Path, use: str = "force") -> exposure.Operators:
+def read(path: Path, use: str = "force") -> exposure.ResponseOperators:
     m = model(path, use)
     assert m.rao is not None
     return exposure.read_operators(m, m.rao)
 
 
-def write(path: Path, found: exposure.Operators, headings: int) -> Path:
+def write(path: Path, found: exposure.ResponseOperators, headings: int) -> Path:
     """The first headings of operators as a table, lines in any order."""
     step = 360.0 / found.headings
     lines = []
@@ -58,7 +58,7 @@ def test_the_same_as_from_matlab(tmp_path: Path, data_dir: Path, use: str) -> No
     assert np.array_equal(table.frequencies, matlab.frequencies) and np.allclose(table.drift, matlab.drift, rtol=1e-12)
     assert (table.impedance is None) == (use == "force")
     at = np.array([0.4, 0.77])
-    assert np.allclose(table.at(at), matlab.at(at), rtol=1e-9, atol=1e-9 * size.max())
+    assert np.allclose(table.force_at(at), matlab.force_at(at), rtol=1e-9, atol=1e-9 * size.max())
 
 
 @pytest.mark.data

@@ -16,7 +16,7 @@ from tests.physics.test_slopes import A, B, wedge
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.kernel_compiler import kernel
 from wavesim_sdk.ocean.sound import munk
-from wavesim_server.acoustics import fans, paths, rays, terrain
+from wavesim_server.acoustics import fans, image_paths, range_dependent_rays, rays
 from wavesim_server.elementary import cos, sin
 
 Make = Callable[..., LoadedConfig]
@@ -158,8 +158,8 @@ def searched(
 ) -> list[tuple[int, int, float]]:
     """(down, reversals, launch angle) of all rays that the medium finds."""
     fan, found = records(rays.FAN, rays.fan_size(len(z))), records(rays.EIGENRAY, 512)
-    n = rays.launch(z, c, source, fan)
-    count, left = rays.search(
+    n = rays.launch_fan(z, c, source, fan)
+    count, left = rays.find_eigenrays(
         z, c, source, receiver, distance, order, fan, n, found, np.zeros((0, 2)), records(rays.RAY, 1)[0]
     )
     assert left == 0 or count == 512 or any(e.reversals > 25 for e in found[:count])
@@ -232,31 +232,42 @@ def shot(
     """Where each leg of rays comes, what they have met till there, and how often the bed."""
     for k in range(len(angles)):
         level, rise = cos(angles[k]), sign * sin(angles[k])
-        terrain.trace(
-            z, c, g, 0.0, 0.0, source, level, 0.0, rise, receiver, terrain.LEGS - 1, False, legs, none, out
+        range_dependent_rays.trace_ray(
+            z, c, g, 0.0, 0.0, source, level, 0.0, rise, receiver, range_dependent_rays.MAX_LEGS - 1, False, legs, none, out
         )  # fmt: skip
-        for r in range(terrain.LEGS):
-            x[k, r], kinds[k, r], beds[k, r] = legs[r, terrain.X], legs[r, terrain.KINDS], legs[r, terrain.BEDS_MET]
+        for r in range(range_dependent_rays.MAX_LEGS):
+            x[k, r], kinds[k, r], beds[k, r] = (
+                legs[r, range_dependent_rays.X],
+                legs[r, range_dependent_rays.HISTORY],
+                legs[r, range_dependent_rays.BEDS_MET],
+            )
 
 
 def bundle(sim: Any, source: float, receiver: float, distance: float) -> list[tuple[int, float, float]]:
     """(reversals, time, loss) of the rays over the bed between two of 15 000 to each side, each then aimed."""
     m = sim.channel.medium
-    z, c, legs, out = m.profile_z, m.profile_c, terrain.legs_of(m.legs), records(terrain.SHOT, 1)[0]
-    g = terrain.ground(sim._scene, int(m.water[0].order), 0.0, 0.0, distance, 0.0)
+    z, c, legs, out = (
+        m.profile_z,
+        m.profile_c,
+        range_dependent_rays.legs_view(m.legs),
+        records(range_dependent_rays.SHOT, 1)[0],
+    )
+    g = range_dependent_rays.bed_along_path(sim._scene, int(m.water[0].order), 0.0, 0.0, distance, 0.0)
     angles = np.concatenate([np.geomspace(1e-5, 0.02, 3000), np.linspace(0.02, 2.1, 12_001)[1:]])
     found: list[tuple[int, float, float]] = []
     for sign in (-1.0, 1.0):
-        ahead, kinds, beds = np.full((3, len(angles), terrain.LEGS), np.nan)
+        ahead, kinds, beds = np.full((3, len(angles), range_dependent_rays.MAX_LEGS), np.nan)
         shot(z, c, g, source, receiver, sign, angles, legs[0], m.none, out, ahead, kinds, beds)
         ahead -= distance
         for k, r in np.argwhere((kinds[1:] == kinds[:-1]) & (beds[1:] > 0) & (ahead[1:] * ahead[:-1] <= 0.0)):
             angle = angles[k] + ahead[k, r] / (ahead[k, r] - ahead[k + 1, r]) * (angles[k + 1] - angles[k])
-            if terrain.aim(
+            if range_dependent_rays.aim_ray(
                 z, c, g, 0.0, 0.0, source, distance, 0.0, receiver, int(r), math.cos(angle), 0.0, sign * math.sin(angle),
                 legs, m.none, out,
             ):  # fmt: skip
-                loss = terrain.loss(legs[terrain.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False)[0]
+                loss = range_dependent_rays.bed_loss(
+                    legs[range_dependent_rays.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False
+                )[0]
                 if not any(f[0] == r and abs(f[1] - out.time) < 2e-9 for f in found):
                     found.append((int(r), float(out.time), float(out.spread) + loss))
     return found
@@ -299,10 +310,10 @@ def over_ground(config: Make, tmp_path: Path, seed: int, scenes: int) -> tuple[i
         extra = f'absorption="0 dB/m" profile="file" file="{tmp_path / "c.txt"}"'
         sim = sea(config, "100 ms", PLAIN, world=world, extra=extra, inner=f'<multipath order="{order}"/>')
         m = sim.channel.medium
-        found, out = records(rays.EIGENRAY, 512), records(terrain.SHOT, 1)[0]
-        g = terrain.ground(sim._scene, order, 0.0, 0.0, far, 0.0)
+        found, out = records(rays.EIGENRAY, 512), records(range_dependent_rays.SHOT, 1)[0]
+        g = range_dependent_rays.bed_along_path(sim._scene, order, 0.0, 0.0, far, 0.0)
         count, left = fans.scan(
-            m.profile_z, m.profile_c, g, 0.0, 0.0, source, far, 0.0, receiver, found, 0, terrain.legs_of(m.legs), m.none, out
+            m.profile_z, m.profile_c, g, 0.0, 0.0, source, far, 0.0, receiver, found, 0, range_dependent_rays.legs_view(m.legs), m.no_points, out
         )  # fmt: skip
         assert left == 0
         free = [(int(e.reversals), float(e.time)) for e in found[:count]]
@@ -346,8 +357,10 @@ def coefficient(sine: float, density: float, speed: float, attenuation: float) -
 @pytest.mark.parametrize("sine", [0.05, 0.2, 0.46, 0.48, 0.9])
 def test_the_phase_of_the_bottom(sine: float) -> None:
     wanted = coefficient(sine, 1.8, 1500.0 / 1700.0, 0.5)
-    assert paths.bottom_loss(sine, 1.8, 1500.0 / 1700.0, 0.5) == pytest.approx(-20 * math.log10(abs(wanted)), abs=1e-9)
-    turn = paths.bottom_phase(sine, 1.8, 1500.0 / 1700.0, 0.5) - cmath.phase(wanted)
+    assert image_paths.bottom_loss(sine, 1.8, 1500.0 / 1700.0, 0.5) == pytest.approx(
+        -20 * math.log10(abs(wanted)), abs=1e-9
+    )
+    turn = image_paths.bottom_phase(sine, 1.8, 1500.0 / 1700.0, 0.5) - cmath.phase(wanted)
     assert abs(cmath.exp(1j * turn) - 1.0) < 1e-9
 
 

@@ -13,7 +13,7 @@ import pytest
 from wavesim_sdk import frames
 from wavesim_sdk.config import LoadedConfig, library, matrix
 from wavesim_server import Simulation
-from wavesim_server.dynamics.kind import mass_matrices
+from wavesim_server.dynamics.model_compiler import mass_matrices
 from wavesim_server.study import batch
 
 pytestmark = pytest.mark.compiled

@@ -24,7 +24,7 @@ from wavesim_server import Simulation
 from wavesim_server.cli_vehicles import vehicles
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import exposure, weather
-from wavesim_server.importers import panel, read, retardation
+from wavesim_server.importers import panel_results, read, retardation
 
 Make = Callable[..., LoadedConfig]
 SQUARES, DAMPING = np.array([0.64, 2.25]), np.array([[0.5, 0.2], [0.2, 0.9]])
@@ -63,7 +63,7 @@ def test_oscillators_against_their_equations(config: Make) -> None:
     big = expm(np.block([[a, np.array([50.0 / mass, 0, 0, 0, 0])[:, None]], [np.zeros((1, 6))]]) * 5.0)
     sim.advance(500)
     body = sim.fleet.body(row)
-    assert np.allclose([body[r.NU], *body[r.MU : r.MU + 4]], big[:5, 5], atol=1e-7)
+    assert np.allclose([body[r.NU], *body[r.MEMORY_STATE : r.MEMORY_STATE + 4]], big[:5, 5], atol=1e-7)
 
 
 def test_operators_of_motion_know_the_oscillators() -> None:
@@ -107,11 +107,15 @@ def test_a_known_memory_is_found_again(known: bool) -> None:
     damping = np.zeros((3, 3))
     damping[:2, :2], damping[2, 2] = DAMPING, 0.6
     coupling = np.vstack([COUPLING, [0, 0, 11.0, 0, 0, 0]])
-    made = retardation.Memory(np.sqrt([*SQUARES, 1.2]), damping, coupling, np.diag([50.0, 80, 70, 10, 60, 5]), {})
+    made = retardation.RadiationMemory(
+        np.sqrt([*SQUARES, 1.2]), damping, coupling, np.diag([50.0, 80, 70, 10, 60, 5]), {}
+    )
     w = np.linspace(0.05, 6.0, 90)
     k = made.retardation(w)
-    tables = panel.Coefficients(w, made.infinite + k.imag / w[:, None, None], k.real, made.infinite if known else None)
-    found = retardation.identify(tables)
+    tables = panel_results.RadiationCoefficients(
+        w, made.infinite + k.imag / w[:, None, None], k.real, made.infinite if known else None
+    )
+    found = retardation.identify_memory(tables)
     between = np.linspace(0.07, 5.9, 57)
     for i, j in ((0, 0), (0, 4), (4, 4), (2, 2)):
         error = np.abs(found.retardation(between) - made.retardation(between))[:, i, j]
@@ -125,7 +129,7 @@ def test_hulmes_hemisphere() -> None:
     zero = np.zeros((len(h.FREQUENCIES), 6, 6))
     a, b = zero.copy(), zero.copy()
     a[:, 2, 2], b[:, 2, 2] = h.ADDED, h.DAMPING
-    found = retardation.identify(panel.coefficients(h.FREQUENCIES, a, b))
+    found = retardation.identify_memory(panel_results.make_coefficients(h.FREQUENCIES, a, b))
     rms, damping, added = found.errors[2, 2]
     assert rms < 0.01 and damping < 0.03 and added < 0.03
     assert found.infinite[2, 2] / h.MASS == pytest.approx(h.INFINITE, rel=0.03)
@@ -137,7 +141,7 @@ def test_tables_that_hold_too_little() -> None:
     def identify(some: slice, sign: float = 1.0) -> None:
         a, b = np.zeros((2, len(h.FREQUENCIES), 6, 6))
         a[:, 2, 2], b[:, 2, 2] = h.ADDED, sign * h.DAMPING
-        retardation.identify(panel.coefficients(h.FREQUENCIES[some], a[some], b[some]))
+        retardation.identify_memory(panel_results.make_coefficients(h.FREQUENCIES[some], a[some], b[some]))
 
     with pytest.raises(
         ValueError, match=r"periods longer than 5\.\d+ s are missing: there the damping in heave still is 9\d %"
@@ -151,7 +155,7 @@ def test_tables_that_hold_too_little() -> None:
     b = a.copy()
     b[:, 2, 2] = np.linspace(-1.0, 1.0, len(b))
     with pytest.raises(ValueError, match="the damping in heave is negative"):
-        retardation.identify(panel.coefficients(h.FREQUENCIES, a, b))
+        retardation.identify_memory(panel_results.make_coefficients(h.FREQUENCIES, a, b))
 
 
 # ------------------------------------------------------------------ files
@@ -192,7 +196,7 @@ def test_three_codes_give_one_hull(bowls: dict[str, Model]) -> None:
     for code, model in bowls.items():
         assert model.rao is not None and model.restoring is not None
         operators = exposure.read_operators(model, model.rao)
-        force = operators.at(at)[:, :, 2]
+        force = operators.force_at(at)[:, :, 2]
         assert operators.headings == 4, code
         for k in range(4):
             z = -(force[k, :, 0] + 1j * force[k, :, 1])  # z down
@@ -215,7 +219,7 @@ def test_an_imported_hull_heaves_as_its_table_says(config: Make, bowls: dict[str
         sim = Simulation(dataclasses.replace(loaded, models={"bowl": model}))
         row = sim.enter("b", "bowl")
         sim.advance(4000)
-        size, z, times = sim.climate.weather.sea[0, weather.S_AMPLITUDE], [], []
+        size, z, times = sim.weather_model.weather.sea[0, weather.S_AMPLITUDE], [], []
         for _ in range(round(3 * 2 * math.pi / w / 0.1)):
             sim.advance(5)
             z.append(sim.state()["p_WB_W"][row][2])
@@ -261,10 +265,10 @@ def test_refusals(tmp_path: Path) -> None:
 def test_a_hull_that_is_not_alike_on_both_sides_needs_all_headings() -> None:
     w, x = np.array([0.5, 1.0]), np.ones((6, 2, 3), complex)
     with pytest.raises(ValueError, match="this one is not: a following or head sea moves it in sway"):
-        panel.operators(w, np.radians([0.0, 90.0, 180.0]), x, "force")
+        panel_results.make_operators(w, np.radians([0.0, 90.0, 180.0]), x, "force")
     x[[1, 3, 5]] = 0.0
     x[[1, 3, 5], :, 1] = 2.0  # pushed to port by a sea that travels to port
-    found = panel.operators(w, np.radians([0.0, 90.0, 180.0]), x, "force")
+    found = panel_results.make_operators(w, np.radians([0.0, 90.0, 180.0]), x, "force")
     assert np.degrees(found.headings).tolist() == [0.0, 90.0, 180.0, 270.0]
     assert found.response[1, 0].tolist() == [0.0, 2.0, 0.0, -2.0], "to starboard by one that travels to starboard"
     assert found.response[2, 0].tolist() == [-1.0] * 4

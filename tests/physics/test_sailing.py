@@ -9,32 +9,32 @@ import pytest
 
 from wavesim_sdk.config import library
 from wavesim_server.dynamics import rows as r
-from wavesim_server.sailing import ROUGH, SEA, UPRIGHT, Run, afloat, sail
+from wavesim_server.model_properties import derived_properties
+from wavesim_server.sailing import IN_WAVES, MAX_TILT, SEA, ManoeuvreRun, is_surface_model, run_manoeuvres
 from wavesim_server.study import empty_sea
-from wavesim_server.vehicles import derived
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("sailing")]
 MODELS = library()
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[Run]:
-    return sail(MODELS.values())
+def runs() -> list[ManoeuvreRun]:
+    return run_manoeuvres(MODELS.values())
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_it_stays_finite_upright_and_inside_its_stated_range(name: str, runs: list[Run]) -> None:
+def test_it_stays_finite_upright_and_inside_its_stated_range(name: str, runs: list[ManoeuvreRun]) -> None:
     model = MODELS[name]
     assert model.valid_speed > 0.0 and model.valid_sea > 0.0, "a shipped model says what it is meant for"
     mine = [run for run in runs if run.model == name]
     assert {"push", "waves"} <= {run.manoeuvre for run in mine}
     for run in mine:
-        assert run.finite, run.manoeuvre
-        if afloat(model):
-            assert run.tilts.max() < UPRIGHT, run.manoeuvre
+        assert run.is_finite, run.manoeuvre
+        if is_surface_model(model):
+            assert run.tilts.max() < MAX_TILT, run.manoeuvre
             assert np.abs(run.track[:, 2]).max() < 2.0 * model.valid_sea + 1.0, run.manoeuvre
         # in waves the water itself moves: there the mean counts
-        assert (run.end_speed if run.manoeuvre in ROUGH else run.speeds.max()) < model.valid_speed, run.manoeuvre
+        assert (run.end_speed if run.manoeuvre in IN_WAVES else run.speeds.max()) < model.valid_speed, run.manoeuvre
         if run.manoeuvre in ("port", "starboard"):
             assert (run.track[5:60, 12].mean() > 0.0) == (run.manoeuvre == "starboard"), (
                 "that is where its helm turns it"
@@ -44,13 +44,13 @@ def test_it_stays_finite_upright_and_inside_its_stated_range(name: str, runs: li
 
 
 @pytest.mark.parametrize("name", [n for n, m in MODELS.items() if m.thruster])
-def test_its_sheet_says_what_it_does(name: str, runs: list[Run]) -> None:
+def test_its_sheet_says_what_it_does(name: str, runs: list[ManoeuvreRun]) -> None:
     """The figures of `wavesim vehicles` are those of the model as it is shipped, not of one that is held or trimmed."""
-    sheet = derived(MODELS[name])
+    sheet = derived_properties(MODELS[name])
     mine = {run.manoeuvre: run for run in runs if run.model == name}
     assert sheet["full_speed_m_s"] == pytest.approx(mine["ahead"].end_speed, rel=2e-3)
     if "turning_diameter_m" in sheet:
-        assert sheet["turning_diameter_m"] == pytest.approx(mine["starboard"].turning[0], rel=0.01, abs=0.06)
+        assert sheet["turning_diameter_m"] == pytest.approx(mine["starboard"].turning_circle[0], rel=0.01, abs=0.06)
     assert sheet.get("upright", "yes") == "yes"
 
 
@@ -97,4 +97,4 @@ def test_jolner_in_the_sea_of_the_thesis_third_scenario() -> None:
         sim.advance(50)
         q = sim.state()["q_WB"][:8]
         assert np.arccos(1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2)).max() < math.radians(45.0)
-    assert sim.faults == []
+    assert sim.frozen_bodies == []

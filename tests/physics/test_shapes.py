@@ -42,9 +42,9 @@ def test_the_distance_is_proved_by_a_plane(a: int, b: int) -> None:
         apart += 1
         assert np.linalg.norm(pa - pb) == pytest.approx(d, rel=1e-9)
         n = (pb - pa) / d
-        shapes.support(ga, *n, far)
+        shapes.support_point(ga, *n, far)
         top = far @ n
-        shapes.support(gb, *-n, far)
+        shapes.support_point(gb, *-n, far)
         assert far @ n - top == pytest.approx(d, abs=2e-5), "nothing of either body lies between"
         for g, p in ((ga, pa), (gb, pb)):
             q = np.abs(g[8:].reshape(3, 3).T @ (p - g[5:8]))
@@ -73,7 +73,7 @@ def shot(config: Callable[..., LoadedConfig], shape: str, world: str, weight: fl
 
 def kinetic(sim: Simulation, row: int) -> float:
     nu = sim.fleet.body(row)[r.NU : r.NU + 6]
-    mass = np.linalg.inv(sim.fleet.coefficients(row)[r.MINV : r.MINV + 36].reshape(6, 6))
+    mass = np.linalg.inv(sim.fleet.coefficients(row)[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6))
     return float(0.5 * nu @ mass @ nu)
 
 
@@ -104,7 +104,7 @@ def test_rest_on_the_bottom_is_still(config: Callable[..., LoadedConfig], shape:
     sim = shot(config, shape, '<bed depth="20 m"/>', weight=1.3)
     own = sim.loaded.models["shot"]
     row = sim.enter("s", "shot", (0.0, 0.0, 19.6), (0.1, 0.05, 0.0))
-    sim.fleet.change(row, {r.DL + 7 * k: 20.0 * own.mass.value / 50 for k in range(6)})
+    sim.fleet.override_parameters(row, {r.LINEAR_DRAG + 7 * k: 20.0 * own.mass.value / 50 for k in range(6)})
     sim.advance(10_000)
     before = sim.state()[row].copy()
     sim.advance(5_000)
@@ -151,7 +151,7 @@ def test_boxes_stack_and_push(config: Callable[..., LoadedConfig]) -> None:
 @pytest.mark.compiled
 def test_the_pair_list_misses_nothing(config: Callable[..., LoadedConfig]) -> None:
     """A crowd that mixes: whoever is near another by brute force is on the list."""
-    from wavesim_server.dynamics import touch
+    from wavesim_server.dynamics import contact_memory
 
     text, volume = SHAPES["sphere"]
     inner = SHOT.format(shape=text, mass=volume * 1025, volume=volume)
@@ -167,8 +167,8 @@ def test_the_pair_list_misses_nothing(config: Callable[..., LoadedConfig]) -> No
         p = sim.state()["p_WB_W"]
         d = np.linalg.norm(p[:, None] - p[None], axis=2)
         near = {(i, j) for i, j in np.argwhere(d < 0.45) if i < j}
-        t = sim._touch
-        listed = {tuple(pair) for pair in t.pairs[: t.counters[touch.N_PAIRS]]}
+        t = sim._contacts
+        listed = {tuple(pair) for pair in t.pairs[: t.counters[contact_memory.N_PAIRS]]}
         assert near <= listed
         touched += len(near)
         assert d[np.triu_indices(60, 1)].min() > 0.37, "no overlap to speak of"

@@ -28,7 +28,7 @@ def asleep(sim: Simulation, row: int) -> bool:
 
 def insomnia(sim: Simulation) -> Simulation:
     """Of whom nobody ever sleeps."""
-    sim._touch.sleep.ticks[0] = 10**9
+    sim._contacts.sleep.settle_ticks[0] = 10**9
     return sim
 
 
@@ -54,7 +54,7 @@ def test_it_sleeps_where_it_lay(config: Callable[..., LoadedConfig], east: float
         s.advance(5000)
     assert pose(sim, 0).tobytes() == before.tobytes() and sim.contacts == contacts
     assert np.abs(sim.state()["v_WB_B"][0]).max() == 0.0
-    assert np.abs(pose(sim, 0) - pose(awake, 0)).max() < sleep.CREEP / sleep.SETTLE_S * 5000 * 4e-3
+    assert np.abs(pose(sim, 0) - pose(awake, 0)).max() < sleep.CREEP_TOLERANCE / sleep.SETTLE_S * 5000 * 4e-3
     ours, theirs = (s.effort()["contact"][0] for s in (sim, awake))
     assert ours[2] == pytest.approx(-sim.effort()["restoring"][0][2], rel=0.02)
     assert ours[2] == pytest.approx(theirs[2], rel=0.02)
@@ -94,10 +94,10 @@ def test_it_wakes_in_the_next_tick_by(config: Callable[..., LoadedConfig], reaso
 def test_a_tide_counts_by_a_millimetre_a_second(config: Callable[..., LoadedConfig]) -> None:
     sim = lying(config)
     sim.advance(LONG)
-    sim.set_weather(current_north=0.9 * sleep.DRIFT)
+    sim.set_weather(current_north=0.9 * sleep.FLOW_TOLERANCE)
     sim.advance(1)
     assert asleep(sim, 0)
-    sim.set_weather(current_north=1.1 * sleep.DRIFT)
+    sim.set_weather(current_north=1.1 * sleep.FLOW_TOLERANCE)
     sim.advance(1)
     assert not asleep(sim, 0)
 
@@ -151,7 +151,7 @@ def test_what_begins_to_move_slowly_does_not_sleep(config: Callable[..., LoadedC
     start = pose(sim, 0)
     sim.push(0, (0.07, 0.0, -139.7))
     sim.advance(round(1.1 * sleep.SETTLE_S / 4e-3))
-    assert 2e-5 < pose(sim, 0)[0] - start[0] < sleep.CREEP and not asleep(sim, 0)
+    assert 2e-5 < pose(sim, 0)[0] - start[0] < sleep.CREEP_TOLERANCE and not asleep(sim, 0)
     sim.advance(5 * LONG)
     assert not asleep(sim, 0) and pose(sim, 0)[0] - start[0] > 0.01
 
@@ -163,7 +163,7 @@ def test_who_leans_on_a_body_stays_awake(config: Callable[..., LoadedConfig]) ->
     touched = False
     for _ in range(2 * LONG):
         sim.advance(1)
-        beside = (sim._touch.sleep.notes[:2, sleep.BESIDE] == sim.tick).all()
+        beside = (sim._contacts.sleep.rest_ticks[:2, sleep.LAST_BODY_CONTACT] == sim.tick).all()
         touched |= bool(beside)
         assert not (beside and (asleep(sim, 0) or asleep(sim, 1)))
     assert touched

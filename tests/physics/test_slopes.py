@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from tests.physics.sea import PLAIN, node, run, sea
 from wavesim_sdk.config import LoadedConfig
-from wavesim_server.acoustics import paths
+from wavesim_server.acoustics import image_paths
 
 Make = Callable[..., LoadedConfig]
 A, B = np.array([0.0, 0.0, 12.0]), np.array([260.0, 90.0, 30.0])
@@ -68,7 +68,7 @@ def test_a_wedge_by_images(config: Make, slope: tuple[float, float]) -> None:
     for key, ways in wanted.items():
         for (length, level), (far, sines) in zip(found[key], sorted(ways), strict=True):
             assert length == pytest.approx(far, abs=1e-3), key
-            lost = 20 * math.log10(far) + sum(paths.bottom_loss(s, 1.9, 1500.0 / 1650.0, 0.8) for s in sines)
+            lost = 20 * math.log10(far) + sum(image_paths.bottom_loss(s, 1.9, 1500.0 / 1650.0, 0.8) for s in sines)
             assert level == pytest.approx(200.0 - lost, abs=1e-4), key
 
 

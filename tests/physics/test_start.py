@@ -11,7 +11,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.dynamics import trim
+from wavesim_server.dynamics import surge_trim
 
 WORLD = '<world><current north="0.3 m/s" east="-0.2 m/s"/><bed depth="9000 m"/></world>'
 
@@ -131,4 +131,4 @@ def test_a_velocity_and_a_speed(config: Callable[..., LoadedConfig]) -> None:
 
 def test_no_speed_needs_no_command(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config(fleet("lauv", "")))
-    assert trim.hold(sim.fleet.form(library()["lauv"]), 0.0) == []
+    assert surge_trim.trim_commands(sim.fleet.vehicle_type(library()["lauv"]), 0.0) == []

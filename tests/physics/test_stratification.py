@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from wavesim_sdk.config import load_text
 from wavesim_server.simulation import Simulation
-from wavesim_server.stratification import density
+from wavesim_server.stratification import water_density
 
 G = 9.81
 SEA = """<world density="{density}"><bed depth="3000 m"/>
@@ -60,7 +60,7 @@ def level(mass: float, soft: float) -> float:
 def test_the_density_is_that_of_another_package() -> None:
     sim = simulation(51.3, 100.0)
     for depth in (0.0, 50.0, 333.3, 1500.0):
-        assert density(sim.water, (0.0, 0.0, depth), 0.0) == pytest.approx(water(depth), abs=2e-3)
+        assert water_density(sim.water, (0.0, 0.0, depth), 0.0) == pytest.approx(water(depth), abs=2e-3)
 
 
 @pytest.mark.parametrize(("soft", "mass"), [pytest.param(0.0, 51.32, marks=pytest.mark.compiled), (3e-6, 51.30)])

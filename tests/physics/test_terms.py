@@ -191,7 +191,7 @@ def test_every_term_against_the_twin(config: Callable[..., LoadedConfig], name: 
     sim.command(row, [values[a.kind][a.slot - FIRST_SLOT[a.kind]] for a in sim.actuators(row)])
     world = sim.config.world
     model = sim.loaded.models["m"]
-    values = sim.fleet.body(row)[r.A_CMD : r.A_CMD + r.SLOTS].copy()
+    values = sim.fleet.body(row)[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS].copy()
     twin = Twin(model, world.density, world.gravity, np.array([0.3, -0.2, 0.0]), values)
     x = sim.fleet.body(row)[: r.RIGID_ROWS].copy()
     start = x.copy()
@@ -247,7 +247,7 @@ def test_fluid_memory_against_its_transfer_function(
     big = expm(np.block([[A, b[:, None]], [np.zeros((1, n + 2))]]) * 5.0)
     sim.advance(500)
     body = sim.fleet.body(row)
-    assert np.allclose([body[r.NU], *body[r.MU : r.MU + n]], big[: n + 1, n + 1], atol=1e-7)
+    assert np.allclose([body[r.NU], *body[r.MEMORY_STATE : r.MEMORY_STATE + n]], big[: n + 1, n + 1], atol=1e-7)
 
 
 def test_frozen_axes_stay_at_rest_and_carry_their_load(config: Callable[..., LoadedConfig]) -> None:
@@ -346,7 +346,7 @@ def test_faults_of_actuators(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<time step="10 ms"/><world><bed depth="500 m"/></world>'))
     row = sim.enter("v", "lauv", (0.0, 0.0, 50.0))
     actual = lambda k: float(sim.actuation()["actual"][row][k])  # noqa: E731
-    effect = lambda k: float(sim.fleet.body(row)[r.A_EFFECT + k])  # noqa: E731
+    effect = lambda k: float(sim.fleet.body(row)[r.ACTUATOR_EFFECT + k])  # noqa: E731
     sim.command(row, [8.0, 0.2])
     sim.advance(300)
     sim.fail(row, "rudder-top", "stuck")
@@ -454,7 +454,7 @@ def test_steps_that_are_unstable_are_refused(config: Callable[..., LoadedConfig]
 
 
 def test_bad_derivatives_are_named() -> None:
-    from wavesim_server.dynamics.kind import factors_of
+    from wavesim_server.dynamics.model_compiler import derivative_factors
 
     for name, message in (
         ("Q_u", "no derivative"),
@@ -463,8 +463,8 @@ def test_bad_derivatives_are_named() -> None:
         ("Y_v_dot", "no factor"),
     ):
         with pytest.raises(ValueError, match=message):
-            factors_of(name)
-    assert factors_of("N_uv_ar") == (5, ["u", "v", "ar"])
+            derivative_factors(name)
+    assert derivative_factors("N_uv_ar") == (5, ["u", "v", "ar"])
 
 
 @nb.njit(error_model="numpy")

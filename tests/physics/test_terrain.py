@@ -14,7 +14,7 @@ import pytest
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.physics.test_slopes import SAND, A, B, wedge
 from wavesim_sdk.config import LoadedConfig
-from wavesim_server.acoustics import paths
+from wavesim_server.acoustics import image_paths
 
 Make = Callable[..., LoadedConfig]
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -54,7 +54,7 @@ def test_a_wedge_by_images(config: Make, tmp_path: Path, slope: tuple[float, flo
     assert [k[:2] for k in found] == [(surface, bottom) for _, _, surface, bottom in wanted]
     for (_, _, length, level, arrival), (far, sines, _, _) in zip(found, wanted, strict=True):
         assert length == pytest.approx(far, abs=1e-6) and arrival == pytest.approx(far / 1500.0 * 1e9, abs=1.5)
-        lost = 20.0 * math.log10(far) + sum(paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.8) for sine in sines)
+        lost = 20.0 * math.log10(far) + sum(image_paths.bottom_loss(sine, 1.9, 1500.0 / 1650.0, 0.8) for sine in sines)
         assert level == pytest.approx(200.0 - lost, abs=1e-3)
 
 

@@ -61,10 +61,10 @@ class Extremes:
             b[r.PZ] += z
             b[r.QW : r.QW + 4] = frames.quaternion(*angles)
             b[r.NU : r.NU + 6] = np.roll(nu, k)
-            b[r.CURRENT : r.CURRENT + 3] = water
+            b[r.V_WF_W : r.V_WF_W + 3] = water
             for j, actuator in enumerate(self.sim.actuators(row)):
                 value = min(max(nu[(j + k) % 6], actuator.minimum), actuator.maximum)
-                b[r.A_NOW + actuator.slot] = b[r.A_CMD + actuator.slot] = value
+                b[r.ACTUATOR_STATE + actuator.slot] = b[r.ACTUATOR_COMMAND + actuator.slot] = value
 
     def forces(self) -> None:
         """All parts of all forces at the state as it stands are finite."""
@@ -76,7 +76,7 @@ class Extremes:
     def step(self) -> np.ndarray:
         """A tick leaves all bodies finite: their states after it."""
         self.sim.advance(1)
-        assert self.sim.faults == []
+        assert self.sim.frozen_bodies == []
         found = np.array([self.sim.fleet.body(row)[: r.STATE_ROWS] for row in self.sim.rows])
         assert np.isfinite(found).all()
         return found
@@ -146,7 +146,7 @@ def test_velocities_of_any_size_in_each_part(config: Config) -> None:
         sim.set_pose(row, velocity=[size if k == i else 0.0 for k in range(6)])
         given[f"v{row}"] = name, i, size
     sim.advance(3)
-    assert [given[name] for name in sim.faults] == []
+    assert [given[name] for name in sim.frozen_bodies] == []
 
 
 def test_commands_of_any_size(config: Config) -> None:
@@ -160,7 +160,7 @@ def test_commands_of_any_size(config: Config) -> None:
     sim.command(row, [1e-50])
     sim.advance(2)
     assert now()[0] > 0.0
-    sim.fleet.body(row)[r.A_NOW] = 1e-70
+    sim.fleet.body(row)[r.ACTUATOR_STATE] = 1e-70
     sim.command(row, [0.0])
     sim.advance(1)
     assert not now().any()
@@ -178,7 +178,7 @@ def test_a_state_that_is_no_number_has_no_place_in_a_table(config: Config, what:
         sim.fleet.body(bad)[r.NU : r.NU + 2] = value
         with np.errstate(all="ignore"):
             sim.advance(3)
-        assert sim.faults == ["bad"]
+        assert sim.frozen_bodies == ["bad"]
     assert np.isfinite(sim.fleet.body(good)).all()
 
 
@@ -193,7 +193,7 @@ def rest(config: Config, seconds: float, names: list[str], step: float = 0.05) -
 
 
 def check_rest(sim: Simulation) -> None:
-    assert sim.faults == []
+    assert sim.frozen_bodies == []
     sim.advance(1)
     moving = []
     for row in sim.rows:
@@ -242,7 +242,7 @@ def test_sound_straight_up_and_nearly_so(config: Config, water: str) -> None:
         sim.ping(0, 25e3)
         sim.advance(40)
         _, receptions = sim.take_signals()
-        assert sim.faults == [] and len(receptions)
+        assert sim.frozen_bodies == [] and len(receptions)
         heard.append(receptions)
     for receptions in heard[1:]:
         assert len(receptions) == len(heard[0])

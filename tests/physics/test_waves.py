@@ -56,7 +56,7 @@ def test_the_water_moves_by_airys_theory(config: Callable[..., LoadedConfig], de
     world = f'<waves height="1 m" peak="0.9 rad/s" direction="40 deg" components="20" spreading="8"/><bed depth="{depth} m"/>'
     sim = Simulation(config(f"<time step='10 ms'/><world><current north='0.3 m/s'/>{world}</world>{BALL}"))
     rows = [sim.enter(f"b{k}", "ball", (30.0 * k, -7.0 * k, z)) for k, z in enumerate((0.5, 2.0, 5.0))]
-    sea, t = sim.climate.weather.sea, 0.0
+    sea, t = sim.weather_model.weather.sea, 0.0
     for row in rows:
         x, y, z = sim.fleet.body(row)[:3]
         v, a, gradient = np.zeros(3), np.zeros(3), np.zeros((3, 3))
@@ -73,8 +73,8 @@ def test_the_water_moves_by_airys_theory(config: Callable[..., LoadedConfig], de
             gradient += size * w * k * flat * math.sin(angle) * (np.outer(n, n) - np.outer(down, down))
             gradient -= size * w * k * tall * math.cos(angle) * (np.outer(n, down) + np.outer(down, n))
         body = sim.fleet.body(row)
-        assert np.allclose(body[r.CURRENT : r.CURRENT + 3], v + [0.3, 0.0, 0.0], atol=2e-4)
-        assert np.allclose(body[r.ACCEL : r.ACCEL + 3], a + gradient @ v, atol=4e-4)
+        assert np.allclose(body[r.V_WF_W : r.V_WF_W + 3], v + [0.3, 0.0, 0.0], atol=2e-4)
+        assert np.allclose(body[r.A_WF_W : r.A_WF_W + 3], a + gradient @ v, atol=4e-4)
 
 
 @pytest.mark.compiled
@@ -83,12 +83,12 @@ def test_a_small_neutral_sphere_follows_the_orbit(config: Callable[..., LoadedCo
     w, z, height = 0.8, 4.0, 0.4
     sim = Simulation(config(f"<time step='10 ms'/><world>{regular(height, w, depth=depth)}</world>{BALL}"))
     row = sim.enter("b", "ball", (0.0, 0.0, z))
-    sim.set_pose(row, velocity=(*sim.fleet.body(row)[r.CURRENT : r.CURRENT + 3], 0.0, 0.0, 0.0))
+    sim.set_pose(row, velocity=(*sim.fleet.body(row)[r.V_WF_W : r.V_WF_W + 3], 0.0, 0.0, 0.0))
     track = []
     for _ in range(round(4 * 2 * math.pi / w / 0.05)):
         sim.advance(5)
         track.append(sim.state()["p_WB_W"][row].copy())
-    k = sim.climate.weather.sea[0, surface.S_WAVE_NUMBER]
+    k = sim.weather_model.weather.sea[0, surface.S_WAVE_NUMBER]
     flat, tall = (
         f(k * (depth - z)) / math.sinh(k * depth) if k * depth < 300 else math.exp(-k * z)
         for f in (math.cosh, math.sinh)
@@ -108,13 +108,13 @@ def test_an_auv_below_a_rough_sea_heaves(config: Callable[..., LoadedConfig]) ->
     world = '<waves height="3 m" peak="0.5127 rad/s"/><bed depth="500 m"/>'
     sim = Simulation(config(f"<time step='20 ms'/><world>{world}</world>"))
     row = sim.enter("v", "lauv", (0.0, 0.0, 3.0))
-    sim.fleet.change(row, {r.FULL_B: sim.fleet.coefficients(row)[r.WEIGHT]})  # trimmed
+    sim.fleet.override_parameters(row, {r.FULL_BUOYANCY: sim.fleet.coefficients(row)[r.WEIGHT]})  # trimmed
     z = []
     for _ in range(600):
         sim.advance(25)
         z.append(float(sim.state()["p_WB_W"][row][2]))
     moving = np.array(z)[40:-39] - np.convolve(z, np.ones(80) / 80, "valid")
-    sea = sim.climate.weather.sea
+    sea = sim.weather_model.weather.sea
     water = math.sqrt(
         0.5 * np.sum((sea[:, surface.S_AMPLITUDE] * np.exp(-sea[:, surface.S_WAVE_NUMBER] * np.mean(z))) ** 2)
     )
@@ -160,7 +160,7 @@ def test_the_supply_vessel_moves_as_its_table_says(config: Callable[..., LoadedC
             for k, h in enumerate(headings)
         ]
         sim.advance(8000)
-        size = sim.climate.weather.sea[0, surface.S_AMPLITUDE]
+        size = sim.weather_model.weather.sea[0, surface.S_AMPLITUDE]
         record, times = [], []
         for _ in range(round(4 * 2 * math.pi / w / 0.25)):
             sim.advance(5)
@@ -192,15 +192,15 @@ def test_drift_forces_of_the_table(config: Callable[..., LoadedConfig], data_dir
     loaded = config('<world><waves height="3 m" peak="0.8 rad/s" direction="60 deg"/><bed depth="3000 m"/></world>')
     sim = Simulation(dataclasses.replace(loaded, models={"supply": model}))
     row = sim.enter("s", "supply")
-    sea = sim.climate.weather.sea
+    sea = sim.weather_model.weather.sea
     wanted = (sea[:, surface.S_AMPLITUDE] ** 2)[:, None] * operators.drift_at(sea[:, surface.S_FREQUENCY])[6] ** 2
     signs = np.sign(operators.drift_at(sea[:, surface.S_FREQUENCY])[6])
-    first = operators.at(sea[:, surface.S_FREQUENCY])[6]
+    first = operators.force_at(sea[:, surface.S_FREQUENCY])[6]
     forces = []
     times = np.arange(0.0, 40_000.0, 7.3)
     for t in times:
-        sim.climate.refresh(row, sim.fleet, 0, float(t))
-        forces.append(sim.fleet.body(row)[r.ENV : r.ENV + 6].copy())
+        sim.weather_model.refresh(row, sim.fleet, 0, float(t))
+        forces.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH : r.ENVIRONMENT_WRENCH + 6].copy())
     angle = np.outer(times, sea[:, surface.S_FREQUENCY]) + sea[:, surface.S_PHASE]
     linear = (np.cos(angle) * sea[:, surface.S_AMPLITUDE]) @ first[:, :, 0] - (
         np.sin(angle) * sea[:, surface.S_AMPLITUDE]
@@ -217,7 +217,7 @@ def test_air_drags_without_wind_too(config: Callable[..., LoadedConfig]) -> None
         row = sim.enter("s", "supply")
         sim.set_pose(row, velocity=(8.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         sim.advance(1)
-        forces.append(float(sim.fleet.body(row)[r.ENV]))
+        forces.append(float(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH]))
     assert forces[0] == pytest.approx(-0.5 * 1.25 * 64.0 * 0.55 * 300.0, rel=1e-3)
     assert forces[0] == pytest.approx(forces[1], rel=1e-3)
 

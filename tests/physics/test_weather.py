@@ -13,7 +13,7 @@ from wavesim_sdk import randomness
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.world import Waves
 from wavesim_sdk.ocean import surface, wind
-from wavesim_server import Simulation, draws
+from wavesim_server import Simulation, rng
 from wavesim_server.dynamics import rows as r
 from wavesim_server.environment import spectra, weather
 
@@ -49,14 +49,14 @@ def test_the_kernel_draws_the_sdks_numbers() -> None:
     keys = np.array([key], np.uint64)
     with np.errstate(over="ignore"):
         for counter, index in ((0, 0), (5, 3), (10**9, 5)):
-            assert draws.normal(keys[0], counter, index) == randomness.normal(keys, counter, index)[0]
+            assert rng.normal(keys[0], counter, index) == randomness.normal(keys, counter, index)[0]
 
 
 def run_weather(sim: Simulation, seconds: float, every: float) -> np.ndarray:
     rows = []
     for _ in range(round(seconds / every)):
         sim.advance(round(every * 1e9 / sim.step_ns))
-        rows.append(sim.climate.weather.state.copy())
+        rows.append(sim.weather_model.weather.state.copy())
     return np.array(rows)
 
 
@@ -65,7 +65,7 @@ def test_wind_statistics(config: Callable[..., LoadedConfig]) -> None:
     declared = '<wind speed="12 m/s" direction="30 deg" slow_deviation="1 m/s" slow_time="20 s" minimum="10 m/s" maximum="14 m/s" gusts="100"/>'
     sim = Simulation(config(f'<time step="100 ms"/><world>{declared}</world>'))
     rows = run_weather(sim, 20_000.0, 1.0)
-    slow = rows[:, weather.W_SLOW]
+    slow = rows[:, weather.W_SLOW_WIND]
     assert slow.min() >= -2.0 and slow.max() <= 2.0
     assert slow.std() == pytest.approx(1.0, rel=0.15), "a little less than 1: cut at 2 sigma"
     lag = np.corrcoef(slow[:-20], slow[20:])[0, 1]
@@ -93,7 +93,7 @@ def test_drift_statistics(config: Callable[..., LoadedConfig]) -> None:
     assert speed.min() >= 0.2 - 1e-12 and speed.max() <= 0.8 + 1e-12
     assert speed.mean() == pytest.approx(0.5, abs=0.02) and speed.std() == pytest.approx(0.1, rel=0.12)
     assert heading.mean() == pytest.approx(90.0, abs=2.0) and heading.std() == pytest.approx(9.8, rel=0.12)
-    assert np.allclose(sim.fleet.body(row)[r.CURRENT : r.CURRENT + 2], rows[-1][[weather.W_NORTH, weather.W_EAST]])
+    assert np.allclose(sim.fleet.body(row)[r.V_WF_W : r.V_WF_W + 2], rows[-1][[weather.W_NORTH, weather.W_EAST]])
 
 
 def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
@@ -103,11 +103,11 @@ def test_layers_and_tide(config: Callable[..., LoadedConfig]) -> None:
     )
     sim = Simulation(config(world))
     rows = [sim.enter(f"b{k}", "buoy", (50.0 * k, 0.0, z)) for k, z in enumerate((10.0, 500.0))]
-    flow = [sim.fleet.body(k)[r.CURRENT : r.CURRENT + 2] for k in rows]
+    flow = [sim.fleet.body(k)[r.V_WF_W : r.V_WF_W + 2] for k in rows]
     assert np.allclose(flow[0], [0.75, 0.1]) and np.allclose(flow[1], [0.5, 0.2])
     assert np.allclose(sim.water.current(np.array([0.0, 0.0, 10.0]), 0.0)[:2], [0.75, 0.1])
     sim.advance(1)
-    assert sim.fleet.body(rows[0])[r.LEVEL] == pytest.approx(-1.5, abs=1e-6), "high water at the start"
+    assert sim.fleet.body(rows[0])[r.WATER_LEVEL] == pytest.approx(-1.5, abs=1e-6), "high water at the start"
 
 
 @pytest.mark.data
@@ -120,7 +120,7 @@ def test_a_volume_that_varies_in_time(config: Callable[..., LoadedConfig], data_
     assert volume is not None and len(volume.times) > 1
     from wavesim_server.environment.flow import flow_at
 
-    flow = sim._sea.flow
+    flow = sim._environment.flow
     start, end = volume.times[0], volume.times[1]
     for t in (start, 0.25 * end + 0.75 * start, end, end + 99.0):
         p = np.array([0.5, 0.5, 3.0])
@@ -139,7 +139,7 @@ def test_a_small_buoy_rides_a_long_wave(config: Callable[..., LoadedConfig]) -> 
     for _ in range(1500):
         sim.advance(1)
         s = sim.state()["p_WB_W"][row]
-        up, *_ = weather.elevation(sim.climate.weather.sea, sim.time_ns * 1e-9, s[0], s[1])
+        up, *_ = weather.elevation(sim.weather_model.weather.sea, sim.time_ns * 1e-9, s[0], s[1])
         difference.append(s[2] + up)
     assert np.ptp(difference) < 0.05, "it stays at its draft, to 5 % of the wave's amplitude"
 
@@ -151,7 +151,7 @@ def test_wind_forces(config: Callable[..., LoadedConfig]) -> None:
         row = sim.enter("o", "odin", (0.0, 0.0, 0.0), (0.0, 0.0, math.radians(heading)))
         sim.advance(1)
         q = 0.5 * 1.25 * (10.0 * wind.wind_profile(0.003, 0.4)) ** 2
-        force = sim.fleet.body(row)[r.ENV : r.ENV + 6]
+        force = sim.fleet.body(row)[r.ENVIRONMENT_WRENCH : r.ENVIRONMENT_WRENCH + 6]
         assert np.allclose(force[:2], [q * x * 6.4, q * y * 11.31], atol=1e-6 * q)
         if heading == 90.0:  # wind from the north comes from port of a boat that heads east
             assert force[5] == pytest.approx(1.2 * force[1], rel=1e-9), "s_L times Y"
@@ -166,11 +166,11 @@ def test_wave_filter(config: Callable[..., LoadedConfig]) -> None:
         )
     )
     row = sim.enter("o", "odin-hilsim", (0.0, 0.0, 0.0))
-    sim.fleet.change(row, {r.MINV + k: 0.0 for k in range(36)})  # held in place: no encounter
+    sim.fleet.override_parameters(row, {r.MASS_INVERSE + k: 0.0 for k in range(36)})  # held in place: no encounter
     values = []
     for _ in range(20_000):
         sim.advance(4)
-        values.append(sim.fleet.body(row)[r.ENV + 2])
+        values.append(sim.fleet.body(row)[r.ENVIRONMENT_WRENCH + 2])
     assert np.var(values) == pytest.approx(13193.0**2 / (4 * 0.1017 * 0.8), rel=0.15)
     power = np.abs(np.fft.rfft(np.array(values) * np.hanning(len(values)))) ** 2
     frequency = np.fft.rfftfreq(len(values), 0.2) * 2 * math.pi
@@ -195,28 +195,28 @@ def test_hulls_heave_as_the_sea_does(config: Callable[..., LoadedConfig]) -> Non
 
 def test_beaufort(config: Callable[..., LoadedConfig]) -> None:
     sim = Simulation(config('<world><wind beaufort="5"/><waves beaufort="5" components="200"/></world>'))
-    zeta = record(sim.climate.weather.sea, np.arange(0.0, 5000.0, 0.5))
+    zeta = record(sim.weather_model.weather.sea, np.arange(0.0, 5000.0, 0.5))
     assert 4 * zeta.std() == pytest.approx(3.0, rel=0.04)
     sim.advance(1)
-    assert 8.0 <= sim.climate.weather.state[weather.W_WIND] <= 10.7
+    assert 8.0 <= sim.weather_model.weather.state[weather.W_WIND] <= 10.7
 
 
 def test_waves_belong_to_the_seed(config: Callable[..., LoadedConfig]) -> None:
     inner = '<world><waves height="1 m" peak="1 rad/s"/><wind speed="9 m/s" gusts="10"/></world>'
     a, b, c = (Simulation(config(inner), seed) for seed in (1, 1, 2))
-    assert np.array_equal(a.climate.weather.sea, b.climate.weather.sea) and not np.array_equal(
-        a.climate.weather.sea, c.climate.weather.sea
+    assert np.array_equal(a.weather_model.weather.sea, b.weather_model.weather.sea) and not np.array_equal(
+        a.weather_model.weather.sea, c.weather_model.weather.sea
     )
-    assert np.array_equal(a.climate.weather.gusts, b.climate.weather.gusts)
+    assert np.array_equal(a.weather_model.weather.gusts, b.weather_model.weather.gusts)
 
 
 def test_who_composes_the_sea_again_has_the_same_one(config: Callable[..., LoadedConfig]) -> None:
     """From the configuration, the seed and what was changed on the way; its elevation is the one that the kernel finds."""
     loaded = config("<world><waves height='1 m' peak='0.9 rad/s' spreading='6'/><bed depth='12 m'/></world>")
     sim = Simulation(loaded, seed=4)
-    assert np.array_equal(sim.climate.weather.sea, surface.sea_components(loaded, 4))
+    assert np.array_equal(sim.weather_model.weather.sea, surface.sea_components(loaded, 4))
     sim.set_weather(wave_height=2.0, wave_direction=1.0)
-    sea = sim.climate.weather.sea
+    sea = sim.weather_model.weather.sea
     assert np.array_equal(sea, surface.sea_components(loaded, 4, height=2.0, direction=1.0))
     assert not np.array_equal(sea, surface.sea_components(loaded, 4, height=2.0, direction=1.0, depth=50.0)), (
         "of this depth"

@@ -11,7 +11,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.config import Model, matrix
 from wavesim_sdk.config.vehicle import Fin
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.kind import PLANE, factors_of, mass_matrices
+from wavesim_server.dynamics.model_compiler import HORIZONTAL_DOFS, derivative_factors, mass_matrices
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -39,7 +39,7 @@ class Twin:
         self.MRB, self.MA = mass_matrices(model)
         self.MAs = 0.5 * (self.MA + self.MA.T)
         self.plane = model.coriolis_added == "plane"
-        self.MAc = self.MAs * np.outer(PLANE, PLANE) if self.plane else self.MAs
+        self.MAc = self.MAs * np.outer(HORIZONTAL_DOFS, HORIZONTAL_DOFS) if self.plane else self.MAs
         self.Minv = np.linalg.inv(self.MRB + self.MA)
         self.DL, self.DQ, self.L = matrix(model.linear_drag), matrix(model.quadratic_drag), matrix(model.lift)
         self.W = model.mass.value * gravity
@@ -193,7 +193,7 @@ class Twin:
         if m.derivatives is not None:
             d = m.derivatives
             for item in m.derivatives.derivative:
-                axis, factors = factors_of(item.name)
+                axis, factors = derivative_factors(item.name)
                 value = item.value
                 speed = d.speed or U
                 for factor in factors:

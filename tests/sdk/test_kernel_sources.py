@@ -108,15 +108,15 @@ def function_of(kernel: Any) -> Any:
 
 
 def kernels_of_the_server() -> dict[str, Callable[..., Any]]:
-    from wavesim_server import start, tick
+    from wavesim_server import start_clearance, tick
     from wavesim_server.acoustics import medium
     from wavesim_server.dynamics import effort
     from wavesim_server.environment import weather
 
     return {
-        "ticks": tick.ticks, "publish": tick.publish, "place": tick.transducers, "hear": tick.hear,
-        "efforts": effort.efforts, "around": weather.around, "act": weather.act, "near": start._near,
-        "request": medium.request, "live": medium.live_table,
+        "ticks": tick.run_ticks, "publish": tick.publish, "place": tick.update_transducers, "hear": tick.advance_acoustics,
+        "efforts": effort.fill_efforts, "around": weather.fill_surroundings, "act": weather.apply_to_bodies, "near": start_clearance._next_near_body,
+        "request": medium.request_emission, "live": medium.fill_live_signals,
     }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> No
 
     server, sdk = Path(wavesim_server.__file__).parent, Path(wavesim_sdk.__file__).parent
     known = {p for part in cache.KERNELS for p in [*(server / part).rglob("*.py"), server / part]}
-    known |= {sdk / module for module in cache.COMPILED_IN}
+    known |= {sdk / module for module in cache.SDK_SOURCES}
     for name, kernel in kernels_of_the_server().items():
         reached = {Path(path) for path in kernel_sources.reachable_sources(function_of(kernel))[0]}
         assert reached - known == set(), name

@@ -325,8 +325,8 @@ def test_the_kernels_agree_with_the_readable_twins(config: Callable[..., LoadedC
     ):
         loaded = config(world)
         sea = water.Water(loaded)
-        b, net = seabed.bed_of(loaded)
-        f = flow.flow_of(loaded, sea)
+        b, net = seabed.make_bed(loaded)
+        f = flow.make_flow(loaded, sea)
         cursor = np.zeros(1, np.int64)
         p = rng.uniform(-40, 120, (200, 3))
         expected = bed.sea_bed(loaded)(p[:, 0], p[:, 1])

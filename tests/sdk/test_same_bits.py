@@ -27,7 +27,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/config/lines.py::check": _JUDGED,
     "broker_sdk/wavesim_sdk/config/instrument_checks.py::_one": _JUDGED,
     "broker_sdk/wavesim_sdk/ocean/bed.py::read_soundings": _JUDGED,
-    "server/wavesim_server/dynamics/kind.py::check_step": _JUDGED,
+    "server/wavesim_server/dynamics/model_compiler.py::check_step": _JUDGED,
     "broker_sdk/wavesim_sdk/conformance": "a world of its own for testing the parts of others",
     "broker_sdk/wavesim_sdk/devices": "what is spoken on a wire, rounded to the digits of its protocol",
     "broker_sdk/wavesim_sdk/log.py::Log": "read from a log",
@@ -39,16 +39,16 @@ EXCEPTIONS = {
     "server/wavesim_server/environment/exposure.py::_vessel": "a reader of files",
     "broker_sdk/wavesim_sdk/sonars": "images of sonars: outside of the promise",
     "emulators/wavesim_emulators/sonar": "images of sonars: outside of the promise",
-    "server/wavesim_server/estimate.py": "models are drafted before a run",
+    "server/wavesim_server/model_estimate.py": "models are drafted before a run",
     "server/wavesim_server/lab.py::States": "what a notebook is shown of a run",
     "server/wavesim_server/importers": "models are drafted before a run",
     "server/wavesim_server/logbook/datasets.py": "exported from a log",
     "server/wavesim_server/logbook/report.py": "after a run",
-    "server/wavesim_server/logbook/rosbag.py": "exported from a log",
+    "server/wavesim_server/logbook/sonar_rosbag.py": "exported from a log",
     "server/wavesim_server/manoeuvres.py": "tables about models",
     "server/wavesim_server/sailing.py": "tables about models",
     "server/wavesim_server/study.py": "after a run",
-    "server/wavesim_server/vehicles.py": "tables about models",
+    "server/wavesim_server/model_properties.py": "tables about models",
 }
 
 

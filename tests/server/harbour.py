@@ -20,10 +20,10 @@ from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.state import State
 from wavesim_server import messages
 from wavesim_server.engine.core import Engine
-from wavesim_server.engine.emulators import Emulators
-from wavesim_server.instruments import Instruments
+from wavesim_server.engine.emulators import SynchronousEmulators
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.network.front import Front
-from wavesim_server.resources import tables_of
+from wavesim_server.resources import area_tables
 from wavesim_server.ring import Ring
 
 
@@ -221,22 +221,29 @@ class Harbour:
     ) -> None:
         self.loaded = loaded
         self.now = 100.0
-        self.areas = {name: SharedMemoryArea.create_private(tables) for name, tables in tables_of(loaded).items()}
-        self.commands, self.events = Ring.private(1 << 16), Ring.private(1 << 18)
+        self.areas = {name: SharedMemoryArea.create_private(tables) for name, tables in area_tables(loaded).items()}
+        self.commands, self.events = Ring.create_private(1 << 16), Ring.create_private(1 << 18)
         self.sea = Sea(loaded)
-        instruments = Instruments(loaded.sensor_rows, self.sea.step_ns)
+        instruments = InstrumentRegistry(loaded.sensor_rows, self.sea.step_ns)
         self.bells = {s: Bell() for s in instruments.types}
-        emulators = Emulators(
+        emulators = SynchronousEmulators(
             self.areas["vehicles"], self.bells, instruments, limit, loaded.config.network.lockstep_budget
         )
         simulation: Any = self.sea
         self.engine = Engine(simulation, self.areas, self.commands, self.events, emulators, log=log)
         if speed is not None:
-            self.engine.pace.speed = speed
+            self.engine.pacer.speed = speed
         self.said: list[str] = []
         self.replies: dict[int, tuple[bool, str]] = {}
         self.front = Front(
-            loaded, "harbour", 1, self.areas, self.commands, self.events, dice=random.Random(1), say=self.said.append
+            loaded,
+            "harbour",
+            1,
+            self.areas,
+            self.commands,
+            self.events,
+            rng=random.Random(1),
+            print_line=self.said.append,
         )
         self.clients: list[Client] = []
         self.frozen = False  #: the engine does nothing
@@ -270,7 +277,7 @@ class Harbour:
     def _turn(self) -> None:
         if not self.frozen:
             for _ in range(20):
-                if self.engine.turn(self.now) > self.now:
+                if self.engine.poll(self.now) > self.now:
                     break
         for kind, payload in self.events.pop_all():
             self.front.event(kind, payload, self.now)
@@ -278,7 +285,7 @@ class Harbour:
             for data in client.session.outgoing(self.now):
                 if not client.cut:
                     self.front.receive(data, client.address, self.now)
-        self.front.turn(self.now)
+        self.front.poll(self.now)
         outgoing, self.front.outgoing = self.front.outgoing, []
         by_address = {c.address: c for c in self.clients}
         for batch in outgoing:
@@ -309,7 +316,7 @@ def status(harbour: Harbour) -> Mapping[str, Any]:
     """The server's report of itself."""
     from wavesim_server.network import status
 
-    return status.report(harbour.front)
+    return status.server_status(harbour.front)
 
 
 NEVER = math.inf

@@ -20,14 +20,14 @@ from wavesim_sdk.wire.items import Notice, Observe
 from wavesim_sdk.wire.messages import FLEET_BODIES, Fleet, Join, Right, Role, Type
 from wavesim_sdk.wire.session import Admission, Joined, Session
 from wavesim_sdk.wire.state import State
-from wavesim_server.network.broadcast import GRAIN_S, Broadcast, Rows
-from wavesim_server.network.crew import Berth, Crews, Member
+from wavesim_server.network.broadcast import BATCHING_S, DatagramRows, StateBroadcaster
+from wavesim_server.network.crews import CrewMember, Crews, SessionGrant
 from wavesim_server.network.observers import Observers
-from wavesim_server.network.states import FEW
+from wavesim_server.network.state_datagrams import MAX_WRITTEN_SINGLY
 
 ROWS = 40
 STEP_NS = 4_000_000
-MANY = FEW + 3  #: so many are written together
+MANY = MAX_WRITTEN_SINGLY + 3  #: so many are written together
 KEY = bytes(range(32))
 
 
@@ -44,7 +44,7 @@ class Quay:
         self.crews, self.observers = Crews(), Observers(self.sessions.push)
         self.bodies: dict[int, object] = {}
         self.clock = (500, 1)
-        self.broadcast = Broadcast(
+        self.broadcast = StateBroadcaster(
             self.area, STEP_NS, self.sessions, self.crews, self.observers, self.bodies, lambda: self.clock,
             np.ones(ROWS, np.int64),
         )  # fmt: skip
@@ -85,23 +85,23 @@ class Quay:
         self.events[name].clear()
         return joined
 
-    def member(self, row: int, period: float = 0.5, **join: Any) -> Member:
+    def member(self, row: int, period: float = 0.5, **join: Any) -> CrewMember:
         """A pilot joins; the next state is due now."""
         session = self.session(f"auv-{row}", **join)
         ticks = 25 if join.get("lockstep_ns") else 0
-        berth = Berth(row, f"auv-{row}", "lauv", 1, True, True, Right(0), False, 0, (), (), lockstep_ticks=ticks)
-        member = Member(session, berth, period, next_state=self.now)
+        berth = SessionGrant(row, f"auv-{row}", "lauv", 1, True, True, Right(0), False, 0, (), (), lockstep_ticks=ticks)
+        member = CrewMember(session, berth, period, next_state=self.now)
         self.crews.join(member)
         return member
 
-    def members(self, count: int, **more: Any) -> list[Member]:
+    def members(self, count: int, **more: Any) -> list[CrewMember]:
         return [self.member(row, **more) for row in range(count)]
 
     def watch(self, name: str = "eye", period: float = 0.1) -> Session:
         """An observer joins, and asks for all bodies."""
         session = self.session(name, role=int(Role.OBSERVER))
         self.observers.join(session, self.area["identity"].latest[:0])
-        self.observers.ask(session, Observe(round(period * 1e9), None, None, 1e12, 0), self.now)
+        self.observers.set_view(session, Observe(round(period * 1e9), None, None, 1e12, 0), self.now)
         return session
 
     def datagrams(self) -> list[tuple[bytes, tuple[str, int]]]:
@@ -111,12 +111,12 @@ class Quay:
 
     def hear(self) -> None:
         """The clients take what was sent to them."""
-        self.broadcast.take()
+        self.broadcast.collect_session_datagrams()
         for data, address in self.datagrams():
             client = self.clients[address]
             self.events[client.join.name] += client.receive(data, self.now)
 
-    def states(self, member: Member) -> list[tuple[int, bool]]:
+    def states(self, member: CrewMember) -> list[tuple[int, bool]]:
         """(tick, a step?) of the states that its client heard; they are of its own row."""
         states = [e for e in self.events[member.session.name] if isinstance(e, State)]
         assert all(s.motion is not None and s.motion[0] == member.row + 0.5 for s in states)
@@ -125,7 +125,7 @@ class Quay:
     def turn(self, now: float | None = None) -> float:
         """A turn, and what is sent in it arrives."""
         self.now = self.now if now is None else now
-        later = self.broadcast.turn(self.now)
+        later = self.broadcast.poll(self.now)
         self.hear()
         return later
 
@@ -169,7 +169,7 @@ def test_states_keep_their_period_unless_they_are_later_than_one(quay: Quay, lat
 
 
 @pytest.mark.parametrize(
-    ("periods", "later"), [((), math.inf), ((0.5,), GRAIN_S), ((0.5, 0.008), 0.002), ((0.001,), 0.001)]
+    ("periods", "later"), [((), math.inf), ((0.5,), BATCHING_S), ((0.5, 0.008), 0.002), ((0.001,), 0.001)]
 )
 def test_when_to_call_again(quay: Quay, periods: tuple[float, ...], later: float) -> None:
     for row, period in enumerate(periods):
@@ -185,7 +185,7 @@ def test_an_observer_that_is_due_first_is_not_kept_waiting(quay: Quay) -> None:
     quay.watch(period=0.0625)
     quay.turn()
     quay.now += 0.0615
-    assert quay.broadcast.turn(quay.now) == pytest.approx(quay.now + 0.001)
+    assert quay.broadcast.poll(quay.now) == pytest.approx(quay.now + 0.001)
 
 
 @pytest.mark.parametrize("away", [{"present": 0}, {"here": False}, {"life": 0}], ids=["absent", "unknown", "another's"])
@@ -194,7 +194,7 @@ def test_a_body_that_is_not_there_yet_has_no_state(quay: Quay, away: dict[str, A
     quay.enter([0], **away)
     quay.turn()
     assert (quay.states(first), quay.states(other)) == ([], [(500, False)])
-    assert (first.aboard, other.aboard) == (False, True)
+    assert (first.is_aboard, other.is_aboard) == (False, True)
     quay.enter([0])
     for _ in range(2):
         quay.clock = (quay.clock[0] + 1, 1)
@@ -222,12 +222,12 @@ def test_who_is_where_is_a_copy(quay: Quay) -> None:
 
 def test_what_sessions_have_to_say_goes_out_once(quay: Quay) -> None:
     member = quay.member(0)
-    quay.broadcast.take()
+    quay.broadcast.collect_session_datagrams()
     assert quay.broadcast.outgoing == [], "nothing is nothing"
     quay.sessions.push(member.session, Notice(1, "look"))
     quay.sessions.flush(quay.now)
-    quay.broadcast.take()
-    quay.broadcast.take()
+    quay.broadcast.collect_session_datagrams()
+    quay.broadcast.collect_session_datagrams()
     assert len(quay.broadcast.outgoing) == 1 and quay.sessions.outgoing == []
     quay.hear()
     assert quay.events["auv-0"] == [Notice(1, "look")]
@@ -242,7 +242,7 @@ def test_a_step_comes_behind_what_happened_before_it_and_is_repeated(count: int,
         for _ in range(k + 1):
             quay.sessions.push(m.session, Notice(k, "look"))
     quay.clock = (999, 3)
-    quay.broadcast.steps(members, 525, quay.now)
+    quay.broadcast.send_steps(members, 525, quay.now)
     quay.hear()
     for k, m in enumerate(members):
         *notices, state = quay.events[m.session.name]
@@ -252,8 +252,8 @@ def test_a_step_comes_behind_what_happened_before_it_and_is_repeated(count: int,
         question = m.session.pending_step
         assert question is not None and question.tick == 525
         assert question.repeat_at == quay.now + m.session.rtt_estimator.timeout()
-    quay.broadcast.steps(members, 550, quay.now)
-    quay.broadcast.take()
+    quay.broadcast.send_steps(members, 550, quay.now)
+    quay.broadcast.collect_session_datagrams()
     assert len(quay.datagrams()) == count, "which are lost"
     quay.now += 1.0
     quay.sessions.poll(quay.now)
@@ -266,13 +266,13 @@ def test_what_goes_to_many_is_one_matrix(quay: Quay, step: bool) -> None:
     members = quay.members(MANY, **({"lockstep_ns": 100_000_000} if step else {}))
     quay.sessions.push(members[0].session, Notice(1, "look"))
     if step:
-        quay.broadcast.steps(members, 525, quay.now)
+        quay.broadcast.send_steps(members, 525, quay.now)
     else:
         quay.sessions.flush(quay.now)
-        quay.broadcast.turn(quay.now)
+        quay.broadcast.poll(quay.now)
     events, rows = quay.broadcast.outgoing
     assert isinstance(events, list) and len(events) == 1, "what was said before goes before"
-    assert isinstance(rows, Rows) and rows.sessions == [m.session for m in members] and len(rows.matrix) == MANY
+    assert isinstance(rows, DatagramRows) and rows.sessions == [m.session for m in members] and len(rows.matrix) == MANY
     assert [address for _, address in rows] == [m.session.address for m in members]
     assert [data for data, _ in rows] == [row.tobytes() for row in rows.matrix]
 
@@ -280,15 +280,15 @@ def test_what_goes_to_many_is_one_matrix(quay: Quay, step: bool) -> None:
 def test_each_of_the_sealed_goes_alone() -> None:
     quay = Quay(keyed=True)
     members = quay.members(MANY)
-    quay.broadcast.turn(quay.now)
-    assert [batch.sessions for batch in quay.broadcast.outgoing if isinstance(batch, Rows)] == [
+    quay.broadcast.poll(quay.now)
+    assert [batch.sessions for batch in quay.broadcast.outgoing if isinstance(batch, DatagramRows)] == [
         [m.session] for m in members
     ]
 
 
 def test_few_go_with_the_sessions_own(quay: Quay) -> None:
     quay.members(2)
-    quay.broadcast.turn(quay.now)
+    quay.broadcast.poll(quay.now)
     (batch,) = quay.broadcast.outgoing
     assert isinstance(batch, list) and len(batch) == 2
 
@@ -317,9 +317,9 @@ def test_observers_that_are_due_see_everybody(quay: Quay) -> None:
 
 def breaks(quay: Quay, monkeypatch: pytest.MonkeyPatch, *rows: int) -> list[int]:
     """States of these rows cannot be written. How many were to be written at a time."""
-    real, asked = quay.broadcast.writer.bodies, list[int]()
+    real, asked = quay.broadcast.writer.write, list[int]()
 
-    def bodies(members: Sequence[Member], view: Any, kind: Type) -> Iterator[Any]:
+    def bodies(members: Sequence[CrewMember], view: Any, kind: Type) -> Iterator[Any]:
         asked.append(len(members))
         for m in members:
             if m.row in rows:
@@ -335,7 +335,7 @@ def test_a_failure_costs_the_session_that_met_it(quay: Quay, step: bool, monkeyp
     members = quay.members(MANY, **({"lockstep_ns": 100_000_000} if step else {}))
     asked = breaks(quay, monkeypatch, 1, 3)
     if step:
-        quay.broadcast.steps(members, 525, quay.now)
+        quay.broadcast.send_steps(members, 525, quay.now)
         quay.hear()
     else:
         quay.turn()

@@ -161,7 +161,7 @@ def test_a_record_that_the_engine_cannot_read_costs_nobody_else(
 ) -> None:
     client, other = harbour.join("a", lockstep_ns=100_000_000), harbour.join("b")
     harbour.order("start")
-    assert harbour.engine.waiting
+    assert harbour.engine.awaits_release
     harbour.commands.push(99, b"")
     harbour.commands.push(3, b"\xc1")
     harbour.commands.push(6, msgpack.packb([0, [[0]]]))  # answers that are none: they are lost, and time goes on
@@ -198,9 +198,9 @@ def test_what_the_engine_says_arrives_whatever_it_quotes(harbour: Harbour) -> No
     """An answer that could not be read would leave its asker without one."""
     client = harbour.join("a")
     for text in ("two\nlines\x00", "\ud800", "x" * 10_000):
-        said = messages.Ended(0, client.session.token, text, 0)
+        said = messages.SessionFailedEvent(0, client.session.token, text, 0)
         assert messages.decode_event(*messages.encode(said)).text.encode()[:4000]  # type: ignore[union-attr]
-    harbour.engine.emit(messages.Ended(0, client.session.token, "two\nlines", 0))
+    harbour.engine.emit(messages.SessionFailedEvent(0, client.session.token, "two\nlines", 0))
     harbour.run(0.05)
     assert [e.text for e in client.of(SessionClosed)] == ["two lines"]
 
@@ -212,15 +212,15 @@ def test_a_tick_that_fails_ends_the_run_with_one_line(
         raise ZeroDivisionError("here\nand there")
 
     monkeypatch.setattr(harbour.sea, "advance", broken)
-    harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("start", None)))))
-    assert process.run(harbour.engine, -1, os.getppid()) == messages.FAILED == 70
+    harbour.commands.push(*messages.encode(messages.ExecuteCommand(1, commands.encode(Control("start", None)))))
+    assert process.run(harbour.engine, -1, os.getppid()) == messages.EXIT_FAILED == 70
     said = capsys.readouterr().err
     assert said.startswith(
         "wavesim: the engine failed at 0.000 s of simulation time and the run ends: ZeroDivisionError: here"
     )
     assert said.count("\n") == 1 and "Traceback" not in said and "test_containment.py:" in said
     kinds = [type(messages.decode_event(*r)) for r in harbour.events.pop_all()]
-    assert messages.Executed in kinds and messages.Run in kinds, "what happened before is handed on"
+    assert messages.ExecutedEvent in kinds and messages.RunStateEvent in kinds, "what happened before is handed on"
 
 
 def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, m
     def broken(*_: object) -> None:
         raise ZeroDivisionError("here")
 
-    monkeypatch.setattr(harbour.front.requests, "_sound", broken)
+    monkeypatch.setattr(harbour.front.request_handler, "_sound", broken)
     client.session.request(Ping(25e3))
     harbour.run(0.1)
     assert len(client.of(SessionClosed)) == 1 and other.session.phase is Phase.JOINED
@@ -248,7 +248,7 @@ def test_an_error_at_a_state_costs_that_session(harbour: Harbour, monkeypatch: p
 
     monkeypatch.setattr(harbour.front.broadcast.writer, "_shape", broken)
     for member in harbour.front.crews.by_token.values():
-        member.shape = None
+        member.datagram_shape = None
     other.events.clear()
     harbour.run(0.2)
     assert client.of(SessionClosed) and other.states and other.session.phase is Phase.JOINED
@@ -260,7 +260,7 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
     client = harbour.join("a")
     harbour.front.event(99, b"", harbour.now)
     harbour.front.event(4, b"\xc1", harbour.now)
-    harbour.front.event(*messages.encode(messages.Run(1, 5)), harbour.now)
+    harbour.front.event(*messages.encode(messages.RunStateEvent(1, 5)), harbour.now)
     assert status(harbour)["drops"]["internal"] == 2
     harbour.run(0.05)
     assert [e.run_state for e in client.of(RunStateChanged)] == [1]
@@ -282,9 +282,9 @@ def test_commands_that_cannot_be_told_to_the_engine_wait_for_nothing(harbour: Ha
         for bad in ({"part": "\ud800"}, {"part": 10**30}, {"amount": 1e300}, {"amount": "1e300"}):
             message = {"verb": "fault", "id": k, "body": "a", "part": "rudder-top", "kind": "stuck", **bad}
             harbour.front.command(message, harbour.now)
-    assert not any(ok for ok, _ in harbour.replies.values()) and not harbour.front.under_way._waiting
+    assert not any(ok for ok, _ in harbour.replies.values()) and not harbour.front.pending_commands._pending
     harbour.run(0.05)
-    assert not harbour.front.under_way._waiting
+    assert not harbour.front.pending_commands._pending
     assert harbour.order("start")[0]
 
 
@@ -293,26 +293,26 @@ def test_a_command_that_fails_on_its_way_waits_for_no_answer() -> None:
         raise OverflowError("in a test")
 
     from wavesim_sdk.wire.items import Control
-    from wavesim_server.network.commands import UnderWay
+    from wavesim_server.network.commands import PendingCommands
 
-    under_way = UnderWay(tell)
+    under_way = PendingCommands(tell)
     with pytest.raises(OverflowError):
-        under_way.give(Control("start"), "", lambda ok, text: None)
-    assert not under_way._waiting
+        under_way.submit(Control("start"), "", lambda ok, text: None)
+    assert not under_way._pending
 
 
 def test_so_many_commands_are_under_way_and_no_more() -> None:
     from wavesim_sdk import commands
     from wavesim_sdk.wire.items import Control
-    from wavesim_server.network.commands import MOST, UnderWay
+    from wavesim_server.network.commands import MAX_PENDING, PendingCommands
 
-    under_way, told = UnderWay(lambda _: None), list[str]()
-    for _ in range(MOST):
-        under_way.give(Control("start"), "", lambda ok, text: told.append(text))
+    under_way, told = PendingCommands(lambda _: None), list[str]()
+    for _ in range(MAX_PENDING):
+        under_way.submit(Control("start"), "", lambda ok, text: told.append(text))
     with pytest.raises(ValueError, match="too many commands at once"):
-        under_way.give(Control("start"), "", lambda ok, text: None)
-    under_way.executed(messages.Executed(1, 1, "done", 0, commands.encode(Control("start"))))
-    under_way.give(Control("start"), "", lambda ok, text: None)
+        under_way.submit(Control("start"), "", lambda ok, text: None)
+    under_way.complete(messages.ExecutedEvent(1, 1, "done", 0, commands.encode(Control("start"))))
+    under_way.submit(Control("start"), "", lambda ok, text: None)
     assert told == ["done"]
 
 
@@ -392,7 +392,9 @@ def test_a_value_from_another_time_is_no_value(harbour: Harbour) -> None:
 def test_nothing_that_a_client_may_say_is_too_large_for_the_engine(harbour: Harbour) -> None:
     """The bounds of the records between front and engine hold what the wire's bounds let through."""
     join = Join(name="n" * 31, model="m" * 31, position=(1e6,) * 3, attitude=(1e6,) * 3, lockstep_ns=2**62)
-    enter = messages.Enter(2**31 - 1, 2**63 - 1, join.name, join.model, join.position, join.attitude, 2**62, 2**62)
+    enter = messages.EnterCommand(
+        2**31 - 1, 2**63 - 1, join.name, join.model, join.position, join.attitude, 2**62, 2**62
+    )
     assert messages.decode_command(*messages.encode(enter)) == enter
     observer = harbour.join("eye", role=int(Role.OBSERVER))
     number = observer.session.request(Observe(2**62, list(range(200)), (1e12,) * 3, 1e12, 1))

@@ -32,7 +32,7 @@ from wavesim_sdk.wire.items import (
 from wavesim_sdk.wire.messages import Refusal, Right, Role
 from wavesim_server import messages
 from wavesim_server.engine.records import signal_records
-from wavesim_server.network.crew import Crews
+from wavesim_server.network.crews import Crews
 from wavesim_server.network.front import Front
 
 FLEET = """<time step="10 ms" pace="fast"/>
@@ -60,9 +60,9 @@ def refused(harbour: Harbour, name: str, **more: object) -> tuple[int, str]:
 def heir(harbour: Harbour) -> None:
     """The front crashed: another takes over."""
     harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, dice=random.Random(2)
+        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, rng=random.Random(2)
     )
-    harbour.front.inherit(harbour.now)
+    harbour.front.take_over(harbour.now)
 
 
 # ------------------------------------------------------------------------------------------ joining
@@ -278,8 +278,8 @@ def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(h
     engine.emit(next(signal_records(*sent(row, 0), harbour.sea.identity["generation"])))
     receptions = heard(row)
     engine.emit(next(signal_records(*receptions, harbour.sea.identity["generation"])))
-    engine.emit(messages.Notice(0, row, name, "look", engine.generation(row)))
-    engine.emit(messages.LockstepDue(harbour.sea.tick, [row], [engine.generation(row)]))
+    engine.emit(messages.NoticeEvent(0, row, name, "look", engine.generation(row)))
+    engine.emit(messages.LockstepDueEvent(harbour.sea.tick, [row], [engine.generation(row)]))
     harbour.run(0.05)
     assert [successor.of(kind) for kind in (SignalSent, Reception, Notice)] == [[], [], []] and not successor.states
     harbour.frozen = False
@@ -287,7 +287,7 @@ def test_what_the_former_body_of_a_row_hears_and_is_told_is_not_its_successors(h
     harbour.sea.signals += [heard(row)]
     harbour.run(2.5)  # it answers no step: each is given up after a second
     assert len(successor.of(Reception)) == 1 and successor.states[0].step
-    assert harbour.sea.identity["generation"][row] == harbour.front.lives[row] == 2
+    assert harbour.sea.identity["generation"][row] == harbour.front.generations[row] == 2
 
 
 def test_a_free_client_is_told_no_state_of_the_body_before_it(harbour: Harbour) -> None:
@@ -317,8 +317,8 @@ def test_after_a_crash_of_the_front_bodies_are_told_from_those_that_it_let_in_un
     harbour.sea.signals += [heard(row), heard(0)]
     for _ in range(2):
         harbour.order("step", ticks=1)
-    assert harbour.sea.identity["generation"].tolist()[:4:3] == [1, harbour.front.lives[row]]
-    assert len(guest.of(Reception)) == len(again.of(Reception)) == 1 and harbour.front.lives[row] > 1000
+    assert harbour.sea.identity["generation"].tolist()[:4:3] == [1, harbour.front.generations[row]]
+    assert len(guest.of(Reception)) == len(again.of(Reception)) == 1 and harbour.front.generations[row] > 1000
 
 
 def test_who_joins_anew_gets_a_body_of_its_own_although_the_front_that_crashed_had_just_let_it_in(
@@ -333,7 +333,7 @@ def test_who_joins_anew_gets_a_body_of_its_own_although_the_front_that_crashed_h
     harbour.frozen = False
     assert harbour.order("start")[0]
     harbour.run(0.1)
-    assert harbour.sea.identity["generation"][0] == harbour.front.lives[0] > 1000
+    assert harbour.sea.identity["generation"][0] == harbour.front.generations[0] > 1000
     assert any(state.step for state in again.states)
 
 
@@ -373,11 +373,11 @@ def test_an_answer_to_a_session_that_is_over_goes_to_nobody(harbour: Harbour) ->
 def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: Harbour) -> None:
     """Numbers of sessions began anew with the front: another session was told of a request that it had not made."""
     old = harbour.join("a")
-    tag = harbour.front.crews.tag(next(iter(harbour.front.crews.pilots())), old.session.request(Ping(25_000.0)))
+    tag = harbour.front.crews.request_tag(next(iter(harbour.front.crews.pilots())), old.session.request(Ping(25_000.0)))
     old.cut = True
     heir(harbour)
     new = harbour.join("a")
-    harbour.engine.emit(messages.SoundRefused(0, tag, "the transducer was recharging"))
+    harbour.engine.emit(messages.SoundRefusedEvent(0, tag, "the transducer was recharging"))
     harbour.run(0.1)
     assert new.states and not new.of(RequestRefused)
 
@@ -385,7 +385,7 @@ def test_an_answer_to_a_session_of_a_front_that_crashed_goes_to_nobody(harbour: 
 def test_the_epochs_of_sessions_come_round_again() -> None:
     crews = Crews()
     crews._epochs[0, 0] = (1 << 15) - 1
-    assert crews.owner(0, 5 | 3 << 48) == (None, 5)
+    assert crews.request_owner(0, 5 | 3 << 48) == (None, 5)
 
 
 def test_who_may_not_send(harbour: Harbour) -> None:
@@ -515,4 +515,4 @@ def test_a_pilot_may_end_the_server_if_it_may_control(config: Callable[..., Load
         harbour.run(0.05)
         outcome = pilot.outcome(number)
         assert outcome is not None and outcome[0], outcome
-    assert harbour.engine.over
+    assert harbour.engine.is_over

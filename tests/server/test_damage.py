@@ -22,7 +22,7 @@ from wavesim_sdk.wire.messages import Role
 from wavesim_server import messages
 from wavesim_server.logbook import report
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.network.damage import MOST
+from wavesim_server.network.data_loss import MAX_TEXTS
 from wavesim_server.network.front import Front
 from wavesim_server.trial import Trial
 
@@ -35,7 +35,7 @@ def logged(loaded: LoadedConfig, path: Path, **more: float) -> Harbour:
     """A harbour that writes a log."""
     harbour = Harbour(loaded, log=True, **more)
     log = LogWriter(path, loaded, 1)
-    harbour.front.log = harbour.front.news.log = harbour.front.damage.log = log
+    harbour.front.log = harbour.front.event_dispatcher.log = harbour.front.data_loss.log = log
     return harbour
 
 
@@ -54,9 +54,9 @@ def test_who_falls_silent_while_time_runs_is_missing(config: Callable[..., Loade
     (found,) = status(harbour)["damage"]
     assert found.startswith("'a' (pilot) is silent and was removed, at ")
     harbour.front.finish(harbour.now)
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert table["damage"] == ["'a' (pilot) is silent and was removed"]
-    assert "LOST      'a' (pilot) is silent and was removed" in report.text(table).splitlines()
+    assert "LOST      'a' (pilot) is silent and was removed" in report.table_text(table).splitlines()
     assert read(tmp_path / "a.mcap").complete
 
 
@@ -81,10 +81,10 @@ def test_a_log_that_stops_is_said_once(config: Callable[..., LoadedConfig]) -> N
 def test_no_end_of_damage_costs_no_memory(config: Callable[..., LoadedConfig]) -> None:
     harbour = Harbour(config(FLEET))
     harbour.order("start")
-    for k in range(MOST + 5):
-        harbour.front.damage.tell(f"{k}")
+    for k in range(MAX_TEXTS + 5):
+        harbour.front.data_loss.record(f"{k}")
     found = status(harbour)["damage"]
-    assert len(found) == MOST + 1 and found[-1] == "and 5 more"
+    assert len(found) == MAX_TEXTS + 1 and found[-1] == "and 5 more"
 
 
 def test_an_emulator_that_stands_still_in_real_time_is_counted(config: Callable[..., LoadedConfig]) -> None:
@@ -116,7 +116,7 @@ def test_a_front_that_stood_still_removes_nobody(crew: tuple[Harbour, Client, Cl
     for first in ("turn", "receive", "event"):
         harbour.now += 7.0
         if first == "turn":
-            harbour.front.turn(harbour.now)
+            harbour.front.poll(harbour.now)
         elif first == "receive":
             harbour.front.receive(b"nothing", ("127.0.0.1", 9), harbour.now)
         elif first == "event":
@@ -152,10 +152,10 @@ def test_an_engine_that_stood_still_waits_for_its_emulators(config: Callable[...
     header[SYNCHRONOUS], header[OWNER], header[OWNER_START] = 1, os.getpid(), process_start(os.getpid())
     harbour.bells["ctd"].answers = False
     harbour.order("start")
-    assert harbour.engine.emulators.awaited == ["ctd"]
+    assert harbour.engine.emulators.pending == ["ctd"]
     harbour.now += 7.0
     harbour.run(0.5)
-    assert harbour.engine.emulators.awaited == ["ctd"] and harbour.engine.emulators.late == 0
+    assert harbour.engine.emulators.pending == ["ctd"] and harbour.engine.emulators.late == 0
     harbour.run(0.7)
     assert harbour.engine.emulators.late == 1
 
@@ -173,20 +173,20 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
 
     def engine() -> None:
         for _ in range(20):
-            harbour.engine.turn(harbour.now)
+            harbour.engine.poll(harbour.now)
 
     engine()  # what it tells nobody hears any more
-    enter = messages.Enter(row, 7, "two", "lauv", (0, 0, 0), (0, 0, 0), 0, int(front.lives[row]) + 1)
-    for command in (messages.Leave(row), enter, messages.Leave(row + 1)):
+    enter = messages.EnterCommand(row, 7, "two", "lauv", (0, 0, 0), (0, 0, 0), 0, int(front.generations[row]) + 1)
+    for command in (messages.LeaveCommand(row), enter, messages.LeaveCommand(row + 1)):
         harbour.commands.push(*messages.encode(command))
     engine()
     log = LogWriter(tmp_path / "b.mcap", harbour.loaded, 1)
     harbour.front = Front(
-        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, log, dice=random.Random(2)
+        harbour.loaded, "harbour", 1, harbour.areas, harbour.commands, harbour.events, log, rng=random.Random(2)
     )
-    harbour.front.inherit(harbour.now)
+    harbour.front.take_over(harbour.now)
     harbour.run(0.01)
-    (text,) = harbour.front.damage.texts
+    (text,) = harbour.front.data_loss.texts
     harbour.front.finish(harbour.now)
     found = read(tmp_path / "b.mcap")
     assert int(text.split()[0]) > 0 and text.endswith(
@@ -240,12 +240,12 @@ def test_who_leaves_after_the_end_is_no_part_of_the_run_however_far_behind_the_l
     harbour.engine.end_tick = 100
     for name in "ab":
         harbour.join(name)
-    harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("start", None)))))
-    harbour.engine.turn(harbour.now)
+    harbour.commands.push(*messages.encode(messages.ExecuteCommand(1, commands.encode(Control("start", None)))))
+    harbour.engine.poll(harbour.now)
     for row in (0, 1):
-        harbour.commands.push(*messages.encode(messages.Leave(row)))
+        harbour.commands.push(*messages.encode(messages.LeaveCommand(row)))
         for _ in range(50):
-            harbour.engine.turn(harbour.now)
+            harbour.engine.poll(harbour.now)
     assert harbour.state is RunState.ENDED
     harbour.run(0.01)
     harbour.front.finish(harbour.now)
@@ -259,7 +259,7 @@ def test_emulators_are_told_all_at_once_and_a_program_that_failed_is_lost(
 ) -> None:
     """Fails where anybody waits a moment for an emulator, which serves until it is told."""
     trial = Trial(config(FLEET.replace("<time ", '<time duration="9 s" ')), tmp_path, quiet=True)
-    monkeypatch.setattr("wavesim_server.trial.MOMENT_S", 1e4)
+    monkeypatch.setattr("wavesim_server.trial.EXIT_GRACE_S", 1e4)
     emulators = [forked_process.fork_process("emulator", signal.pause) for _ in range(3)]
     failed = forked_process.fork_process("program", lambda: sys.exit(3))
     failed.wait()

@@ -19,7 +19,7 @@ from wavesim_sdk.wire.items import Control, Fault, Notice, Ping, Subscribe
 from wavesim_sdk.wire.messages import Role
 from wavesim_server import messages
 from wavesim_server.engine import core
-from wavesim_server.messages import MOST_BYTES
+from wavesim_server.messages import MAX_RECORD_BYTES
 from wavesim_server.ring import Ring
 
 FLEET = """<time step="10 ms" pace="fast"/><log state_rate="10 Hz"/>
@@ -84,7 +84,7 @@ def test_the_run_ends_at_its_end(harbour: Harbour) -> None:
         assert not ok and "has ended" in text
     assert not harbour.order("step", ticks=3)[0]
     assert harbour.order("speed", factor=2) == (True, "speed 2")
-    assert harbour.order("shutdown")[0] and harbour.engine.over
+    assert harbour.order("shutdown")[0] and harbour.engine.is_over
 
 
 def test_verbs_of_the_timer(harbour: Harbour) -> None:
@@ -104,23 +104,23 @@ def test_real_time_is_kept_by_the_core(config: Callable[..., LoadedConfig]) -> N
     tick, now = harbour.sea.tick, harbour.now
     harbour.run(1.0)
     assert harbour.sea.tick - tick == pytest.approx(100 * (harbour.now - now), abs=2)
-    assert harbour.engine.in_real_time
+    assert harbour.engine.is_real_time
     harbour.order("speed", factor=3)
-    assert not harbour.engine.in_real_time
+    assert not harbour.engine.is_real_time
     tick = harbour.sea.tick
     harbour.run(1.0)
     assert harbour.sea.tick - tick == pytest.approx(300, abs=5)
-    assert harbour.order("pause")[0] and not harbour.engine.in_real_time
+    assert harbour.order("pause")[0] and not harbour.engine.is_real_time
 
 
 def test_the_engine_says_when_it_must_be_called_again(harbour: Harbour) -> None:
     engine = harbour.engine
-    assert engine.turn(harbour.now) == math.inf, "nothing moves before a command comes"
-    engine.pace.speed = 1.0
+    assert engine.poll(harbour.now) == math.inf, "nothing moves before a command comes"
+    engine.pacer.speed = 1.0
     engine.set_state(RunState.RUNNING)
-    assert engine.turn(200.0) == pytest.approx(200.01)
-    assert engine.turn(200.005) == pytest.approx(200.01) and harbour.sea.tick == 0
-    assert engine.turn(200.0101) <= 200.0101 and harbour.sea.tick == 1
+    assert engine.poll(200.0) == pytest.approx(200.01)
+    assert engine.poll(200.005) == pytest.approx(200.01) and harbour.sea.tick == 0
+    assert engine.poll(200.0101) <= 200.0101 and harbour.sea.tick == 1
 
 
 # ------------------------------------------------------------------------------------------ lockstep
@@ -186,10 +186,10 @@ def test_requests_of_a_lockstep_client_that_left_do_not_happen(harbour: Harbour)
     harbour.run(0.02)
     a.session.done(0, [1.0])
     harbour.run(0.01)
-    assert harbour.front.requests.sounds != {}
+    assert harbour.front.request_handler.pending_sounds != {}
     a.session.leave()
     harbour.run(0.05)
-    assert harbour.front.requests.sounds == {}, "what it asked for is not even kept"
+    assert harbour.front.request_handler.pending_sounds == {}, "what it asked for is not even kept"
     b.session.done(0, None)
     harbour.run(0.02)
     assert harbour.sea.tick == 1, "the step is released"
@@ -239,12 +239,12 @@ def test_a_pilot_that_comes_back_free_is_waited_for_no_longer(harbour: Harbour) 
 def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
     harbour.join("a", lockstep_ns=10_000_000)
     harbour.order("start")
-    assert harbour.engine.waiting
+    assert harbour.engine.awaits_release
     for tick in (1, 7):
-        harbour.front.tell(messages.Release(tick, [messages.Answer(0, 1, (1.0,), ())]))
-    harbour.front.settle()
-    harbour.engine.turn(harbour.now)
-    assert harbour.engine.waiting and done(harbour, "command") == []
+        harbour.front.send_to_engine(messages.ReleaseCommand(tick, [messages.LockstepAnswer(0, 1, (1.0,), ())]))
+    harbour.front.hand_over()
+    harbour.engine.poll(harbour.now)
+    assert harbour.engine.awaits_release and done(harbour, "command") == []
 
 
 # ------------------------------------------------------------------------------------------ who leaves
@@ -253,19 +253,19 @@ def test_an_answer_to_another_tick_releases_nothing(harbour: Harbour) -> None:
 def test_nothing_of_a_body_stays_for_the_next_one_in_its_row(harbour: Harbour) -> None:
     pilot = harbour.join("new", model="lauv", lockstep_ns=30_000_000)
     harbour.engine.watchdog._names[3], harbour.engine.watchdog._due[3] = "a", 10**6
-    harbour.engine.fences._outside_bounds[:, 3] = True
+    harbour.engine.fences._violating[:, 3] = True
     assert harbour.order("fault", body="new", part="ahrs", kind="lost")[0]
     table = harbour.areas["vehicles"]["instruments"]
-    row = harbour.engine.instruments.suite(3)[0].row
+    row = harbour.engine.instruments.installed(3)[0].row
     assert table.snapshot()[1][row]["fault"] == 1
     pilot.session.leave()
     harbour.run(0.05)
     assert table.snapshot()[1][row]["body"] == -1 and table.snapshot()[1][row]["fault"] == 0
     assert harbour.engine.lockstep == {}
     assert harbour.engine.watchdog._due.get(3) is None and harbour.engine.watchdog._names.get(3) is None
-    assert not harbour.engine.fences._outside_bounds[:, 3].any()
+    assert not harbour.engine.fences._violating[:, 3].any()
     harbour.join("newer", model="lauv")
-    entry = table.snapshot()[1][harbour.engine.instruments.suite(3)[0].row]
+    entry = table.snapshot()[1][harbour.engine.instruments.installed(3)[0].row]
     assert (entry["fault"], entry["generation"]) == (0, 2)
 
 
@@ -296,7 +296,7 @@ def test_emulators_are_asked_when_an_instrument_is_due_and_waited_for(harbour: H
     bell.answers = False
     harbour.order("step", ticks=10)
     harbour.run(0.1)
-    assert harbour.sea.tick == 50 and harbour.engine.emulators.awaited == ["ahrs"]
+    assert harbour.sea.tick == 50 and harbour.engine.emulators.pending == ["ahrs"]
     bell.answers = True
     harbour.run(0.05)
     assert harbour.sea.tick == 55 and harbour.engine.emulators.late == 0
@@ -317,14 +317,14 @@ def test_the_engine_sleeps_until_all_have_answered(harbour: Harbour) -> None:
             assert timeout <= 0.02
             return self.answers
 
-    emulators.bells = {s: Slow(s, s != "a") for s in "abc"}
+    emulators.signals = {s: Slow(s, s != "a") for s in "abc"}
     emulators._since = time.monotonic()
-    emulators.awaited = ["b", "c"]
-    emulators.sleep(0.02)
-    assert order == ["c", "b"] and not emulators.awaited
-    emulators.awaited = ["a", "c"]
-    emulators.sleep(0.02)
-    assert emulators.awaited == ["a"], "still to come"
+    emulators.pending = ["b", "c"]
+    emulators.wait(0.02)
+    assert order == ["c", "b"] and not emulators.pending
+    emulators.pending = ["a", "c"]
+    emulators.wait(0.02)
+    assert emulators.pending == ["a"], "still to come"
 
 
 def test_an_emulator_that_does_not_answer_is_waited_for_once_until_it_asks_again(harbour: Harbour) -> None:
@@ -422,8 +422,8 @@ def test_records_for_the_log(config: Callable[..., LoadedConfig]) -> None:
     engine.budget = 25
     engine.set_state(RunState.RUNNING)
     while engine.state is RunState.RUNNING:
-        engine.turn(harbour.now)
-    logged = list(events(harbour, messages.Log))
+        engine.poll(harbour.now)
+    logged = list(events(harbour, messages.LogRecordsEvent))
     bodies = ["state", "actuation", "surroundings"]
     assert [(e.tick, e.table) for e in logged] == [
         *((0, t) for t in (*bodies, "ahrs")), *((10, t) for t in bodies), *((20, t) for t in bodies),
@@ -457,8 +457,8 @@ def test_forces_of_all_in_the_log(config: Callable[..., LoadedConfig]) -> None:
     harbour.frozen = True
     harbour.engine.budget = 1
     harbour.engine.set_state(RunState.RUNNING)
-    harbour.engine.turn(harbour.now)
-    logged = [e for e in events(harbour, messages.Log) if e.table == "effort"]
+    harbour.engine.poll(harbour.now)
+    logged = [e for e in events(harbour, messages.LogRecordsEvent) if e.table == "effort"]
     assert [np.frombuffer(e.rows, np.int64).tolist() for e in logged] == [[2]]
 
 
@@ -472,11 +472,11 @@ def test_lines_are_published_and_logged_and_told_of_when_they_break(config: Call
     harbour.engine.set_state(RunState.RUNNING)
     harbour.sea.broken = [(130_000_000, "tether", 2, 812.3), (140_000_000, "between-anchors", -1, 5.0)]
     while harbour.engine.state is RunState.RUNNING:
-        harbour.engine.turn(harbour.now)
+        harbour.engine.poll(harbour.now)
     told = [messages.decode_event(*r) for r in harbour.events.pop_all()]
-    logged = [e for e in told if isinstance(e, messages.Log) and e.table == "lines"]
+    logged = [e for e in told if isinstance(e, messages.LogRecordsEvent) and e.table == "lines"]
     assert [e.tick for e in logged] == [0, 10, 20] and np.frombuffer(logged[0].rows, np.int64).tolist() == [0]
-    notices = [(e.time_ns, e.row, e.name, e.text) for e in told if isinstance(e, messages.Notice)]
+    notices = [(e.time_ns, e.row, e.name, e.text) for e in told if isinstance(e, messages.NoticeEvent)]
     assert notices == [
         (130_000_000, 2, "c", "line 'tether' broke at 812.3 N"),
         (140_000_000, 0, "between-anchors", "line 'between-anchors' broke at 5 N"),
@@ -514,8 +514,8 @@ def test_faults_by_the_clock_are_told_for_the_log(config: Callable[..., LoadedCo
     harbour.engine.budget = 20
     harbour.engine.set_state(RunState.RUNNING)
     while harbour.engine.state is RunState.RUNNING:
-        harbour.engine.turn(harbour.now)
-    found = [(e.number, e.ok, e.time_ns, commands.decode(e.command)) for e in events(harbour, messages.Executed)]
+        harbour.engine.poll(harbour.now)
+    found = [(e.number, e.ok, e.time_ns, commands.decode(e.command)) for e in events(harbour, messages.ExecutedEvent)]
     assert found == [
         (0, 1, 100_000_000, Fault("c", "rudder-top", "lost")),
         (0, 1, 120_000_000, Fault("c", "ahrs", "bias", math.radians(5.0), "heading")),
@@ -531,7 +531,7 @@ def test_many_signals_go_in_several_records() -> None:
     lives = np.array([3, 4])
     found = list(signal_records(sent, receptions, lives))
     assert len(found) > 4 and found[0].sent == sent.tobytes()
-    assert all(len(r.sent) + len(r.receptions) <= MOST_BYTES for r in found)
+    assert all(len(r.sent) + len(r.receptions) <= MAX_RECORD_BYTES for r in found)
     assert b"".join(r.receptions for r in found) == receptions.tobytes()
     assert b"".join(r.receivers for r in found) == lives[receptions["receiver"]].tobytes()
     assert found[0].senders == np.full(5, 3).tobytes()
@@ -549,13 +549,13 @@ def test_a_full_ring_holds_the_engine_and_loses_nothing(harbour: Harbour) -> Non
     engine.set_state(RunState.RUNNING)
     ticks = []
     for _ in range(100):
-        assert engine.turn(harbour.now) <= harbour.now + core.FULL_S
+        assert engine.poll(harbour.now) <= harbour.now + core.FULL_QUEUE_RETRY_S
         ticks.append(harbour.sea.tick)
     assert len(set(ticks[20:])) == 1, "it stands still"
     told = 0
     for _ in range(400):
-        told += sum(len(e.sent) // SENT.dtype.itemsize for e in events(harbour, messages.Signals))
-        engine.turn(harbour.now)
+        told += sum(len(e.sent) // SENT.dtype.itemsize for e in events(harbour, messages.SignalsEvent))
+        engine.poll(harbour.now)
         if told == 6000:
             break
     assert told == 6000 and engine.flush()
@@ -567,38 +567,38 @@ def test_the_reader_of_a_large_record_is_rung_and_the_engine_comes_back_although
     """A record goes in pieces: the room for the rest is made by a reader who was told of nothing whole yet."""
     engine, rung = harbour.engine, list[int]()
     list(harbour.events.pop_all())
-    engine.events = harbour.events = Ring.private(4096)
+    engine.events = harbour.events = Ring.create_private(4096)
     engine._wake = lambda: rung.append(1)
-    engine.emit(messages.Signals(bytes(10_000), b"", b"", b""))
+    engine.emit(messages.SignalsEvent(bytes(10_000), b"", b"", b""))
     assert engine.state is RunState.STOPPED
     for _ in range(20):
-        due = engine.turn(harbour.now)
-        assert due == (harbour.now + core.FULL_S if engine._backlog else math.inf) and rung
-        found = list(events(harbour, messages.Signals))
+        due = engine.poll(harbour.now)
+        assert due == (harbour.now + core.FULL_QUEUE_RETRY_S if engine._backlog else math.inf) and rung
+        found = list(events(harbour, messages.SignalsEvent))
         rung.clear()
         if found:
             break
-    assert found == [messages.Signals(bytes(10_000), b"", b"", b"")]
+    assert found == [messages.SignalsEvent(bytes(10_000), b"", b"", b"")]
     # what could not be told in a turn after which the engine waits for a command
-    engine.events = harbour.events = Ring.private(64)
-    harbour.commands.push(*messages.encode(messages.Execute(1, commands.encode(Control("pause")))))
-    assert engine.turn(harbour.now) == harbour.now + core.FULL_S and engine._backlog
+    engine.events = harbour.events = Ring.create_private(64)
+    harbour.commands.push(*messages.encode(messages.ExecuteCommand(1, commands.encode(Control("pause")))))
+    assert engine.poll(harbour.now) == harbour.now + core.FULL_QUEUE_RETRY_S and engine._backlog
 
 
 def test_the_engine_is_rung_for_the_room_of_a_large_command(harbour: Harbour) -> None:
     front, rung = harbour.front, list[int]()
-    front.to_engine = harbour.commands = Ring.private(4096)
+    front.to_engine = harbour.commands = Ring.create_private(4096)
     front._wake = lambda: rung.append(1)
-    front.tell(messages.Effort(tuple(range(10_000))))
+    front.send_to_engine(messages.EffortCommand(tuple(range(10_000))))
     found: list[Any] = []
     for _ in range(40):
-        front.settle()
+        front.hand_over()
         assert rung
         rung.clear()
         found += list(harbour.commands.pop_all())
         if found:
             break
-    assert [messages.decode_command(*r) for r in found] == [messages.Effort(tuple(range(10_000)))]
+    assert [messages.decode_command(*r) for r in found] == [messages.EffortCommand(tuple(range(10_000)))]
 
 
 def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., LoadedConfig]) -> None:
@@ -611,7 +611,7 @@ def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., L
         pass
     dropped = harbour.events.dropped
     for k in range(100):
-        harbour.engine.turn(harbour.now + 0.01 * k)
+        harbour.engine.poll(harbour.now + 0.01 * k)
         harbour.engine._backlog.clear()
     assert harbour.events.dropped > dropped and harbour.sea.tick > 80
 
@@ -619,12 +619,12 @@ def test_in_real_time_a_full_ring_loses_log_records_only(config: Callable[..., L
 def test_who_is_there_is_logged_when_time_starts(harbour: Harbour) -> None:
     harbour.join("a")
     harbour.frozen = True
-    list(events(harbour, messages.Roster))
+    list(events(harbour, messages.BodyPresenceEvent))
     harbour.engine.set_state(RunState.RUNNING)
-    found = list(events(harbour, messages.Roster))
+    found = list(events(harbour, messages.BodyPresenceEvent))
     assert [(r.row, r.present, r.new, r.logged) for r in found] == [(0, 1, 0, 1), (2, 1, 0, 1)]
-    harbour.engine.orders._do(messages.Leave(0))
-    assert [(r.row, r.present, r.new, r.logged) for r in events(harbour, messages.Roster)] == [(0, 0, 1, 1)]
+    harbour.engine.command_executor._dispatch(messages.LeaveCommand(0))
+    assert [(r.row, r.present, r.new, r.logged) for r in events(harbour, messages.BodyPresenceEvent)] == [(0, 0, 1, 1)]
 
 
 def test_a_body_without_pilot_stays_when_its_crew_leaves(harbour: Harbour) -> None:

@@ -11,7 +11,7 @@ from tests.conftest import wavesim
 from wavesim_sdk.config import library, matrix
 from wavesim_sdk.config.load import read_models
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.estimate import friction, models_file, spheroid
+from wavesim_server.model_estimate import friction_coefficient, models_file, spheroid_added_mass
 from wavesim_server.study import TRACK, batch
 
 
@@ -23,13 +23,13 @@ from wavesim_server.study import TRACK, batch
     ],
 )  # fmt: skip
 def test_the_factors_are_those_of_lambs_table(slenderness: float, factors: tuple[float, ...]) -> None:
-    assert spheroid(slenderness) == pytest.approx(factors, abs=3e-3)
+    assert spheroid_added_mass(slenderness) == pytest.approx(factors, abs=3e-3)
 
 
 def test_friction_is_that_of_the_ittc_line() -> None:
     """At a Reynolds number of 10^7: 0.003 for a flat plate; a long thin body has little more."""
-    assert friction(10.0, 0.01, 1.19) == pytest.approx(0.003, rel=1e-3)
-    assert friction(1.0, 0.2, 1.5) > 1.15 * friction(1.0, 0.01, 1.5)
+    assert friction_coefficient(10.0, 0.01, 1.19) == pytest.approx(0.003, rel=1e-3)
+    assert friction_coefficient(1.0, 0.2, 1.5) > 1.15 * friction_coefficient(1.0, 0.01, 1.5)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
-from wavesim_server.faults import NEVER, Change, Schedule
+from wavesim_server.fault_schedule import NEVER, FaultChange, FaultSchedule
 
 BODY = '<fleet><vehicle name="v" model="lauv" position="0 0 50 m">{}</vehicle></fleet>'
 STEP = 20_000_000
@@ -19,11 +19,11 @@ def body(config: Callable[..., LoadedConfig], inner: str) -> LoadedConfig:
     return config('<time step="20 ms"/><world><bed depth="500 m"/></world>' + BODY.format(inner))
 
 
-def history(schedule: Schedule, ticks: int) -> list[tuple[int, str, str]]:
+def history(schedule: FaultSchedule, ticks: int) -> list[tuple[int, str, str]]:
     """(tick, part, kind) of every change, found by going from one tick at which something changes to the next."""
     found, tick = [], 0
     while tick <= ticks:
-        found += [(tick, c.part, c.kind) for c in schedule.due(tick)]
+        found += [(tick, c.part, c.kind) for c in schedule.changes_at(tick)]
         tick = schedule.next_tick(tick)
     return found
 
@@ -35,7 +35,7 @@ def test_once_and_again(config: Callable[..., LoadedConfig]) -> None:
         '<fault at="1 s" for="100 ms" every="30 s" part="rudder-top" kind="stuck"/>'
         '<fault at="0 s" part="plane-port" kind="reduced" amount="0.5"/>',
     )
-    schedule = Schedule(loaded, STEP)
+    schedule = FaultSchedule(loaded, STEP)
     assert history(schedule, 3100) == [
         (0, "plane-port", "reduced"),
         (50, "rudder-top", "stuck"), (55, "rudder-top", "none"),
@@ -43,9 +43,11 @@ def test_once_and_again(config: Callable[..., LoadedConfig]) -> None:
         (1550, "rudder-top", "stuck"), (1555, "rudder-top", "none"),
         (3050, "rudder-top", "stuck"), (3055, "rudder-top", "none"),
     ]  # fmt: skip
-    assert list(schedule.due(51)) == [] and schedule.next_tick(51) == 55
-    once = Schedule(body(config, '<fault at="10 s" for="2 s" part="propeller" kind="lost"/>'), STEP)
-    assert once.next_tick(600) == NEVER and list(once.due(600)) == [Change("v", "propeller", "none", "", "")]
+    assert list(schedule.changes_at(51)) == [] and schedule.next_tick(51) == 55
+    once = FaultSchedule(body(config, '<fault at="10 s" for="2 s" part="propeller" kind="lost"/>'), STEP)
+    assert once.next_tick(600) == NEVER and list(once.changes_at(600)) == [
+        FaultChange("v", "propeller", "none", "", "")
+    ]
 
 
 def test_every_tick_agrees_with_the_jumps(config: Callable[..., LoadedConfig]) -> None:
@@ -54,13 +56,13 @@ def test_every_tick_agrees_with_the_jumps(config: Callable[..., LoadedConfig]) -
         '<fault at="130 ms" for="250 ms" every="710 ms" part="propeller" kind="lost"/>'
         '<fault at="300 ms" for="40 ms" every="90 ms" part="propeller" kind="reversed"/>',
     )
-    schedule = Schedule(loaded, STEP)
-    each = [(tick, c.part, c.kind) for tick in range(400) for c in schedule.due(tick)]
+    schedule = FaultSchedule(loaded, STEP)
+    each = [(tick, c.part, c.kind) for tick in range(400) for c in schedule.changes_at(tick)]
     assert each == history(schedule, 399) and len(each) > 100
 
 
 def test_what_ends_leaves_the_other_fault_of_a_part(config: Callable[..., LoadedConfig]) -> None:
-    schedule = Schedule(
+    schedule = FaultSchedule(
         body(
             config,
             '<fault at="1 s" for="4 s" part="propeller" kind="reduced" amount="0.3"/>'
@@ -72,27 +74,27 @@ def test_what_ends_leaves_the_other_fault_of_a_part(config: Callable[..., Loaded
         (50, "propeller", "reduced"), (100, "propeller", "reversed"),
         (150, "propeller", "none"), (150, "propeller", "reduced"), (250, "propeller", "none"),
     ]  # fmt: skip
-    assert [(c.kind, c.amount) for c in schedule.active("v", 120)] == [("reduced", "0.3"), ("reversed", "")]
-    assert list(schedule.active("v", 300)) == [] and list(schedule.active("w", 120)) == []
+    assert [(c.kind, c.amount) for c in schedule.active_faults("v", 120)] == [("reduced", "0.3"), ("reversed", "")]
+    assert list(schedule.active_faults("v", 300)) == [] and list(schedule.active_faults("w", 120)) == []
 
 
 def test_times_between_ticks_are_rounded_up(config: Callable[..., LoadedConfig]) -> None:
-    schedule = Schedule(body(config, '<fault at="1.001 s" for="1 ms" part="propeller" kind="lost"/>'), STEP)
+    schedule = FaultSchedule(body(config, '<fault at="1.001 s" for="1 ms" part="propeller" kind="lost"/>'), STEP)
     assert history(schedule, 100) == [(51, "propeller", "lost"), (52, "propeller", "none")]
 
 
 def test_without_faults(config: Callable[..., LoadedConfig]) -> None:
-    schedule = Schedule(body(config, ""), STEP)
-    assert schedule.next_tick(0) == NEVER and list(schedule.due(0)) == []
+    schedule = FaultSchedule(body(config, ""), STEP)
+    assert schedule.next_tick(0) == NEVER and list(schedule.changes_at(0)) == []
 
 
 def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
     loaded = body(config, '<fault at="100 ms" for="200 ms" part="propeller" kind="stuck"/>')
     sim = Simulation(loaded)
-    row, schedule, seen = sim.enter("v"), Schedule(loaded, STEP), []
+    row, schedule, seen = sim.enter("v"), FaultSchedule(loaded, STEP), []
     sim.command(row, {"propeller": 5.0})
     for tick in range(40):
-        for change in schedule.due(tick):
+        for change in schedule.changes_at(tick):
             sim.fail(row, change.part, change.kind, change.amount)
         sim.advance(1)
         seen.append(float(sim.actuation()["actual"][row][0]))
@@ -123,8 +125,8 @@ def test_what_the_configuration_refuses(config: Callable[..., LoadedConfig], fau
 
 def test_faults_of_sensors(config: Callable[..., LoadedConfig]) -> None:
     inner = '<sensors><ctd rate="1 Hz"/></sensors><fault at="1 s" part="ctd" kind="{}" amount="{}" field="{}"/>'
-    (change,) = Schedule(body(config, inner.format("bias", "0.5 C", "temperature")), STEP).due(50)
-    assert change == Change("v", "ctd", "bias", "0.5 C", "temperature")
+    (change,) = FaultSchedule(body(config, inner.format("bias", "0.5 C", "temperature")), STEP).changes_at(50)
+    assert change == FaultChange("v", "ctd", "bias", "0.5 C", "temperature")
     for kind, amount, field, message in (
         ("bias", "0.5 m", "temperature", "no unit of temperature"),
         ("spikes", "3", "", "chance of a spike"),

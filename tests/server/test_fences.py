@@ -14,7 +14,7 @@ from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.model import Corner, Fence
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.fences import Fences, inside
+from wavesim_server.fences import Fences, is_inside
 
 
 def test_inside_as_matplotlib_says() -> None:
@@ -24,7 +24,7 @@ def test_inside_as_matplotlib_says() -> None:
     for n in (3, 4, 7, 12):
         angle = np.sort(draw.uniform(0, 2 * np.pi, n))
         star = np.column_stack([np.cos(angle), np.sin(angle)]) * draw.uniform(2, 10, (n, 1))
-        assert np.array_equal(inside(star, points), Polygon(star).contains_points(points))
+        assert np.array_equal(is_inside(star, points), Polygon(star).contains_points(points))
 
 
 def test_a_crossing_is_told_once() -> None:
@@ -37,14 +37,14 @@ def test_a_crossing_is_told_once() -> None:
     rows = np.array([2])
 
     def look(tick: int, north: float) -> list[str]:
-        return [text for _, text in fences.crossed(tick, rows, np.array([[north, 5.0, 3.0]]))]
+        return [text for _, text in fences.crossings(tick, rows, np.array([[north, 5.0, 3.0]]))]
 
     assert look(0, 5.0) == ["entered the fence 'out' (keep outside)"]
     assert look(1, 50.0) == [], "not a tick at which they are looked at"
     assert look(2, 50.0) == ["left the fence 'in' (keep inside)", "left the fence 'out' (keep outside)"]
     assert look(4, 60.0) == []
     assert fences.next_tick(4) == 6
-    fences.forget(2)
+    fences.remove(2)
     assert look(6, 60.0) == ["left the fence 'in' (keep inside)"], "another body in the same row"
 
 

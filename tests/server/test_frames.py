@@ -30,7 +30,7 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, PIECE_BYTES, S
 from wavesim_sdk.wire.session import Requested
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.front import Front
-from wavesim_server.resources import tables_of
+from wavesim_server.resources import area_tables
 from wavesim_server.ring import Ring
 
 OBSERVER, LISTENER = int(Role.OBSERVER), int(Role.LISTENER)
@@ -58,7 +58,7 @@ def whole(number: int, **fields: Any) -> ImagingFrame:
 def harbour(config: Callable[..., LoadedConfig], name: str) -> Iterator[Harbour]:
     harbour = Harbour(config(FLEET))
     FrameRings.create(name, 8, RECORD.itemsize + BYTES)
-    harbour.front.feeds._rings = FrameRings.attach(name, writable=True)
+    harbour.front.frame_streamer._rings = FrameRings.attach(name, writable=True)
     yield harbour
     remove_rings(name)
 
@@ -74,13 +74,13 @@ def ask(harbour: Harbour, client: Client, *names: str, period: float = 0.0) -> t
 def place(harbour: Harbour, row: int, number: int) -> int:
     instruments = harbour.front.broadcast.writer.instruments
     assert instruments is not None
-    found = instruments.place(row, number)
+    found = instruments.locate(row, number)
     assert found is not None
     return found[0]
 
 
 def write(harbour: Harbour, ring: int, frame: ImagingFrame) -> None:
-    rings = harbour.front.feeds._rings
+    rings = harbour.front.frame_streamer._rings
     assert rings is not None
     rings.write(ring, frame.record.copy(), frame.payload)
 
@@ -109,7 +109,7 @@ def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbou
     write(harbour, side, whole(2, range=7.0))
     harbour.run(0.1)
     assert [float(f.record["range"]) for f in got(pilot)] == [0.0, 7.0, 7.0]
-    rings = harbour.front.feeds._rings
+    rings = harbour.front.frame_streamer._rings
     assert rings is not None and ask(harbour, pilot, "eye") == (True, "")
     write(harbour, rings.ring_index("camera", place(harbour, 0, 2)), whole(1, kind=4, range=3.0))
     harbour.run(0.1)
@@ -147,8 +147,8 @@ def test_a_session_that_is_over_and_one_whose_client_is_dead_cost_nothing(harbou
     ask(harbour, pilot)
     pilot.session.leave()
     harbour.run(0.1)
-    assert harbour.front.feeds.by_token == {}
-    assert harbour.front.feeds.turn(harbour.now) > 1e9
+    assert harbour.front.frame_streamer.by_token == {}
+    assert harbour.front.frame_streamer.poll(harbour.now) > 1e9
 
 
 def test_the_truth_is_hidden_from_whom_it_is_hidden(harbour: Harbour) -> None:
@@ -245,11 +245,11 @@ def test_an_asyncio_program_iterates_over_frames() -> None:
 def logged(config: Callable[..., LoadedConfig], name: str, tmp_path: Path) -> Iterator[tuple[Front, FrameRings, Path]]:
     """A front with a log, and the rings that it logs."""
     loaded = config(FLEET.replace('<sonar name="side"', '<sonar name="side" log="3"'))
-    areas = {area: SharedMemoryArea.create_private(tables) for area, tables in tables_of(loaded).items()}
+    areas = {area: SharedMemoryArea.create_private(tables) for area, tables in area_tables(loaded).items()}
     FrameRings.create(name, 8, RECORD.itemsize + BYTES)
     log = LogWriter(tmp_path / "a.mcap", loaded, 1)
-    front = Front(loaded, name, 1, areas, Ring.private(1 << 16), Ring.private(1 << 16), log)
-    front.turn(0.0)
+    front = Front(loaded, name, 1, areas, Ring.create_private(1 << 16), Ring.create_private(1 << 16), log)
+    front.poll(0.0)
     yield front, FrameRings.attach(name, writable=True), tmp_path / "a.mcap"
     remove_rings(name)
 

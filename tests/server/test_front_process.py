@@ -14,8 +14,8 @@ from wavesim_sdk.commander import Commander, CommanderQueue
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.wire.udp import open_socket
 from wavesim_server import messages
-from wavesim_server.network.lockstep import Barrier, Reply
-from wavesim_server.network.process import Process
+from wavesim_server.network.lockstep import Barrier, StepReply
+from wavesim_server.network.process import FrontProcess
 from wavesim_server.ring import Ring
 
 FLEET = '<fleet><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/></fleet>'
@@ -27,7 +27,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
     """With a log that the front could just not keep up with, no command was answered any more."""
     harbour = Harbour(config(FLEET))
     told, takes = itertools.count(), 0
-    record = messages.encode(messages.Run(1, 5))
+    record = messages.encode(messages.RunStateEvent(1, 5))
     queue, bell = CommanderQueue(name), os.eventfd(1, os.EFD_NONBLOCK)
 
     def endless() -> Iterator[Any]:
@@ -40,7 +40,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
 
     front = harbour.front
     front.events = SimpleNamespace(pop_all=endless)  # type: ignore[assignment]  # as fast as it is taken
-    process = Process(front, queue, bell, os.getppid())
+    process = FrontProcess(front, queue, bell, os.getppid())
     served = asyncio.create_task(process.run(open_socket("127.0.0.1", 0)))
     try:
         async with asyncio.timeout(30):
@@ -61,7 +61,7 @@ async def test_an_engine_that_never_stops_telling_leaves_the_commander_its_turn(
 
 async def test_the_log_of_a_step_waits_until_the_step_has_been_answered() -> None:
     """Programs want the processors then, and the engine waits for them; but nobody waits for long."""
-    ring, taken = Ring.private(4096), list[str]()
+    ring, taken = Ring.create_private(4096), list[str]()
     front: Any = SimpleNamespace(
         events=ring, barrier=Barrier(1.0), outgoing=[], replies=[], at=lambda now: None, settle=lambda: None
     )
@@ -72,13 +72,13 @@ async def test_the_log_of_a_step_waits_until_the_step_has_been_answered() -> Non
             front.barrier.close(5, [1], now)
 
     front.event = event
-    process: Any = Process(front, None, -1, 0)  # type: ignore[arg-type]  # it takes no commands
+    process: Any = FrontProcess(front, None, -1, 0)  # type: ignore[arg-type]  # it takes no commands
     process.udp = SimpleNamespace()
     for what in (b"signal", b"step", b"log", b"log"):
         ring.push(1, what)
     process._on_events()
     assert taken == ["signal", "step"]
-    front.barrier.answered(1, 5, Reply(None, None))
+    front.barrier.answered(1, 5, StepReply(None, None))
     assert front.barrier.open(0.0)
     process._settle(0.0)
     await asyncio.sleep(0)

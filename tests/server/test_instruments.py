@@ -9,7 +9,7 @@ import pytest
 
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.tables import SensorFault
-from wavesim_server.instruments import Instruments
+from wavesim_server.instruments import InstrumentRegistry
 
 Make = Callable[..., LoadedConfig]
 STEP_NS = 4_000_000
@@ -26,9 +26,9 @@ def loaded(config: Make) -> LoadedConfig:
     return config(FLEET)
 
 
-def made(loaded: LoadedConfig) -> Instruments:
+def made(loaded: LoadedConfig) -> InstrumentRegistry:
     """With every body of the configuration in its row."""
-    found = Instruments(loaded.sensor_rows, STEP_NS)
+    found = InstrumentRegistry(loaded.sensor_rows, STEP_NS)
     for row, body in enumerate(loaded.config.fleet.bodies):
         found.enter(row, loaded.suite(body))
     return found
@@ -54,7 +54,7 @@ def test_a_row_for_each_instrument(loaded: LoadedConfig) -> None:
 def test_rows_are_used_again_under_another_generation(loaded: LoadedConfig) -> None:
     i = made(loaded)
     before = i.rows[i.rows["body"] == 1].copy()
-    i.fault(1, "ctd", "lost")
+    i.set_fault(1, "ctd", "lost")
     i.leave(1)
     assert (i.rows["body"] == 1).sum() == 0 and i.periods("dvl") == () and i.periods("leak") == (25,)
     i.enter(3, loaded.suite_of_model("lauv"))
@@ -66,18 +66,18 @@ def test_rows_are_used_again_under_another_generation(loaded: LoadedConfig) -> N
     assert again == [2] * 5
     i.leave(1)
     i.leave(1)
-    assert i.suite(1) == ()
+    assert i.installed(1) == ()
 
 
 def test_values_of_instruments_that_are_gone_are_nobodys(loaded: LoadedConfig) -> None:
     """Also where nothing was ever written: their places say so, whatever stands there."""
     i = made(loaded)
-    places, whose = i.at("gps", np.array([1, 1, 0]))
+    places, whose = i.current_owners("gps", np.array([1, 1, 0]))
     assert places.tolist() == [0] and whose.tolist() == [[1, 0]]
-    assert i.at("gps", np.array([2, 1, 0]))[0].tolist() == [], "of another generation"
+    assert i.current_owners("gps", np.array([2, 1, 0]))[0].tolist() == [], "of another generation"
     i.leave(1)
     for generation in (0, 1):
-        places, whose = i.at("gps", np.full(3, generation))
+        places, whose = i.current_owners("gps", np.full(3, generation))
         assert places.tolist() == [] and whose.tolist() == []
 
 
@@ -89,7 +89,7 @@ def test_no_room_changes_nothing(loaded: LoadedConfig) -> None:
         ValueError, match=r"no room for 1 more of the sensor type 'ctd'|no room for 2 more of the sensor type 'dvl'"
     ):
         i.enter(3, suite)
-    assert (i.rows == before).all() and i.suite(3) == ()
+    assert (i.rows == before).all() and i.installed(3) == ()
     i.enter(3, ())
     with pytest.raises(ValueError, match="has its instruments already"):
         i.enter(3, ())
@@ -98,14 +98,14 @@ def test_no_room_changes_nothing(loaded: LoadedConfig) -> None:
 def test_when_a_type_is_due(loaded: LoadedConfig) -> None:
     i = made(loaded)
     assert sorted(i.periods("dvl")) == [36, 125]
-    due = [t for t in range(1, 253) if i.due("dvl", t)]
+    due = [t for t in range(1, 253) if i.is_due("dvl", t)]
     assert due == sorted({*range(36, 253, 36), *range(125, 253, 125)})
     tick, found = 0, []
     while (tick := i.next_due("dvl", tick) or 0) < 253:
         found.append(tick)
     assert found == due
     i.leave(1)
-    assert i.next_due("dvl", 0) is None and not i.due("dvl", 36)
+    assert i.next_due("dvl", 0) is None and not i.is_due("dvl", 36)
 
 
 def test_a_value_that_comes_late_is_asked_for_when_it_comes_out(config: Make) -> None:
@@ -115,7 +115,7 @@ def test_a_value_that_comes_late_is_asked_for_when_it_comes_out(config: Make) ->
     )
     i = made(loaded)
     assert i.periods("ctd") == (125,)
-    due = [t for t in range(1, 400) if i.due("ctd", t)]
+    due = [t for t in range(1, 400) if i.is_due("ctd", t)]
     assert due == [13, 125, 138, 250, 263, 375, 388]
     tick, found = 0, []
     while (tick := i.next_due("ctd", tick) or 0) < 400:
@@ -130,20 +130,20 @@ def test_faults_of_fields(loaded: LoadedConfig) -> None:
         r = i.rows[(i.rows["body"] == body) & (i.rows["name"] == name.encode())][0]
         return int(r["fault"]), int(r["fault_first"]), int(r["fault_count"]), float(r["fault_amount"])
 
-    i.changed = False
-    i.fault(1, "ahrs", "bias", "5 deg", "heading")
-    assert i.changed and of(1, "ahrs") == (SensorFault.BIAS, 2, 1, pytest.approx(np.radians(5.0)))
-    i.fault(1, "ahrs", "bias", 0.1, "rates")
+    i.is_changed = False
+    i.set_fault(1, "ahrs", "bias", "5 deg", "heading")
+    assert i.is_changed and of(1, "ahrs") == (SensorFault.BIAS, 2, 1, pytest.approx(np.radians(5.0)))
+    i.set_fault(1, "ahrs", "bias", 0.1, "rates")
     assert of(1, "ahrs") == (SensorFault.BIAS, 3, 3, 0.1)
-    i.fault(1, "ahrs", "bias", "-2 deg/s", "rates.2")
+    i.set_fault(1, "ahrs", "bias", "-2 deg/s", "rates.2")
     assert of(1, "ahrs") == (SensorFault.BIAS, 5, 1, pytest.approx(np.radians(-2.0)))
-    i.fault(1, "ctd", "lost")
+    i.set_fault(1, "ctd", "lost")
     assert of(1, "ctd") == (SensorFault.LOST, 0, 4, 0.0)
-    i.fault(2, "leak", "wet", "bow")
-    i.fault(2, "leak", "wet", "stern")
+    i.set_fault(2, "leak", "wet", "bow")
+    i.set_fault(2, "leak", "wet", "stern")
     assert of(2, "leak")[3] == 3.0, "one compartment more"
-    i.fault(2, "leak", "none")
-    i.fault(2, "leak", "wet", "bow")
+    i.set_fault(2, "leak", "none")
+    i.set_fault(2, "leak", "wet", "bow")
     assert of(2, "leak")[3] == 1.0
 
 
@@ -168,10 +168,10 @@ def test_faults_that_cannot_be(loaded: LoadedConfig, fault: tuple[str, ...], tex
     i = made(loaded)
     before = i.rows.copy()
     with pytest.raises(ValueError, match=text):
-        i.fault(1, *fault)
+        i.set_fault(1, *fault)
     assert (i.rows == before).all()
 
 
 def test_a_body_without_instruments(loaded: LoadedConfig) -> None:
     with pytest.raises(ValueError, match="no sensor 'gps'; it has none at all"):
-        made(loaded).fault(0, "gps", "lost")
+        made(loaded).set_fault(0, "gps", "lost")

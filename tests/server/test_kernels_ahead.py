@@ -50,8 +50,8 @@ def main(path: Path, threads: int) -> None:
     from wavesim_server import cache, compiling
     from wavesim_server.simulation import Simulation
 
-    cache.choose()
-    compiling.exercise(threads)
+    cache.choose_cache_folder()
+    compiling.exercise_all(threads)
     compiled = numba.core.dispatcher.Dispatcher.compile
 
     def watched(kernel: object, signature: object) -> object:
@@ -81,7 +81,7 @@ def main(path: Path, threads: int) -> None:
     world.set_pose(rows[0], (5.0, 0.0, 3.0))
     world.set_weather(current_north=0.3, wind_speed=8.0)
     world.advance(50)
-    world.threads.least = 0
+    world.threads.min_bodies = 0
     world.advance(50)
     world.effort(), world.surroundings(), world.current(), world.state(), world.actuation()
     world.live_signals(world.new_signals_table())

@@ -27,14 +27,16 @@ def test_an_observer_is_told_of_more_bodies_than_events_may_wait(config: Callabl
     rows["name"][1 : MANY + 1] = [f"b{k}".encode() for k in range(MANY)]
     identity.publish(rows, 0)
     eye = harbour.join("eye", role=int(Role.OBSERVER))
-    harbour.front.observers.tell(BodyChanged(MANY, 0, 2, f"b{MANY - 1}", "buoy"))  # it leaves before it is called
+    harbour.front.observers.announce_body(
+        BodyChanged(MANY, 0, 2, f"b{MANY - 1}", "buoy")
+    )  # it leaves before it is called
     rows["present"][MANY] = 0
     identity.publish(rows, 0)
     harbour.run(0.8)
     told = [(e.id, e.present) for e in eye.of(BodyChanged)]
     assert told.count((MANY, 0)) == 1 and (MANY, 1) not in told
     assert sorted(row for row, present in told if present) == list(range(1, MANY))
-    assert not harbour.front.observers.calling and len(status(harbour)["observers"]) == 1
+    assert not harbour.front.observers.has_roll_calls and len(status(harbour)["observers"]) == 1
 
 
 def test_a_roll_call_ends_with_its_session(config: Callable[..., LoadedConfig]) -> None:
@@ -46,7 +48,7 @@ def test_a_roll_call_ends_with_its_session(config: Callable[..., LoadedConfig]) 
     eye = harbour.join("eye", role=int(Role.OBSERVER))
     eye.session.leave()
     harbour.run(0.05)
-    assert not harbour.front.observers.calling and status(harbour)["observers"] == []
+    assert not harbour.front.observers.has_roll_calls and status(harbour)["observers"] == []
 
 
 @pytest.mark.parametrize("letter", ["x", "\u6c34"])
@@ -54,7 +56,9 @@ def test_a_notice_of_any_length_is_told_short(config: Callable[..., LoadedConfig
     """A fence may have a name of three thousand letters: who crossed it lost its session."""
     harbour = Harbour(config(FLEET))
     client = harbour.join("a")
-    harbour.engine.emit(messages.Notice(0, 0, "a", f"left the fence '{letter * 3000}'", harbour.engine.generation(0)))
+    harbour.engine.emit(
+        messages.NoticeEvent(0, 0, "a", f"left the fence '{letter * 3000}'", harbour.engine.generation(0))
+    )
     harbour.run(0.05)
     (notice,) = client.of(Notice)
     assert notice.text.startswith("left the fence") and TEXT_BYTES - 3 < len(notice.text.encode()) <= TEXT_BYTES

@@ -17,7 +17,7 @@ from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import LogError
 from wavesim_sdk.log import Log, read
 from wavesim_server.logbook import datasets
-from wavesim_server.logbook.export import columns
+from wavesim_server.logbook.export import topic_columns
 
 SENSOR = (
     """<fleet><buoy name="b" model="buoy" position="0 0 5 m"><sensors><ctd name="probe"/></sensors></buoy></fleet>"""
@@ -31,7 +31,7 @@ def log(tmp_path: Path, config: Callable[..., LoadedConfig]) -> Log:
 
 
 def _expected(log: Log, topic: str) -> dict[str, list[Any]]:
-    return columns(log, topic, log.series[topic])
+    return topic_columns(log, topic, log.series[topic])
 
 
 def test_parquet_is_exact(log: Log, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.sonars import kmall, xtf
 from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, SOUNDING_COLUMNS
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, LINES, RECEPTION, SENT, STATE, SURROUNDINGS, Table
-from wavesim_server.logbook import bag, datasets, export, report, rosbag
+from wavesim_server.logbook import datasets, export, navigation_rosbag, report, sonar_rosbag
 from wavesim_studies.navigation import logs
 from wavesim_viz import mosaic, plots
 from wavesim_viz.replay import Replay
@@ -153,14 +153,14 @@ def score(log: Log) -> None:
 
 #: reader -> what it does with a log and an empty folder
 READERS: dict[str, Callable[[Path, Path], object]] = {
-    "report": lambda path, _: report.as_json(t := report.make(path)) + report.text(t),
+    "report": lambda path, _: report.table_json(t := report.trial_table(path)) + report.table_text(t),
     "csv": lambda path, out: _all(export.write_csv(path, out)),
     "parquet": lambda path, out: _all(datasets.write_parquet(path, out)),
     "netcdf": lambda path, out: _all(datasets.write_netcdf(path, out)),
     "tum": lambda path, out: _all(datasets.write_tum(path, out)),
     "dataset": lambda path, out: datasets.add_mission(path, out),
-    "rosbag": lambda path, out: _all(bag.write(path, out / "bag")),
-    "ros": lambda path, out: rosbag.write(path, out / "x.mcap"),
+    "rosbag": lambda path, out: _all(navigation_rosbag.write_rosbag(path, out / "bag")),
+    "ros": lambda path, out: sonar_rosbag.write_sonar_messages(path, out / "x.mcap"),
     "xtf": lambda path, out: export.write_frames(path, out / "x.xtf", xtf, "sidescan"),
     "kmall": lambda path, out: export.write_frames(path, out / "x.kmall", kmall, "bathymetry"),
     "cnv": lambda path, out: export.write_cnv(path, "a", out / "a.cnv"),

@@ -78,7 +78,7 @@ def test_messages_that_are_none_are_left_out(tmp_path: Path) -> None:
     texts += [(topic, data) for data in BYTES for topic in ("/bodies", "/run", "/host/health")] + [("/a\0b", text({}))]
     found = read(foreign(tmp_path / "x.mcap", [*texts, ("/bodies", text(GOOD))]))
     assert found.json == {"/bodies": [(len(texts), GOOD)]}
-    assert "b " in report.text(report.make(tmp_path / "x.mcap"))
+    assert "b " in report.table_text(report.trial_table(tmp_path / "x.mcap"))
     assert [name for name, _ in write_csv(tmp_path / "x.mcap", tmp_path / "csv")] == ["bodies.csv"]
     with pytest.raises(LogError, match="holds no states"):
         Replay(tmp_path / "x.mcap")

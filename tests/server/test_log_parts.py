@@ -20,7 +20,7 @@ from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.logfile import part_path
 from wavesim_sdk.tables import ACTUATION, STATE, SURROUNDINGS
-from wavesim_server.logbook import part as parts
+from wavesim_server.logbook import log_part as parts
 from wavesim_server.logbook.writer import LogWriter
 
 FLEET = '<log {0}/><fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
@@ -120,7 +120,7 @@ def test_where_there_is_no_other_file_the_log_stops_and_says_so(
     path = tmp_path / "run.mcap"
     part_path(path, 2).mkdir()
     writer = write(path, config(FLEET.format('part_time="10 s"')))
-    assert "Is a directory" in writer.failed
+    assert "Is a directory" in writer.failure
     assert read(path).end_ns >= 10e9
 
 
@@ -159,7 +159,7 @@ def test_what_was_written_is_made_durable_now_and_then(tmp_path: Path, config: C
     writer = write(tmp_path / "run.mcap", config(FLEET.format('sync="10 ms"')), close=False)
     assert enough.wait(30.0)
     writer.close()
-    assert set(synced) == {(tmp_path / "run.mcap").stat().st_ino} and not writer.failed
+    assert set(synced) == {(tmp_path / "run.mcap").stat().st_ino} and not writer.failure
     synced.clear()
     write(tmp_path / "none.mcap", config(FLEET.format("")))
     assert not synced
@@ -171,7 +171,7 @@ def test_a_disk_that_does_not_keep_what_it_took_is_named(tmp_path: Path, config:
 
     monkeypatch.setattr(os, "fsync", fsync)
     writer = write(tmp_path / "run.mcap", config(FLEET.format('sync="1 h"')))
-    assert writer.failed == "the log stopped: Input/output error"
+    assert writer.failure == "the log stopped: Input/output error"
 
 
 def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Callable[..., LoadedConfig]) -> None:
@@ -190,6 +190,6 @@ def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Cal
     } <= found.keys()
     assert found["numpy_simd"].split() and "glibc" in found["libc"]
     for core in ("Nehalem", "Sandybridge"):  # any x86-64 can be told to take these
-        code = "from wavesim_server.logbook.machine import traits; print(traits()['blas_core'])"
+        code = "from wavesim_server.logbook.machine_traits import traits; print(traits()['blas_core'])"
         done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": core}, capture_output=True, text=True, check=True)  # fmt: skip
         assert done.stdout.strip() == core

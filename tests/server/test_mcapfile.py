@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcap.writer import CompressionType, Writer
 
-from wavesim_server.logbook.mcapfile import McapFile
+from wavesim_server.logbook.mcap_file import McapFile
 
 MESSAGES = st.lists(
     st.tuples(st.lists(st.integers(1, 4), max_size=12), st.integers(0, 10**9), st.booleans(), st.integers(1, 900)),

@@ -10,7 +10,7 @@ import pytest
 
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.kernel_compiler import kernel
-from wavesim_server import Simulation, pointers, pool
+from wavesim_server import Simulation, array_tables, row_pool
 
 
 class Inner(NamedTuple):
@@ -26,7 +26,7 @@ class Outer(NamedTuple):
     keys: np.ndarray
 
 
-outer: Any = pointers.unpacked(Outer)
+outer: Any = array_tables.make_unpacker(Outer)
 
 
 @kernel
@@ -46,15 +46,15 @@ def test_a_kernel_finds_what_the_tuple_has(deep: bool) -> None:
     rows, keys = np.arange(6.0).reshape(2, 3), np.zeros(5, np.uint64)
     value = Outer(rows, Inner(grid, 0.25, deep), 40, keys)
     out = np.zeros(5)
-    assert told(pointers.packed(value), out) == 45
+    assert told(array_tables.pack(value), out) == 45
     assert out.tolist() == [5.0, 0.25, float(deep), grid[1, 0, 2, 1, 3], 4.0] and rows[0, 0] == 7.0
 
 
 def test_what_is_not_contiguous_is_refused() -> None:
     value = Outer(np.zeros((4, 4))[:, 1:], Inner(np.zeros((1,) * 5), 0.0, False), 1, np.zeros(1, np.uint64))
-    if not pointers.PLAIN:
+    if not array_tables.JIT_DISABLED:
         with pytest.raises(ValueError, match="contiguous"):
-            pointers.packed(value)
+            array_tables.pack(value)
 
 
 def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., LoadedConfig]) -> None:
@@ -72,7 +72,7 @@ def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Lo
             deep = loaded.model(model).type == "underwater"
             row = sim.enter(f"v{k}", model, (0.0, 200.0 + 100.0 * k, 20.0 if deep else 0.0))
             if k % 4 == 0:
-                sim.fleet.change(row, {})  # a kind of its own
+                sim.fleet.override_parameters(row, {})  # a kind of its own
             tick()
             if sim.actuators(row):
                 sim.command(row, [1.0])
@@ -88,7 +88,7 @@ def test_a_simulation_sees_every_array_that_is_replaced(config: Callable[..., Lo
     kept, fresh = Simulation(loaded), Simulation(loaded)
 
     def anew() -> None:
-        fresh._made_of = (None,)
+        fresh._tick_state_sources = (None,)
         fresh.advance()
 
     assert play(kept, kept.advance) == play(fresh, anew)
@@ -99,7 +99,7 @@ def test_blocks_and_scratch_begin_with_a_cache_line(config: Callable[..., Loaded
     sim = Simulation(config('<shared vehicles="300" signals="2"/><world><bed depth="60 m"/></world>'))
     for k in range(300):
         sim.enter(f"v{k}", "lauv", (0.0, 10.0 * k, 20.0))
-        first = [a.__array_interface__["data"][0] % pool.CACHE_LINE for a in (sim.fleet.blocks, sim.fleet.work)]
-        assert first == [0, 0] and sim.fleet.blocks.strides[0] % pool.CACHE_LINE == 0
-    records = pool.aligned((3, 2), np.dtype([("a", "f8"), ("b", "i4")]))
-    assert records.shape == (3, 2) and not records["a"].any() and pool.aligned((0, 5)).shape == (0, 5)
+        first = [a.__array_interface__["data"][0] % row_pool.CACHE_LINE for a in (sim.fleet.blocks, sim.fleet.work)]
+        assert first == [0, 0] and sim.fleet.blocks.strides[0] % row_pool.CACHE_LINE == 0
+    records = row_pool.aligned_zeros((3, 2), np.dtype([("a", "f8"), ("b", "i4")]))
+    assert records.shape == (3, 2) and not records["a"].any() and row_pool.aligned_zeros((0, 5)).shape == (0, 5)

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from wavesim_sdk.tables import RunState
-from wavesim_server.trial import Trial, progress
+from wavesim_server.trial import Trial, progress_bar
 
 
 class Clock:
@@ -48,13 +48,13 @@ def test_a_short_run_is_told_as_a_long_one(
     trial.name, trial.duration, trial.quiet, trial.processes = "short", duration, False, {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        trial._watch(Server(), Clock(*times))  # type: ignore[arg-type]
+        trial._follow_run(Server(), Clock(*times))  # type: ignore[arg-type]
     said = capsys.readouterr().err
     assert f"{end} simulated, 12.0 x real time" in said and "short: 100%" in said
     assert "s/s" not in said and "Warning" not in said
 
 
 def test_a_quiet_trial_draws_none(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress("short", 1.0, True) as bar:
+    with progress_bar("short", 1.0, True) as bar:
         bar.update(0)
     assert capsys.readouterr().err == ""

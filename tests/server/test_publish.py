@@ -24,8 +24,8 @@ from wavesim_sdk.tables import (
 )
 from wavesim_sdk.wire.messages import Join, Right, Role
 from wavesim_sdk.wire.session import Admission, Session
-from wavesim_server.network.crew import Berth, Member
-from wavesim_server.network.publish import CLIENTS_PERIOD_S, HISTORY_PERIOD_S, Newest, Publisher
+from wavesim_server.network.crews import CrewMember, SessionGrant
+from wavesim_server.network.front_tables import CLIENTS_PERIOD_S, HISTORY_PERIOD_S, FrontTables, NewestRecords
 
 BODIES = 4
 
@@ -41,7 +41,7 @@ class Desk:
     def __init__(self) -> None:
         self.simulation = SharedMemoryArea.create_private(simulation_tables(BODIES, 2))
         self.vehicles = SharedMemoryArea.create_private([(t, BODIES) for t in VEHICLE_TABLES])
-        self.publisher = Publisher(self.simulation, self.vehicles)
+        self.publisher = FrontTables(self.simulation, self.vehicles)
 
     def seen(self, table: str) -> tuple[int, Any]:
         """(tick, rows) of a table."""
@@ -54,12 +54,12 @@ def desk() -> Desk:
     return Desk()
 
 
-def member(row: int, role: Role = Role.PILOT, ordinal: int = 0, name: str = "auv", token: int = 7) -> Member:
+def member(row: int, role: Role = Role.PILOT, ordinal: int = 0, name: str = "auv", token: int = 7) -> CrewMember:
     session = Session(
         token, ("10.0.0.7", 4321), Join(name=name, role=role, lockstep_ns=50), Admission(row, 1, 1500.0), 98.5
     )
-    berth = Berth(row, name, "lauv", 1, True, True, Right(0), False, 0, (), ())
-    return Member(session, berth, math.inf, ordinal=ordinal)
+    berth = SessionGrant(row, name, "lauv", 1, True, True, Right(0), False, 0, (), ())
+    return CrewMember(session, berth, math.inf, ordinal=ordinal)
 
 
 # -- the newest records ---------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def rows_of(first: int, count: int) -> Any:
 
 
 def test_the_newest_of_many(area: SharedMemoryArea) -> None:
-    newest = Newest(area[NOTICE.name])
+    newest = NewestRecords(area[NOTICE.name])
     draw = np.random.default_rng(3)
     written = seen = missed = 0
     taken: list[int] = []
@@ -95,7 +95,7 @@ def test_the_newest_of_many(area: SharedMemoryArea) -> None:
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 20])
 def test_after_each_number_of_records_the_last_eight_are_there(area: SharedMemoryArea, count: int) -> None:
-    newest = Newest(area[NOTICE.name])
+    newest = NewestRecords(area[NOTICE.name])
     for start in (0, count):
         newest.add(rows_of(start, count))
         newest.publish()
@@ -105,7 +105,7 @@ def test_after_each_number_of_records_the_last_eight_are_there(area: SharedMemor
 
 
 def test_nothing_new_is_not_written_again(area: SharedMemoryArea) -> None:
-    newest, table = Newest(area[NOTICE.name]), area[NOTICE.name]
+    newest, table = NewestRecords(area[NOTICE.name]), area[NOTICE.name]
     newest.publish()
     assert table.header[1] == 0, "nothing was ever published"
     newest.add(rows_of(0, 3))
@@ -115,10 +115,10 @@ def test_nothing_new_is_not_written_again(area: SharedMemoryArea) -> None:
 
 
 def test_a_front_after_one_that_crashed_counts_on(area: SharedMemoryArea) -> None:
-    first = Newest(area[NOTICE.name])
+    first = NewestRecords(area[NOTICE.name])
     first.add(rows_of(0, 11))
     first.publish()
-    after = Newest(area[NOTICE.name])
+    after = NewestRecords(area[NOTICE.name])
     after.publish()
     assert area[NOTICE.name].header[1] == 1, "what is there already is not published again"
     after.add(rows_of(11, 2))
@@ -177,7 +177,7 @@ def test_what_was_believed_does_not_stay_for_the_next_in_the_row(desk: Desk) -> 
     for row in (1, 2):
         desk.publisher.estimate(row, [1.0] * 10)
     desk.publisher.flush(25)
-    desk.publisher.left(2, 3)
+    desk.publisher.mark_departed(2, 3)
     desk.publisher.flush(30)
     tick, rows = desk.seen(ESTIMATE.name)
     assert tick == 30 and not rows["p_WB_W"][2].any() and rows["innovation"][2] == 0.0
@@ -193,7 +193,7 @@ def test_a_pilot_with_all_that_is_known_of_it(desk: Desk) -> None:
     s.rtt_statistics.sent, s.datagrams_in, s.datagrams_out = 9, 41, 42
     for seconds in (0.02, 0.01, 0.06):
         s.rtt_statistics.add_sample(seconds)
-    desk.publisher.turn(100.0, 25, [pilot])
+    desk.publisher.poll(100.0, 25, [pilot])
     tick, rows = desk.seen(CLIENTS.name)
     assert tick == 25 and rows["status"].tolist() == [0, 0, 1, 0]
     r = rows[2]
@@ -211,7 +211,7 @@ def test_others_on_board_in_the_order_of_bodies_and_ordinals(desk: Desk) -> None
     last = crew[0].session
     last.datagrams_in, last.datagrams_out = 5, 6
     last.rtt_statistics.add_sample(0.5)
-    desk.publisher.turn(100.0, 25, iter(crew))
+    desk.publisher.poll(100.0, 25, iter(crew))
     tick, rows = desk.seen(CREW.name)
     there = rows[rows["body"] >= 0]
     assert tick == 25 and len(there) == 3 and (rows["body"][:3] >= 0).all(), "no empty row between them"
@@ -221,30 +221,30 @@ def test_others_on_board_in_the_order_of_bodies_and_ordinals(desk: Desk) -> None
     assert (bytes(r["address"]), r["port"], r["silent"], r["rtt_mean"]) == (b"10.0.0.7", 4321, 1.5, 0.5)
     assert (r["datagrams_in"], r["datagrams_out"]) == (5, 6)
     assert desk.seen(CLIENTS.name)[1]["status"].tolist() == [0, 1, 0, 0]
-    desk.publisher.turn(101.0, 30, [])
+    desk.publisher.poll(101.0, 30, [])
     assert (desk.seen(CREW.name)[1]["body"] == -1).all(), "who went is there no more"
 
 
 def test_more_on_board_than_rows_leaves_out_the_last(desk: Desk) -> None:
     room = BODIES + CREW_ROWS
-    desk.publisher.turn(100.0, 25, [member(0, Role.LISTENER, k + 1) for k in range(room + 3)])
+    desk.publisher.poll(100.0, 25, [member(0, Role.LISTENER, k + 1) for k in range(room + 3)])
     assert desk.seen(CREW.name)[1]["ordinal"].tolist() == list(range(1, room + 1))
 
 
 def test_how_a_client_went_stays_until_the_next_comes(desk: Desk) -> None:
     pilots = [member(k, token=k) for k in range(3)]
-    desk.publisher.turn(100.0, 25, pilots)
-    desk.publisher.left(0, 2)
-    desk.publisher.left(1, 3)
-    desk.publisher.turn(101.0, 30, pilots[2:])
+    desk.publisher.poll(100.0, 25, pilots)
+    desk.publisher.mark_departed(0, 2)
+    desk.publisher.mark_departed(1, 3)
+    desk.publisher.poll(101.0, 30, pilots[2:])
     tick, rows = desk.seen(CLIENTS.name)
     assert tick == 30 and rows["status"].tolist() == [2, 3, 1, 0] and bytes(rows["name"][0]) == b"auv"
-    desk.publisher.turn(102.0, 35, [])
+    desk.publisher.poll(102.0, 35, [])
     assert desk.seen(CLIENTS.name)[1]["status"].tolist() == [2, 3, 1, 0], "told once: nobody said that the third went"
-    desk.publisher.turn(103.0, 40, pilots[:1])
+    desk.publisher.poll(103.0, 40, pilots[:1])
     assert desk.seen(CLIENTS.name)[1]["status"].tolist() == [1, 3, 1, 0]
-    desk.publisher.left(0, 3)
-    desk.publisher.turn(104.0, 45, [pilots[0]])
+    desk.publisher.mark_departed(0, 3)
+    desk.publisher.poll(104.0, 45, [pilots[0]])
     assert desk.seen(CLIENTS.name)[1]["status"][0] == 1, "who is there again is there"
 
 
@@ -252,17 +252,17 @@ def test_clients_and_records_have_their_own_periods(desk: Desk) -> None:
     def ticks() -> tuple[int, int, int]:
         return desk.seen(CLIENTS.name)[0], desk.seen(CREW.name)[0], desk.seen(NOTICE.name)[0]
 
-    desk.publisher.turn(100.0, 1, [])
+    desk.publisher.poll(100.0, 1, [])
     assert ticks() == (1, 1, 0)
     desk.publisher.notice(1, 0, "a", "x")
-    desk.publisher.turn(100.0 + 0.9 * HISTORY_PERIOD_S, 2, [])
+    desk.publisher.poll(100.0 + 0.9 * HISTORY_PERIOD_S, 2, [])
     assert ticks() == (1, 1, 0)
-    desk.publisher.turn(100.0 + HISTORY_PERIOD_S, 3, [])
+    desk.publisher.poll(100.0 + HISTORY_PERIOD_S, 3, [])
     assert ticks() == (1, 1, 1)
     desk.publisher.notice(2, 0, "a", "x")
-    desk.publisher.turn(100.0 + CLIENTS_PERIOD_S - 0.001, 4, [])
+    desk.publisher.poll(100.0 + CLIENTS_PERIOD_S - 0.001, 4, [])
     assert ticks() == (1, 1, 2)
-    desk.publisher.turn(100.0 + CLIENTS_PERIOD_S, 5, [])
+    desk.publisher.poll(100.0 + CLIENTS_PERIOD_S, 5, [])
     assert ticks() == (5, 5, 2)
-    desk.publisher.turn(100.0 + 1.5 * CLIENTS_PERIOD_S, 6, [])
+    desk.publisher.poll(100.0 + 1.5 * CLIENTS_PERIOD_S, 6, [])
     assert ticks() == (5, 5, 2) and CLIENTS_PERIOD_S == 0.2 and HISTORY_PERIOD_S == 0.02

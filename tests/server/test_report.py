@@ -46,11 +46,11 @@ def run(path: Path, loaded: LoadedConfig, frozen: bool, **counters: int) -> None
 
 def test_a_run_without_trouble_says_nothing_of_it(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False, ticks_late=7)
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert table["complete"] and table["health"]["ticks_late"] == 7 and set(table["health"]) == set(HEALTH)
     assert not any("frozen_at_s" in v for v in table["vehicles"])
-    text = report.text(table)
-    assert "FROZEN" not in text and not any(t in text for t in report.TROUBLES.values())
+    text = report.table_text(table)
+    assert "FROZEN" not in text and not any(t in text for t in report.TROUBLE_TEXTS.values())
 
 
 def test_contacts_stand_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
@@ -60,9 +60,12 @@ def test_contacts_stand_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> No
     writer.notice(1_250_000_000, "b", "contact with the sea bed at 0.3 m/s")
     writer.notice(3_000_000_000, "b", "contact with block 1 at 1 m/s")
     writer.close()
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert [c["time_s"] for c in table["vehicles"][0]["contacts"]] == [1.25, 3.0]
-    assert "b         contact with the sea bed at 0.3 m/s, after 1.250 s, and 1 more" in report.text(table).splitlines()
+    assert (
+        "b         contact with the sea bed at 0.3 m/s, after 1.250 s, and 1 more"
+        in report.table_text(table).splitlines()
+    )
 
 
 def test_the_closest_approach_stands_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
@@ -75,23 +78,23 @@ def test_the_closest_approach_stands_in_the_table(tmp_path: Path, loaded: Loaded
         state["p_WB_W"][:2] = (2.0 * second, 0.0, 5.0), (18.0 - 2.0 * second, 3.0, 5.0)
         writer.table(second * 1_000_000_000, "state", [0, 1, 2], state.tobytes())
     writer.close()
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert [v.get("closest") for v in table["vehicles"]] == [
         {"to": "two", "distance_m": 3.0, "time_s": 4.5},
         {"to": "one", "distance_m": 3.0, "time_s": 4.5},
         None,
     ]
-    said = [line for line in report.text(table).splitlines() if "closest" in line]
+    said = [line for line in report.table_text(table).splitlines() if "closest" in line]
     assert said == ["one       closest to two: 3.00 m after 4.5 s"]
 
 
 def test_a_frozen_body_stands_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=True)
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert [v.get("frozen_at_s") for v in table["vehicles"]] == [None, 0.25]
     assert [v["distance_m"] for v in table["vehicles"]] == [0.0, None], "where it was thrown is no distance"
-    assert "c            FROZEN     0" in report.text(table)
-    assert "c         FROZEN at 0.250 s: its state diverged (NaN or infinity)" in report.text(table).splitlines()
+    assert "c            FROZEN     0" in report.table_text(table)
+    assert "c         FROZEN at 0.250 s: its state diverged (NaN or infinity)" in report.table_text(table).splitlines()
 
 
 def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
@@ -110,20 +113,20 @@ def test_a_trial_with_a_frozen_body_has_an_exit_code_of_its_own(
     assert "c at 0.250 s" in str(done.exception) and "c         FROZEN" in done.stdout
 
 
-@pytest.mark.parametrize("counter", sorted(report.TROUBLES))
+@pytest.mark.parametrize("counter", sorted(report.TROUBLE_TEXTS))
 def test_what_was_left_out_is_counted_in_the_table(tmp_path: Path, loaded: LoadedConfig, counter: str) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False, **{counter: 12})
-    table = report.make(tmp_path / "a.mcap")
-    assert f"12 {report.TROUBLES[counter]}" in report.text(table).splitlines()
+    table = report.trial_table(tmp_path / "a.mcap")
+    assert f"12 {report.TROUBLE_TEXTS[counter]}" in report.table_text(table).splitlines()
 
 
 def test_lost_participants_stand_in_the_table(tmp_path: Path, loaded: LoadedConfig) -> None:
     run(tmp_path / "a.mcap", loaded, frozen=False)
-    table = report.make(tmp_path / "a.mcap") | {
+    table = report.trial_table(tmp_path / "a.mcap") | {
         "ended_early": {"program-b": -9},
         "last_words": {"program-b": ["x", "y"]},
     }
-    assert "program-b ended early (code -9)\n          x\n          y\n" in report.text(table)
+    assert "program-b ended early (code -9)\n          x\n          y\n" in report.table_text(table)
 
 
 def test_counters_of_the_machine_do_not_change_the_hash(tmp_path: Path, loaded: LoadedConfig) -> None:
@@ -148,13 +151,13 @@ def test_what_is_no_number_is_null_in_json(tmp_path: Path, loaded: LoadedConfig)
         state["p_WB_W"] = place
         writer.table(tick * 100_000_000, "state", [0], state.tobytes())
     writer.close()
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert np.isnan(table["vehicles"][0]["distance_m"])
 
     def refuse(constant: str) -> float:
         raise AssertionError(constant)
 
-    assert json.loads(report.as_json(table), parse_constant=refuse)["vehicles"][0]["distance_m"] is None
+    assert json.loads(report.table_json(table), parse_constant=refuse)["vehicles"][0]["distance_m"] is None
 
 
 def test_a_signal_that_comes_along_several_paths_is_one_delivery(tmp_path: Path, loaded: LoadedConfig) -> None:
@@ -171,7 +174,7 @@ def test_a_signal_that_comes_along_several_paths_is_one_delivery(tmp_path: Path,
     heard["arrival_ns"] = [10, 20, 30, 40, 50]
     writer.signals(sent, heard)
     writer.close()
-    table = report.make(tmp_path / "a.mcap")
+    table = report.trial_table(tmp_path / "a.mcap")
     assert [(v["heard"], v["lost"]) for v in table["vehicles"]] == [(1, {}), (0, {"blocked": 1})]
     packets = table["packets"]
     assert (packets["deliveries_possible"], packets["delivered"], packets["lost"]) == (2, 1, {"blocked": 1})

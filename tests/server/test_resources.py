@@ -18,9 +18,9 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.tables import CLOCK, VEHICLE_TABLES
-from wavesim_server.resources import AlreadyRunning, NameLock, ring_names, tables_of, wipe
+from wavesim_server.resources import AlreadyRunning, NameLock, area_tables, remove_leftovers, ring_names
 from wavesim_server.ring import Ring
-from wavesim_server.serve import fresh
+from wavesim_server.serve import reserve_log_path
 
 NAME = f"resources-test-{os.getpid()}"
 
@@ -85,12 +85,12 @@ def test_a_file_that_was_removed_meanwhile_is_no_lock(folder: Path, monkeypatch:
 def test_no_log_is_written_over(tmp_path: Path) -> None:
     """Nor by two servers that start at once: a place is taken when it is found."""
     log = str(tmp_path / "run.mcap")
-    assert [Path(fresh(log)).name for _ in range(3)] == ["run.mcap", "run-2.mcap", "run-3.mcap"]
+    assert [Path(reserve_log_path(log)).name for _ in range(3)] == ["run.mcap", "run-2.mcap", "run-3.mcap"]
     (tmp_path / "other.2.mcap").touch()  # a part of a log
-    assert Path(fresh(str(tmp_path / "other.mcap"))).name == "other-2.mcap"
-    assert fresh("/dev/null") == "/dev/null" and fresh("") == ""
+    assert Path(reserve_log_path(str(tmp_path / "other.mcap"))).name == "other-2.mcap"
+    assert reserve_log_path("/dev/null") == "/dev/null" and reserve_log_path("") == ""
     with pytest.raises(LogError, match="cannot write the log"):
-        fresh(str(tmp_path / "run.mcap" / "inside.mcap"))
+        reserve_log_path(str(tmp_path / "run.mcap" / "inside.mcap"))
 
 
 def test_without_a_folder_of_the_user_it_lies_in_the_temporary_one(
@@ -112,7 +112,7 @@ def test_a_killed_holder_frees_it() -> None:
 
 @pytest.fixture
 def everything() -> Iterator[list[str]]:
-    """All that a server shares; the names in the order in which `wipe` finds them."""
+    """All that a server shares; the names in the order in which `remove_leftovers` finds them."""
     areas = [segment_name(NAME, a) for a in ("simulation", "vehicles")]
     for area in areas:
         SharedMemoryArea.create(area, [(CLOCK, 1)])
@@ -127,12 +127,12 @@ def everything() -> Iterator[list[str]]:
         *(f"/wavesim.{NAME}.{s}.{w}" for s in all_sensor_tables() for w in ("due", "done")),
     ]
     yield [*areas, *ring_names(NAME), *semaphores, queue.name, left]
-    wipe(NAME)
+    remove_leftovers(NAME)
 
 
 def test_everything_goes_and_is_named(everything: list[str]) -> None:
-    assert wipe(NAME) == everything
-    assert wipe(NAME) == []
+    assert remove_leftovers(NAME) == everything
+    assert remove_leftovers(NAME) == []
     assert list(Path("/dev/shm").glob(f"*wavesim.{NAME}.*")) == []
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.MessageQueue(f"/wavesim.{NAME}.commander")
@@ -143,7 +143,7 @@ def test_a_part_of_it_goes_too(everything: list[str]) -> None:
     posix_ipc.unlink_shared_memory(everything[0])
     posix_ipc.unlink_shared_memory(everything[3])
     left = [n for n in everything[1:] if n != everything[3] and not n.endswith((".claim", ".due", ".done"))]
-    assert wipe(NAME) == left
+    assert remove_leftovers(NAME) == left
 
 
 def test_what_is_anothers_stays(everything: list[str]) -> None:
@@ -154,11 +154,11 @@ def test_what_is_anothers_stays(everything: list[str]) -> None:
             check=True,
         )  # fmt: skip
         assert dead.returncode == 0
-        assert wipe(NAME) == everything
+        assert remove_leftovers(NAME) == everything
         assert len(list(Path("/dev/shm").glob(f"wavesim.{NAME}x.reply.*"))) == 2
         assert client._reply.name
     other.close()
-    assert len(wipe(NAME + "x")) == 1
+    assert len(remove_leftovers(NAME + "x")) == 1
 
 
 def test_the_rings_have_one_name_for_each_direction() -> None:
@@ -177,7 +177,7 @@ def test_every_table_has_its_rows(tmp_path: Path, sensors: str, instruments: int
     path = tmp_path / "c.xml"
     fleet = f'<buoy name="b" model="m" position="0 0 0 m">{sensors}</buoy>'
     path.write_text(MODEL.format(vehicles=1, fleet=fleet))
-    tables = tables_of(load(path))
+    tables = area_tables(load(path))
     assert tables["simulation"] == simulation_tables(1, 7) and list(tables) == ["simulation", "vehicles"]
     rows = {t.name: n for t, n in tables["vehicles"]}
     expected = {t.name: 1 for t in VEHICLE_TABLES} | {"instruments": instruments}
@@ -190,6 +190,6 @@ def test_every_table_has_its_rows(tmp_path: Path, sensors: str, instruments: int
 def test_rows_of_bodies_are_those_of_the_configuration(tmp_path: Path) -> None:
     path = tmp_path / "c.xml"
     path.write_text(MODEL.format(vehicles=5, fleet='<buoy name="b" model="m" position="0 0 0 m"/>'))
-    tables = tables_of(load(path))
+    tables = area_tables(load(path))
     assert {n for t, n in tables["vehicles"] if t.name in ("state", "identity")} == {5}
     assert {t.name: n for t, n in tables["simulation"]}["clients"] == 5

@@ -13,7 +13,7 @@ import pytest
 from wavesim_sdk.errors import AttachError, NotRunning
 from wavesim_sdk.shared_memory import create_memory
 from wavesim_server import ring as module
-from wavesim_server.ring import CAPACITY, MAGIC, READ, WRITTEN, Pushed, Ring
+from wavesim_server.ring import CAPACITY, MAGIC, READ, WRITTEN, PushResult, Ring
 
 NAME = f"/wavesim.ring-test-{os.getpid()}"
 LARGE = 1024 - 8  #: the largest payload that goes in one piece through 4096 bytes
@@ -23,7 +23,7 @@ LARGE = 1024 - 8  #: the largest payload that goes in one piece through 4096 byt
 def ends(request: pytest.FixtureRequest) -> Iterator[tuple[Ring, Ring]]:
     """(writer, reader)"""
     if request.param == "private":
-        both = Ring.private(4096)
+        both = Ring.create_private(4096)
         yield both, both
         return
     yield Ring.create(NAME, 4096), Ring.attach(NAME)
@@ -65,11 +65,11 @@ def test_every_size_arrives_whole_and_alone(ends: tuple[Ring, Ring], size: int) 
 
 def test_a_full_ring_says_so(ring: Ring) -> None:
     count = 0
-    while ring.push(1, bytes(100)) is Pushed.DONE:
+    while ring.push(1, bytes(100)) is PushResult.DONE:
         count += 1
-    assert ring.push(1, bytes(100)) is Pushed.FULL
+    assert ring.push(1, bytes(100)) is PushResult.FULL
     assert count == 4096 // 112
-    ring.drop()
+    ring.count_dropped()
     assert ring.dropped == Ring.attach(NAME).dropped == 1
     assert len(list(Ring.attach(NAME).pop_all())) == count
 
@@ -85,7 +85,7 @@ def test_the_last_byte_of_the_ring_is_used(ring: Ring) -> None:
 def test_a_record_beyond_every_bound_is_refused_and_counted(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RECORD_BYTES", 10_000)
     reader = Ring.attach(NAME)
-    assert ring.push(1, bytes(10_001)) is Pushed.REFUSED
+    assert ring.push(1, bytes(10_001)) is PushResult.REFUSED
     assert ring.push(1, bytes(10_001)), "nobody shall wait for it"
     assert ring.dropped == 2
     got = []
@@ -96,12 +96,12 @@ def test_a_record_beyond_every_bound_is_refused_and_counted(ring: Ring, monkeypa
 
 def test_a_large_record_given_up_in_the_middle_leaves_no_trace(ring: Ring) -> None:
     reader = Ring.attach(NAME)
-    for give_up in (ring.drop, lambda: None):  # told, or seen when another record is pushed
+    for give_up in (ring.count_dropped, lambda: None):  # told, or seen when another record is pushed
         for following in (b"small", random.Random(0).randbytes(9000)):
             before = ring.dropped
-            assert ring.push(1, bytes(50_000)) is Pushed.FULL
+            assert ring.push(1, bytes(50_000)) is PushResult.FULL
             got = list(reader.pop_all())
-            assert ring.push(1, bytes(50_000)) is Pushed.FULL
+            assert ring.push(1, bytes(50_000)) is PushResult.FULL
             give_up()
             while not ring.push(2, following):
                 got += list(reader.pop_all())

@@ -16,8 +16,8 @@ import pytest
 from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.errors import ConfigError
 from wavesim_server import Simulation
+from wavesim_server.dynamics import contact_memory
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics import touch
 from wavesim_server.study import varied
 
 DEEP = '<world><bed depth="500 m"/></world>'
@@ -39,7 +39,7 @@ def arrays(sim: Simulation) -> dict[str, int]:
     """Bytes of every array that the simulation keeps."""
     found = {}
     for name, owner in (
-        ("fleet", sim.fleet), ("climate", sim.climate), ("weather", sim.climate.weather), ("medium", sim.channel.medium)
+        ("fleet", sim.fleet), ("climate", sim.weather_model), ("weather", sim.weather_model.weather), ("medium", sim.channel.medium)
     ):  # fmt: skip
         values = owner._asdict() if hasattr(owner, "_asdict") else vars(owner)
         found |= {f"{name}.{k}": v.nbytes for k, v in values.items() if isinstance(v, np.ndarray)}
@@ -127,8 +127,8 @@ UNSTABLE = """<models><model name="{}" type="surface"><box length="2 m" width="1
 def image(sim: Simulation) -> tuple[Any, ...]:
     """All that an entering body could have changed."""
     return (
-        sim.rows, sim.fleet.blocks.tobytes(), sim.fleet.kinds.tobytes(), sim.fleet.params.tobytes(), sim.identity.tobytes(),
-        sim.climate.weather.exposure.tobytes(), sim.channel.medium.nodes.tobytes(), sim.channel.medium.counters.tobytes(),
+        sim.rows, sim.fleet.blocks.tobytes(), sim.fleet.model_ints.tobytes(), sim.fleet.params.tobytes(), sim.identity.tobytes(),
+        sim.weather_model.weather.exposure.tobytes(), sim.channel.medium.nodes.tobytes(), sim.channel.medium.counters.tobytes(),
         arrays(sim),
     )  # fmt: skip
 
@@ -164,7 +164,11 @@ def test_a_current_on_the_way_is_held_against_the_step_as_one_of_the_configurati
     sim.set_weather(current_north=2.0)
     with pytest.raises(ValueError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):
         sim.set_weather(current_north=6.0, current_east=-8.0, wind_speed=9.0)
-    assert (sim.climate.current.north, sim.climate.current.east, sim.climate.wind.speed) == (2.0, 0.0, 0.0)
+    assert (sim.weather_model.current.north, sim.weather_model.current.east, sim.weather_model.wind.speed) == (
+        2.0,
+        0.0,
+        0.0,
+    )
     sim.leave(row)
     sim.set_weather(current_north=6.0, current_east=-8.0)
     with pytest.raises(ConfigError, match=r"'lauv' is unstable with a time step of 100 ms in a flow of 10 m/s"):
@@ -234,7 +238,7 @@ def test_garbage_is_a_value_error(config: Callable[..., LoadedConfig], call: str
         assert len(str(refused.value)) < 400
     assert image(sim) == before
     sim.advance(5)
-    assert sim.faults == []
+    assert sim.frozen_bodies == []
 
 
 def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Callable[..., LoadedConfig]) -> None:
@@ -248,16 +252,16 @@ def test_nothing_of_a_broken_body_stays_for_the_next_one_in_its_row(config: Call
     sim.advance(5)
     sim.fleet.body(row)[r.NU] = np.nan
     sim.advance(1)
-    assert sim.faults == ["bad"]
+    assert sim.frozen_bodies == ["bad"]
     sim.leave(row)
-    assert sim.faults == [] and sim.enter("good", "lauv", (0.0, 0.0, 20.0)) == row
-    assert sim.faults == [] and not sim.actuation()["actual"][row].any()
+    assert sim.frozen_bodies == [] and sim.enter("good", "lauv", (0.0, 0.0, 20.0)) == row
+    assert sim.frozen_bodies == [] and not sim.actuation()["actual"][row].any()
     fresh = Simulation(sim.loaded)
     fresh.enter("good", "lauv", (0.0, 0.0, 20.0), row=row)
     for s in (sim, fresh):
         s.command(row, [5.0, 0.1, 0.1])
         s.advance(50)
-    assert sim.faults == [] and sim.state()["v_WB_B"][row][0] > 0.05
+    assert sim.frozen_bodies == [] and sim.state()["v_WB_B"][row][0] > 0.05
     assert np.array_equal(sim.actuation()["actual"][row], fresh.actuation()["actual"][row])
     assert np.array_equal(sim.state()["p_WB_W"][row], fresh.state()["p_WB_W"][row]), "as if nobody had been there"
 
@@ -367,7 +371,7 @@ def test_contacts_that_find_no_room_are_counted(config: Callable[..., LoadedConf
         sim.set_pose(k, (0.3 * k, 0.0, 0.0))
     sim.advance(1)
     assert sim.contacts > 0 and sim.contacts_dropped == 0
-    sim._touch = sim._touch._replace(contacts=np.zeros((1, touch.CONTACT)))
+    sim._contacts = sim._contacts._replace(contacts=np.zeros((1, contact_memory.CONTACT)))
     sim.advance(1)
     assert sim.contacts_dropped > 0
 
@@ -403,7 +407,7 @@ def test_entering_costs_no_more_in_a_large_simulation(config: Callable[..., Load
         grown += sim.fleet.blocks is not before
         before = sim.fleet.blocks
     assert grown <= 9
-    assert len(sim.fleet.sequence) == 128 and sim.fleet.heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
+    assert len(sim.fleet.sequence) == 128 and sim.fleet.block_heads[:128, r.BLOCK_BODIES].tolist() == [8] * 128
 
 
 def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., LoadedConfig]) -> None:
@@ -423,7 +427,7 @@ def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loade
                 if len(sim.occupants[row].model.thruster) < 7
                 else np.ones((6, 8)),
             )
-        heads, f = sim.fleet.heads, sim.fleet
+        heads, f = sim.fleet.block_heads, sim.fleet
         blocks = f.blocks.reshape(-1, r.BLOCK_ROWS, r.LANES)
         assert heads[:, r.BLOCK_BODIES].tolist() == blocks[:, r.PRESENT].sum(axis=1).tolist()
         assert heads[:, r.BLOCK_BODIES].sum() == len(sim.rows)
@@ -431,7 +435,7 @@ def test_bodies_that_leave_make_room_in_their_blocks(config: Callable[..., Loade
         assert len(set(seats)) == len(seats)
         assert all(f.body(row)[r.PRESENT] == 1.0 for row in sim.rows)
     sim.advance(2)
-    assert sim.faults == []
+    assert sim.frozen_bodies == []
 
 
 WATERS = {

@@ -10,9 +10,9 @@ import pytest
 
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import ConfigError
+from wavesim_server.address_layout import same_address_layout
 from wavesim_server.engine import process
-from wavesim_server.layout import same_layout
-from wavesim_server.serve import Options, Part
+from wavesim_server.serve import ProcessArguments, ServerOptions
 
 WHERE = [sys.executable, "-c", "print(open('/proc/self/maps').readlines()[-4:])"]
 
@@ -23,7 +23,7 @@ def places() -> set[str]:
 
 def test_programs_share_a_layout() -> None:
     before = places()
-    with same_layout():
+    with same_address_layout():
         inside = places()
     if len(before) == 1:
         pytest.skip("this system does not randomise addresses at all")
@@ -48,7 +48,7 @@ def test_the_engine_is_made_with_seed_and_threads_of_the_options(
 
     monkeypatch.setattr(process, "Simulation", made)
     with pytest.raises(SystemExit):
-        process.main(Part(config(""), Options("n", 5, 0, "", threads=3), -1, -1, os.getpid()))
+        process.main(ProcessArguments(config(""), ServerOptions("n", 5, 0, "", threads=3), -1, -1, os.getpid()))
     assert "with (5, 3)" in capsys.readouterr().err
 
 

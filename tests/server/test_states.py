@@ -16,8 +16,16 @@ from wavesim_sdk.tables import INSTRUMENTS, VEHICLE_TABLES
 from wavesim_sdk.wire import codec, seal
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, Join, Reading, Right, SensorsMessage, Snapshot, Type
 from wavesim_sdk.wire.session import Admission, Session
-from wavesim_server.network.crew import Berth, Member
-from wavesim_server.network.states import AHEAD_NS, FEW, ROOM, TRIES, Writer, finished, form
+from wavesim_server.network.crews import CrewMember, SessionGrant
+from wavesim_server.network.state_datagrams import (
+    MAX_BODY_BYTES,
+    MAX_FUTURE_NS,
+    MAX_WRITTEN_SINGLY,
+    SNAPSHOT_TRIES,
+    StateWriter,
+    cached_template,
+    finish_datagrams,
+)
 
 ROWS = 12
 STEP_NS = 4_000_000
@@ -25,7 +33,7 @@ TICK = 500
 NOW_NS = TICK * STEP_NS
 FRESH_NS = 300_000_000
 KINDS = [Type.STATE, Type.STEP]
-MANY = FEW + 3
+MANY = MAX_WRITTEN_SINGLY + 3
 SUITE = ("ctd", "multibeam", "temperature")  #: a multibeam is larger than a datagram
 ROOM_FOR = 40  #: instruments of a body
 KEY, COOKIE = bytes(range(32)), bytes(16)
@@ -54,7 +62,7 @@ class Fleet:
             self.values[t] = records
         self.place = {(row, number): ROWS - 1 - row for row in range(ROWS) for number in range(len(suite))}
         self.publish()
-        self.writer = Writer(self.area, STEP_NS)
+        self.writer = StateWriter(self.area, STEP_NS)
 
     def publish(self) -> None:
         """Hand values and places over to their readers."""
@@ -74,51 +82,51 @@ class Fleet:
     def member(
         self, row: int, *, truth: bool = True, actuators: int = 3, effort: bool = False, keyed: bool = False,
         chosen: Sequence[int] | None = None,
-    ) -> Member:  # fmt: skip
+    ) -> CrewMember:  # fmt: skip
         lock = seal.SessionSeal(KEY, COOKIE, 7, 1000 + row, is_client=False) if keyed else None
         session = Session(
             1000 + row, ("10.0.0.7", 4000 + row), Join(name=f"auv-{row}"), Admission(row, STEP_NS, 1500.0), 0.0, lock
         )
         suite: Any = tuple(SimpleNamespace(name=t, type=t, parameters=SimpleNamespace(send=True)) for t in self.suite)
         fresh = tuple(FRESH_NS + k for k in range(len(suite)))
-        berth = Berth(row, f"auv-{row}", "lauv", 1, truth, True, Right(0), False, actuators, suite, fresh)
+        berth = SessionGrant(row, f"auv-{row}", "lauv", 1, truth, True, Right(0), False, actuators, suite, fresh)
         everything = tuple(range(len(suite)))
-        return Member(session, berth, 0.1, everything if chosen is None else tuple(chosen), effort=effort)
+        return CrewMember(session, berth, 0.1, everything if chosen is None else tuple(chosen), wants_effort=effort)
 
-    def members(self, count: int, **like: Any) -> list[Member]:
+    def members(self, count: int, **like: Any) -> list[CrewMember]:
         return [self.member(row, **like) for row in range(count)]
 
-    def expected(self, m: Member) -> tuple[Any, ...]:
+    def expected(self, m: CrewMember) -> tuple[Any, ...]:
         """Read slowly from the tables."""
         row = m.row
         state = self.area["state"].latest[row]
         parts = ("p_WB_W", "q_WB", "v_WB_B", "w_WB_B", "v_FB_B")
-        motion = tuple(float(v) for p in parts for v in state[p]) if m.berth.truth else None
-        actual = tuple(self.area["actuation"].latest[row]["actual"][: m.berth.actuators].tolist())
+        motion = tuple(float(v) for p in parts for v in state[p]) if m.grant.sends_truth else None
+        actual = tuple(self.area["actuation"].latest[row]["actual"][: m.grant.actuator_count].tolist())
         effort = None
-        if m.effort:
+        if m.wants_effort:
             record = self.area["effort"].latest[row]
             effort = tuple(0.0 if math.isnan(v) else float(v) for name in record.dtype.names for v in record[name])
         told = {}
-        for k in m.chosen:
+        for k in m.sensor_numbers:
             place, record = self.place.get((row, k)), None
             if place is not None:
                 record = self.values[self.suite[k]][place]
             if record is None or record["valid"] != 1 or record["generation"] != self.generation:
                 continue
             time = int(record["time_ns"])
-            if 0 <= time <= NOW_NS + AHEAD_NS and NOW_NS - time <= m.berth.fresh_ns[k]:
+            if 0 <= time <= NOW_NS + MAX_FUTURE_NS and NOW_NS - time <= m.grant.max_age_ns[k]:
                 plain = [
                     float(v) for f in value_fields(sensor_table_of(self.suite[k])) for v in np.ravel(record[f.name])
                 ]
                 told[k] = time, [v if math.isfinite(v) else None for v in plain]
         return TICK, NOW_NS, 1, motion, actual, effort, told
 
-    def read(self, members: Sequence[Member], kind: Type) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
+    def read(self, members: Sequence[CrewMember], kind: Type) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
         """(row -> what a client reads, how many sessions were written at a time)."""
         found: dict[int, tuple[Any, ...]] = {}
         sizes = []
-        for some, bodies in self.writer.bodies(members, self.writer.view(TICK, 1), kind):
+        for some, bodies in self.writer.write(members, self.writer.view(TICK, 1), kind):
             sizes.append(len(some))
             for k, m in enumerate(some):
                 assert m.row not in found, "each once"
@@ -128,12 +136,12 @@ class Fleet:
     @staticmethod
     def _message(type_: Type, body: Any, k: int) -> Any:
         plain = body if isinstance(body, bytes) else body[k, HEADER_BYTES:].tobytes()
-        assert len(plain) <= ROOM, "with a seal it would not fit"
+        assert len(plain) <= MAX_BODY_BYTES, "with a seal it would not fit"
         data = codec.encode_datagram(type_, plain, 1, 1)
         return codec.decode_body(data, codec.decode_header(data, from_client=False))
 
     @staticmethod
-    def _client(m: Member, kind: Type, messages: list[Any]) -> tuple[Any, ...]:
+    def _client(m: CrewMember, kind: Type, messages: list[Any]) -> tuple[Any, ...]:
         first, *more = messages
         assert isinstance(first, Snapshot) and first.parts == len(more)
         readings: list[Reading] = list(first.sensors)
@@ -150,7 +158,7 @@ class Fleet:
         motion, effort = (None if v is None else tuple(v) for v in (first.motion, first.effort))
         return first.tick, first.time_ns, first.run_state, motion, tuple(first.actuation), effort, told
 
-    def check(self, members: Sequence[Member], kind: Type = Type.STATE) -> list[int]:
+    def check(self, members: Sequence[CrewMember], kind: Type = Type.STATE) -> list[int]:
         """All read what they should; how many were written at a time."""
         found, sizes = self.read(members, kind)
         assert found == {m.row: self.expected(m) for m in members}
@@ -165,14 +173,14 @@ def fleet() -> Fleet:
 @pytest.fixture(autouse=True)
 def _anew() -> None:
     """No form that another test has made is used again."""
-    form.cache_clear()
+    cached_template.cache_clear()
 
 
 # -- what a session hears ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [1, FEW, FEW + 1, ROWS])
+@pytest.mark.parametrize("count", [1, MAX_WRITTEN_SINGLY, MAX_WRITTEN_SINGLY + 1, ROWS])
 @pytest.mark.parametrize("like", [
     {}, {"truth": False}, {"effort": True}, {"actuators": 0}, {"actuators": 24, "effort": True, "truth": False},
     {"chosen": ()}, {"chosen": (2,)}, {"chosen": (1, 2), "effort": True},
@@ -183,7 +191,7 @@ def test_each_reads_what_the_tables_hold(fleet: Fleet, kind: Type, count: int, l
         for _ in range(300 * k):
             m.session.outbox.push([1])
     sizes = fleet.check(members, kind)
-    assert sizes == ([1] * count if count <= FEW else [count])
+    assert sizes == ([1] * count if count <= MAX_WRITTEN_SINGLY else [count])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -197,7 +205,7 @@ def test_who_chooses_other_sensors_hears_of_those(fleet: Fleet) -> None:
     members = fleet.members(MANY)
     fleet.check(members)
     for m in members[:2]:
-        assert m.choose(["temperature"]) == ""
+        assert m.select_sensors(["temperature"]) == ""
     assert sorted(fleet.check(members)) == sorted([1, 1, MANY - 2])
 
 
@@ -229,7 +237,7 @@ def test_a_force_that_nobody_computed_is_none(fleet: Fleet) -> None:
     [
         ("valid", 0, False), ("valid", 2, False), ("generation", 2, False), ("generation", 0, False),
         ("time_ns", -1, False), ("time_ns", -(2**63), False), ("time_ns", 2**63 - 1, False),
-        ("time_ns", NOW_NS + AHEAD_NS, True), ("time_ns", NOW_NS + AHEAD_NS + 1, False),
+        ("time_ns", NOW_NS + MAX_FUTURE_NS, True), ("time_ns", NOW_NS + MAX_FUTURE_NS + 1, False),
         ("time_ns", NOW_NS - FRESH_NS, True), ("time_ns", NOW_NS - FRESH_NS - 1, False),
     ],
 )  # fmt: skip
@@ -251,7 +259,7 @@ def test_the_first_value_of_all_is_told(fleet: Fleet, count: int) -> None:
     fleet.publish()
     members = fleet.members(count)
     for m in members:
-        m.berth = Berth(**{**vars(m.berth), "fresh_ns": (NOW_NS, NOW_NS - 1, NOW_NS)})
+        m.grant = SessionGrant(**{**vars(m.grant), "fresh_ns": (NOW_NS, NOW_NS - 1, NOW_NS)})
     fleet.check(members)
     assert [sorted(fleet.expected(m)[-1]) for m in members] == [[0, 2]] * count
 
@@ -292,11 +300,11 @@ def test_a_body_that_carries_nothing_yet_has_no_values(count: int) -> None:
 def test_a_table_of_one_row_is_enough_for_who_has_nothing_in_it(count: int) -> None:
     area = SharedMemoryArea.create_private([*((t, ROWS) for t in VEHICLE_TABLES), (sensor_table_of("ctd"), 1)])
     fleet = Fleet(("ctd",))
-    writer = Writer(area, STEP_NS)
+    writer = StateWriter(area, STEP_NS)
     nobodys = area["instruments"].latest.copy()
     nobodys["body"] = -1
     area["instruments"].publish(nobodys, TICK)
-    for some, bodies in writer.bodies(fleet.members(count), writer.view(TICK, 1), Type.STATE):
+    for some, bodies in writer.write(fleet.members(count), writer.view(TICK, 1), Type.STATE):
         assert all(not fleet._message(*bodies[0], k).sensors for k in range(len(some)))
 
 
@@ -333,7 +341,7 @@ def test_a_table_of_which_no_whole_copy_can_be_had_costs_its_values_only(
     monkeypatch.setattr(TableView, "snapshot", counted)
     found, _ = fleet.read(fleet.members(count), Type.STATE)
     assert all(sorted(f[-1]) == [1, 2] for f in found.values())
-    assert tried == [TRIES] and TRIES <= 100, "once for all of them, and it does not take long"
+    assert tried == [SNAPSHOT_TRIES] and SNAPSHOT_TRIES <= 100, "once for all of them, and it does not take long"
 
 
 def test_a_server_without_instruments_tells_the_rest() -> None:
@@ -341,14 +349,16 @@ def test_a_server_without_instruments_tells_the_rest() -> None:
     area = SharedMemoryArea.create_private([(t, ROWS) for t in VEHICLE_TABLES if t is not INSTRUMENTS])
     for name in ("state", "actuation", "effort"):
         area[name].publish(full.area[name].latest, TICK)
-    full.writer = Writer(area, STEP_NS)
+    full.writer = StateWriter(area, STEP_NS)
     assert full.check(full.members(MANY)) == [MANY] and full.check(full.members(1)) == [1]
 
 
 def test_what_is_larger_than_a_datagram_goes_in_pieces_that_use_their_room(fleet: Fleet) -> None:
-    ((_, bodies),) = fleet.writer.bodies(fleet.members(MANY), fleet.writer.view(TICK, 1), Type.STATE)
+    ((_, bodies),) = fleet.writer.write(fleet.members(MANY), fleet.writer.view(TICK, 1), Type.STATE)
     assert [t for t, _ in bodies] == [Type.STATE, Type.SENSORS, Type.SENSORS, Type.SENSORS]
-    assert ROOM - 9 < max(matrix.shape[1] - HEADER_BYTES for _, matrix in bodies) <= ROOM, "not even one number more"
+    assert MAX_BODY_BYTES - 9 < max(matrix.shape[1] - HEADER_BYTES for _, matrix in bodies) <= MAX_BODY_BYTES, (
+        "not even one number more"
+    )
 
 
 @pytest.mark.parametrize("count", [1, MANY])
@@ -358,7 +368,7 @@ def test_what_just_fits_into_a_state_does_not_fit_into_a_step(count: int, kind: 
     fleet = Fleet(("temperature",) * ROOM_FOR)
     members = fleet.members(count, truth=False, actuators=1)
     fleet.check(members, kind)
-    ((_, bodies),) = fleet.writer.bodies(members, fleet.writer.view(TICK, 1), kind)
+    ((_, bodies),) = fleet.writer.write(members, fleet.writer.view(TICK, 1), kind)
     assert len(bodies) == datagrams
 
 
@@ -374,10 +384,10 @@ def test_headers_and_seals(fleet: Fleet, kind: Type, keyed: bool, count: int) ->
     for k, s in enumerate(sessions):
         s.sequence, s.datagrams_out, s.ack_at = 70_000 * k, 10 * k, 5.0
         s.inbox.accept(1, [[1]] * 300 * k)
-    ((_, bodies),) = fleet.writer.bodies(members, fleet.writer.view(TICK, 1), kind)
+    ((_, bodies),) = fleet.writer.write(members, fleet.writer.view(TICK, 1), kind)
     for turn, (type_, matrix) in enumerate(bodies, 1):
         plain = matrix[:count, HEADER_BYTES:].copy()
-        done = finished(sessions, type_, matrix[:count])
+        done = finish_datagrams(sessions, type_, matrix[:count])
         assert [len(d) for d in done] == ([1] * count if keyed else [count])
         for k, (s, row) in enumerate(zip(sessions, [row for d in done for row in d], strict=True)):
             data = row.tobytes()

@@ -15,7 +15,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_server import Simulation, cache, threads
 from wavesim_server.cli import serve
 from wavesim_server.engine import process
-from wavesim_server.serve import Part, default_options
+from wavesim_server.serve import ProcessArguments, default_options
 
 WORLD = """<time step="4 ms"/><shared vehicles="64" signals="16"/>
 <world><bed depth="40 m"/><current north="0.2 m/s" tide_amplitude="0.1 m/s"/><wind speed="8 m/s" gusts="5"/>{waves}
@@ -32,7 +32,7 @@ LINE = """<line name="tow" length="14 m" diameter="10 mm" mass="0.1 kg/m" stiffn
 def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
     """Of all that a run computes and tells, every hundred ticks; and how many slept in the end."""
     sim = Simulation(loaded, threads=count)
-    sim.threads.least = 0
+    sim.threads.min_bodies = 0
     sim.enter_residents()
     models = sorted(library())
     for k in range(45):
@@ -59,7 +59,7 @@ def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
                 b"".join([*told, sim.fleet.blocks.tobytes(), repr(sim.take_meetings()).encode()])
             ).hexdigest()
         )
-    return found, int(sim._touch.sleep.asleep[0])
+    return found, int(sim._contacts.sleep.asleep_count[0])
 
 
 @pytest.mark.compiled
@@ -94,7 +94,7 @@ def test_the_engine_of_a_server_has_as_many_as_were_asked_for(
     monkeypatch.setattr(process, "Simulation", refusing)
     options = default_options(config(""), None, None, "", None, None, threads=3)
     with pytest.raises(SystemExit):
-        process.main(Part(config(""), options, 0, 0, 0))
+        process.main(ProcessArguments(config(""), options, 0, 0, 0))
     assert seen == [3]
 
 
@@ -127,13 +127,13 @@ def test_kernels_of_several_threads_are_compiled_once_and_it_is_said(
     said: list[str] = []
     (tmp_path / "code").write_text("1")
     with pytest.raises(WaveSimError, match="could not be compiled"):
-        cache.warm(said.append)
+        cache.ensure_compiled(said.append)
     (tmp_path / "code").write_text("0")
     for count in (1, 1, 2, 3):
-        cache.warm(said.append, count)
+        cache.ensure_compiled(said.append, count)
     asked = [line.split()[-2:] for line in (tmp_path / "asked").read_text().splitlines()]
     assert asked == [["wavesim_server.compiling", count] for count in ("1", "1", "2")]
     assert ["several threads" in text for text in said] == [False, False, True]
     (tmp_path / "complete").unlink(), (tmp_path / "complete-threads").unlink()
-    cache.warm(said.append, 2)
+    cache.ensure_compiled(said.append, 2)
     assert {p.name for p in tmp_path.glob("complete*")} == {"complete", "complete-threads"}

@@ -15,8 +15,8 @@ from wavesim_sdk.cli import cli
 from wavesim_sdk.config import library
 from wavesim_sdk.config.load import read_models
 from wavesim_server.cli_vehicles import vehicles
-from wavesim_server.dynamics.kind import aerofoil_table
-from wavesim_server.vehicles import derived, describe
+from wavesim_server.dynamics.model_compiler import aerofoil_table
+from wavesim_server.model_properties import derived_properties, describe
 
 
 def here(command: str, *arguments: str | Path) -> CompletedProcess[str]:
@@ -27,7 +27,7 @@ def here(command: str, *arguments: str | Path) -> CompletedProcess[str]:
 
 
 def test_lauv() -> None:
-    found = derived(library()["lauv"])
+    found = derived_properties(library()["lauv"])
     # 2.4 u + 2.4 u^2 = 12 N
     # over ground; lighter than the water it rises on its way
     assert found["full_speed_m_s"] == pytest.approx((-2.4 + (2.4**2 + 4 * 2.4 * 12) ** 0.5) / 4.8, rel=5e-3)
@@ -36,7 +36,7 @@ def test_lauv() -> None:
 
 
 def test_a_box_buoy_floats_at_its_draft() -> None:
-    found = derived(library()["box-buoy"])
+    found = derived_properties(library()["box-buoy"])
     assert found["draft_m"] == pytest.approx(307.5 / 1025, abs=2e-3)
     # heave: (m + a33) and rho g A_wp
     assert found["natural_periods_s"]["heave"] == pytest.approx(
@@ -46,7 +46,7 @@ def test_a_box_buoy_floats_at_its_draft() -> None:
 
 def test_periods_of_linear_restoring() -> None:
     """Jolner's roll, nearly uncoupled: (I_xx + a_44) and G_44."""
-    found = derived(library()["jolner"])["natural_periods_s"]
+    found = derived_properties(library()["jolner"])["natural_periods_s"]
     assert found["roll"] == pytest.approx(6.2832 * ((5.1224 + 2.55) / 248.83) ** 0.5, rel=0.1)
     assert None not in found.values()
 

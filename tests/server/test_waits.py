@@ -101,7 +101,7 @@ def test_who_may_join_under_a_name_that_the_configuration_does_not_have(
 
 def test_a_name_that_is_nearly_one_is_told_which(make: Make) -> None:
     harbour = make()
-    harbour.front.gate.reserved["lauv"] = 0
+    harbour.front.admission_policy.reserved_rows["lauv"] = 0
     (why,) = harbour.join("luav", model="lauv").of(JoinRefused)
     assert "'luav'" in why.text and "did you mean 'lauv'?" in why.text
 
@@ -184,7 +184,7 @@ def test_a_client_that_holds_everybodys_time_is_named_and_ended(make: Make, spee
         "it kept the simulation waiting for more than 20 s beyond 50 s for each simulated second (<network lockstep_budget>)"
     )
     assert "'stranger' (pilot) was ended: it kept time waiting for longer than its budget" in harbour.said
-    assert any("'stranger' (pilot) was ended" in text for text in harbour.front.damage.texts)
+    assert any("'stranger' (pilot) was ended" in text for text in harbour.front.data_loss.texts)
     before = harbour.sea.tick
     sail(harbour, 2.0 * WINDOW_S, quick, stranger)
     assert harbour.sea.tick > before + 200 and quick.end is None, "time goes on for the others"

@@ -32,7 +32,7 @@ def watchdog(tmp_path: Path) -> Watchdog:
 
 
 def barks(watchdog: Watchdog, tick: int) -> list[tuple[int, str, list[float | None] | None, str]]:
-    return list(watchdog.alarms(tick))
+    return list(watchdog.take_due(tick))
 
 
 def test_it_barks_at_the_first_tick_that_is_late_and_not_before(watchdog: Watchdog) -> None:
@@ -42,7 +42,7 @@ def test_it_barks_at_the_first_tick_that_is_late_and_not_before(watchdog: Watchd
     assert barks(watchdog, 349) == []
     assert barks(watchdog, 350) == [(3, "zero", [0.0, 0.0], "no command for 1 s: actuators at zero")]
     assert watchdog.next_tick() == NEVER and barks(watchdog, 351) == [], "once, until the next command"
-    watchdog.fed(3, 400)
+    watchdog.note_command(3, 400)
     assert watchdog.next_tick() == 650 and len(barks(watchdog, 1000)) == 1
 
 
@@ -61,7 +61,7 @@ def test_the_shortest_time_is_a_tick(watchdog: Watchdog) -> None:
 
 def test_a_command_puts_it_off(watchdog: Watchdog) -> None:
     watchdog.watch(0, "zero", 0)
-    watchdog.fed(0, 249)
+    watchdog.note_command(0, 249)
     assert watchdog.next_tick() == 499 and barks(watchdog, 498) == []
 
 
@@ -75,18 +75,18 @@ def test_several_bark_in_the_order_of_their_rows(watchdog: Watchdog) -> None:
 def test_who_has_none_is_not_watched(watchdog: Watchdog) -> None:
     watchdog.watch(0, "none", 0)
     watchdog.watch(1, "somebody", 0)
-    watchdog.fed(0, 5)
-    watchdog.fed(2, 5)
+    watchdog.note_command(0, 5)
+    watchdog.note_command(2, 5)
     assert watchdog.next_tick() == NEVER and barks(watchdog, 10**9) == []
 
 
 def test_nothing_stays_for_the_next_body_in_the_row(watchdog: Watchdog) -> None:
     watchdog.watch(0, "zero", 0)
     watchdog.watch(1, "zero", 10)
-    watchdog.forget(0)
-    watchdog.forget(7)
+    watchdog.remove(0)
+    watchdog.remove(7)
     assert watchdog.next_tick() == 260
-    watchdog.fed(0, 100)
+    watchdog.note_command(0, 100)
     assert watchdog.next_tick() == 260, "the row has another body now"
     assert [b[0] for b in barks(watchdog, 260)] == [1]
     assert watchdog.next_tick() == NEVER and barks(watchdog, 10**9) == []

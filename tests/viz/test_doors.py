@@ -15,7 +15,7 @@ import pytest
 from tests.viz.stage import Stage
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import NOTICE, SIMULATION_TABLES, VEHICLE_TABLES
-from wavesim_server.network.publish import Publisher
+from wavesim_server.network.front_tables import FrontTables
 from wavesim_viz import doors, web
 from wavesim_viz.doors import Doors, open_site
 from wavesim_viz.frame import word
@@ -112,7 +112,7 @@ def test_a_notice_is_not_cut_in_the_midst_of_a_letter() -> None:
     areas = [
         SharedMemoryArea.create_private([(t, 8) for t in tables]) for tables in (SIMULATION_TABLES, VEHICLE_TABLES)
     ]
-    publisher = Publisher(*areas)
+    publisher = FrontTables(*areas)
     for k in range(4):
         publisher.notice(0, 0, "b", "x" * (room - k) + "\u6c34\u6c34")
     publisher.flush(1)

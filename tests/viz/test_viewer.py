@@ -543,7 +543,7 @@ def test_a_contact_is_seen_by_everybody(
     server.end()
     (_, notice), *_ = read(log).json["/notices"]
     assert (notice["body"], notice["text"]) == ("auv", text)
-    (contact, *_) = report.make(log)["vehicles"][0]["contacts"]
+    (contact, *_) = report.trial_table(log)["vehicles"][0]["contacts"]
     assert contact["text"] == text and 0.5 < contact["time_s"] < 6.0
     chart = tracks(Run(log)).axes[0]  # type: ignore[union-attr]  # there is a vehicle
     (mark,) = [line for line in chart.lines if line.get_label() == "contact"]

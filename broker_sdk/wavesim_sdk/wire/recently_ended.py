@@ -20,8 +20,8 @@ class _EndedSession:
     session: Session
     text: str
     until: float
-    repeat_at: float
-    sent: int
+    again_at: float
+    said: int
     answer_at: float
 
 

@@ -72,7 +72,7 @@ class RecordField:
     """One declared item of a record."""
 
     name: str
-    value_type: ValueType
+    kind: ValueType
     unit: str
     doc: str
     optional: bool

@@ -15,17 +15,17 @@ from wavesim_sdk.config.acoustics import BeamPattern, Modem
 from wavesim_sdk.names import shorten
 from wavesim_sdk.ocean.water import Water
 from wavesim_sdk.tables import RECEPTION, SENT, SignalKind
-from wavesim_server import pointers
-from wavesim_server.acoustics import fitting, medium, memory, modems
+from wavesim_server import array_tables
+from wavesim_server.acoustics import medium, medium_arrays, medium_setup, modems
 from wavesim_server.acoustics.types import Array, Records
-from wavesim_server.pool import Pool, roomy
+from wavesim_server.row_pool import RowPool, grown_to
 
 Table = np.ndarray[Any, np.dtype[np.void]]  #: records of the log
 MAX_AHEAD = 3600.0  #: s, that a signal may be planned
 
 
 @dataclass
-class Node:
+class ActiveTransducer:
     """A transducer in the water."""
 
     name: str
@@ -38,123 +38,127 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Fittings:
+class PreparedTransducer:
     """What a transducer brings along, computed before it enters."""
 
     pattern: Array | None  #: of its beam, if that is a new one
     head: tuple[Records, Records] | None  #: and its hydrophones
 
 
-class Channel:
+class AcousticChannel:
     """All transducers, and the sound between them."""
 
     def __init__(self, loaded: LoadedConfig, water: Water, capacity: int, step: float, seed: int, wind: float) -> None:
         config = loaded.config
         self.acoustics, self.seed, self._wind = config.acoustics, seed, wind
         signals, out = max(64, config.shared.signals), max(4096, 4 * capacity)
-        self._keep(fitting.create(loaded, water, capacity, step, signals, out))
-        self.nodes: dict[int, Node] = {}
+        self._set_medium(medium_setup.make_medium(loaded, water, capacity, step, signals, out))
+        self.nodes: dict[int, ActiveTransducer] = {}
         self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
         self._payloads: dict[int, bytes] = {}
         self._handles = 0
-        self._wanted = pointers.records(memory.record(memory.EMISSION))  #: the emission that is asked for,
-        self._form = self._wanted.view(np.recarray)[0]  #: and its members, to be filled in
-        self._heads, self._rows_of_beams = Pool(), Pool()
-        self._beams: dict[BeamPattern, int] = {}  # row of the loss of each beam pattern
+        self._emission_array = array_tables.record_argument(
+            medium_arrays.make_record(medium_arrays.EMISSION)
+        )  #: the emission that is asked for,
+        self._emission = self._emission_array.view(np.recarray)[0]  #: and its members, to be filled in
+        self._head_pool, self._beam_pool = RowPool(), RowPool()
+        self._beam_rows: dict[BeamPattern, int] = {}  # row of the loss of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
-        self._ears: Counter[float] = Counter()
+        self._detection_thresholds: Counter[float] = Counter()
         self._sent: list[Table] = []
         self._receptions: list[Table] = []
 
-    def _keep(self, m: memory.Medium) -> None:
+    def _set_medium(self, m: medium_arrays.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
-        self.medium, self.table = m, pointers.table(m)
+        self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to ask for
-        self._waiting = counters["sent"], counters["receptions"]
+        self._record_counts = counters["sent"], counters["receptions"]
 
     def grow(self) -> None:
         """More room for signals, emissions and events."""
-        self._keep(memory.grown(self.medium))
+        self._set_medium(medium_arrays.grow_medium(self.medium))
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def fittings(self, t: TransducerConfig | None) -> Fittings | None:
+    def prepare(self, t: TransducerConfig | None) -> PreparedTransducer | None:
         """What a transducer will need; ValueError if its beam or head cannot be."""
         if t is None:
             return None
         pattern = head = None
-        if t.beam is not None and t.beam not in self._beams:
-            pattern = fitting.pattern(t.beam)
+        if t.beam is not None and t.beam not in self._beam_rows:
+            pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
                 raise ValueError("its transducer's beam has no such pattern")
         if t.modem is not None:
-            modems.type_of(t.modem)
+            modems.modem_type_of(t.modem)
         if t.head is not None:
-            head = fitting.head_rows(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
-        return Fittings(pattern, head)
+            head = medium_setup.head_records(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
+        return PreparedTransducer(pattern, head)
 
-    def add(self, row: int, name: str, t: TransducerConfig, fittings: Fittings, time: float) -> None:
+    def add(self, row: int, name: str, t: TransducerConfig, fittings: PreparedTransducer, time: float) -> None:
         """A transducer can hear and send from now on."""
         m, head = self.medium, -1
         if fittings.head is not None:
-            head = self._heads.take()
+            head = self._head_pool.acquire()
             if head >= len(m.heads):
-                self._keep(m._replace(heads=roomy(m.heads, head + 1), phones=roomy(m.phones, head + 1)))
+                self._set_medium(m._replace(heads=grown_to(m.heads, head + 1), phones=grown_to(m.phones, head + 1)))
             made, phones = fittings.head
             self.medium.heads[head], self.medium.phones[head] = made[0], phones
         beam = self._beam(t.beam, fittings.pattern) if t.beam is not None else -1
-        node = self.nodes[row] = Node(name, t, self._clock(name, t), head)
+        node = self.nodes[row] = ActiveTransducer(name, t, self._clock_of(name, t), head)
         key = randomness.key(self.seed, name, "acoustics")
-        fitting.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
-        self._tune(row, t)
-        self._listen(t, +1)
+        medium_setup.set_node(self.medium, self.acoustics, row, t, time, key, node.clock, beam, head)
+        self._set_carrier_conditions(row, t)
+        self._count_listener(t, +1)
 
-    def start(self, row: int, time: float) -> None:
+    def start_pinger(self, row: int, time: float) -> None:
         """A pinger plans its first ping; its place must be known."""
-        while not medium.ping_by_itself(self.table, row, time):
+        while not medium.plan_first_ping(self.table, row, time):
             self.grow()
 
-    def drop(self, row: int) -> None:
+    def remove(self, row: int) -> None:
         """A transducer is gone: silent and deaf, and what it had planned with it. Its signals under way live on."""
         node = self.nodes.pop(row, None)
         if node is None:
             return
-        fitting.drop_node(self.medium, row)
+        medium_setup.drop_node(self.medium, row)
         for handle in node.payloads:
             self._payloads.pop(handle, None)
         if node.head >= 0:
-            self._heads.give(node.head)
+            self._head_pool.release(node.head)
         if node.transducer.beam is not None:
             self._beam_users[node.transducer.beam] -= 1
-        self._listen(node.transducer, -1)
+        self._count_listener(node.transducer, -1)
 
     def _beam(self, beam: BeamPattern, pattern: Array | None) -> int:
         """The row of a beam's pattern, shared by all that have it."""
-        if beam not in self._beams:
+        if beam not in self._beam_rows:
             self._forget_beams()
-            row = self._rows_of_beams.take()
+            row = self._beam_pool.acquire()
             if row >= len(self.medium.beams):
-                self._keep(self.medium._replace(beams=roomy(self.medium.beams, row + 1)))
+                self._set_medium(self.medium._replace(beams=grown_to(self.medium.beams, row + 1)))
             self.medium.beams[row] = pattern
-            self._beams[beam] = row
+            self._beam_rows[beam] = row
         self._beam_users[beam] = self._beam_users.get(beam, 0) + 1
-        return self._beams[beam]
+        return self._beam_rows[beam]
 
     def _forget_beams(self) -> None:
         """Free the rows of patterns that no transducer has and no signal under way left by."""
         signals = self.medium.signals
         live = signals.beam[signals.id > 0]
-        for beam in [b for b, users in self._beam_users.items() if not users and self._beams[b] not in live]:
-            self._rows_of_beams.give(self._beams.pop(beam))
+        for beam in [b for b, users in self._beam_users.items() if not users and self._beam_rows[b] not in live]:
+            self._beam_pool.release(self._beam_rows.pop(beam))
             del self._beam_users[beam]
 
-    def _listen(self, t: TransducerConfig, by: int) -> None:
+    def _count_listener(self, t: TransducerConfig, by: int) -> None:
         """How far below the noise the best ears here still hear, with one pair more or less."""
         if t.detection == "snr":
-            self._ears[t.snr] += by
-            self.medium.water[0].floor = min(0.0, *(snr for snr, n in self._ears.items() if n), math.inf)
+            self._detection_thresholds[t.snr] += by
+            self.medium.water[0].floor = min(
+                0.0, *(snr for snr, n in self._detection_thresholds.items() if n), math.inf
+            )
 
-    def _clock(self, name: str, t: TransducerConfig) -> tuple[float, float]:
+    def _clock_of(self, name: str, t: TransducerConfig) -> tuple[float, float]:
         """Offset and drift of a node's clock, with their seeded parts."""
         keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
         draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
@@ -163,25 +167,25 @@ class Channel:
 
     # -- ambient noise -----------------------------------------------------------------------
 
-    def carrier(self, frequency: float, band: float) -> tuple[float, float]:
+    def carrier_conditions(self, frequency: float, band: float) -> tuple[float, float]:
         """(absorption dB/m, noise in band dB) of a signal in this weather."""
         found = self._carriers.get((frequency, band))
         if found is None:
             if len(self._carriers) > 4096:
                 self._carriers.clear()
-            found = fitting.carriers(self.acoustics, self._wind, frequency, band)
+            found = medium_setup.carrier_conditions(self.acoustics, self._wind, frequency, band)
             self._carriers[frequency, band] = found
         return found
 
-    def _tune(self, row: int, t: TransducerConfig) -> None:
+    def _set_carrier_conditions(self, row: int, t: TransducerConfig) -> None:
         """Absorption and noise of what a node sends by itself."""
         n = self.medium.nodes[row]
         if t.reply:
-            n.reply_absorption, n.reply_noise = self.carrier(t.reply, t.effective_bandwidth)
+            n.reply_absorption, n.reply_noise = self.carrier_conditions(t.reply, t.effective_bandwidth)
         if t.modem is not None:
-            n.modem_absorption, n.modem_noise = self.carrier(t.modem.frequency, t.modem.bandwidth)
+            n.modem_absorption, n.modem_noise = self.carrier_conditions(t.modem.frequency, t.modem.bandwidth)
         if t.pinger is not None:
-            n.ping_absorption, n.ping_noise = self.carrier(t.pinger.frequency, t.effective_bandwidth)
+            n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.effective_bandwidth)
 
     def set_wind(self, wind: float) -> None:
         """The mean wind has changed, and with it the noise of the sea; signals under way keep theirs."""
@@ -190,10 +194,10 @@ class Channel:
         self._wind = wind
         self._carriers.clear()
         for row, node in self.nodes.items():
-            self._tune(row, node.transducer)
-        for e in fitting.planned(self.medium):
+            self._set_carrier_conditions(row, node.transducer)
+        for e in medium_setup.planned_emissions(self.medium):
             emission = self.medium.emissions[e]
-            emission.absorption, emission.noise = self.carrier(
+            emission.absorption, emission.noise = self.carrier_conditions(
                 float(emission.frequency), float(emission.effective_bandwidth)
             )
 
@@ -204,64 +208,66 @@ class Channel:
     ) -> None:
         """See :meth:`wavesim_server.Simulation.ping`."""
         t = self._node(row).transducer
-        frequency = _number("frequency", frequency, "Hz", 1.0, 1e6)
-        code = t.code if code is None else _integer("code", code, 65535)
-        wanted = self._blank(SignalKind.PULSE, frequency, t.pulse, t.effective_bandwidth)
+        frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
+        code = t.code if code is None else _checked_integer("code", code, 65535)
+        wanted = self._blank_emission(SignalKind.PULSE, frequency, t.pulse, t.effective_bandwidth)
         wanted.code = code
-        self._request(row, level, at, number, now)
+        self._plan_emission(row, level, at, number, now)
 
     def send(
         self, row: int, payload: bytes, to: int, level: float | None, at: int | None, number: int, now: float
     ) -> None:
         """See :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
-        to = _integer("address", to, 2**31)
+        to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
             raise ValueError(f"a payload is bytes, not {type(payload).__name__}")
         if len(payload) > modem.payload:
             raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
-        handle, kind = self._handles + 1, modems.type_of(modem)
+        handle, kind = self._handles + 1, modems.modem_type_of(modem)
         bits = sent = 8.0 * len(payload)
         if kind is not None:
             bits, sent = kind.equivalent_bits(modem, len(payload)), kind.bits(modem, len(payload))
         duration = modem.preamble + sent / modem.bit_rate
         if kind is not None:
-            at = self._departure(row, kind, modem, at, now)
-        wanted = self._blank(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
+            at = self._departure_time(row, kind, modem, at, now)
+        wanted = self._blank_emission(SignalKind.DATA, modem.frequency, duration, modem.bandwidth)
         wanted.bits, wanted.payload_bytes, wanted.handle = bits, len(payload), handle
         wanted.code, wanted.to_address = node.transducer.code, to
-        self._request(row, level, at, number, now)
+        self._plan_emission(row, level, at, number, now)
         if kind is not None and at is not None:
-            node.planned = at * 1e-9 + duration
+            node.next_departure = at * 1e-9 + duration
         self._handles = handle
         self._payloads[handle] = bytes(payload)
         node.payloads.add(handle)
 
-    def _departure(self, row: int, kind: modems.ModemType, modem: Modem, at: int | None, now: float) -> int:
+    def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, at: int | None, now: float) -> int:
         """When a packet leaves by the medium access of its modem, as a time of the node's own clock."""
         node, n = self.nodes[row], self.medium.nodes[row]
         offset, drift = node.clock
-        asked = max(_integer("time", at, 2**62) * 1e-9 if at is not None else -math.inf, now + offset + drift * now)
+        asked = max(
+            _checked_integer("time", at, 2**62) * 1e-9 if at is not None else -math.inf, now + offset + drift * now
+        )
         busy, k = max(float(n.sending_until), 0.0), int(n.first_hearing)
         while k >= 0:
             busy, k = max(busy, float(self.medium.hearings[k].end)), int(self.medium.hearings[k].next)
         keys = np.array([randomness.key(self.seed, node.name, "modem")], np.uint64)
         draw = float(randomness.uniform(keys, node.packets, 0)[0])
         node.packets += 1
-        busy = max(busy + offset + drift * busy, node.planned)
+        busy = max(busy + offset + drift * busy, node.next_departure)
         return round(max(kind.departure(modem, asked, busy, draw), asked) * 1e9)
 
     def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
         """See :meth:`wavesim_server.Simulation.range_request`."""
         code, modem = self._node(row).transducer.code, self._modem(row)
-        to = _integer("address", to, 2**31)
+        to = _checked_integer("address", to, 2**31)
         if to == 0:
             raise ValueError("a range request needs the address of one modem")
-        wanted = self._blank(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
+        wanted = self._blank_emission(SignalKind.RANGE_REQUEST, modem.frequency, modem.preamble, modem.bandwidth)
         wanted.code, wanted.to_address = code, to
-        self._request(row, level, at, number, now)
+        self._plan_emission(row, level, at, number, now)
 
-    def _node(self, row: int) -> Node:
+    def _node(self, row: int) -> ActiveTransducer:
         if row not in self.nodes:
             raise ValueError("it has no transducer")
         return self.nodes[row]
@@ -272,42 +278,42 @@ class Channel:
             raise ValueError("it has no modem")
         return modem
 
-    def _blank(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
+    def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
         """The form for an emission that is asked for, which answers nothing and carries nothing."""
-        self._wanted[0] = 0
-        wanted = self._form
+        self._emission_array[0] = 0
+        wanted = self._emission
         wanted.kind, wanted.frequency, wanted.duration, wanted.effective_bandwidth = (
             int(kind),
             frequency,
             duration,
             band,
         )
-        wanted.absorption, wanted.noise = self.carrier(frequency, band)
+        wanted.absorption, wanted.noise = self.carrier_conditions(frequency, band)
         wanted.query_source = -1
         return wanted
 
-    def _request(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
+    def _plan_emission(self, row: int, level: float | None, at: int | None, number: int, now: float) -> None:
         """Plan the emission that has been filled in; ``at`` is a time of the node's own clock."""
-        node, wanted = self.nodes[row], self._form
+        node, wanted = self.nodes[row], self._emission
         wanted.source_level = (
-            node.transducer.source_level if level is None else _number("level", level, "dB", 0.0, 260.0)
+            node.transducer.source_level if level is None else _checked_number("level", level, "dB", 0.0, 260.0)
         )
-        time, wanted.request = now, _integer("request number", number, 2**62)
+        time, wanted.request = now, _checked_integer("request number", number, 2**62)
         if at is not None:
             offset, drift = node.clock
-            time = max((_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
+            time = max((_checked_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
         if time > now + MAX_AHEAD:
             raise ValueError("a signal can be planned an hour ahead at most")
-        while not medium.request(self.table, row, time, self._wanted):
+        while not medium.request_emission(self.table, row, time, self._emission_array):
             self.grow()
 
     # -- what came of it -----------------------------------------------------------------------
 
     def collect(self) -> None:
         """Take the records of an advance out of the medium."""
-        if not (self._waiting[0][0] or self._waiting[1][0]):
+        if not (self._record_counts[0][0] or self._record_counts[1][0]):
             return
-        sent, receptions = fitting.take_records(self.medium)
+        sent, receptions = medium_setup.take_records(self.medium)
         if self._payloads:
             handles = np.asarray(self.medium.sent)["handle"][: len(sent)]
             for k in np.flatnonzero(handles):
@@ -318,16 +324,16 @@ class Channel:
         self._sent.append(sent)
         self._receptions.append(receptions)
 
-    def take(self) -> tuple[Table, Table]:
+    def take_records(self) -> tuple[Table, Table]:
         """(sent, receptions) since the last call, in order of time."""
-        sent, receptions = _joined(self._sent, SENT.dtype), _joined(self._receptions, RECEPTION.dtype)
+        sent, receptions = _concatenated(self._sent, SENT.dtype), _concatenated(self._receptions, RECEPTION.dtype)
         self._sent.clear()
         self._receptions.clear()
         return sent, receptions
 
     def live_signals(self, table: Table, time: float) -> int:
         """Fill rows of the signals table with the live signals; returns how many."""
-        n = int(medium.live_table(self.table, time, pointers.records(table)))
+        n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n
 
@@ -338,20 +344,20 @@ class Channel:
         return int(c.signals_sent), int(c.heard), int(c.live)
 
 
-def _joined(parts: list[Table], kind: np.dtype[np.void]) -> Table:
+def _concatenated(parts: list[Table], kind: np.dtype[np.void]) -> Table:
     if len(parts) == 1:  # as in nearly every tick: no second copy
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, kind)
 
 
-def _number(what: str, value: Any, unit: str, low: float, high: float) -> float:
+def _checked_number(what: str, value: Any, unit: str, low: float, high: float) -> float:
     number = units.to_real(value)
     if not low <= number <= high:
         raise ValueError(f"{what} {number:g} {unit} is out of range ({low:g} to {high:g})")
     return number
 
 
-def _integer(what: str, value: Any, most: int) -> int:
+def _checked_integer(what: str, value: Any, most: int) -> int:
     if not isinstance(value, (int, np.integer)) or not 0 <= value <= most:
         raise ValueError(f"{what} {shorten(value, 20)} is out of range (0 to {most})")
     return int(value)

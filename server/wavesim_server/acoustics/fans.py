@@ -12,20 +12,20 @@ import math
 from typing import NamedTuple
 
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_server.acoustics import rays, terrain
-from wavesim_server.acoustics.terrain import (
+from wavesim_server.acoustics import range_dependent_rays, rays
+from wavesim_server.acoustics.range_dependent_rays import (
     BEDS_MET,
     BEFORE,
     BEYOND,
     DEEP,
     EDGE,
     HIGH,
-    KINDS,
-    LEGS,
+    HISTORY,
     LOW,
+    MAX_LEGS,
     NEXT,
     TRIED,
-    Ground,
+    BedAlongPath,
     X,
     Y,
     copy,
@@ -47,7 +47,7 @@ class Course(NamedTuple):
 
     z: Array
     c: Array
-    g: Ground
+    g: BedAlongPath
     ax: float
     ay: float
     az: float
@@ -67,12 +67,12 @@ def _angle(k: int) -> float:
     if k >= ANGLES - BACK:
         return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
     u = k * asinh(1.5706 / FLAT) / (ANGLES - BACK - 1)
-    return max(0.5 * FLAT * (exp(u) - exp(-u)), rays.FLAT)
+    return max(0.5 * FLAT * (exp(u) - exp(-u)), rays.MIN_LAUNCH_ANGLE)
 
 
 @device_function
 def scan(
-    z: Array, c: Array, g: Ground, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
+    z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
     count: int, legs: Array, none: Array, out: Record,
 ) -> tuple[int, int]:  # fmt: skip
     """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` of those found: (how many
@@ -87,7 +87,7 @@ def scan(
         for k in range(ANGLES):
             angle = _angle(k)
             _shoot(w, sign, angle, NEXT, out)
-            if legs[NEXT, LEGS - 1, BEDS_MET] > 0.0 and _ahead(w, legs[NEXT, LEGS - 1]) < 0.0:
+            if legs[NEXT, MAX_LEGS - 1, BEDS_MET] > 0.0 and _ahead(w, legs[NEXT, MAX_LEGS - 1]) < 0.0:
                 cut = 1
             if before == before:
                 count, left = _interval(w, sign, before, angle, count, left, out)
@@ -100,8 +100,8 @@ def scan(
 def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None:
     """Follow a ray of the fan; ``legs[slot]`` gets where it comes."""
     level, rise = cos(angle), sign * sin(angle)
-    terrain.trace(
-        w.z, w.c, w.g, w.ax, w.ay, w.az, level * w.lx, level * w.ly, rise, w.bz, LEGS - 1, False, w.legs[slot], w.none, out
+    range_dependent_rays.trace_ray(
+        w.z, w.c, w.g, w.ax, w.ay, w.az, level * w.lx, level * w.ly, rise, w.bz, MAX_LEGS - 1, False, w.legs[slot], w.none, out
     )  # fmt: skip
 
 
@@ -181,10 +181,10 @@ def _refined(
 @device_function
 def _within_reach(w: Course, low: Array, high: Array) -> bool:
     """Whether a leg of two rays of the fan comes so near the receiver that others between them may reach it."""
-    for r in range(LEGS):
-        if low[r, KINDS] == high[r, KINDS] and low[r, BEDS_MET] > 0.0:
+    for r in range(MAX_LEGS):
+        if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
-            if min(abs(a), abs(b)) < abs(b - a) + REACH * w.g.limit:
+            if min(abs(a), abs(b)) < abs(b - a) + REACH * w.g.max_range:
                 return True
     return False
 
@@ -192,9 +192,9 @@ def _within_reach(w: Course, low: Array, high: Array) -> bool:
 @device_function
 def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
     """Whether the range of a leg may have an extreme between two rays, by that midway between them, and come to the receiver there."""
-    for r in range(LEGS):
-        kinds = middle[r, KINDS]
-        if low[r, KINDS] == kinds and high[r, KINDS] == kinds and middle[r, BEDS_MET] > 0.0:
+    for r in range(MAX_LEGS):
+        kinds = middle[r, HISTORY]
+        if low[r, HISTORY] == kinds and high[r, HISTORY] == kinds and middle[r, BEDS_MET] > 0.0:
             a, m, b = _ahead(w, low[r]), _ahead(w, middle[r]), _ahead(w, high[r])
             bow = abs(m - 0.5 * (a + b))  # of a parabola: an extreme if more than a quarter of the difference
             if bow > 1e-3 and abs(b - a) < 6.0 * bow and min(abs(a), abs(m), abs(b)) < 2.0 * bow:
@@ -203,12 +203,12 @@ def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
 
 
 @device_function
-def _alike(g: Ground, one: Array, other: Array, ax: float, ay: float) -> bool:
+def _alike(g: BedAlongPath, one: Array, other: Array, ax: float, ay: float) -> bool:
     """Whether two rays have met the same as far as they come near the receiver."""
-    for r in range(LEGS):
+    for r in range(MAX_LEGS):
         a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
-        away = a != a or b != b or one[r, KINDS] != other[r, KINDS]
-        if away and (a < 0.8 * g.limit or b < 0.8 * g.limit):
+        away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY]
+        if away and (a < 0.8 * g.max_range or b < 0.8 * g.max_range):
             return False
     return True
 
@@ -219,9 +219,9 @@ def _between(
 ) -> tuple[int, int]:
     """Add the rays to the receiver between two angles, of ``legs[LOW]`` and ``legs[end]``, one for each leg that passes it."""
     low, high = w.legs[LOW], w.legs[end]
-    for r in range(LEGS):
-        kinds = low[r, KINDS]
-        if kinds != high[r, KINDS] or not low[r, BEDS_MET] > 0.0:
+    for r in range(MAX_LEGS):
+        kinds = low[r, HISTORY]
+        if kinds != high[r, HISTORY] or not low[r, BEDS_MET] > 0.0:
             continue
         fa, fb = _ahead(w, low[r]), _ahead(w, high[r])
         if not fa * fb <= 0.0:
@@ -230,7 +230,7 @@ def _between(
         if angle != angle:
             continue
         level, rise = cos(angle), sign * sin(angle)
-        if not terrain.aim(
+        if not range_dependent_rays.aim_ray(
             w.z, w.c, w.g, w.ax, w.ay, w.az, w.bx, w.by, w.bz, r, level * w.lx, level * w.ly, rise, w.legs, w.none, out
         ) or _known(w, count, r, out):  # fmt: skip
             continue
@@ -264,7 +264,7 @@ def _root(w: Course, sign: float, a: float, fa: float, b: float, fb: float, r: i
         if not a < middle < b:
             middle = 0.5 * (a + b)
         _shoot(w, sign, middle, TRIED, out)
-        if w.legs[TRIED, r, KINDS] != kinds:
+        if w.legs[TRIED, r, HISTORY] != kinds:
             return math.nan
         f = _ahead(w, w.legs[TRIED, r])
         if abs(f) < CLOSE or b - a < 1e-14:

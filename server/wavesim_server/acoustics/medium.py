@@ -18,24 +18,37 @@ from typing import Any
 
 from wavesim_sdk.kernel_compiler import device_function, kernel
 from wavesim_sdk.tables import SignalKind
-from wavesim_server.acoustics import memory as a
-from wavesim_server.acoustics import paths, rays, tubes
-from wavesim_server.acoustics.hearing import arrive, finish, level_of, loss, lost, reach
-from wavesim_server.acoustics.memory import Medium
-from wavesim_server.acoustics.motion import Tick, clock, where
-from wavesim_server.acoustics.queues import free_candidate, new_candidate, pop, push, schedule
+from wavesim_server.acoustics import image_paths, ray_tubes, rays
+from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.event_queues import (
+    free_candidate,
+    new_candidate,
+    pop_event,
+    push_event,
+    schedule_candidate,
+)
+from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.propagation import find_bed_eigenrays, found_way, source_image, travel_time
+from wavesim_server.acoustics.reception import (
+    begin_arrival,
+    detection_range,
+    finish_reception,
+    level_of,
+    record_loss,
+    transmission_loss,
+)
+from wavesim_server.acoustics.transducer_motion import TickInterval, clock_reading, position_and_velocity
 from wavesim_server.acoustics.types import Record, Records
-from wavesim_server.acoustics.ways import found_way, over_bed, source_image, travel_time
+from wavesim_server.array_tables import prefetch
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import hypot
-from wavesim_server.pointers import prefetch
 
-Scene = paths.Scene
+AcousticScene = image_paths.AcousticScene
 PULSE, DATA, RANGE_REQUEST, RANGE_REPLY = map(int, SignalKind)
 
 
 @device_function
-def crossing(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
+def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: float, vz: float) -> float:
     """Time from emission to arrival at a node at q (from the origin, at emission) with velocity v."""
     qv = qx * vx + qy * vy + qz * vz
     qq = qx * qx + qy * qy + qz * qz
@@ -71,12 +84,12 @@ def _free_emission(m: Medium, emission: int) -> None:
 
 
 @device_function
-def _next_ping(m: Medium, j: int, time: float) -> bool:
+def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
     """Plan the next ping of a pinger, at a full period of its own clock."""
     node = m.nodes[j]
     if node.ping_period <= 0.0:
         return True
-    number = max(node.pings, math.ceil((clock(m, j, time) - node.ping_offset) / node.ping_period - 1e-9))
+    number = max(node.pings, math.ceil((clock_reading(m, j, time) - node.ping_offset) / node.ping_period - 1e-9))
     node.pings = number + 1.0
     own = node.ping_offset + number * node.ping_period
     when = max((own - node.clock_offset) / (1.0 + node.clock_drift), time)
@@ -84,11 +97,11 @@ def _next_ping(m: Medium, j: int, time: float) -> bool:
     if k < 0:
         return False
     ping = m.emissions[k]
-    ping.kind, ping.code, ping.request = PULSE, node.code, a.PINGER
+    ping.kind, ping.code, ping.request = PULSE, node.code, a.PINGER_REQUEST
     ping.frequency, ping.source_level = node.ping_frequency, node.source_level
     ping.duration, ping.effective_bandwidth = node.pulse, node.effective_bandwidth
     ping.absorption, ping.noise = node.ping_absorption, node.ping_noise
-    push(m, when, a.EMIT, j, k, j)
+    push_event(m, when, a.EMIT, j, k, j)
     return True
 
 
@@ -102,7 +115,7 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
 
 
 @device_function
-def _reply(m: Medium, row: int, j: int, end: float) -> None:
+def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
     """A node answers what it has just heard, if that was a query to it."""
     heard, node = m.receptions[row], m.nodes[j]
     pulse = heard.kind == PULSE
@@ -137,22 +150,24 @@ def _reply(m: Medium, row: int, j: int, end: float) -> None:
     reply.query, reply.query_source = heard.id, heard.source
     wait = max(node.turn_around / (1.0 + node.clock_drift), heard.duration)
     arrived = end - heard.duration
-    push(m, arrived + wait, a.EMIT, j, k, j)
+    push_event(m, arrived + wait, a.EMIT, j, k, j)
 
 
 # ------------------------------------------------------------------ signals
 
 
 @device_function
-def _emit(m: Medium, scene: Scene, e: int, j: int, time: float, tick: Tick, capacity: int) -> None:
+def _emit_signal(
+    m: Medium, scene: AcousticScene, e: int, j: int, time: float, tick: TickInterval, capacity: int
+) -> None:
     """A signal leaves a transducer (or does not, while it recharges)."""
     node, emission = m.nodes[j], m.emissions[e]
-    by_itself = emission.request == a.PINGER
+    by_itself = emission.request == a.PINGER_REQUEST
     if node.active == 0 or emission.entry != node.entry:
         _free_emission(m, e)
         return
     ready = time >= node.ready
-    x, y, z, _, _, _ = where(m, tick, j, time)
+    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     record = m.sent[m.counters[0].sent]
     m.counters[0].sent += 1
     m.counters[0].last_id += 1
@@ -162,18 +177,18 @@ def _emit(m: Medium, scene: Scene, e: int, j: int, time: float, tick: Tick, capa
     record.from_address = node.address if emission.kind != PULSE else 0
     record.to_address = emission.to_address
     record.payload_bytes, record.handle = emission.payload_bytes, emission.handle
-    record.emission_ns, record.clock_ns = round(time * 1e9), round(clock(m, j, time) * 1e9)
+    record.emission_ns, record.clock_ns = round(time * 1e9), round(clock_reading(m, j, time) * 1e9)
     record.frequency, record.source_level = emission.frequency, emission.source_level
     record.duration = emission.duration
     record.origin_W[0], record.origin_W[1], record.origin_W[2] = x, y, z
-    record.out_of_reach = _spread(m, scene, e, j, time, tick, capacity) if ready else 0
+    record.out_of_reach = _spread_to_nodes(m, scene, e, j, time, tick, capacity) if ready else 0
     _free_emission(m, e)
     if by_itself:
-        _next_ping(m, j, time)
+        _plan_next_ping(m, j, time)
 
 
 @device_function
-def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
+def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> int:
     """A free record made the signal that an emission becomes."""
     m.counters[0].signals_sent += 1
     m.counters[0].live += 1
@@ -196,16 +211,16 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
     )  # fmt: skip
     signal.kind, signal.code, signal.to_address = emission.kind, emission.code, emission.to_address
     signal.from_address = node.address if emission.kind != PULSE else 0
-    signal.emission, signal.clock = time, clock(m, j, time)
-    signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = where(m, tick, j, time)
+    signal.emission, signal.clock = time, clock_reading(m, j, time)
+    signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = position_and_velocity(m, tick, j, time)
     signal.beam = node.beam  # kept with the signal: its sender may leave
     if node.beam >= 0:
         q = m.places[tick.number & 1, j]
         signal.axis_x, signal.axis_y, signal.axis_z = to_world(
             q.qw, q.qx, q.qy, q.qz, node.axis_x, node.axis_y, node.axis_z
         )
-    focus = tubes.FOCUS_DB if w.spreading == 0.0 and w.mode != a.ISO else 0.0
-    signal.reach = reach(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
+    focus = ray_tubes.MAX_FOCUSING_DB if w.spreading == 0.0 and w.mode != a.ISOVELOCITY else 0.0
+    signal.reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
     signal.id, signal.source, signal.pending, signal.key = m.counters[0].last_id, j, 0, node.key
     # draws count a sender's own signals, so that nobody else's change them
     signal.draw = node.emitted
@@ -214,34 +229,36 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: Tick) -> int:
 
 
 @device_function
-def _transmit(m: Medium, j: int, time: float, duration: float) -> None:
+def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
     """A node sends from now on: half duplex, what it was hearing is lost."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
     k = node.first_hearing
     while k >= 0:
-        if m.under[k].outcome == a.HEARD:
-            m.under[k].outcome = a.TRANSMITTING
+        if m.ongoing_receptions[k].outcome == a.HEARD:
+            m.ongoing_receptions[k].outcome = a.TRANSMITTING
         k = m.hearings[k].next
 
 
 @device_function
-def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick, capacity: int) -> int:
+def _spread_to_nodes(
+    m: Medium, scene: AcousticScene, e: int, node: int, time: float, tick: TickInterval, capacity: int
+) -> int:
     """A new live signal and its candidates; returns how many nodes lie beyond its reach."""
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
     signal = m.signals[s]
-    _transmit(m, node, time, signal.duration)
+    _mark_transmitting(m, node, time, signal.duration)
     x, y, z = signal.x, signal.y, signal.z
     c, mode = w.fastest, w.mode
-    fast = c + a.MAX_SPEED
+    max_speed = c + a.MAX_SPEED
     slack = a.MAX_SPEED * w.step  # places are those at the end of the tick
     angles = 0
     if mode == a.RAYS:
-        angles = rays.launch(m.profile_z, m.profile_c, min(max(z, 0.0), m.profile_z[-1]), m.fan)
-    within = 0
+        angles = rays.launch_fan(m.profile_z, m.profile_c, min(max(z, 0.0), m.profile_z[-1]), m.fan)
+    is_within = 0
     after = m.places[tick.number & 1]
-    limit = signal.reach * fast / c + slack
+    limit = signal.reach * max_speed / c + slack
     limit *= limit
     for j in range(capacity):
         place = after[j]
@@ -249,51 +266,53 @@ def _spread(m: Medium, scene: Scene, e: int, node: int, time: float, tick: Tick,
         square = dx * dx + dy * dy + dz * dz
         if (square > limit and w.faded == 0) or j == node or m.nodes[j].active == 0:
             continue
-        far = math.sqrt(square)
-        near = max(far - slack, 0.0)
+        distance = math.sqrt(square)
+        near = max(distance - slack, 0.0)
         if square > limit:
-            lost(m, s, j, 0, a.FADED, time + signal.reach / c, place.x, place.y, place.z)
+            record_loss(m, s, j, 0, a.FADED, time + signal.reach / c, place.x, place.y, place.z)
             continue
-        within += 1
-        if mode == a.ISO:
-            _consider(m, s, j, 0, True, 0.0, 0.0, time + near / fast, tick)
+        is_within += 1
+        if mode == a.ISOVELOCITY:
+            _add_candidate(m, s, j, 0, True, 0.0, 0.0, time + near / max_speed, tick)
             for path in range(2, 2 * w.order + 2):
                 ox, oy, oz = source_image(m, scene, s, path, place.x, place.y, place.z)
                 if ox != ox:
                     continue  # there is no such path
                 ix, iy, up = place.x - ox, place.y - oy, place.z - oz
                 way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack, 0.0)
-                if way * c / fast <= signal.reach:
-                    _consider(m, s, j, path, False, 0.0, 0.0, time + way / fast, tick)
+                if way * c / max_speed <= signal.reach:
+                    _add_candidate(m, s, j, path, False, 0.0, 0.0, time + way / max_speed, tick)
         elif mode == a.GRADIENT:
-            if rays.arc(w.speed, w.gradient, w.bottom, z, place.z, math.sqrt(dx * dx + dy * dy), m.ray[0]):
-                _consider(m, s, j, 0, True, 0.0, 0.0, time + near / fast, tick)
+            if rays.gradient_arc(w.speed, w.gradient, w.bottom, z, place.z, math.sqrt(dx * dx + dy * dy), m.ray[0]):
+                _add_candidate(m, s, j, 0, True, 0.0, 0.0, time + near / max_speed, tick)
             else:
-                lost(m, s, j, 0, a.SHADOW, time + far / c, place.x, place.y, place.z)
+                record_loss(m, s, j, 0, a.SHADOW, time + distance / c, place.x, place.y, place.z)
         else:
-            _find_rays(m, scene, s, j, time, tick, angles)
-    schedule(m, new_candidate(m, s, a.RETIRE, 0, 0.0, 0.0), time + signal.reach / c, tick.number)
-    return int(m.counters[0].nodes - 1 - within)
+            _add_eigenray_candidates(m, scene, s, j, time, tick, angles)
+    schedule_candidate(m, new_candidate(m, s, a.RETIRE_NODE, 0, 0.0, 0.0), time + signal.reach / c, tick.number)
+    return int(m.counters[0].nodes - 1 - is_within)
 
 
 @device_function
-def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, angles: int) -> None:
+def _add_eigenray_candidates(
+    m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
+) -> None:
     """Candidates for the eigenrays to where a node is now: the strongest with echoes, else only the first to arrive."""
-    x, y, z, _, _, _ = where(m, tick, j, time)
+    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
     across = hypot(x - signal.x, y - signal.y)
-    zs, zr, across = rays.within(m.profile_z, signal.z, z, across)
+    zs, zr, across = rays.clamp_to_water(m.profile_z, signal.z, z, across)
     level = w.uneven == 0
-    count, dropped = rays.search(
-        m.profile_z, m.profile_c, zs, zr, across, w.order, m.fan, angles, m.eigenrays, m.none, m.ray[0], level
+    count, dropped = rays.find_eigenrays(
+        m.profile_z, m.profile_c, zs, zr, across, w.order, m.fan, angles, m.eigenrays, m.no_points, m.ray[0], level
     )
     if not level:
-        count, more = over_bed(m, scene, s, x, y, z, count)
+        count, more = find_bed_eigenrays(m, scene, s, x, y, z, count)
         dropped += more
     if count == 0:
         m.counters[0].paths_dropped += dropped
         far = hypot(across, zr - zs)
-        lost(m, s, j, 0, a.SHADOW, time + far / w.fastest, x, y, z)
+        record_loss(m, s, j, 0, a.SHADOW, time + far / w.fastest, x, y, z)
         return
     first = 0
     for k in range(1, count):
@@ -310,15 +329,17 @@ def _find_rays(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick,
             found = m.eigenrays[k]
             path = 2 * found.reversals + found.down
             earliest = time + found.time * slower - 2.0 * w.step
-            e = _consider(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
+            e = _add_candidate(m, s, j, path, k == first, found.angle, found.time, earliest, tick)
             m.candidates[e].bed, m.kept_rays[e].sx, m.kept_rays[e].sy = found.bed, found.sx, found.sy
 
 
 @device_function
-def _weigh(m: Medium, scene: Scene, s: int, j: int, time: float, tick: Tick, count: int, first: int) -> None:
+def _weigh(
+    m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, count: int, first: int
+) -> None:
     """Give each eigenray the level that its signal would have at a node which stays where it is. The first to arrive, which gives the
     range, goes before all others."""
-    x, y, z, _, _, _ = where(m, tick, j, time)
+    x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     for k in range(count):
         there, way = found_way(m, scene, s, k, x, y, z)
         m.eigenrays[k].level = level_of(m, s, j, way, tick, time) if there else -math.inf
@@ -338,24 +359,26 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
 
 
 @device_function
-def _consider(
-    m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: Tick
+def _add_candidate(
+    m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: TickInterval
 ) -> int:
     """A new candidate; one that may arrive in this tick is looked at before the next event."""
     e = new_candidate(m, s, j, path, angle, travel)
     m.candidates[e].first = 1 if first else 0
-    schedule(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
+    schedule_candidate(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
     return e
 
 
 @device_function
-def _retire(m: Medium, e: int, tick: Tick) -> None:
+def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
     """A signal ends when it can reach nobody any more."""
-    s = a.row(m.candidates[e].signal)
+    s = a.to_row(m.candidates[e].signal)
     signal = m.signals[s]
     due = signal.emission + signal.reach / m.water[0].fastest
     if tick.end < due or signal.pending > 1:
-        schedule(m, e, max(due, tick.end), tick.number)  # not yet, or a candidate that was bounded early is on its way
+        schedule_candidate(
+            m, e, max(due, tick.end), tick.number
+        )  # not yet, or a candidate that was bounded early is on its way
         return
     free_candidate(m, e)
     signal.id = 0
@@ -368,10 +391,10 @@ def _retire(m: Medium, e: int, tick: Tick) -> None:
 
 
 @device_function
-def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool, float]:
+def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
     """(whether a candidate in water of one sound speed arrives in this tick, when); else it has been given a later look."""
     candidate, w = m.candidates[e], m.water[0]
-    s, j, path = a.row(candidate.signal), a.row(candidate.node), a.row(candidate.path)
+    s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal = m.signals[s]
     now, before = m.places[tick.number & 1, j], m.places[(tick.number - 1) & 1, j]
     c, h, emission = w.speed, w.step, signal.emission
@@ -381,13 +404,13 @@ def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool
     dx, dy, dz = now.x - ox, now.y - oy, now.z - oz
     gap = math.sqrt(dx * dx + dy * dy + dz * dz) - c * (tick.end - emission)
     if gap > 0.0:
-        schedule(m, e, tick.end + gap / (c + a.MAX_SPEED), tick.number)
+        schedule_candidate(m, e, tick.end + gap / (c + a.MAX_SPEED), tick.number)
         return False, 0.0
     vx, vy, vz = (now.x - before.x) / h, (now.y - before.y) / h, (now.z - before.z) / h
     back = emission - tick.end
-    t = emission + crossing(c, dx + vx * back, dy + vy * back, dz + vz * back, vx, vy, vz)
+    t = emission + crossing_time(c, dx + vx * back, dy + vy * back, dz + vz * back, vx, vy, vz)
     for _ in range(2):
-        x, y, z, vx, vy, vz = where(m, tick, j, t)
+        x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, t)
         ox, oy, oz = source_image(m, scene, s, path, x, y, z)
         dx, dy, dz = x - ox, y - oy, z - oz
         far = math.sqrt(dx * dx + dy * dy + dz * dz)
@@ -397,52 +420,52 @@ def _arrival_straight(m: Medium, scene: Scene, e: int, tick: Tick) -> tuple[bool
 
 
 @device_function
-def _look(m: Medium, scene: Scene, e: int, tick: Tick) -> None:
+def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> None:
     """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
-    s, j, path = a.row(candidate.signal), a.row(candidate.node), a.row(candidate.path)
+    s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, place = m.signals[s], m.places[tick.number & 1, j]
     emission = signal.emission
     if m.nodes[j].active == 0 or m.nodes[j].since > emission:
         if candidate.first:
-            lost(m, s, j, path, a.RECEIVER_LEFT, end, place.x, place.y, place.z)
+            record_loss(m, s, j, path, a.RECEIVER_LEFT, end, place.x, place.y, place.z)
         free_candidate(m, e)
         return
-    if w.mode == a.ISO:
-        arrives, t = _arrival_straight(m, scene, e, tick)
+    if w.mode == a.ISOVELOCITY:
+        arrives, t = _check_straight_arrival(m, scene, e, tick)
         if not arrives:
             return
     else:
         t = end
         for k in range(4):  # at the end of the tick, then where it has brought the node back to
-            x, y, z, _, _, _ = where(m, tick, j, t)
+            x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
             travel = travel_time(m, scene, s, e, x, y, z)
             if travel != travel:
                 if candidate.first:
-                    lost(m, s, j, path, a.SHADOW, end, x, y, z)
+                    record_loss(m, s, j, path, a.SHADOW, end, x, y, z)
                 free_candidate(m, e)
                 return
             gap = travel - (end - emission)
             if k == 0 and gap > 0.0:
-                schedule(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
+                schedule_candidate(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
                 return
             t = emission + travel
     if t != t:  # one of both was thrown out of all bounds in this tick: no sound comes there
         if candidate.first:
-            lost(m, s, j, path, a.FADED, end, place.x, place.y, place.z)
+            record_loss(m, s, j, path, a.FADED, end, place.x, place.y, place.z)
         free_candidate(m, e)
         return
     t = min(max(t, emission, tick.start), end)
-    push(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
+    push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
 
 
 # ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
 
 
 @device_function
-def _paths_to_a_node(m: Medium) -> int:
+def _max_paths_per_node(m: Medium) -> int:
     """Most candidates that a signal has to one node."""
-    if m.water[0].mode == a.ISO:
+    if m.water[0].mode == a.ISOVELOCITY:
         return int(1 + 2 * m.water[0].order)
     return (
         int(m.water[0].paths) if m.water[0].mode == a.RAYS and (m.water[0].order > 0 or m.water[0].summing != 0) else 1
@@ -450,7 +473,7 @@ def _paths_to_a_node(m: Medium) -> int:
 
 
 @device_function
-def _fetch(m: Medium, e: int, tick: Tick) -> None:
+def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
     """What the candidate that comes next will need, and the one after it, is on its way from memory while this one is looked at: they
     are too many for the caches, and in no order."""
     if e >= 0:
@@ -463,12 +486,12 @@ def _fetch(m: Medium, e: int, tick: Tick) -> None:
 
 
 @device_function
-def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacity: int) -> int:
+def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
     """Every event of tick ``number`` that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
-    m, tick = a.views(t), Tick(number, start, end)
+    m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
-    most = capacity * _paths_to_a_node(m) + 1
-    bucket = number & (a.WHEEL - 1)
+    most = capacity * _max_paths_per_node(m) + 1
+    bucket = number & (a.WHEEL_TICKS - 1)
     while True:
         if m.wheel[bucket] >= 0:
             if counters.events + 1 > m.events.shape[0]:
@@ -477,11 +500,11 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
                 return a.FLUSH
             e = m.wheel[bucket]
             m.wheel[bucket] = m.candidates[e].next
-            _fetch(m, m.wheel[bucket], tick)
-            if m.candidates[e].node == a.RETIRE:
-                _retire(m, e, tick)
+            _prefetch_candidates(m, m.wheel[bucket], tick)
+            if m.candidates[e].node == a.RETIRE_NODE:
+                _retire_signal(m, e, tick)
             else:
-                _look(m, scene, e, tick)
+                _check_arrival(m, scene, e, tick)
             continue
         if not counters.events or m.events[0].time > end:
             return a.OK
@@ -499,52 +522,52 @@ def advance(t: Any, scene: Scene, number: int, start: float, end: float, capacit
             or counters.live + 1 > m.signals.shape[0]
         ):
             return a.GROW
-        pop(m)
+        pop_event(m)
         following = m.events[0]
         prefetch(m.nodes, following.node)
         if following.kind == a.END:
-            prefetch(m.under, following.subject)
+            prefetch(m.ongoing_receptions, following.subject)
             prefetch(m.hearings, following.subject)
         else:
             prefetch(m.candidates, following.subject)
         if kind == a.ARRIVAL:
-            slot = arrive(m, scene, subject, time, tick)
+            slot = begin_arrival(m, scene, subject, time, tick)
             free_candidate(m, subject)
             if slot >= 0:
-                push(m, m.hearings[slot].end, a.END, key, slot, node)
+                push_event(m, m.hearings[slot].end, a.END, key, slot, node)
         elif kind == a.END:
-            row = finish(m, subject, node)
+            row = finish_reception(m, subject, node)
             if m.receptions[row].outcome == a.HEARD:
-                _reply(m, row, node, time)
+                _plan_reply(m, row, node, time)
         else:
-            _emit(m, scene, subject, node, time, tick, capacity)
+            _emit_signal(m, scene, subject, node, time, tick, capacity)
 
 
 @kernel
-def request(t: Any, node: int, time: float, wanted: Records) -> bool:
+def request_emission(t: Any, node: int, time: float, wanted: Records) -> bool:
     """Plan an emission as ``wanted`` (1,) says, of which ``entry`` and ``next`` are not read; False when there is no room
     (grow, then ask again)."""
-    m = a.views(t)
+    m = a.unpack_medium(t)
     k = _new_emission(m, node)
     if k < 0:
         return False
     entry = m.emissions[k].entry
     m.emissions[k] = wanted[0]
     m.emissions[k].entry = entry
-    push(m, time, a.EMIT, node, k, node)
+    push_event(m, time, a.EMIT, node, k, node)
     return True
 
 
 @kernel
-def ping_by_itself(t: Any, node: int, time: float) -> bool:
+def plan_first_ping(t: Any, node: int, time: float) -> bool:
     """Plan the first ping of a pinger; False when there is no room (grow, then ask again)."""
-    return bool(_next_ping(a.views(t), node, time))
+    return bool(_plan_next_ping(a.unpack_medium(t), node, time))
 
 
 @kernel
-def live_table(t: Any, time: float, table: Records) -> int:
+def fill_live_signals(t: Any, time: float, table: Records) -> int:
     """Fill rows of the table `signals` with the signals under way; returns how many."""
-    k, m = 0, a.views(t)
+    k, m = 0, a.unpack_medium(t)
     for s in range(m.signals.shape[0]):
         signal = m.signals[s]
         if signal.id == 0 or k >= table.shape[0]:
@@ -555,7 +578,7 @@ def live_table(t: Any, time: float, table: Records) -> int:
         row = table[k]
         row.id, row.source, row.emission_ns = signal.id, signal.source, round(signal.emission * 1e9)
         row.frequency, row.source_level, row.radius = signal.frequency, signal.source_level, radius
-        row.level = signal.source_level - loss(radius, m.water[0].spreading, signal.absorption)
+        row.level = signal.source_level - transmission_loss(radius, m.water[0].spreading, signal.absorption)
         row.origin_W[0], row.origin_W[1], row.origin_W[2] = signal.x, signal.y, signal.z
         k += 1
     return k

@@ -19,7 +19,7 @@ from wavesim_sdk.names import suggest_name
 GROUP = "wavesim.modems"
 
 
-def _at_once(modem: Modem, asked: float, busy: float, draw: float) -> float:
+def _depart_at_once(modem: Modem, asked: float, busy: float, draw: float) -> float:
     return asked
 
 
@@ -37,7 +37,7 @@ class ModemType:
     decoded: Callable[[Modem, int], float]
     #: when a packet leaves that was asked for at ``asked``; until ``busy`` the modem hears something, sends, or has
     #: packets to send, as it knows it when it is asked; ``draw``, 0..1, is a random number of this packet
-    departure: Callable[[Modem, float, float, float], float] = _at_once
+    departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
         """So many bits without a code would be lost as often: what the medium draws by."""
@@ -47,7 +47,7 @@ class ModemType:
 
 
 @functools.cache
-def offered() -> dict[str, ModemType]:
+def modem_types() -> dict[str, ModemType]:
     """What all installed packages offer, by name; ConfigError names the package whose offer cannot be used."""
     found: dict[str, ModemType] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
@@ -63,11 +63,11 @@ def offered() -> dict[str, ModemType]:
     return found
 
 
-def type_of(modem: Modem) -> ModemType | None:
+def modem_type_of(modem: Modem) -> ModemType | None:
     """The type that a modem names; None = no code, and packets leave at once. ValueError if nobody offers it."""
     if not modem.type:
         return None
-    types = offered()
+    types = modem_types()
     if modem.type not in types:
         raise ValueError(
             f"no installed package offers the type of modem '{modem.type}'{suggest_name(modem.type, types)}"

@@ -71,14 +71,14 @@ EIGENRAY = Table(
         value("level", "dB re 1 uPa", "Of its signal at the receiver, where there are more rays than are followed."),
     ),
 )
-FLAT = 1e-5  #: the flattest launch angle of the fan, rad
-ANGLES = 256  #: of the fan, besides those that graze a knot of the profile
+MIN_LAUNCH_ANGLE = 1e-5  #: the flattest launch angle of the fan, rad
+FAN_ANGLES = 256  #: of the fan, besides those that graze a knot of the profile
 SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and one to try
 REVERSALS = 31  #: of a path, at most; what turns oftener is counted as left out
 GRAZE = 1e-7  #: share of its angle by which a ray of the fan is steeper or flatter than that which grazes a knot
 #: m, by which an eigenray may miss: where it grazes a knot its end moves by millimetres with the last bit of its angle; its time is
 #: corrected to second order
-MISS = 0.1
+MAX_MISS = 0.1
 
 
 @device_function
@@ -95,7 +95,7 @@ def layer_of(z: Array, depth: float) -> int:
 
 
 @device_function
-def speed(z: Array, c: Array, depth: float) -> float:
+def sound_speed_at(z: Array, c: Array, depth: float) -> float:
     """Sound speed at a depth; beyond the profile, of its ends."""
     if depth <= z[0]:
         return float(c[0])
@@ -106,14 +106,14 @@ def speed(z: Array, c: Array, depth: float) -> float:
 
 
 @device_function
-def sine(pc: float) -> float:
+def sine_from_cosine(pc: float) -> float:
     return math.sqrt(max((1.0 - pc) * (1.0 + pc), 0.0))
 
 
 @device_function
-def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
+def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
     """(dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
-    sa, sb = sine(p * ca), sine(p * cb)
+    sa, sb = sine_from_cosine(p * ca), sine_from_cosine(p * cb)
     total = sa + sb
     if total <= 0.0:
         return 0.0, 0.0, 0.0
@@ -128,7 +128,7 @@ def leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]
 
 
 @device_function
-def march(
+def march_ray(
     z: Array, c: Array, p: float, start: float, down: bool, stop: float, points: Array
 ) -> tuple[float, float, float, float, int, int]:
     """Follow a ray until ``stop``, a turn or a boundary. Returns (x, t, s, depth reached, how, points).
@@ -140,7 +140,7 @@ def march(
     k = layer_of(z, start)
     if not down and k > 0 and start <= z[k]:
         k -= 1
-    ca = speed(z, c, start)
+    ca = sound_speed_at(z, c, start)
     while True:
         edge = z[k + 1] if down else z[k]
         target, how = edge, -1
@@ -153,7 +153,7 @@ def march(
             target, how = z[k] + (cb - c[k]) / g, TURNED
         dz = abs(target - here)
         if dz > 0.0:
-            dx, dt, ds = leg(ca, cb, dz, p)
+            dx, dt, ds = layer_leg(ca, cb, dz, p)
             x, t, s = x + dx, t + dt, s + ds
         here, ca = target, cb
         if n < room:
@@ -167,7 +167,7 @@ def march(
 
 
 @device_function
-def ray(
+def trace_ray(
     z: Array,
     c: Array,
     source: float,
@@ -182,26 +182,26 @@ def ray(
 
     Fills ``out``; False if this ray does not get there.
     """
-    cs, cr = speed(z, c, source), speed(z, c, receiver)
+    cs, cr = sound_speed_at(z, c, source), sound_speed_at(z, c, receiver)
     p = cos(theta) / cs
     if p * cr > 1.0:
         return False
-    out.invariant, out.sin_source, out.sin_receiver = p, sin(theta), sine(p * cr)
+    out.invariant, out.sin_source, out.sin_receiver = p, sin(theta), sine_from_cosine(p * cr)
     out.surface = out.bottom = 0
     out.sin_bottom = 0.0
     if reversals == 0:
         if (receiver > source) != down:
             return False
-        x, t, s, _, how, _ = march(z, c, p, source, down, receiver, none)
+        x, t, s, _, how, _ = march_ray(z, c, p, source, down, receiver, none)
         out.x, out.time, out.length = x, t, s
         return how == REACHED
     top, end = z[0] - 1.0, z[-1] + 1.0
-    ux, ut, us, high, up_how, _ = march(z, c, p, source, False, top, none)
-    lx, lt, ls, low, low_how, _ = march(z, c, p, source, True, end, none)
+    ux, ut, us, high, up_how, _ = march_ray(z, c, p, source, False, top, none)
+    lx, lt, ls, low, low_how, _ = march_ray(z, c, p, source, True, end, none)
     if receiver < high or receiver > low:
         return False
     last_down = down == (reversals % 2 == 1)
-    x, t, s, _, _, _ = march(z, c, p, receiver, last_down, end if last_down else top, none)
+    x, t, s, _, _, _ = march_ray(z, c, p, receiver, last_down, end if last_down else top, none)
     turns = reversals - 1
     fx, ft, fs = (lx, lt, ls) if down else (ux, ut, us)
     out.x, out.time, out.length = (
@@ -211,14 +211,14 @@ def ray(
     )
     lower = (reversals + 1) // 2 if down else reversals // 2
     if low_how == BOUNDARY:
-        out.bottom, out.sin_bottom = lower, sine(p * c[-1])
+        out.bottom, out.sin_bottom = lower, sine_from_cosine(p * c[-1])
     if up_how == BOUNDARY:
         out.surface = reversals - lower
     return True
 
 
 @device_function
-def solve(
+def solve_launch_angle(
     z: Array,
     c: Array,
     source: float,
@@ -233,10 +233,10 @@ def solve(
 ) -> float:
     """Launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is none: where a ray grazes a
     maximum of the speed its range jumps, from that of a ray which turns there to that of one which goes on, and nothing lies between."""
-    if not ray(z, c, source, receiver, low, down, reversals, none, out):
+    if not trace_ray(z, c, source, receiver, low, down, reversals, none, out):
         return math.nan
     fa = out.x - distance
-    if not ray(z, c, source, receiver, high, down, reversals, none, out):
+    if not trace_ray(z, c, source, receiver, high, down, reversals, none, out):
         return math.nan
     fb = out.x - distance
     if fa * fb > 0.0:
@@ -246,7 +246,7 @@ def solve(
         theta = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)
         if not a <= theta <= b:
             theta = 0.5 * (a + b)
-        if not ray(z, c, source, receiver, theta, down, reversals, none, out):
+        if not trace_ray(z, c, source, receiver, theta, down, reversals, none, out):
             return math.nan
         f = out.x - distance
         if abs(f) < 1e-6 or b - a < 1e-15:
@@ -261,14 +261,14 @@ def solve(
             if side == -1:
                 fb *= 0.5
             side = -1
-    if abs(f) > MISS:
+    if abs(f) > MAX_MISS:
         return math.nan
     out.time -= out.invariant * f
     return theta
 
 
 @device_function
-def again(
+def refine_eigenray(
     z: Array,
     c: Array,
     source: float,
@@ -282,14 +282,14 @@ def again(
 ) -> float:
     """The eigenray of the same path near a known launch angle (secant). NaN if it has gone."""
     a, b = theta, theta * (1.0 + 1e-5)
-    if not ray(z, c, source, receiver, a, down, reversals, none, out):
+    if not trace_ray(z, c, source, receiver, a, down, reversals, none, out):
         return math.nan
     fa = out.x - distance
     best, least = a, abs(fa)
     for _ in range(30):
         if least < 1e-6:
             break
-        if not ray(z, c, source, receiver, b, down, reversals, none, out):
+        if not trace_ray(z, c, source, receiver, b, down, reversals, none, out):
             b = 0.5 * (a + b)
             continue
         fb = out.x - distance
@@ -300,9 +300,9 @@ def again(
         step = fb * (b - a) / (fb - fa)
         limit = 0.3 * b  # a bad slope must not throw it to another path
         a, fa, b = b, fb, b - min(max(step, -limit), limit)
-    if least > MISS:
+    if least > MAX_MISS:
         return math.nan
-    ray(z, c, source, receiver, best, down, reversals, none, out)
+    trace_ray(z, c, source, receiver, best, down, reversals, none, out)
     out.time -= out.invariant * (out.x - distance)
     return best
 
@@ -327,7 +327,7 @@ def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Record
         if abs(above - below) <= 1e-9 * (abs(above) + abs(below)):
             return n
     grazing = acos(min(source_speed / c[k], 1.0))
-    if grazing > FLAT:
+    if grazing > MIN_LAUNCH_ANGLE:
         n = _insert(fan, n, grazing * (1.0 - GRAZE))
         n = _insert(fan, n, grazing * (1.0 + GRAZE))
     return n
@@ -335,18 +335,18 @@ def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Record
 
 def fan_size(knots: int) -> int:
     """Records that the fan of a profile needs."""
-    return ANGLES + 2 * knots + SPARE
+    return FAN_ANGLES + 2 * knots + SPARE
 
 
 @device_function
 def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
     """(range, its derivative by the invariant as in :mod:`tubes`, depth reached, how) of a ray until ``stop``, a turn or a
-    boundary: :func:`march` without time and length."""
+    boundary: :func:`march_ray` without time and length."""
     x = slope = 0.0
     here, k = start, layer_of(z, start)
     if not down and k > 0 and start <= z[k]:
         k -= 1
-    ca = speed(z, c, start)
+    ca = sound_speed_at(z, c, start)
     while True:
         edge = z[k + 1] if down else z[k]
         target, how = edge, -1
@@ -357,7 +357,7 @@ def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: floa
         if p * cb >= 1.0 and abs(g) > 0.0 and (g > 0.0) == down:
             cb = 1.0 / p
             target, how = z[k] + (cb - c[k]) / g, TURNED
-        dz, sa, sb = abs(target - here), sine(p * ca), sine(p * cb)
+        dz, sa, sb = abs(target - here), sine_from_cosine(p * ca), sine_from_cosine(p * cb)
         if dz > 0.0 and sa + sb > 0.0:
             x += p * (ca + cb) / (sa + sb) * dz
             sa = max(sa, 1e-12)
@@ -377,7 +377,7 @@ def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: floa
 @device_function
 def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
     """Fill a record of the fan by its angle."""
-    p = cos(leaving.angle) / speed(z, c, source)
+    p = cos(leaving.angle) / sound_speed_at(z, c, source)
     ux, us, high, up_how = excursion(z, c, p, source, False, z[0] - 1.0)
     lx, ls, low, low_how = excursion(z, c, p, source, True, z[-1] + 1.0)
     leaving.upper_x, leaving.lower_x, leaving.upper_slope, leaving.lower_slope = ux, lx, us, ls
@@ -386,14 +386,14 @@ def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
 
 
 @device_function
-def launch(z: Array, c: Array, source: float, fan: Records) -> int:
-    """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for :func:`search`; returns how
+def launch_fan(z: Array, c: Array, source: float, fan: Records) -> int:
+    """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for :func:`find_eigenrays`; returns how
     many. The angles ascend."""
-    cs = speed(z, c, source)
-    ratio = log(1.5706 / FLAT) / (ANGLES - 1)
-    for k in range(ANGLES):
-        fan[k].angle = FLAT * exp(ratio * k)
-    n, greatest = ANGLES, cs
+    cs = sound_speed_at(z, c, source)
+    ratio = log(1.5706 / MIN_LAUNCH_ANGLE) / (FAN_ANGLES - 1)
+    for k in range(FAN_ANGLES):
+        fan[k].angle = MIN_LAUNCH_ANGLE * exp(ratio * k)
+    n, greatest = FAN_ANGLES, cs
     for k in range(z.shape[0] - 1, -1, -1):
         if z[k] <= source and c[k] > greatest:
             greatest = c[k]
@@ -414,7 +414,7 @@ def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -
     leaving.way = math.nan
     if receiver < leaving.upper or receiver > leaving.lower:
         return False
-    p = cos(leaving.angle) / speed(z, c, source)
+    p = cos(leaving.angle) / sound_speed_at(z, c, source)
     # between source and receiver the ray of the fan has no turn, since both lie between its reversals
     x, slope, _, _ = excursion(z, c, p, min(source, receiver), True, max(source, receiver))
     sign = 1.0 if receiver > source else -1.0
@@ -423,18 +423,18 @@ def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -
 
 
 @device_function
-def _flattest(z: Array, c: Array, source: float, receiver: float) -> float:
+def _flattest_angle(z: Array, c: Array, source: float, receiver: float) -> float:
     """Launch angle of the flattest ray that does not turn between a source and a receiver."""
-    cs, peak = speed(z, c, source), 0.0
+    cs, peak = sound_speed_at(z, c, source), 0.0
     for k in range(z.shape[0]):
         if min(source, receiver) <= z[k] <= max(source, receiver):
             peak = max(peak, c[k])
-    peak = max(peak, speed(z, c, receiver), cs)
+    peak = max(peak, sound_speed_at(z, c, receiver), cs)
     return float(acos(min(cs / peak, 1.0)) * (1.0 + 1e-9) + 1e-9)
 
 
 @device_function
-def search(
+def find_eigenrays(
     z: Array,
     c: Array,
     source: float,
@@ -455,7 +455,7 @@ def search(
     Between two rays of the fan that bounce off the same the range is smooth: a receiver between their ranges has a path there, and
     one beyond both has two where the range comes back on the way, for which its derivative has another sign at either end."""
     count = left = 0
-    flattest, last = _flattest(z, c, source, receiver), -1
+    flattest, last = _flattest_angle(z, c, source, receiver), -1
     if flattest >= fan[0].angle:
         fan[n].angle = flattest
         _leave(z, c, source, fan[n])
@@ -497,7 +497,7 @@ def _side(
     z: Array, c: Array, source: float, receiver: float, distance: float, bounces: int, fan: Records, n: int, i: int, k: int,
     down: bool, found: Records, count: int, left: int, none: Array, out: Record, bed: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the paths between two neighbours of the fan that leave down or up, as :func:`search` does."""
+    """Add the paths between two neighbours of the fan that leave down or up, as :func:`find_eigenrays` does."""
     one, other = fan[i], fan[k]
     kind = one.bounces
     cycle_1, cycle_2 = one.upper_x + one.lower_x, other.upper_x + other.lower_x
@@ -551,7 +551,7 @@ def _keep(
     reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
 ) -> tuple[int, int]:  # fmt: skip
     """Add the path between two angles."""
-    root = solve(z, c, source, receiver, distance, low, high, down, reversals, none, out)
+    root = solve_launch_angle(z, c, source, receiver, distance, low, high, down, reversals, none, out)
     if root != root:
         return count, left
     if count >= found.shape[0]:
@@ -569,7 +569,7 @@ def _come_back(
 ) -> float:  # fmt: skip
     """An angle between two neighbours of the fan whose ray comes to the other side of the receiver than theirs; NaN if none does: by
     bisection for the extreme of the range, and where the tangents at both ends do not meet beyond the receiver, none can."""
-    cs, tried = speed(z, c, source), fan[n + 1]
+    cs, tried = sound_speed_at(z, c, source), fan[n + 1]
     low, high = fan[i].angle, fan[k].angle
     a, slope_a = _range(fan[i], down, reversals)
     b, slope_b = _range(fan[k], down, reversals)
@@ -599,7 +599,7 @@ def _come_back(
 
 
 @device_function
-def within(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
+def clamp_to_water(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
     """(source depth, receiver depth, distance) as the search needs them: in the water, not level, not in one line."""
     deep = z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
@@ -609,7 +609,7 @@ def within(z: Array, source: float, receiver: float, across: float) -> tuple[flo
 
 
 @device_function
-def nearest(
+def match_by_travel_time(
     z: Array,
     c: Array,
     source: float,
@@ -624,21 +624,23 @@ def nearest(
     bed: bool,
 ) -> int:
     """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
-    n = launch(z, c, source, fan)
-    count, _ = search(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
+    n = launch_fan(z, c, source, fan)
+    count, _ = find_eigenrays(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
     best, gap = -1, 1e-3
     for k in range(count):
         if abs(found[k].time - travel) < gap:
             best, gap = k, abs(found[k].time - travel)
     if best >= 0:
         eigenray = found[best]
-        ray(z, c, source, receiver, eigenray.angle, eigenray.down > 0, eigenray.reversals, none, out)
+        trace_ray(z, c, source, receiver, eigenray.angle, eigenray.down > 0, eigenray.reversals, none, out)
         out.time -= out.invariant * (out.x - distance)
     return best
 
 
 @device_function
-def arc(speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, out: Record) -> bool:
+def gradient_arc(
+    speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, out: Record
+) -> bool:
     """The direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
 
     Fills ``out``, the sines with their sign (positive down). False if the arc leaves the water.

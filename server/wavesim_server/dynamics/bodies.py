@@ -9,10 +9,11 @@ from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics.rows import (
     ASLEEP,
-    BLOCK_KIND,
+    BLOCK_MODEL,
+    BOUNDING_RADIUS,
+    CONTACT_MARGIN,
     HALF,
     LANES,
-    MARGIN,
     NU,
     PRESENT,
     PX,
@@ -22,17 +23,30 @@ from wavesim_server.dynamics.rows import (
     QX,
     QY,
     QZ,
-    REACH,
     RIGID_ROWS,
     SHAPE,
     STATE_ROWS,
 )
-from wavesim_server.dynamics.shapes import CODE, CORE, POSE, R11, R12, R13, R21, R22, R23, R31, R32, R33, ROUND
+from wavesim_server.dynamics.shapes import (
+    CORE,
+    CORE_MARGIN,
+    POSE,
+    R11,
+    R12,
+    R13,
+    R21,
+    R22,
+    R23,
+    R31,
+    R32,
+    R33,
+    SHAPE_CODE,
+)
 from wavesim_server.dynamics.types import Floats, Ints
 
 
-class Bodies(NamedTuple):
-    """All bodies, see :class:`~wavesim_server.dynamics.fleet.Fleet`."""
+class BodyArrays(NamedTuple):
+    """All bodies, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Floats  # (n, BLOCK)
     slots: Ints  # of each row: block times LANES plus lane
@@ -41,54 +55,54 @@ class Bodies(NamedTuple):
 
 
 @device_function
-def geometry(f: Bodies, row: int, g: Floats) -> None:
+def geometry(f: BodyArrays, row: int, g: Floats) -> None:
     """The geometry of a body at its present pose."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
-    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    margin = p[MARGIN]
-    g[CODE] = p[SHAPE]
+    p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
+    margin = p[CONTACT_MARGIN]
+    g[SHAPE_CODE] = p[SHAPE]
     for i in range(3):
         g[CORE + i] = max(p[HALF + i] - margin, 0.0)
         g[POSE + i] = b[(PX + i) * LANES + l]
-    g[ROUND] = margin
+    g[CORE_MARGIN] = margin
     g[R11], g[R12], g[R13], g[R21], g[R22], g[R23], g[R31], g[R32], g[R33] = rotation.matrix(
         b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
     )
 
 
 @always_inline
-def bounding_ball(f: Bodies, row: int) -> tuple[float, float, float, float]:
+def bounding_sphere(f: BodyArrays, row: int) -> tuple[float, float, float, float]:
     """Place of a body, and the radius of a ball around it."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
-    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[REACH]
+    p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
+    return b[PX * LANES + l], b[PY * LANES + l], b[PZ * LANES + l], p[BOUNDING_RADIUS]
 
 
 @always_inline
-def speed_bound(f: Bodies, row: int) -> float:
+def speed_bound(f: BodyArrays, row: int) -> float:
     """Greatest speed that any point of a body can have."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
-    reach = f.params[f.heads[slot // LANES, BLOCK_KIND]][REACH]
+    reach = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]][BOUNDING_RADIUS]
     u, v, w = b[NU * LANES + l], b[(NU + 1) * LANES + l], b[(NU + 2) * LANES + l]
     p, q, r = b[(NU + 3) * LANES + l], b[(NU + 4) * LANES + l], b[(NU + 5) * LANES + l]
     return math.sqrt(u * u + v * v + w * w) + reach * math.sqrt(p * p + q * q + r * r)
 
 
 @always_inline
-def is_asleep(f: Bodies, row: int) -> bool:
+def is_asleep(f: BodyArrays, row: int) -> bool:
     """Whether a body lies still and is left alone, see :mod:`wavesim_server.dynamics.sleep`."""
     slot = f.slots[row]
     return bool(f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] != 0.0)
 
 
 @device_function
-def survey(f: Bodies, order: Ints, count: int, last: Floats, faults: Ints) -> tuple[int, float]:
+def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
     """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed). Who sleeps is
     as before."""
-    new, fastest = 0, 0.0
+    newly_diverged, fastest = 0, 0.0
     for i in range(count):
         row = order[i]
         slot = f.slots[row]
@@ -100,11 +114,11 @@ def survey(f: Bodies, order: Ints, count: int, last: Floats, faults: Ints) -> tu
             total += b[k * LANES + l]
         if faults[row] == 0 and math.isfinite(total):
             for k in range(RIGID_ROWS):
-                last[row, k] = b[k * LANES + l]
+                last_finite[row, k] = b[k * LANES + l]
             fastest = max(fastest, speed_bound(f, row))
         elif b[PRESENT * LANES + l] != 0.0:
             for k in range(STATE_ROWS):
-                b[k * LANES + l] = last[row, k] if k < NU else 0.0
-            new += 1 - faults[row]
+                b[k * LANES + l] = last_finite[row, k] if k < NU else 0.0
+            newly_diverged += 1 - faults[row]
             faults[row] = 1
-    return new, fastest
+    return newly_diverged, fastest

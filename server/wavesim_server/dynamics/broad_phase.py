@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_server.dynamics.bodies import Bodies, bounding_ball
-from wavesim_server.dynamics.shapes import CODE, HALF_X, HALF_Y, HALF_Z, RADIUS, ROUND, TRIANGLE, X, Y, Z, to_body
-from wavesim_server.dynamics.touch import N_LOST, N_PAIRS, Touch
+from wavesim_server.dynamics.bodies import BodyArrays, bounding_sphere
+from wavesim_server.dynamics.contact_memory import N_LOST, N_PAIRS, ContactMemory
+from wavesim_server.dynamics.shapes import (
+    CORE_MARGIN,
+    HALF_X,
+    HALF_Y,
+    HALF_Z,
+    RADIUS,
+    SHAPE_CODE,
+    TRIANGLE,
+    X,
+    Y,
+    Z,
+    to_body,
+)
 from wavesim_server.dynamics.types import Ints
 
 SKIN = 1.0  #: m around a body
 
 
 @device_function
-def list_pairs(f: Bodies, order: Ints, count: int, t: Touch) -> None:
+def list_pairs(f: BodyArrays, order: Ints, count: int, t: ContactMemory) -> None:
     """All pairs that can meet before something has moved by the skin. ``order`` is kept sorted by lowest x."""
     for i in range(1, count):  # insertion sort: the order hardly changes
         row = order[i]
@@ -25,41 +37,41 @@ def list_pairs(f: Bodies, order: Ints, count: int, t: Touch) -> None:
     n = 0
     for i in range(count):
         ra = order[i]
-        xa, ya, za, reach = bounding_ball(f, ra)
+        xa, ya, za, reach = bounding_sphere(f, ra)
         for k in range(i + 1, count):
             rb = order[k]
-            xb, yb, zb, rad = bounding_ball(f, rb)
+            xb, yb, zb, rad = bounding_sphere(f, rb)
             if xb - rad > xa + reach + SKIN:
                 break
             far = reach + rad + SKIN
             dx, dy, dz = xb - xa, yb - ya, zb - za
             if abs(dy) < far and dx * dx + dy * dy + dz * dz < far * far:
                 n = _add_pair(t, n, min(ra, rb), max(ra, rb))
-        for k in range(t.fixed.shape[0]):
-            g = t.fixed[k]
+        for k in range(t.obstacles.shape[0]):
+            g = t.obstacles[k]
             dx, dy, dz = xa - g[X], ya - g[Y], za - g[Z]
-            if g[CODE] == TRIANGLE:
+            if g[SHAPE_CODE] == TRIANGLE:
                 far = reach + SKIN + g[RADIUS]
                 if dx * dx + dy * dy + dz * dz < far * far:
                     n = _add_pair(t, n, ra, -1 - k)
                 continue
             bx, by, bz = to_body(g, dx, dy, dz)
             outside = max(abs(bx) - g[HALF_X], abs(by) - g[HALF_Y], abs(bz) - g[HALF_Z])
-            if outside < reach + SKIN + g[ROUND]:
+            if outside < reach + SKIN + g[CORE_MARGIN]:
                 n = _add_pair(t, n, ra, -1 - k)
     t.counters[N_PAIRS] = min(n, t.pairs.shape[0])
     t.counters[N_LOST] += max(n - t.pairs.shape[0], 0)
-    t.travel[0] = 0.0
+    t.moved_since_listing[0] = 0.0
 
 
 @device_function
-def _add_pair(t: Touch, n: int, a: int, b: int) -> int:
+def _add_pair(t: ContactMemory, n: int, a: int, b: int) -> int:
     if n < t.pairs.shape[0]:
         t.pairs[n, 0], t.pairs[n, 1] = a, b
     return n + 1
 
 
 @device_function
-def _lowest_x(f: Bodies, row: int) -> float:
-    x, _, _, reach = bounding_ball(f, row)
+def _lowest_x(f: BodyArrays, row: int) -> float:
+    x, _, _, reach = bounding_sphere(f, row)
     return x - reach

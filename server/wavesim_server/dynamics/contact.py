@@ -12,20 +12,10 @@ from __future__ import annotations
 
 from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import sleep
-from wavesim_server.dynamics.bodies import Bodies, is_asleep
+from wavesim_server.dynamics.bodies import BodyArrays, is_asleep
 from wavesim_server.dynamics.broad_phase import SKIN, list_pairs
-from wavesim_server.dynamics.impulses import (
-    approach,
-    correct_overlap,
-    friction_impulse,
-    normal_impulse,
-    prepare,
-    rolling_impulse,
-)
-from wavesim_server.dynamics.meetings import BED, meet
-from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, touches
-from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
-from wavesim_server.dynamics.touch import (
+from wavesim_server.dynamics.contact_events import BED, record_contact
+from wavesim_server.dynamics.contact_memory import (
     C_A,
     C_B,
     C_GAP,
@@ -33,36 +23,46 @@ from wavesim_server.dynamics.touch import (
     C_SPEED,
     N_PAIRS,
     N_STALE,
-    Touch,
+    ContactMemory,
 )
+from wavesim_server.dynamics.impulses import (
+    approach_speed,
+    correct_overlap,
+    friction_impulse,
+    normal_impulse,
+    prepare_contact,
+    rolling_impulse,
+)
+from wavesim_server.dynamics.narrow_phase import contacts_of_pair, contacts_with_bed, may_touch
+from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
 from wavesim_server.dynamics.types import Floats, Ints
-from wavesim_server.seabed import Bed, Net
+from wavesim_server.seabed import BedParameters, SoundingsMesh
 
 ITERATIONS = 24  #: sweeps over all contacts
 
 
 @device_function
-def resolve(
-    f: Bodies,
+def resolve_contacts(
+    f: BodyArrays,
     order: Ints,
     count: int,
-    t: Touch,
+    t: ContactMemory,
     last: Floats,
     fastest: float,
     h: float,
-    bed: Bed,
-    net: Net,
+    bed: BedParameters,
+    net: SoundingsMesh,
     cursor: Ints,
     tick: int,
 ) -> int:
     """All contacts of this tick; ``last`` holds the states before them, ``fastest`` is the greatest speed of any body. Returns how
     many touch."""
-    t.travel[0] += 2.0 * fastest * h
-    if t.travel[0] > SKIN or t.counters[N_STALE]:
+    t.moved_since_listing[0] += 2.0 * fastest * h
+    if t.moved_since_listing[0] > SKIN or t.counters[N_STALE]:
         t.counters[N_STALE] = 0
         list_pairs(f, order, count, t)
     n = 0
-    sleepers = t.sleep.asleep[0] > 0
+    sleepers = t.sleep.asleep_count[0] > 0
     if sleepers:
         _wake_touched(f, t, h, tick)
     for i in range(t.counters[N_PAIRS]):
@@ -71,7 +71,7 @@ def resolve(
             n = contacts_of_pair(f, t, n, a, b, h)
     # A body is looked at only when it may have used up its last clearance, were it as fast as the fastest: the test stands
     # here because a call costs more than all the rest of it (NamedTuples are counted in and out).
-    way = fastest * h * (1.0 + bed.slope)
+    way = fastest * h * (1.0 + bed.max_slope)
     for i in range(count):
         slot = f.slots[order[i]]
         block, l = f.blocks[slot // LANES], slot % LANES
@@ -84,8 +84,8 @@ def resolve(
         return 0
     for i in range(n):
         c, levers = t.contacts[i], t.levers[i]
-        prepare(f, c, levers)
-        c[C_SPEED] = approach(f, c, levers)
+        prepare_contact(f, c, levers)
+        c[C_SPEED] = approach_speed(f, c, levers)
     for _ in range(ITERATIONS):
         for i in range(n):
             c, levers = t.contacts[i], t.levers[i]
@@ -96,11 +96,11 @@ def resolve(
         c = t.contacts[i]
         if c[C_IMPULSE] > 0.0 and c[C_B] < 0.0:
             rolling_impulse(f, c, t.levers[i], t.directions[0])
-    return _touched(f, t, n, last, h, tick)
+    return _finish_contacts(f, t, n, last, h, tick)
 
 
 @always_inline
-def _touched(f: Bodies, t: Touch, n: int, last: Floats, h: float, tick: int) -> int:
+def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: float, tick: int) -> int:
     """What comes of the contacts that were solved: news, overlaps undone, bodies that lie still. Returns how many touch."""
     touching = 0
     for i in range(n):
@@ -108,23 +108,27 @@ def _touched(f: Bodies, t: Touch, n: int, last: Floats, h: float, tick: int) -> 
         if c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0:
             touching += 1
             a, b = int(c[C_A]), int(c[C_B])
-            meet(t.meetings, a, b if b >= BED else -2 - t.meetings.owners[-2 - b], tick, c[C_SPEED])
+            record_contact(t.events, a, b if b >= BED else -2 - t.events.owners[-2 - b], tick, c[C_SPEED])
             if b >= 0:
-                meet(t.meetings, b, a, tick, c[C_SPEED])
-                t.sleep.notes[a, sleep.BESIDE] = t.sleep.notes[b, sleep.BESIDE] = tick
+                record_contact(t.events, b, a, tick, c[C_SPEED])
+                t.sleep.rest_ticks[a, sleep.LAST_BODY_CONTACT] = t.sleep.rest_ticks[b, sleep.LAST_BODY_CONTACT] = tick
             correct_overlap(f, c, t.levers[i], h)
     for i in range(n):
         c, row = t.contacts[i], int(t.contacts[i, C_A])
-        note = t.sleep.notes[row]
-        if (c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0) and note[sleep.SEEN] != tick and note[sleep.BESIDE] != tick:
-            sleep.watch(f, t.sleep, row, last, tick)
+        note = t.sleep.rest_ticks[row]
+        if (
+            (c[C_IMPULSE] > 0.0 or c[C_GAP] < 0.0)
+            and note[sleep.LAST_AT_REST] != tick
+            and note[sleep.LAST_BODY_CONTACT] != tick
+        ):
+            sleep.update_rest(f, t.sleep, row, last, tick)
     return touching
 
 
 @device_function
-def _wake_touched(f: Bodies, t: Touch, h: float, tick: int) -> None:
+def _wake_touched(f: BodyArrays, t: ContactMemory, h: float, tick: int) -> None:
     """Wake whom another body comes to touch in this tick: its own contacts are looked for then as well."""
     for i in range(t.counters[N_PAIRS]):
         a, b = t.pairs[i, 0], t.pairs[i, 1]
-        if b >= 0 and is_asleep(f, a) != is_asleep(f, b) and touches(f, t, a, b, h):
-            sleep.wake(f, t.sleep, t.meetings, a if is_asleep(f, a) else b, tick - 1)
+        if b >= 0 and is_asleep(f, a) != is_asleep(f, b) and may_touch(f, t, a, b, h):
+            sleep.wake_body(f, t.sleep, t.events, a if is_asleep(f, a) else b, tick - 1)

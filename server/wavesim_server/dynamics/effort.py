@@ -16,9 +16,9 @@ import numpy as np
 
 from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_sdk.kernel_compiler import kernel as entry
-from wavesim_server.dynamics import afloat, emerging, kernel, terms
+from wavesim_server.dynamics import immersion, kernel, terms, water_exit
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.lanes import element, load, splat, store
 from wavesim_server.dynamics.types import Floats, Ints
 
@@ -40,7 +40,7 @@ def _clear(work: Floats) -> None:
 
 
 @always_inline
-def _take(work: Floats, parts: Floats, part: int) -> None:
+def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
     """The force rows are a part; they begin anew."""
     for i in range(6):
         store(parts, part + i, load(work, r.FORCE + i))
@@ -48,78 +48,82 @@ def _take(work: Floats, parts: Floats, part: int) -> None:
 
 
 @device_function
-def _block(
-    block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, moored: bool, parts: Floats
+def _block_parts(
+    block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
     """The parts of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
-    flags, k = kind[r.KIND_FLAGS], r.DERIVATIVES
-    for i in range(kind[r.KIND_STATES]):
+    flags, k = model_ints[r.MODEL_FLAGS], r.DERIVATIVES
+    for i in range(model_ints[r.MODEL_STATES]):
         store(work, r.STATE + i, load(block, i))
     for i in range(r.SLOTS):
-        store(work, r.ACTUATORS + i, load(block, r.A_NOW + i))
+        store(work, r.STAGE_ACTUATORS + i, load(block, r.ACTUATOR_STATE + i))
     kernel.kinematics(block, params, work, k)
-    if flags & r.HAS_RESTORING == 0 and afloat.is_afloat(block, params):
-        kernel.buoyancy(block, params, work, kind, tables)
+    if flags & r.HAS_RESTORING == 0 and immersion.is_afloat(block, params):
+        kernel.surface_buoyancy(block, params, work, model_ints, tables)
     else:
-        afloat.submerged(params, work)
+        immersion.submerged_buoyancy(params, work)
     _clear(work)
-    if flags & (r.HAS_LAW | r.HAS_TERMS):
-        terms.basis(work, kind[r.KIND_FINS])
-    kernel.actuators(block, params, work, kind, tables)
-    _take(work, parts, _ACTUATORS)
-    kernel.hull(block, params, work, kind, 0)
-    _take(work, parts, _HULL)
+    if flags & (r.HAS_THRUSTER_LAW | r.HAS_DERIVATIVES):
+        terms.derivative_basis(work, model_ints[r.MODEL_FINS])
+    kernel.actuator_forces(block, params, work, model_ints, tables)
+    _move_to_part(work, parts, _ACTUATORS)
+    kernel.hull_forces(block, params, work, model_ints, 0)
+    _move_to_part(work, parts, _HULL)
     if flags & r.HAS_RESTORING:
         terms.restoring(block, params, work)
     if flags & r.HAS_BALLAST:
-        terms.ballast(params, work, kind[r.KIND_TANKS])
-    _take(work, parts, _RESTORING)
+        terms.ballast(params, work, model_ints[r.MODEL_TANKS])
+    _move_to_part(work, parts, _RESTORING)
     if moored:
         kernel.mooring(block, work, k)
-    _take(work, parts, _MOORING)
+    _move_to_part(work, parts, _MOORING)
 
 
 @device_function
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
     """Those by the parts of a body, then what makes the equation one of nu'; ``turn``: acceleration of the water in B."""
-    wet = element(work, r.WET, l)
+    wet = element(work, r.WET_SHARE, l)
     for i in range(6):
         load = o[RESTORING + i] + o[DRAG + i] + o[ACTUATORS + i] + o[ENVIRONMENT + i] + o[EXTERNAL + i] + o[CONTACT + i]
         work[(r.LOADS + i) * r.LANES + l] = load
     if wet < 1.0:
-        emerging.accelerate(params, work)
+        water_exit.solve_accelerations(params, work)
         for i in range(6):
             o[ACCELERATION + i] = turn[i] + jump[i] / h + element(work, r.LOADS + i, l)
     else:
         for i in range(6):
             o[ACCELERATION + i] = turn[i] + jump[i] / h
             for k in range(6):
-                o[ACCELERATION + i] += params[r.MINV + 6 * i + k] * element(work, r.LOADS + k, l)
+                o[ACCELERATION + i] += params[r.MASS_INVERSE + 6 * i + k] * element(work, r.LOADS + k, l)
     for i in range(6):
         for k in range(6):
-            if params[r.FREE + i] != 0.0 and params[r.FREE + k] != 0.0:
-                inertia = params[r.INERTIA + 6 * i + k] - (1.0 - wet) * params[r.ADDED + 6 * i + k]
+            if params[r.FREE_DOFS + i] != 0.0 and params[r.FREE_DOFS + k] != 0.0:
+                inertia = params[r.TOTAL_INERTIA + 6 * i + k] - (1.0 - wet) * params[r.ADDED_MASS + 6 * i + k]
                 o[DRAG + i] += inertia * turn[k]
                 o[CONTACT + i] += inertia * jump[k] / h
 
 
 @device_function
-def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats) -> None:
+def _fill_row(
+    block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats
+) -> None:
     """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
-    wet = element(work, r.WET, l)
+    wet = element(work, r.WET_SHARE, l)
     for i in range(6):
-        nu[i] = element(work, r.NUR + i, l)
+        nu[i] = element(work, r.NU_R + i, l)
     # weight and buoyancy
     buoyancy = element(work, r.BUOYANCY, l)
     net = params[r.WEIGHT] - buoyancy
-    down = np.array([element(work, r.DOWN, l), element(work, r.DOWN + 1, l), element(work, r.DOWN + 2, l)])
-    lever = np.array([params[r.WG + i] - buoyancy * element(work, r.BUOYANCY_CENTRE + i, l) for i in range(3)])
+    down = np.array([element(work, r.G_EFF_B, l), element(work, r.G_EFF_B + 1, l), element(work, r.G_EFF_B + 2, l)])
+    lever = np.array(
+        [params[r.WEIGHT_MOMENT + i] - buoyancy * element(work, r.BUOYANCY_CENTRE + i, l) for i in range(3)]
+    )
     for i in range(6):
         o[RESTORING + i] = element(parts, _RESTORING + i, l)
         o[ACTUATORS + i] = wet * element(parts, _ACTUATORS + i, l)
-        o[ENVIRONMENT + i] = element(block, r.ENV + i, l)
-        o[EXTERNAL + i] = element(block, r.EXT + i, l)
+        o[ENVIRONMENT + i] = element(block, r.ENVIRONMENT_WRENCH + i, l)
+        o[EXTERNAL + i] = element(block, r.EXTERNAL_WRENCH + i, l)
         o[CONTACT + i] = element(parts, _MOORING + i, l)
         o[DRAG + i] = wet * element(parts, _HULL + i, l)
     for i in range(3):
@@ -129,22 +133,24 @@ def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jum
     # drag, and -C(nu_r) nu_r by the momentum M nu_r
     for i in range(6):
         for k in range(6):
-            speed = element(work, r.HEAVE, l) if k == 2 else nu[k]
-            o[DRAG + i] -= wet * ((params[r.DL + 6 * i + k] + params[r.DQ + 6 * i + k] * abs(speed)) * speed)
+            speed = element(work, r.HEAVE_SPEED, l) if k == 2 else nu[k]
+            o[DRAG + i] -= wet * (
+                (params[r.LINEAR_DRAG + 6 * i + k] + params[r.QUADRATIC_DRAG + 6 * i + k] * abs(speed)) * speed
+            )
             momentum[i] += (params[r.MASS + 6 * i + k] - (1.0 - wet) * params[r.ADDED_MOMENTUM + 6 * i + k]) * nu[k]
             if wet < 1.0:
-                o[DRAG + i] -= element(work, r.WETTING, l) * params[r.ADDED + 6 * i + k] * nu[k]
+                o[DRAG + i] -= element(work, r.WET_SHARE_RATE, l) * params[r.ADDED_MASS + 6 * i + k] * nu[k]
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         o[DRAG + i] -= nu[3 + j] * momentum[k] - nu[3 + k] * momentum[j]
         o[DRAG + 3 + i] -= nu[3 + j] * momentum[3 + k] - nu[3 + k] * momentum[3 + j]
         o[DRAG + 3 + i] -= nu[j] * momentum[k] - nu[k] * momentum[j]
         turn[i] = (
-            element(work, r.WATER + j, l) * nu[3 + k]
-            - element(work, r.WATER + k, l) * nu[3 + j]
-            + element(work, r.PULL + i, l)
+            element(work, r.V_WF_B + j, l) * nu[3 + k]
+            - element(work, r.V_WF_B + k, l) * nu[3 + j]
+            + element(work, r.A_WF_B + i, l)
         )
-        turn[i] *= params[r.FREE + i]
+        turn[i] *= params[r.FREE_DOFS + i]
     _accelerations(params, work, l, turn, jump, h, o)
     for i in range(6):
         o[TOTAL + i] = (
@@ -153,9 +159,9 @@ def _one(block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jum
 
 
 @entry
-def efforts(
-    f: Bodies,
-    kinds: Ints,
+def fill_efforts(
+    f: BodyArrays,
+    all_model_ints: Ints,
     tables: Floats,
     work: Floats,
     parts: Floats,
@@ -172,15 +178,15 @@ def efforts(
     for i in range(rows.shape[0]):
         row = rows[i]
         block, l = f.slots[row] // r.LANES, f.slots[row] % r.LANES
-        b, k = f.blocks[block], f.heads[block, r.BLOCK_KIND]
+        b, k = f.blocks[block], f.block_heads[block, r.BLOCK_MODEL]
         p = f.params[k]
         if faults[row]:  # its state was no longer finite: it is held
             for c in range(EFFORT):
                 out[row, c] = 0.0
             continue
         if block != before:
-            _block(b, p, work, kinds[k], tables, f.heads[block, r.BLOCK_MOORED] != 0, parts)
+            _block_parts(b, p, work, all_model_ints[k], tables, f.block_heads[block, r.BLOCK_MOORED] != 0, parts)
             before = block
         for c in range(6):
             jump[c] = element(b, r.NU + c, l) - last[row, r.NU + c]
-        _one(b, p, work, l, parts, jump, h, out[row])
+        _fill_row(b, p, work, l, parts, jump, h, out[row])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_server.dynamics.rows import KIND_FACES, KIND_HULL, TABLE_FACES, TABLE_POINTS
+from wavesim_server.dynamics.rows import MODEL_FACES, MODEL_HULL, TABLE_FACES, TABLE_POINTS
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import asin
 
@@ -18,7 +18,7 @@ BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
 
 
 @device_function
-def sphere(radius: float, d: float) -> tuple[float, float]:
+def sphere_cap(radius: float, d: float) -> tuple[float, float]:
     """(volume, moment along n) of the cap n.x > d of a sphere about the origin."""
     d = min(max(d, -radius), radius)
     h = radius - d
@@ -81,7 +81,7 @@ def cylinder(
 
 
 @device_function
-def submerged(
+def submerged_share(
     shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
     """(submerged share of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
@@ -96,7 +96,7 @@ def submerged(
         volume, mx, my, mz = cylinder(h0, h1, nx, ny, nz, d)
         whole = 2.0 * math.pi * h1 * h1 * h0
     else:
-        volume, m = sphere(h0, d)
+        volume, m = sphere_cap(h0, d)
         mx, my, mz = m * nx, m * ny, m * nz
         whole = 4.0 / 3.0 * math.pi * (h0 * h0 * h0)
     if volume <= 0.0:
@@ -191,13 +191,15 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 
 
 @device_function
-def mesh(kind: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float) -> tuple[float, float, float, float]:
+def mesh_volume(
+    model_ints: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float
+) -> tuple[float, float, float, float]:
     """(volume, mx, my, mz) under water of the closed mesh of a kind: the wet parts of its faces, joined to a point of the plane
     (the readable twin is :class:`wavesim_sdk.hull.Hull`)."""
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0
-    for f in range(kind[KIND_FACES]):
-        table, at = tables[kind[KIND_HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
+    for f in range(model_ints[MODEL_FACES]):
+        table, at = tables[model_ints[MODEL_HULL + f // TABLE_FACES]], 9 * (f % TABLE_FACES)
         fx = fy = fz = px = py = pz = 0.0
         count = 0
         for corner in range(3):

@@ -10,26 +10,8 @@ import math
 
 from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics import rotation
-from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.rows import (
-    BLOCK_KIND,
-    FREE,
-    HALF,
-    INERTIA,
-    LANES,
-    MINV,
-    NU,
-    PX,
-    PY,
-    PZ,
-    QW,
-    QX,
-    QY,
-    QZ,
-    SHAPE,
-)
-from wavesim_server.dynamics.shapes import BOX
-from wavesim_server.dynamics.touch import (
+from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.contact_memory import (
     C_A,
     C_B,
     C_FRICTION,
@@ -43,14 +25,36 @@ from wavesim_server.dynamics.touch import (
     L_ARM,
     L_NORMAL,
     L_RESPONSE,
-    SLOP,
+    OVERLAP_TOLERANCE,
 )
+from wavesim_server.dynamics.rows import (
+    BLOCK_MODEL,
+    FREE_DOFS,
+    HALF,
+    LANES,
+    MASS_INVERSE,
+    NU,
+    PX,
+    PY,
+    PZ,
+    QW,
+    QX,
+    QY,
+    QZ,
+    SHAPE,
+    TOTAL_INERTIA,
+)
+from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
-CORRECTION = 0.2  #: part of the overlap that is undone per tick
-RISE = 0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
+OVERLAP_CORRECTION = 0.2  #: part of the overlap that is undone per tick
+MAX_CORRECTION_SPEED = (
+    0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
+)
 FRICTION = 0.3
-ROLLING = 0.08  #: of rolling, over the radius: wheels on firm soil (Gillespie 1992; on sand 0.3, on concrete 0.015)
+ROLLING_RESISTANCE = (
+    0.08  #: of rolling, over the radius: wheels on firm soil (Gillespie 1992; on sand 0.3, on concrete 0.015)
+)
 
 
 @always_inline
@@ -66,29 +70,29 @@ def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first:
 
 
 @always_inline
-def _inverse_mass(f: Bodies, row: int, j: Floats, first: int) -> float:
+def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
     """Of a body, as it shows at a point of contact along a direction."""
-    p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
+    p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
     inverse = 0.0
     for i in range(6):
         for k in range(6):
-            inverse += j[first + i] * p[MINV + 6 * i + k] * j[first + k]
+            inverse += j[first + i] * p[MASS_INVERSE + 6 * i + k] * j[first + k]
     return inverse
 
 
 @always_inline
-def _set_response(f: Bodies, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
+def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floats, at: int) -> None:
     """Fill in the change of velocity by a unit impulse along a direction, from response[at] on."""
-    p = f.params[f.heads[f.slots[row] // LANES, BLOCK_KIND]]
+    p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
     for i in range(6):
         change = 0.0
         for k in range(6):
-            change += p[MINV + 6 * i + k] * j[first + k]
+            change += p[MASS_INVERSE + 6 * i + k] * j[first + k]
         response[at + i] = change
 
 
 @always_inline
-def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
+def _point_speed(f: BodyArrays, row: int, j: Floats, first: int) -> float:
     """Of a body's point of contact along a direction."""
     slot, speed = f.slots[row], 0.0
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -98,7 +102,7 @@ def _speed(f: Bodies, row: int, j: Floats, first: int) -> float:
 
 
 @always_inline
-def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
+def _apply_impulse(f: BodyArrays, row: int, response: Floats, at: int, size: float) -> None:
     """An impulse on a body."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -107,7 +111,7 @@ def _push(f: Bodies, row: int, response: Floats, at: int, size: float) -> None:
 
 
 @device_function
-def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
+def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
     """Fill in what the poses of a contact's bodies decide: their levers (2, LEVER), and their inverse masses along the normal.
     What is fixed has infinite mass."""
     for side in range(2):
@@ -134,52 +138,52 @@ def prepare(f: Bodies, c: Floats, levers: Floats) -> None:
 
 
 @always_inline
-def approach(f: Bodies, c: Floats, levers: Floats) -> float:
+def approach_speed(f: BodyArrays, c: Floats, levers: Floats) -> float:
     """Speed with which the bodies of a contact come nearer, along its normal."""
     a, b = int(c[C_A]), int(c[C_B])
-    return _speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _speed(f, b, levers[1], L_NORMAL))
+    return _point_speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _point_speed(f, b, levers[1], L_NORMAL))
 
 
 @always_inline
-def normal_impulse(f: Bodies, c: Floats, levers: Floats, limit: float) -> None:
+def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> None:
     """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not negative."""
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
     if inverse <= 0.0:
         return
     had = c[C_IMPULSE]
-    size = max(had + (approach(f, c, levers) - limit) / inverse, 0.0)
-    _push(f, a, levers[0], L_RESPONSE, -(size - had))
+    size = max(had + (approach_speed(f, c, levers) - limit) / inverse, 0.0)
+    _apply_impulse(f, a, levers[0], L_RESPONSE, -(size - had))
     if b >= 0:
-        _push(f, b, levers[1], L_RESPONSE, size - had)
+        _apply_impulse(f, b, levers[1], L_RESPONSE, size - had)
     c[C_IMPULSE] = size
 
 
 @always_inline
-def _sliding(f: Bodies, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
+def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats, x: float, y: float, z: float) -> float:
     """Speed of row a relative to row b at a contact, along a direction whose Jacobians are filled in."""
     a, b = int(c[C_A]), int(c[C_B])
     _set_jacobian(levers[0], x, y, z, directions[0], D_JACOBIAN)
-    speed = _speed(f, a, directions[0], D_JACOBIAN)
+    speed = _point_speed(f, a, directions[0], D_JACOBIAN)
     if b < 0:
         return speed - 0.0
     _set_jacobian(levers[1], x, y, z, directions[1], D_JACOBIAN)
-    return speed - _speed(f, b, directions[1], D_JACOBIAN)
+    return speed - _point_speed(f, b, directions[1], D_JACOBIAN)
 
 
 @always_inline
-def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -> None:
+def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Floats) -> None:
     """Friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
     a, b = int(c[C_A]), int(c[C_B])
-    x = _sliding(f, c, levers, directions, 1.0, 0.0, 0.0)
-    y = _sliding(f, c, levers, directions, 0.0, 1.0, 0.0)
-    z = _sliding(f, c, levers, directions, 0.0, 0.0, 1.0)
+    x = _sliding_speed(f, c, levers, directions, 1.0, 0.0, 0.0)
+    y = _sliding_speed(f, c, levers, directions, 0.0, 1.0, 0.0)
+    z = _sliding_speed(f, c, levers, directions, 0.0, 0.0, 1.0)
     along = x * c[C_NORMAL] + y * c[C_NORMAL + 1] + z * c[C_NORMAL + 2]
     x, y, z = x - along * c[C_NORMAL], y - along * c[C_NORMAL + 1], z - along * c[C_NORMAL + 2]
     speed = math.sqrt(x * x + y * y + z * z)
     if speed < 1e-12:
         return
     x, y, z = x / speed, y / speed, z / speed
-    _sliding(f, c, levers, directions, x, y, z)
+    _sliding_speed(f, c, levers, directions, x, y, z)
     inverse = _inverse_mass(f, a, directions[0], D_JACOBIAN)
     inverse += 0.0 if b < 0 else _inverse_mass(f, b, directions[1], D_JACOBIAN)
     if inverse <= 0.0:
@@ -195,16 +199,16 @@ def friction_impulse(f: Bodies, c: Floats, levers: Floats, directions: Floats) -
     size = math.sqrt(x * x + y * y + z * z)
     if size == 0.0:
         return
-    _sliding(f, c, levers, directions, x / size, y / size, z / size)
+    _sliding_speed(f, c, levers, directions, x / size, y / size, z / size)
     _set_response(f, a, directions[0], D_JACOBIAN, directions[0], D_RESPONSE)
-    _push(f, a, directions[0], D_RESPONSE, -size)
+    _apply_impulse(f, a, directions[0], D_RESPONSE, -size)
     if b >= 0:
         _set_response(f, b, directions[1], D_JACOBIAN, directions[1], D_RESPONSE)
-        _push(f, b, directions[1], D_RESPONSE, size)
+        _apply_impulse(f, b, directions[1], D_RESPONSE, size)
 
 
 @device_function
-def rolling_impulse(f: Bodies, c: Floats, levers: Floats, twist: Floats) -> None:
+def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> None:
     """Resistance of what does not move to a round body that rolls or turns on it, at most ROLLING times its radius times the
     contact's impulse: less of its turning about the point of contact, which stays where it is. ``twist`` (6,) is scratch.
 
@@ -212,7 +216,7 @@ def rolling_impulse(f: Bodies, c: Floats, levers: Floats, twist: Floats) -> None
     """
     row, lever = int(c[C_A]), levers[0]
     slot = f.slots[row]
-    p = f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
     if p[SHAPE] == BOX:
         return
     b, l = f.blocks[slot // LANES], slot % LANES
@@ -225,38 +229,38 @@ def rolling_impulse(f: Bodies, c: Floats, levers: Floats, twist: Floats) -> None
     twist[0], twist[1], twist[2] = ry * wz - rz * wy, rz * wx - rx * wz, rx * wy - ry * wx
     twist[3], twist[4], twist[5] = wx, wy, wz
     for i in range(6):
-        twist[i] *= p[FREE + i]
+        twist[i] *= p[FREE_DOFS + i]
     inertia = momentum = 0.0
     for i in range(6):
         for k in range(6):
-            both = 0.5 * (p[INERTIA + 6 * i + k] + p[INERTIA + 6 * k + i]) * twist[i]
+            both = 0.5 * (p[TOTAL_INERTIA + 6 * i + k] + p[TOTAL_INERTIA + 6 * k + i]) * twist[i]
             inertia += both * twist[k]
             momentum += both * b[(NU + k) * LANES + l]
-    size = min(momentum, ROLLING * p[HALF + 1] * c[C_IMPULSE])
+    size = min(momentum, ROLLING_RESISTANCE * p[HALF + 1] * c[C_IMPULSE])
     if size > 0.0 and inertia > 0.0:
         for i in range(6):
             b[(NU + i) * LANES + l] -= size / inertia * twist[i]
 
 
 @device_function
-def correct_overlap(f: Bodies, c: Floats, levers: Floats, h: float) -> None:
+def correct_overlap(f: BodyArrays, c: Floats, levers: Floats, h: float) -> None:
     """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
-    push = min(CORRECTION * max(-c[C_GAP] - SLOP, 0.0), RISE * h)
+    push = min(OVERLAP_CORRECTION * max(-c[C_GAP] - OVERLAP_TOLERANCE, 0.0), MAX_CORRECTION_SPEED * h)
     if push == 0.0:
         return
     nx, ny, nz = c[C_NORMAL], c[C_NORMAL + 1], c[C_NORMAL + 2]
-    prepare(f, c, levers)  # earlier contacts may have moved them
+    prepare_contact(f, c, levers)  # earlier contacts may have moved them
     ka, kb = c[C_INVERSE], c[C_INVERSE + 1]
     if ka + kb <= 0.0:
         return
     a, b = int(c[C_A]), int(c[C_B])
-    _move(f, a, -push * ka / (ka + kb), nx, ny, nz)
+    _translate(f, a, -push * ka / (ka + kb), nx, ny, nz)
     if b >= 0:
-        _move(f, b, push * kb / (ka + kb), nx, ny, nz)
+        _translate(f, b, push * kb / (ka + kb), nx, ny, nz)
 
 
 @device_function
-def _move(f: Bodies, row: int, by: float, nx: float, ny: float, nz: float) -> None:
+def _translate(f: BodyArrays, row: int, by: float, nx: float, ny: float, nz: float) -> None:
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     b[PX * LANES + l] += by * nx

@@ -14,26 +14,26 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_sdk.names import shorten, suggest_name
 from wavesim_server.dynamics import registry
-from wavesim_server.dynamics.afloat import is_afloat, submerged
-from wavesim_server.dynamics.kernel import kinematics, lags, stage
+from wavesim_server.dynamics.extension_points import Integrator
+from wavesim_server.dynamics.immersion import is_afloat, submerged_buoyancy
+from wavesim_server.dynamics.kernel import evaluate_stage, kinematics, lag_actuators
 from wavesim_server.dynamics.lanes import add_to, load, sqrt, store
 from wavesim_server.dynamics.rows import (
-    A_NOW,
-    ACTUATORS,
+    ACTUATOR_STATE,
     ASLEEP,
     BLOCK_BODIES,
-    BLOCK_KIND,
+    BLOCK_MODEL,
     BLOCK_MOORED,
     DERIVATIVES,
     HAS_BALLAST,
     HAS_OTHER,
     HAS_RESTORING,
     HAS_SWIVEL,
-    KIND_FINS,
-    KIND_FLAGS,
-    KIND_STATES,
-    KIND_THRUSTERS,
     LANES,
+    MODEL_FINS,
+    MODEL_FLAGS,
+    MODEL_STATES,
+    MODEL_THRUSTERS,
     NU,
     QW,
     QX,
@@ -42,11 +42,11 @@ from wavesim_server.dynamics.rows import (
     SLOT_ANGLE,
     SLOT_FIN,
     SLOTS,
+    STAGE_ACTUATORS,
     STAGES,
     STATE,
     STATE_ROWS,
 )
-from wavesim_server.dynamics.seams import Integrator
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 
@@ -74,7 +74,7 @@ ALL: tuple[Integrator, ...] = (
 )
 
 
-def numbered(name: str) -> int:
+def integrator_index(name: str) -> int:
     """Which of ALL has a name; ConfigError names the nearest."""
     names = [i.name for i in ALL]
     if name not in names:
@@ -94,14 +94,14 @@ for _k, _i in enumerate(ALL):
 
 
 @always_inline
-def _keep(block: Floats, work: Floats, first: int, last: int) -> None:
+def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
     """The actuators of the last stage are those of the next step."""
     for k in range(first, last):
-        store(block, A_NOW + k, flush(load(work, ACTUATORS + k)))
+        store(block, ACTUATOR_STATE + k, flush(load(work, STAGE_ACTUATORS + k)))
 
 
 @always_inline
-def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
+def _add_weighted_stages(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
     """Rows from ``first`` of an array += h times the weighted derivatives."""
     for s in range(stages):
         weight = weights[s] * h
@@ -113,15 +113,22 @@ def _advance(to: Floats, work: Floats, first: int, n: int, h: float, weights: Fl
 
 @device_function
 def step_block(
-    block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, h: float, integrator: int, moored: bool
+    block: Floats,
+    params: Floats,
+    work: Floats,
+    model_ints: Ints,
+    tables: Floats,
+    h: float,
+    integrator: int,
+    moored: bool,
 ) -> None:
     """One step of one block."""
-    flags = kind[KIND_FLAGS]
+    flags = model_ints[MODEL_FLAGS]
     # Far below the surface the buoyancy is constant within a step.
     afloat = flags & HAS_RESTORING == 0 and is_afloat(block, params)
     if not afloat:
-        submerged(params, work)
-    n = kind[KIND_STATES]
+        submerged_buoyancy(params, work)
+    n = model_ints[MODEL_STATES]
     stages = _COUNT[integrator]
     for s in range(stages):
         if integrator == RK4:  # one earlier stage counts
@@ -132,13 +139,15 @@ def step_block(
         else:
             for i in range(n):
                 store(work, STATE + i, load(block, i))
-            _advance(work, work, STATE, n, h, _WEIGHTS[integrator, s], s)
-        stage(block, params, work, kind, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored)
+            _add_weighted_stages(work, work, STATE, n, h, _WEIGHTS[integrator, s], s)
+        evaluate_stage(
+            block, params, work, model_ints, tables, s, _GAIN[integrator, s], _TIME[integrator, s], afloat, moored
+        )
     if integrator == EULER:  # new velocities first, then position and attitude with them
         for i in range(NU, n):
             add_to(work, STATE + i, h * load(work, DERIVATIVES + i))
         kinematics(block, params, work, DERIVATIVES)
-        lags(block, params, work, kind, 0, 1.0)
+        lag_actuators(block, params, work, model_ints, 0, 1.0)
     if integrator == RK4:
         k1, k2, k3, k4 = (
             DERIVATIVES,
@@ -150,13 +159,13 @@ def step_block(
             total = load(work, k1 + i) + 2.0 * (load(work, k2 + i) + load(work, k3 + i)) + load(work, k4 + i)
             store(block, i, flush(load(block, i) + h / 6.0 * total))
     else:
-        _advance(block, work, 0, n, h, _SUM[integrator], stages)
+        _add_weighted_stages(block, work, 0, n, h, _SUM[integrator], stages)
         for i in range(n):
             store(block, i, flush(load(block, i)))
-    _keep(block, work, 0, kind[KIND_THRUSTERS])
-    _keep(block, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS])
+    _keep_actuators(block, work, 0, model_ints[MODEL_THRUSTERS])
+    _keep_actuators(block, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS])
     if flags & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
-        _keep(block, work, SLOT_ANGLE, SLOTS)
+        _keep_actuators(block, work, SLOT_ANGLE, SLOTS)
     e0, x, y, z = load(block, QW), load(block, QX), load(block, QY), load(block, QZ)
     unit = 1.0 / sqrt(e0 * e0 + x * x + y * y + z * z)
     store(block, QW, e0 * unit)
@@ -171,7 +180,7 @@ def step_all(
     heads: Ints,
     sequence: Ints,
     params: Floats,
-    kinds: Ints,
+    all_model_ints: Ints,
     tables: Floats,
     work: Floats,
     h: float,
@@ -184,5 +193,7 @@ def step_all(
         for l in range(LANES):
             awake -= blocks[i, ASLEEP * LANES + l]
         if awake:
-            k = heads[i, BLOCK_KIND]
-            step_block(blocks[i], params[k], work, kinds[k], tables, h, integrator, heads[i, BLOCK_MOORED] != 0)
+            k = heads[i, BLOCK_MODEL]
+            step_block(
+                blocks[i], params[k], work, all_model_ints[k], tables, h, integrator, heads[i, BLOCK_MOORED] != 0
+            )

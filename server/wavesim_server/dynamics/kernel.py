@@ -13,38 +13,36 @@ Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
 from __future__ import annotations
 
 from wavesim_sdk.kernel_compiler import always_inline
-from wavesim_server.dynamics import afloat as surface
-from wavesim_server.dynamics import emerging, radiation, registry, rotation, stall, terms
+from wavesim_server.dynamics import immersion as surface
+from wavesim_server.dynamics import radiation, registry, rotation, stall, terms, water_exit
 from wavesim_server.dynamics.lanes import add_to, broadcast, load, maximum, minimum, select, sqrt, store
 from wavesim_server.dynamics.rows import (
-    A_CMD,
-    A_GAIN,
-    A_JUMP,
-    A_NOW,
-    A_RATE,
-    ACCEL,
-    ACTUATORS,
+    A_WF_B,
+    A_WF_W,
+    ACTUATOR_COMMAND,
+    ACTUATOR_GAIN,
+    ACTUATOR_IMMEDIATE,
+    ACTUATOR_RATE,
+    ACTUATOR_STATE,
+    BODY_LIFT,
     BUOYANCY,
     BUOYANCY_CENTRE,
-    BY_GRAVITY,
-    CURRENT,
+    COUPLES_PLANES,
     DERIVATIVES,
-    DL,
-    DOWN,
-    DQ,
-    ENV,
-    EXT,
+    ENVIRONMENT_WRENCH,
+    EXTERNAL_WRENCH,
     FORCE,
-    FREE,
+    FREE_DOFS,
+    G_EFF_B,
     HAS_AEROFOIL,
     HAS_BALLAST,
     HAS_CROSS,
+    HAS_DERIVATIVES,
     HAS_FADE,
     HAS_FIN,
     HAS_FIN_COEFFICIENTS,
     HAS_FRICTION,
     HAS_KT_TABLE,
-    HAS_LAW,
     HAS_LIFT,
     HAS_MEMORY,
     HAS_MUNK,
@@ -54,30 +52,30 @@ from wavesim_server.dynamics.rows import (
     HAS_STALL,
     HAS_STRIPS,
     HAS_SWIVEL,
-    HAS_TERMS,
+    HAS_THRUSTER_LAW,
     HAS_TORQUE,
     HAS_WING,
-    HEAVE,
-    IS_FULL,
-    KIND_FINS,
-    KIND_FLAGS,
-    KIND_MEMORY,
-    KIND_STRIPS,
-    KIND_TANKS,
-    KIND_TERMS,
-    KIND_THRUSTERS,
-    LIFT,
+    HEAVE_SPEED,
+    INVERSE_GRAVITY,
+    LINE_WRENCH,
+    LINEAR_DRAG,
     MASS,
-    MINV,
-    MOOR,
+    MASS_INVERSE,
+    MODEL_DERIVATIVES,
+    MODEL_FINS,
+    MODEL_FLAGS,
+    MODEL_MEMORY,
+    MODEL_STRIPS,
+    MODEL_TANKS,
+    MODEL_THRUSTERS,
+    MOORING,
     NU,
-    NUR,
+    NU_R,
     ON_SURFACE,
-    PULL,
-    PULLED,
     PX,
     PY,
     PZ,
+    QUADRATIC_DRAG,
     QW,
     QX,
     QY,
@@ -86,17 +84,19 @@ from wavesim_server.dynamics.rows import (
     SLOT_ANGLE,
     SLOT_FIN,
     SLOTS,
+    STAGE_ACTUATORS,
     STATE,
     STATE_ROWS,
-    WATER,
+    V_WF_B,
+    V_WF_W,
     WEIGHT,
-    WG,
+    WEIGHT_MOMENT,
 )
 from wavesim_server.dynamics.types import Floats, Ints, Lanes
 
 
 @always_inline
-def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: Lanes, x5: Lanes) -> Lanes:
+def _row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: Lanes, x5: Lanes) -> Lanes:
     """One row of a 6x6 matrix times a vector."""
     return (
         broadcast(a, row) * x0
@@ -109,7 +109,7 @@ def _row(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes, x4: La
 
 
 @always_inline
-def _row3(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
+def _half_row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
     """Every second element of one row of a 6x6 matrix times three numbers."""
     return broadcast(a, row) * x0 + broadcast(a, row + 2) * x1 + broadcast(a, row + 4) * x2
 
@@ -117,7 +117,7 @@ def _row3(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
 @always_inline
 def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
-    o, s = DL + 6 * i + j, DQ + 6 * i + j
+    o, s = LINEAR_DRAG + 6 * i + j, QUADRATIC_DRAG + 6 * i + j
     return (
         (broadcast(params, o) + broadcast(params, s) * abs(x)) * x
         + (broadcast(params, o + 2) + broadcast(params, s + 2) * abs(y)) * y
@@ -132,7 +132,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     u, v, w = load(work, STATE + NU), load(work, STATE + NU + 1), load(work, STATE + NU + 2)
     p, q, r = load(work, STATE + NU + 3), load(work, STATE + NU + 4), load(work, STATE + NU + 5)
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = rotation.matrix(q0, q1, q2, q3)
-    x, y, d = load(block, CURRENT), load(block, CURRENT + 1), load(block, CURRENT + 2)
+    x, y, d = load(block, V_WF_W), load(block, V_WF_W + 1), load(block, V_WF_W + 2)
     cu, cv, cw = r11 * x + r21 * y + r31 * d, r12 * x + r22 * y + r32 * d, r13 * x + r23 * y + r33 * d
     store(work, k + PX, r11 * u + r12 * v + r13 * w)
     store(work, k + PY, r21 * u + r22 * v + r23 * w)
@@ -150,34 +150,38 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
     store(work, ROT + 6, r31)
     store(work, ROT + 7, r32)
     store(work, ROT + 8, r33)
-    store(work, WATER, cu)
-    store(work, WATER + 1, cv)
-    store(work, WATER + 2, cw)
-    store(work, NUR, u - cu)
-    store(work, NUR + 1, v - cv)
-    store(work, NUR + 2, w - cw)
-    store(work, HEAVE, w - cw)
-    store(work, NUR + 3, p)
-    store(work, NUR + 4, q)
-    store(work, NUR + 5, r)
-    x, y, d = load(block, ACCEL), load(block, ACCEL + 1), load(block, ACCEL + 2)
+    store(work, V_WF_B, cu)
+    store(work, V_WF_B + 1, cv)
+    store(work, V_WF_B + 2, cw)
+    store(work, NU_R, u - cu)
+    store(work, NU_R + 1, v - cv)
+    store(work, NU_R + 2, w - cw)
+    store(work, HEAVE_SPEED, w - cw)
+    store(work, NU_R + 3, p)
+    store(work, NU_R + 4, q)
+    store(work, NU_R + 5, r)
+    x, y, d = load(block, A_WF_W), load(block, A_WF_W + 1), load(block, A_WF_W + 2)
     ax, ay, az = r11 * x + r21 * y + r31 * d, r12 * x + r22 * y + r32 * d, r13 * x + r23 * y + r33 * d
-    by = broadcast(params, BY_GRAVITY)
-    store(work, PULL, ax)
-    store(work, PULL + 1, ay)
-    store(work, PULL + 2, az)
-    store(work, DOWN, r31 - by * ax)
-    store(work, DOWN + 1, r32 - by * ay)
-    store(work, DOWN + 2, r33 - by * az)
+    by = broadcast(params, INVERSE_GRAVITY)
+    store(work, A_WF_B, ax)
+    store(work, A_WF_B + 1, ay)
+    store(work, A_WF_B + 2, az)
+    store(work, G_EFF_B, r31 - by * ax)
+    store(work, G_EFF_B + 1, r32 - by * ay)
+    store(work, G_EFF_B + 2, r33 - by * az)
 
 
 @always_inline
 def body_lift(params: Floats, work: Floats) -> None:
     """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
-    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     for i in range(6):
-        store(work, FORCE + i, load(work, FORCE + i) - (abs(u) * _row(params, LIFT + 6 * i, u, v, w, p, q, r)))
+        store(
+            work,
+            FORCE + i,
+            load(work, FORCE + i) - (abs(u) * _row_product(params, BODY_LIFT + 6 * i, u, v, w, p, q, r)),
+        )
 
 
 @always_inline
@@ -185,14 +189,14 @@ def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
     """Force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
-    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
-    r1, r2, r3 = load(work, DOWN), load(work, DOWN + 1), load(work, DOWN + 2)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
+    r1, r2, r3 = load(work, G_EFF_B), load(work, G_EFF_B + 1), load(work, G_EFF_B + 2)
     buoyancy = load(work, BUOYANCY)
     net = broadcast(params, WEIGHT) - buoyancy
-    lx = broadcast(params, WG) - buoyancy * load(work, BUOYANCY_CENTRE)
-    ly = broadcast(params, WG + 1) - buoyancy * load(work, BUOYANCY_CENTRE + 1)
-    lz = broadcast(params, WG + 2) - buoyancy * load(work, BUOYANCY_CENTRE + 2)
+    lx = broadcast(params, WEIGHT_MOMENT) - buoyancy * load(work, BUOYANCY_CENTRE)
+    ly = broadcast(params, WEIGHT_MOMENT + 1) - buoyancy * load(work, BUOYANCY_CENTRE + 1)
+    lz = broadcast(params, WEIGHT_MOMENT + 2) - buoyancy * load(work, BUOYANCY_CENTRE + 2)
     return (
         load(work, FORCE) - (q * hz - r * hy) + net * r1,
         load(work, FORCE + 1) - (r * hx - p * hz) + net * r2,
@@ -206,17 +210,17 @@ def _coriolis_and_weight(
 @always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
     """v_c' in B of the degrees of freedom that move: how the water accelerates, and turns in B, [v_c x w]."""
-    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
-    cu, cv, cw = load(work, WATER), load(work, WATER + 1), load(work, WATER + 2)
+    p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
+    cu, cv, cw = load(work, V_WF_B), load(work, V_WF_B + 1), load(work, V_WF_B + 2)
     return (
-        broadcast(params, FREE) * (cv * r - cw * q + load(work, PULL)),
-        broadcast(params, FREE + 1) * (cw * p - cu * r + load(work, PULL + 1)),
-        broadcast(params, FREE + 2) * (cu * q - cv * p + load(work, PULL + 2)),
+        broadcast(params, FREE_DOFS) * (cv * r - cw * q + load(work, A_WF_B)),
+        broadcast(params, FREE_DOFS + 1) * (cw * p - cu * r + load(work, A_WF_B + 1)),
+        broadcast(params, FREE_DOFS + 2) * (cu * q - cv * p + load(work, A_WF_B + 2)),
     )
 
 
 @always_inline
-def _keep(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, fn: Lanes) -> None:
+def _keep_loads(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, fn: Lanes) -> None:
     """All that acts on bodies in the water, for those that leave it."""
     store(work, FORCE, fx)
     store(work, FORCE + 1, fy)
@@ -229,20 +233,20 @@ def _keep(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, f
 @always_inline
 def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
-    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     hx, hy, hz = (
-        _row(params, MASS, u, v, w, p, q, r),
-        _row(params, MASS + 6, u, v, w, p, q, r),
-        _row(params, MASS + 12, u, v, w, p, q, r),
+        _row_product(params, MASS, u, v, w, p, q, r),
+        _row_product(params, MASS + 6, u, v, w, p, q, r),
+        _row_product(params, MASS + 12, u, v, w, p, q, r),
     )
     kx, ky, kz = (
-        _row(params, MASS + 18, u, v, w, p, q, r),
-        _row(params, MASS + 24, u, v, w, p, q, r),
-        _row(params, MASS + 30, u, v, w, p, q, r),
+        _row_product(params, MASS + 18, u, v, w, p, q, r),
+        _row_product(params, MASS + 24, u, v, w, p, q, r),
+        _row_product(params, MASS + 30, u, v, w, p, q, r),
     )
     fx, fy, fz, fk, fm, fn = _coriolis_and_weight(params, work, hx, hy, hz, kx, ky, kz)
-    w = load(work, HEAVE)
+    w = load(work, HEAVE_SPEED)
     fx -= _drag3(params, 0, 0, u, w, q) + _drag3(params, 0, 1, v, p, r)
     fy -= _drag3(params, 1, 0, u, w, q) + _drag3(params, 1, 1, v, p, r)
     fz -= _drag3(params, 2, 0, u, w, q) + _drag3(params, 2, 1, v, p, r)
@@ -250,25 +254,33 @@ def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     fm -= _drag3(params, 4, 0, u, w, q) + _drag3(params, 4, 1, v, p, r)
     fn -= _drag3(params, 5, 0, u, w, q) + _drag3(params, 5, 1, v, p, r)
     if partly_out:
-        _keep(work, fx, fy, fz, fk, fm, fn)
+        _keep_loads(work, fx, fy, fz, fk, fm, fn)
     tx, ty, tz = _acceleration_of_current(params, work)
-    store(work, k + NU, tx + _row(params, MINV, fx, fy, fz, fk, fm, fn))
-    store(work, k + NU + 1, ty + _row(params, MINV + 6, fx, fy, fz, fk, fm, fn))
-    store(work, k + NU + 2, tz + _row(params, MINV + 12, fx, fy, fz, fk, fm, fn))
-    store(work, k + NU + 3, _row(params, MINV + 18, fx, fy, fz, fk, fm, fn))
-    store(work, k + NU + 4, _row(params, MINV + 24, fx, fy, fz, fk, fm, fn))
-    store(work, k + NU + 5, _row(params, MINV + 30, fx, fy, fz, fk, fm, fn))
+    store(work, k + NU, tx + _row_product(params, MASS_INVERSE, fx, fy, fz, fk, fm, fn))
+    store(work, k + NU + 1, ty + _row_product(params, MASS_INVERSE + 6, fx, fy, fz, fk, fm, fn))
+    store(work, k + NU + 2, tz + _row_product(params, MASS_INVERSE + 12, fx, fy, fz, fk, fm, fn))
+    store(work, k + NU + 3, _row_product(params, MASS_INVERSE + 18, fx, fy, fz, fk, fm, fn))
+    store(work, k + NU + 4, _row_product(params, MASS_INVERSE + 24, fx, fy, fz, fk, fm, fn))
+    store(work, k + NU + 5, _row_product(params, MASS_INVERSE + 30, fx, fy, fz, fk, fm, fn))
 
 
 @always_inline
 def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
     """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
-    p, q, r = load(work, NUR + 3), load(work, NUR + 4), load(work, NUR + 5)
-    hx, hy, hz = _row3(params, MASS, u, w, q), _row3(params, MASS + 7, v, p, r), _row3(params, MASS + 12, u, w, q)
-    kx, ky, kz = _row3(params, MASS + 19, v, p, r), _row3(params, MASS + 24, u, w, q), _row3(params, MASS + 31, v, p, r)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
+    hx, hy, hz = (
+        _half_row_product(params, MASS, u, w, q),
+        _half_row_product(params, MASS + 7, v, p, r),
+        _half_row_product(params, MASS + 12, u, w, q),
+    )
+    kx, ky, kz = (
+        _half_row_product(params, MASS + 19, v, p, r),
+        _half_row_product(params, MASS + 24, u, w, q),
+        _half_row_product(params, MASS + 31, v, p, r),
+    )
     fx, fy, fz, fk, fm, fn = _coriolis_and_weight(params, work, hx, hy, hz, kx, ky, kz)
-    w = load(work, HEAVE)
+    w = load(work, HEAVE_SPEED)
     fx -= _drag3(params, 0, 0, u, w, q)
     fy -= _drag3(params, 1, 1, v, p, r)
     fz -= _drag3(params, 2, 0, u, w, q)
@@ -276,26 +288,26 @@ def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> N
     fm -= _drag3(params, 4, 0, u, w, q)
     fn -= _drag3(params, 5, 1, v, p, r)
     if partly_out:
-        _keep(work, fx, fy, fz, fk, fm, fn)
+        _keep_loads(work, fx, fy, fz, fk, fm, fn)
     tx, ty, tz = _acceleration_of_current(params, work)
-    store(work, k + NU, tx + _row3(params, MINV, fx, fz, fm))
-    store(work, k + NU + 1, ty + _row3(params, MINV + 7, fy, fk, fn))
-    store(work, k + NU + 2, tz + _row3(params, MINV + 12, fx, fz, fm))
-    store(work, k + NU + 3, _row3(params, MINV + 19, fy, fk, fn))
-    store(work, k + NU + 4, _row3(params, MINV + 24, fx, fz, fm))
-    store(work, k + NU + 5, _row3(params, MINV + 31, fy, fk, fn))
+    store(work, k + NU, tx + _half_row_product(params, MASS_INVERSE, fx, fz, fm))
+    store(work, k + NU + 1, ty + _half_row_product(params, MASS_INVERSE + 7, fy, fk, fn))
+    store(work, k + NU + 2, tz + _half_row_product(params, MASS_INVERSE + 12, fx, fz, fm))
+    store(work, k + NU + 3, _half_row_product(params, MASS_INVERSE + 19, fy, fk, fn))
+    store(work, k + NU + 4, _half_row_product(params, MASS_INVERSE + 24, fx, fz, fm))
+    store(work, k + NU + 5, _half_row_product(params, MASS_INVERSE + 31, fy, fk, fn))
 
 
 @always_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
     """An elastic line from the origin of the body to its anchor: it pulls, never pushes; and what other lines pull."""
-    dx = load(block, MOOR) - load(work, STATE + PX)
-    dy = load(block, MOOR + 1) - load(work, STATE + PY)
-    dz = load(block, MOOR + 2) - load(work, STATE + PZ)
+    dx = load(block, MOORING) - load(work, STATE + PX)
+    dy = load(block, MOORING + 1) - load(work, STATE + PY)
+    dz = load(block, MOORING + 2) - load(work, STATE + PZ)
     away = dx * load(work, k + PX) + dy * load(work, k + PY) + dz * load(work, k + PZ)
     dist = sqrt(dx * dx + dy * dy + dz * dz) + 1e-12
-    stretch = dist - load(block, MOOR + 3)
-    pull = load(block, MOOR + 4) * stretch - load(block, MOOR + 5) * away / dist
+    stretch = dist - load(block, MOORING + 3)
+    pull = load(block, MOORING + 4) * stretch - load(block, MOORING + 5) * away / dist
     pull = select(stretch > 0.0, maximum(pull, 0.0) / dist, 0.0)
     for i in range(3):
         add_to(
@@ -304,103 +316,103 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
             pull * (load(work, ROT + i) * dx + load(work, ROT + 3 + i) * dy + load(work, ROT + 6 + i) * dz),
         )
     for i in range(6):
-        add_to(work, FORCE + i, load(block, PULLED + i))
+        add_to(work, FORCE + i, load(block, LINE_WRENCH + i))
 
 
 @always_inline
-def lag(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
+def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
     """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
-        now = load(block, A_NOW + k)
-        change = load(block, A_CMD + k) - now
+        now = load(block, ACTUATOR_STATE + k)
+        change = load(block, ACTUATOR_COMMAND + k) - now
         if gain < 0:
-            change = change * broadcast(params, A_JUMP + k)
+            change = change * broadcast(params, ACTUATOR_IMMEDIATE + k)
         else:
-            rate = broadcast(params, A_RATE + k) * part
-            change = minimum(maximum(change * broadcast(params, A_GAIN + SLOTS * gain + k), -rate), rate)
-        store(work, ACTUATORS + k, now + change)
+            rate = broadcast(params, ACTUATOR_RATE + k) * part
+            change = minimum(maximum(change * broadcast(params, ACTUATOR_GAIN + SLOTS * gain + k), -rate), rate)
+        store(work, STAGE_ACTUATORS + k, now + change)
 
 
 @always_inline
-def lags(block: Floats, params: Floats, work: Floats, kind: Ints, gain: int, part: float) -> None:
+def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints, gain: int, part: float) -> None:
     """All actuators that a kind has, as they are at a part of the step."""
-    lag(block, params, work, 0, kind[KIND_THRUSTERS], gain, part)
-    lag(block, params, work, SLOT_FIN, SLOT_FIN + kind[KIND_FINS], gain, part)
-    if kind[KIND_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
-        lag(block, params, work, SLOT_ANGLE, SLOTS, gain, part)
+    lag_slots(block, params, work, 0, model_ints[MODEL_THRUSTERS], gain, part)
+    lag_slots(block, params, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS], gain, part)
+    if model_ints[MODEL_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
+        lag_slots(block, params, work, SLOT_ANGLE, SLOTS, gain, part)
 
 
 @always_inline
-def actuators(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> None:
+def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
     """Forces of all actuators that push, onto the force rows."""
-    flags = kind[KIND_FLAGS]
-    if flags & HAS_LAW:
-        terms.thrusters(block, params, work, kind[KIND_THRUSTERS], flags & HAS_TORQUE != 0)
+    flags = model_ints[MODEL_FLAGS]
+    if flags & HAS_THRUSTER_LAW:
+        terms.thrusters(block, params, work, model_ints[MODEL_THRUSTERS], flags & HAS_TORQUE != 0)
         if flags & HAS_KT_TABLE:
-            terms.table_thrusters(block, params, work, kind, tables, kind[KIND_THRUSTERS])
+            terms.table_thrusters(block, params, work, model_ints, tables, model_ints[MODEL_THRUSTERS])
         if flags & HAS_SWIVEL:
-            terms.swivels(params, work, kind[KIND_THRUSTERS])
+            terms.swivels(params, work, model_ints[MODEL_THRUSTERS])
     else:
-        terms.simple_thrusters(block, params, work, kind[KIND_THRUSTERS])
+        terms.simple_thrusters(block, params, work, model_ints[MODEL_THRUSTERS])
     if flags & HAS_FIN:
-        terms.fins(block, params, work, kind[KIND_FINS])
+        terms.fins(block, params, work, model_ints[MODEL_FINS])
         if flags & HAS_STALL:
-            stall.forces(block, params, work, kind[KIND_FINS])
+            stall.forces(block, params, work, model_ints[MODEL_FINS])
     if flags & HAS_FIN_COEFFICIENTS:
-        terms.fin_coefficients(block, params, work, kind[KIND_FINS])
+        terms.fin_coefficients(block, params, work, model_ints[MODEL_FINS])
     if flags & HAS_AEROFOIL:
-        terms.aerofoils(block, params, work, kind, tables, kind[KIND_FINS])
-    registry.actuators(block, params, work, kind)
+        terms.aerofoils(block, params, work, model_ints, tables, model_ints[MODEL_FINS])
+    registry.actuators(block, params, work, model_ints)
 
 
 @always_inline
-def hull(block: Floats, params: Floats, work: Floats, kind: Ints, number: int) -> None:
+def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, number: int) -> None:
     """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
-    flags = kind[KIND_FLAGS]
+    flags = model_ints[MODEL_FLAGS]
     if flags & ON_SURFACE:
         terms.seakeeping(params, work)
     if flags & HAS_LIFT:
         body_lift(params, work)
-    if flags & HAS_TERMS:
-        terms.named(params, work, kind, kind[KIND_TERMS])
+    if flags & HAS_DERIVATIVES:
+        terms.named_derivatives(params, work, model_ints, model_ints[MODEL_DERIVATIVES])
     if flags & HAS_CROSS:
         terms.cross_flow(params, work)
     if flags & HAS_STRIPS:
-        terms.cross_flow_strips(params, work, kind[KIND_STRIPS])
+        terms.cross_flow_strips(params, work, model_ints[MODEL_STRIPS])
     if flags & HAS_FRICTION:
         terms.friction(params, work)
     if flags & HAS_FADE:
-        terms.fading(params, work)
+        terms.fading_drag(params, work)
     if flags & HAS_WING:
-        terms.wing(params, work)
+        terms.wing_lift(params, work)
     if flags & HAS_MUNK:
-        terms.without_munk(params, work)
+        terms.omit_munk_terms(params, work)
     if flags & HAS_MEMORY:
-        terms.memory(params, work, kind, kind[KIND_MEMORY], number)
+        terms.radiation_memory(params, work, model_ints, model_ints[MODEL_MEMORY], number)
     if flags & HAS_RADIATION:
-        radiation.oscillators(params, work, kind, number)
-    registry.terms(block, params, work, kind)
+        radiation.oscillators(params, work, model_ints, number)
+    registry.terms(block, params, work, model_ints)
 
 
 @always_inline
-def buoyancy(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats) -> bool:
+def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> bool:
     """Of bodies at the surface, with the share of the water's forces that is left; whether one of them is partly out of it."""
-    surface.floating(block, params, work, kind, tables)
-    partly_out = emerging.is_partly_out(block, params, work)
+    surface.surface_buoyancy(block, params, work, model_ints, tables)
+    partly_out = water_exit.is_partly_out(block, params, work)
     if partly_out:
         now = load(work, BUOYANCY)
-        surface.an_instant_later(block, params, work, kind, tables, emerging.INSTANT)
-        emerging.wetting(params, work)
+        surface.buoyancy_after_instant(block, params, work, model_ints, tables, water_exit.INSTANT_S)
+        water_exit.wet_share_rate(params, work)
         store(work, BUOYANCY, now)
     return partly_out
 
 
 @always_inline
-def stage(
+def evaluate_stage(
     block: Floats,
     params: Floats,
     work: Floats,
-    kind: Ints,
+    model_ints: Ints,
     tables: Floats,
     number: int,
     gain: int,
@@ -409,29 +421,29 @@ def stage(
     moored: bool,
 ) -> None:
     """One evaluation of the equation of motion at X, into the derivative rows of a stage."""
-    flags, k = kind[KIND_FLAGS], DERIVATIVES + STATE_ROWS * number
-    lags(block, params, work, kind, gain, part)
+    flags, k = model_ints[MODEL_FLAGS], DERIVATIVES + STATE_ROWS * number
+    lag_actuators(block, params, work, model_ints, gain, part)
     kinematics(block, params, work, k)
     partly_out = False
     if afloat:
-        partly_out = buoyancy(block, params, work, kind, tables)
+        partly_out = surface_buoyancy(block, params, work, model_ints, tables)
     for i in range(6):
-        store(work, FORCE + i, load(block, EXT + i) + load(block, ENV + i))
-    if flags & (HAS_LAW | HAS_TERMS):
-        terms.basis(work, kind[KIND_FINS])
-    actuators(block, params, work, kind, tables)
-    hull(block, params, work, kind, number)
+        store(work, FORCE + i, load(block, EXTERNAL_WRENCH + i) + load(block, ENVIRONMENT_WRENCH + i))
+    if flags & (HAS_THRUSTER_LAW | HAS_DERIVATIVES):
+        terms.derivative_basis(work, model_ints[MODEL_FINS])
+    actuator_forces(block, params, work, model_ints, tables)
+    hull_forces(block, params, work, model_ints, number)
     if partly_out:
-        emerging.fade(block, work)
+        water_exit.fade_water_forces(block, work)
     if flags & HAS_RESTORING:
         terms.restoring(block, params, work)
     if flags & HAS_BALLAST:
-        terms.ballast(params, work, kind[KIND_TANKS])
+        terms.ballast(params, work, model_ints[MODEL_TANKS])
     if moored:
         mooring(block, work, k)
-    if flags & IS_FULL:
+    if flags & COUPLES_PLANES:
         solve(params, work, k, partly_out)
     else:
         solve_symmetric(params, work, k, partly_out)
     if partly_out:
-        emerging.solve(params, work, k)
+        water_exit.solve_partly_out(params, work, k)

@@ -27,14 +27,14 @@ from wavesim_server.dynamics.types import Floats, Lanes, Mask
 __all__ = ["add_to", "broadcast", "element", "load", "maximum", "minimum", "select", "splat", "sqrt", "store"]
 
 
-class VectorType(types.Type):
+class LaneVectorType(types.Type):
     """LANES float64 numbers in a vector register."""
 
     def __init__(self) -> None:
         super().__init__(name=f"lanes{LANES}")
 
 
-class MaskType(types.Type):
+class LaneMaskType(types.Type):
     """LANES truth values."""
 
     def __init__(self) -> None:
@@ -42,18 +42,18 @@ class MaskType(types.Type):
 
 
 nb_config: Any = _config
-VECTOR, MASK = VectorType(), MaskType()
+VECTOR, MASK = LaneVectorType(), LaneMaskType()
 _DOUBLES, _BITS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.IntType(1), LANES)
 _F = types.float64
 
 
-@register_model(VectorType)
+@register_model(LaneVectorType)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _DOUBLES)
 
 
-@register_model(MaskType)
+@register_model(LaneMaskType)
 class _MaskModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _BITS)
@@ -66,7 +66,7 @@ def _splat(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, ir.Constant(_DOUBLES, ir.Undefined), zeros)
 
 
-def _wide(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _to_vector(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """A value as a vector."""
     if kind == VECTOR:
         return value
@@ -81,7 +81,7 @@ _ARITHMETIC = {
 _ORDER = {operator.gt: ">", operator.lt: "<", operator.ge: ">=", operator.le: "<="}
 
 
-def _define(function: Any, result: Any, body: Any) -> None:
+def _define_binary(function: Any, result: Any, body: Any) -> None:
     """Typing and code of a binary operator on vectors."""
 
     class Template(ConcreteTemplate):
@@ -92,21 +92,21 @@ def _define(function: Any, result: Any, body: Any) -> None:
     for pair in _MIXED:
 
         def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            a, b = (_wide(context, builder, t, v) for t, v in zip(sig.args, args, strict=True))
+            a, b = (_to_vector(context, builder, t, v) for t, v in zip(sig.args, args, strict=True))
             return body(builder, a, b)
 
         lower_builtin(function, *pair)(lower)
 
 
 for _operator, _name in _ARITHMETIC.items():
-    _define(_operator, VECTOR, lambda builder, a, b, name=_name: getattr(builder, name)(a, b))
+    _define_binary(_operator, VECTOR, lambda builder, a, b, name=_name: getattr(builder, name)(a, b))
 for _operator, _name in _ORDER.items():
-    _define(_operator, MASK, lambda builder, a, b, name=_name: builder.fcmp_ordered(name, a, b))
-_define(max, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a))
-_define(min, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a))
+    _define_binary(_operator, MASK, lambda builder, a, b, name=_name: builder.fcmp_ordered(name, a, b))
+_define_binary(max, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a))
+_define_binary(min, VECTOR, lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a))
 
 
-def _unary(function: Any, body: Any) -> None:
+def _define_unary(function: Any, body: Any) -> None:
     class Template(ConcreteTemplate):
         key = function
         cases = [signature(VECTOR, VECTOR)]  # noqa: RUF012  # Numba reads it from the class
@@ -120,8 +120,8 @@ def _call(builder: Any, name: str, value: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64"), [value])
 
 
-_unary(operator.neg, lambda builder, a: builder.fsub(ir.Constant(_DOUBLES, [-0.0] * LANES), a))
-_unary(abs, lambda builder, a: _call(builder, "fabs", a))
+_define_unary(operator.neg, lambda builder, a: builder.fsub(ir.Constant(_DOUBLES, [-0.0] * LANES), a))
+_define_unary(abs, lambda builder, a: _call(builder, "fabs", a))
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
@@ -146,7 +146,7 @@ def _load(typing: Any, array: Any, row: Any) -> Any:
 def _store(typing: Any, array: Any, row: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = _pointer(context, builder, sig.args[0], args[0], args[1])
-        builder.store(_wide(context, builder, sig.args[2], args[2]), pointer, align=8)
+        builder.store(_to_vector(context, builder, sig.args[2], args[2]), pointer, align=8)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, VECTOR if value == VECTOR else _F), code
@@ -155,7 +155,7 @@ def _store(typing: Any, array: Any, row: Any, value: Any) -> Any:
 @intrinsic
 def _select(typing: Any, mask: Any, a: Any, b: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        x, y = (_wide(context, builder, t, v) for t, v in zip(sig.args[1:], args[1:], strict=True))
+        x, y = (_to_vector(context, builder, t, v) for t, v in zip(sig.args[1:], args[1:], strict=True))
         return builder.select(args[0], x, y)
 
     return VECTOR(mask, VECTOR if a == VECTOR else _F, VECTOR if b == VECTOR else _F), code
@@ -166,7 +166,7 @@ def _splat_number(typing: Any, a: Any) -> Any:
     return VECTOR(_F), lambda context, builder, sig, args: _splat(builder, args[0])
 
 
-def _known(function: Any, made: Any) -> None:
+def _overload_for_lanes(function: Any, made: Any) -> None:
     """What the elementary functions are made of, for vectors."""
 
     @overload(function, strict=False)
@@ -174,7 +174,7 @@ def _known(function: Any, made: Any) -> None:
         return (lambda x: made(x)) if x == VECTOR else None
 
 
-def _of_bits(code: Any) -> Any:
+def _lane_intrinsic(code: Any) -> Any:
     @intrinsic
     def made(typing: Any, x: Any) -> Any:
         return VECTOR(VECTOR), lambda context, builder, sig, args: code(builder, args[0])
@@ -183,7 +183,9 @@ def _of_bits(code: Any) -> Any:
 
 
 for _part in ("mantissa", "exponent", "power", "root"):
-    _known(getattr(elementary, f"_{_part}"), _of_bits(getattr(compiled_elementary, f"{_part}_code")))
+    _overload_for_lanes(
+        getattr(elementary, f"_{_part}"), _lane_intrinsic(getattr(compiled_elementary, f"{_part}_code"))
+    )
 
 
 _choose: Any = _select
@@ -214,7 +216,7 @@ load = cast("Callable[[Floats, int], Lanes]", _load)
 broadcast = cast("Callable[[Floats, int], Lanes]", _broadcast_one)
 store = cast("Callable[[Floats, int, Lanes | float], None]", _store)
 select = cast("Callable[[Mask, Lanes | float, Lanes | float], Lanes]", _select)
-sqrt: Callable[[Lanes], Lanes] = _of_bits(compiled_elementary.root_code)
+sqrt: Callable[[Lanes], Lanes] = _lane_intrinsic(compiled_elementary.root_code)
 splat = cast("Callable[[float], Lanes]", _splat_number)
 maximum = cast("Callable[[Lanes, Lanes | float], Lanes]", max)
 minimum = cast("Callable[[Lanes, Lanes | float], Lanes]", min)

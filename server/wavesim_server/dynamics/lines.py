@@ -24,36 +24,36 @@ from typing import NamedTuple
 from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics import rotation
 from wavesim_server.dynamics import rows as r
-from wavesim_server.dynamics.bodies import Bodies
+from wavesim_server.dynamics.bodies import BodyArrays
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
-from wavesim_server.seabed import Bed, Net, bed_depth
+from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-PUSHED_OUT = 0.2  #: m/s at which a node that got under the bed comes up
+BED_EXIT_SPEED = 0.2  #: m/s at which a node that got under the bed comes up
 
 #: a node: place and velocity W; of the water: velocity, acceleration, depth of its surface, depth of the bed; force on it; of the
 #: segment behind it: tension, direction, share under water; whether it lies on the bed
-N_P, N_V, N_WATER, N_PULL, N_LEVEL, N_BED, N_FORCE, N_TENSION, N_ALONG, N_WET, N_LIES, NODE = (
+N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (
     0, 3, 6, 9, 12, 13, 14, 17, 18, 21, 22, 23,
 )  # fmt: skip
 #: a line: of a segment its length, EA, C, mass, weight, weight and mass of the water it displaces, added mass, factors of the drag
 #: across and along; diameter, friction, load that it bears (0 = any), tension at which it broke
 (
-    L_LENGTH, L_EA, L_DAMPING, L_MASS, L_WEIGHT, L_LIFT, L_WATER, L_ADDED, L_ACROSS, L_ALONG, L_DIAMETER, L_FRICTION, L_BEARS,
-    L_BROKE, LINE,
+    L_LENGTH, L_EA, L_DAMPING, L_MASS, L_WEIGHT, L_DISPLACED_WEIGHT, L_DISPLACED_MASS, L_ADDED, L_NORMAL_DRAG, L_TANGENTIAL_DRAG, L_DIAMETER, L_FRICTION, L_BREAKING_LOAD,
+    L_BROKEN_TENSION, LINE,
 ) = range(15)  # fmt: skip
 #: whole numbers of a line: first node, segments, bodies at its ends (rows of the rig; -1 = anchor), whether both are there, segment
 #: that has broken (-1 = none), the tick of that
-I_FIRST, I_SEGMENTS, I_BODY, I_THERE, I_CUT, I_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
+I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
 #: an end: its place in B or W; place and velocity, W, before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
 #: a body: position, attitude, velocity before and after its step; departure from that, B: velocity, place; sum of its lines' force
-B_BEFORE, B_AFTER, B_SPEED, B_AWAY, B_SUM, BODY = 0, 13, 26, 32, 38, 44
+B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
 #: what hangs together is stepped together: first line and past the last, the same of bodies, substeps
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
-class Rig(NamedTuple):
+class LineArrays(NamedTuple):
     """All lines of a run."""
 
     nodes: Floats  # (n, NODE)
@@ -67,7 +67,7 @@ class Rig(NamedTuple):
 
 
 @device_function
-def _copy(f: Bodies, rig: Rig, to: int) -> None:
+def _store_bodies(f: BodyArrays, rig: LineArrays, to: int) -> None:
     """Position, attitude and velocity of all bodies with lines."""
     for k in range(rig.rows.shape[0]):
         slot = f.slots[rig.rows[k]]
@@ -78,20 +78,20 @@ def _copy(f: Bodies, rig: Rig, to: int) -> None:
 
 
 @device_function
-def begin(f: Bodies, rig: Rig) -> None:
+def store_before(f: BodyArrays, rig: LineArrays) -> None:
     """Where bodies with lines are before they move."""
-    _copy(f, rig, B_BEFORE)
+    _store_bodies(f, rig, B_BEFORE)
 
 
 @device_function
-def beds(rig: Rig, bed: Bed, net: Net) -> None:
+def update_bed_depths(rig: LineArrays, bed: BedParameters, net: SoundingsMesh) -> None:
     """The bed under all nodes."""
     for i in range(rig.nodes.shape[0]):
         rig.nodes[i, N_BED] = bed_depth(bed, net, rig.cursors, i, rig.nodes[i, N_P], rig.nodes[i, N_P + 1])
 
 
 @device_function
-def _motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
+def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
     """Place and velocity of an end on a body in a state."""
     w, x, y, z = o[at + 3], o[at + 4], o[at + 5], o[at + 6]
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
@@ -105,7 +105,7 @@ def _motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
 
 
 @device_function
-def _place(end: Floats, node: Floats, s: float, h: float) -> None:
+def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
     """An end at the part ``s`` of a tick, on Hermite's path from before to after it."""
     square, cube = s * s, s * s * s
     rest, there = 2.0 * cube - 3.0 * square + 1.0, 3.0 * square - 2.0 * cube
@@ -118,10 +118,10 @@ def _place(end: Floats, node: Floats, s: float, h: float) -> None:
 
 
 @device_function
-def _depart(end: Floats, node: Floats, o: Floats) -> None:
+def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
     """An end is away from its path as its body is."""
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
-    for to, k in ((N_P, B_AWAY), (N_V, B_SPEED)):
+    for to, k in ((N_P, B_DEPARTURE), (N_V, B_DEPARTURE_VELOCITY)):
         x, y, z = rotation.to_world(
             o[B_AFTER + 3], o[B_AFTER + 4], o[B_AFTER + 5], o[B_AFTER + 6],
             o[k] + o[k + 4] * az - o[k + 5] * ay,
@@ -134,7 +134,7 @@ def _depart(end: Floats, node: Floats, o: Floats) -> None:
 
 
 @device_function
-def _segments(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
+def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
     """Tension of all segments, and with their weight the force on all nodes."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first, last + 1):
@@ -151,16 +151,16 @@ def _segments(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
         if strain > 0.0:
             away = x * (b[N_V] - a[N_V]) + y * (b[N_V + 1] - a[N_V + 1]) + z * (b[N_V + 2] - a[N_V + 2])
             tension = max(line[L_EA] * strain + line[L_DAMPING] * away / line[L_LENGTH], 0.0)
-        if tension > line[L_BEARS] and line[L_BEARS] > 0.0 and ints[I_CUT] < 0:
-            ints[I_CUT], ints[I_TICK], line[L_BROKE] = i - first, tick, tension
-        if ints[I_CUT] == i - first:
+        if tension > line[L_BREAKING_LOAD] and line[L_BREAKING_LOAD] > 0.0 and ints[I_BROKEN_SEGMENT] < 0:
+            ints[I_BROKEN_SEGMENT], ints[I_BROKEN_TICK], line[L_BROKEN_TENSION] = i - first, tick, tension
+        if ints[I_BROKEN_SEGMENT] == i - first:
             tension = x = y = z = 0.0
-        a[N_TENSION], a[N_ALONG], a[N_ALONG + 1], a[N_ALONG + 2] = tension, x, y, z
-        level, diameter = 0.5 * (a[N_LEVEL] + b[N_LEVEL]), line[L_DIAMETER]
+        a[N_TENSION], a[N_DIRECTION], a[N_DIRECTION + 1], a[N_DIRECTION + 2] = tension, x, y, z
+        level, diameter = 0.5 * (a[N_WATER_LEVEL] + b[N_WATER_LEVEL]), line[L_DIAMETER]
         deep = max(a[N_P + 2], b[N_P + 2]) + 0.5 * diameter - level
         wet = min(max(deep / (abs(b[N_P + 2] - a[N_P + 2]) + diameter), 0.0), 1.0)
-        a[N_WET] = wet
-        half = 0.5 * (line[L_WEIGHT] - wet * line[L_LIFT])
+        a[N_WET_SHARE] = wet
+        half = 0.5 * (line[L_WEIGHT] - wet * line[L_DISPLACED_WEIGHT])
         x, y, z = tension * x, tension * y, tension * z
         a[N_FORCE] += x
         a[N_FORCE + 1] += y
@@ -171,37 +171,37 @@ def _segments(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
 
 
 @device_function
-def _tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
+def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
     """Tangent at a node, and the share under water of the two halves of segments that belong to it."""
     x = y = z = wet = 0.0
     for k in range(max(i - 1, first), min(i + 1, last)):
-        x += nodes[k, N_ALONG]
-        y += nodes[k, N_ALONG + 1]
-        z += nodes[k, N_ALONG + 2]
-        wet += 0.5 * nodes[k, N_WET]
+        x += nodes[k, N_DIRECTION]
+        y += nodes[k, N_DIRECTION + 1]
+        z += nodes[k, N_DIRECTION + 2]
+        wet += 0.5 * nodes[k, N_WET_SHARE]
     by = 1.0 / max(math.sqrt(x * x + y * y + z * z), 1e-12)
     return x * by, y * by, z * by, wet
 
 
 @device_function
-def _inner(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
+def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
     """Nodes between the ends move."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first + 1, last):
         n = nodes[i]
-        tx, ty, tz, wet = _tangent(nodes, i, first, last)
-        mass, added, water = line[L_MASS], wet * line[L_ADDED], wet * line[L_WATER]
-        px, py, pz = n[N_PULL], n[N_PULL + 1], n[N_PULL + 2]
+        tx, ty, tz, wet = _node_tangent(nodes, i, first, last)
+        mass, added, water = line[L_MASS], wet * line[L_ADDED], wet * line[L_DISPLACED_MASS]
+        px, py, pz = n[N_WATER_ACCELERATION], n[N_WATER_ACCELERATION + 1], n[N_WATER_ACCELERATION + 2]
         along = px * tx + py * ty + pz * tz
         fx = n[N_FORCE] + (water + added) * px - added * along * tx
         fy = n[N_FORCE + 1] + (water + added) * py - added * along * ty
         fz = n[N_FORCE + 2] + (water + added) * pz - added * along * tz
         vx, vy, vz = n[N_V], n[N_V + 1], n[N_V + 2]
-        wx, wy, wz = n[N_WATER], n[N_WATER + 1], n[N_WATER + 2]
+        wx, wy, wz = n[N_WATER_VELOCITY], n[N_WATER_VELOCITY + 1], n[N_WATER_VELOCITY + 2]
         f_t, v_t, w_t = fx * tx + fy * ty + fz * tz, vx * tx + vy * ty + vz * tz, wx * tx + wy * ty + wz * tz
         ux, uy, uz = wx - w_t * tx - vx + v_t * tx, wy - w_t * ty - vy + v_t * ty, wz - w_t * tz - vz + v_t * tz
-        d_t = wet * line[L_ALONG] * abs(w_t - v_t) * dt
-        d_n = wet * line[L_ACROSS] * math.sqrt(ux * ux + uy * uy + uz * uz) * dt
+        d_t = wet * line[L_TANGENTIAL_DRAG] * abs(w_t - v_t) * dt
+        d_n = wet * line[L_NORMAL_DRAG] * math.sqrt(ux * ux + uy * uy + uz * uz) * dt
         v_t1 = (mass * v_t + dt * f_t + d_t * w_t) / (mass + d_t)
         m = mass + added
         by = 1.0 / (m + d_n)
@@ -209,12 +209,12 @@ def _inner(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
         vx1 = v_t1 * tx + (m * (vx - v_t * tx) + dt * fx + d_n * (wx - w_t * tx)) * by
         vy1 = v_t1 * ty + (m * (vy - v_t * ty) + dt * fy + d_n * (wy - w_t * ty)) * by
         vz1 = v_t1 * tz + (m * (vz - v_t * tz) + dt * fz + d_n * (wz - w_t * tz)) * by
-        n[N_LIES] = 0.0
+        n[N_ON_BED] = 0.0
         most = (n[N_BED] - n[N_P + 2]) / dt
         if vz1 > most:
-            most = max(most, -PUSHED_OUT)
+            most = max(most, -BED_EXIT_SPEED)
             stopped = max(vz1 - most, 0.0)
-            vz1, n[N_LIES] = min(vz1, most), 1.0
+            vz1, n[N_ON_BED] = min(vz1, most), 1.0
             level = math.sqrt(vx1 * vx1 + vy1 * vy1)
             keep = max(1.0 - line[L_FRICTION] * stopped / max(level, 1e-12), 0.0)
             vx1, vy1 = keep * vx1, keep * vy1
@@ -228,19 +228,23 @@ def _inner(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
 def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
     """Drag of the half segment at an end, onto the force on its node."""
     n = nodes[i]
-    tx, ty, tz, wet = _tangent(nodes, i, ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS])
-    ux, uy, uz = n[N_WATER] - n[N_V], n[N_WATER + 1] - n[N_V + 1], n[N_WATER + 2] - n[N_V + 2]
+    tx, ty, tz, wet = _node_tangent(nodes, i, ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS])
+    ux, uy, uz = (
+        n[N_WATER_VELOCITY] - n[N_V],
+        n[N_WATER_VELOCITY + 1] - n[N_V + 1],
+        n[N_WATER_VELOCITY + 2] - n[N_V + 2],
+    )
     u_t = ux * tx + uy * ty + uz * tz
     ux, uy, uz = ux - u_t * tx, uy - u_t * ty, uz - u_t * tz
-    across = wet * line[L_ACROSS] * math.sqrt(ux * ux + uy * uy + uz * uz)
-    along = wet * line[L_ALONG] * abs(u_t) * u_t
+    across = wet * line[L_NORMAL_DRAG] * math.sqrt(ux * ux + uy * uy + uz * uz)
+    along = wet * line[L_TANGENTIAL_DRAG] * abs(u_t) * u_t
     n[N_FORCE] += across * ux + along * tx
     n[N_FORCE + 1] += across * uy + along * ty
     n[N_FORCE + 2] += across * uz + along * tz
 
 
 @device_function
-def _pull(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
+def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
     """The force at an end changes the velocity of its body."""
     x, y, z = rotation.to_world(
         o[B_AFTER + 3], -o[B_AFTER + 4], -o[B_AFTER + 5], -o[B_AFTER + 6],
@@ -248,80 +252,82 @@ def _pull(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> No
     )  # fmt: skip
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     k, m, n = ay * z - az * y, az * x - ax * z, ax * y - ay * x
-    _push(o, params, x, y, z, k, m, n, dt)
-    o[B_SUM] += x
-    o[B_SUM + 1] += y
-    o[B_SUM + 2] += z
-    o[B_SUM + 3] += k
-    o[B_SUM + 4] += m
-    o[B_SUM + 5] += n
+    _apply_wrench(o, params, x, y, z, k, m, n, dt)
+    o[B_WRENCH_SUM] += x
+    o[B_WRENCH_SUM + 1] += y
+    o[B_WRENCH_SUM + 2] += z
+    o[B_WRENCH_SUM + 3] += k
+    o[B_WRENCH_SUM + 4] += m
+    o[B_WRENCH_SUM + 5] += n
 
 
 @device_function
-def _push(o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float) -> None:
+def _apply_wrench(
+    o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float
+) -> None:
     """A force and a moment in B, for a time."""
     for i in range(6):
-        row = r.MINV + 6 * i
-        o[B_SPEED + i] += dt * (
+        row = r.MASS_INVERSE + 6 * i
+        o[B_DEPARTURE_VELOCITY + i] += dt * (
             params[row] * x + params[row + 1] * y + params[row + 2] * z
             + params[row + 3] * k + params[row + 4] * m + params[row + 5] * n
         )  # fmt: skip
 
 
 @device_function
-def _step(f: Bodies, rig: Rig, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
+def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
     """A substep of a group; ``s``: the part of the tick at which it ends."""
     for m in range(g[G_LINE], g[G_LINES]):
-        if rig.ints[m, I_THERE]:
-            _segments(rig.nodes, rig.lines[m], rig.ints[m], tick)
-            _inner(rig.nodes, rig.lines[m], rig.ints[m], dt)
+        if rig.ints[m, I_BOTH_PRESENT]:
+            _segment_forces(rig.nodes, rig.lines[m], rig.ints[m], tick)
+            _step_inner_nodes(rig.nodes, rig.lines[m], rig.ints[m], dt)
     for k in range(g[G_BODY], g[G_BODIES]):
         slot, o = f.slots[rig.rows[k]], rig.bodies[k]
         if slot >= 0:  # what it had in its own step
             b, l = f.blocks[slot // r.LANES], slot % r.LANES
-            _push(
-                o, f.params[f.heads[slot // r.LANES, r.BLOCK_KIND]],
-                b[r.PULLED * r.LANES + l], b[(r.PULLED + 1) * r.LANES + l], b[(r.PULLED + 2) * r.LANES + l],
-                b[(r.PULLED + 3) * r.LANES + l], b[(r.PULLED + 4) * r.LANES + l], b[(r.PULLED + 5) * r.LANES + l], -dt,
+            _apply_wrench(
+                o, f.params[f.block_heads[slot // r.LANES, r.BLOCK_MODEL]],
+                b[r.LINE_WRENCH * r.LANES + l], b[(r.LINE_WRENCH + 1) * r.LANES + l], b[(r.LINE_WRENCH + 2) * r.LANES + l],
+                b[(r.LINE_WRENCH + 3) * r.LANES + l], b[(r.LINE_WRENCH + 4) * r.LANES + l], b[(r.LINE_WRENCH + 5) * r.LANES + l], -dt,
             )  # fmt: skip
     for m in range(g[G_LINE], g[G_LINES]):
         ints = rig.ints[m]
         for j in range(2):
             k = ints[I_BODY + j]
-            if ints[I_THERE] and k >= 0:
+            if ints[I_BOTH_PRESENT] and k >= 0:
                 i = ints[I_FIRST] + j * ints[I_SEGMENTS]
                 _drag_at_end(rig.nodes, rig.lines[m], ints, i)
-                params = f.params[f.heads[f.slots[rig.rows[k]] // r.LANES, r.BLOCK_KIND]]
-                _pull(rig.ends[2 * m + j], rig.nodes[i], rig.bodies[k], params, dt)
+                params = f.params[f.block_heads[f.slots[rig.rows[k]] // r.LANES, r.BLOCK_MODEL]]
+                _apply_end_force(rig.ends[2 * m + j], rig.nodes[i], rig.bodies[k], params, dt)
     for k in range(g[G_BODY], g[G_BODIES]):
         for i in range(6):
-            rig.bodies[k, B_AWAY + i] += dt * rig.bodies[k, B_SPEED + i]
+            rig.bodies[k, B_DEPARTURE + i] += dt * rig.bodies[k, B_DEPARTURE_VELOCITY + i]
     for m in range(g[G_LINE], g[G_LINES]):
         ints = rig.ints[m]
         for j in range(2):
             k = ints[I_BODY + j]
-            if ints[I_THERE] and k >= 0:
+            if ints[I_BOTH_PRESENT] and k >= 0:
                 i = ints[I_FIRST] + j * ints[I_SEGMENTS]
-                _place(rig.ends[2 * m + j], rig.nodes[i], s, h)
-                _depart(rig.ends[2 * m + j], rig.nodes[i], rig.bodies[k])
+                _place_end(rig.ends[2 * m + j], rig.nodes[i], s, h)
+                _displace_end(rig.ends[2 * m + j], rig.nodes[i], rig.bodies[k])
 
 
 @device_function
-def _settle(f: Bodies, rig: Rig, k: int, steps: int) -> None:
+def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> None:
     """A body is where its own motion and its lines have brought it; the mean of their force acts in its next step."""
     slot, o = f.slots[rig.rows[k]], rig.bodies[k]
     b, l = f.blocks[slot // r.LANES], slot % r.LANES
     total = 0.0
     for i in range(18):
-        total += o[B_SPEED + i]
+        total += o[B_DEPARTURE_VELOCITY + i]
     if not math.isfinite(total):
         return
     w, x, y, z = o[B_AFTER + 3], o[B_AFTER + 4], o[B_AFTER + 5], o[B_AFTER + 6]
-    dx, dy, dz = rotation.to_world(w, x, y, z, o[B_AWAY], o[B_AWAY + 1], o[B_AWAY + 2])
+    dx, dy, dz = rotation.to_world(w, x, y, z, o[B_DEPARTURE], o[B_DEPARTURE + 1], o[B_DEPARTURE + 2])
     b[r.PX * r.LANES + l] += dx
     b[r.PY * r.LANES + l] += dy
     b[r.PZ * r.LANES + l] += dz
-    p, q, s = 0.5 * o[B_AWAY + 3], 0.5 * o[B_AWAY + 4], 0.5 * o[B_AWAY + 5]
+    p, q, s = 0.5 * o[B_DEPARTURE + 3], 0.5 * o[B_DEPARTURE + 4], 0.5 * o[B_DEPARTURE + 5]
     qw, qx, qy, qz = (
         w - x * p - y * q - z * s,
         x + w * p + y * s - z * q,
@@ -332,17 +338,17 @@ def _settle(f: Bodies, rig: Rig, k: int, steps: int) -> None:
     b[r.QW * r.LANES + l], b[r.QX * r.LANES + l] = qw * by, qx * by
     b[r.QY * r.LANES + l], b[r.QZ * r.LANES + l] = qy * by, qz * by
     for i in range(6):
-        b[(r.NU + i) * r.LANES + l] += o[B_SPEED + i]
-        b[(r.PULLED + i) * r.LANES + l] = o[B_SUM + i] / steps
+        b[(r.NU + i) * r.LANES + l] += o[B_DEPARTURE_VELOCITY + i]
+        b[(r.LINE_WRENCH + i) * r.LANES + l] = o[B_WRENCH_SUM + i] / steps
 
 
 @device_function
-def _follow(f: Bodies, rig: Rig, g: Ints, h: float, tick: int) -> None:
+def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) -> None:
     """A group of lines in the tick in which its bodies moved."""
     total = 0.0
     for k in range(g[G_BODY], g[G_BODIES]):
         if f.slots[rig.rows[k]] >= 0:
-            for i in range(B_SPEED, BODY):
+            for i in range(B_DEPARTURE_VELOCITY, BODY):
                 rig.bodies[k, i] = 0.0
             for i in range(r.RIGID_ROWS):
                 total += rig.bodies[k, B_AFTER + i]
@@ -351,20 +357,20 @@ def _follow(f: Bodies, rig: Rig, g: Ints, h: float, tick: int) -> None:
     for m in range(g[G_LINE], g[G_LINES]):
         for j in range(2):
             k = rig.ints[m, I_BODY + j]
-            if rig.ints[m, I_THERE] and k >= 0:
-                _motion(rig.ends[2 * m + j], rig.bodies[k], B_BEFORE, E_P0, E_V0)
-                _motion(rig.ends[2 * m + j], rig.bodies[k], B_AFTER, E_P1, E_V1)
+            if rig.ints[m, I_BOTH_PRESENT] and k >= 0:
+                _end_motion(rig.ends[2 * m + j], rig.bodies[k], B_BEFORE, E_P0, E_V0)
+                _end_motion(rig.ends[2 * m + j], rig.bodies[k], B_AFTER, E_P1, E_V1)
     steps = g[G_STEPS]
     for i in range(steps):
-        _step(f, rig, g, (i + 1.0) / steps, h / steps, h, tick)
+        _substep(f, rig, g, (i + 1.0) / steps, h / steps, h, tick)
     for k in range(g[G_BODY], g[G_BODIES]):
         if f.slots[rig.rows[k]] >= 0:
-            _settle(f, rig, k, steps)
+            _store_body_motion(f, rig, k, steps)
 
 
 @device_function
-def advance(f: Bodies, rig: Rig, h: float, tick: int) -> None:
+def advance(f: BodyArrays, rig: LineArrays, h: float, tick: int) -> None:
     """All lines in the tick in which the bodies moved, and what they pull."""
-    _copy(f, rig, B_AFTER)
+    _store_bodies(f, rig, B_AFTER)
     for i in range(rig.groups.shape[0]):
-        _follow(f, rig, rig.groups[i], h, tick)
+        _step_group(f, rig, rig.groups[i], h, tick)

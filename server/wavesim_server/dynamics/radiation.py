@@ -13,41 +13,41 @@ from wavesim_server.dynamics.lanes import add_to, broadcast, load, store
 from wavesim_server.dynamics.rows import (
     DERIVATIVES,
     FORCE,
-    HEAVE,
-    KIND_OSCILLATOR,
-    KIND_OSCILLATORS,
-    MU,
-    NUR,
-    OSC_COUPLING,
-    OSC_DAMPING,
-    OSC_SQUARE,
+    HEAVE_SPEED,
+    MEMORY_STATE,
+    MODEL_FIRST_OSCILLATOR,
+    MODEL_OSCILLATORS,
+    NU_R,
+    OSCILLATOR_COUPLING,
+    OSCILLATOR_DAMPING,
+    OSCILLATOR_SQUARE,
     RIGID_ROWS,
     STATE,
     STATE_ROWS,
-    WET,
+    WET_SHARE,
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
 
 @always_inline
-def oscillators(params: Floats, work: Floats, kind: Ints, stage: int) -> None:
+def oscillators(params: Floats, work: Floats, model_ints: Ints, stage: int) -> None:
     """Their derivatives in a stage, and the force of the waves, onto the force rows."""
-    n, first = kind[KIND_OSCILLATORS], kind[KIND_OSCILLATOR]
-    place = STATE + MU + first
+    n, first = model_ints[MODEL_OSCILLATORS], model_ints[MODEL_FIRST_OSCILLATOR]
+    place = STATE + MEMORY_STATE + first
     k = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first
     for i in range(n):
-        b = OSC_COUPLING + 6 * i
+        b = OSCILLATOR_COUPLING + 6 * i
         motion = (
-            broadcast(params, b) * load(work, NUR)
-            + broadcast(params, b + 1) * load(work, NUR + 1)
-            + broadcast(params, b + 2) * load(work, HEAVE)
-            + broadcast(params, b + 3) * load(work, NUR + 3)
-            + broadcast(params, b + 4) * load(work, NUR + 4)
-            + broadcast(params, b + 5) * load(work, NUR + 5)
+            broadcast(params, b) * load(work, NU_R)
+            + broadcast(params, b + 1) * load(work, NU_R + 1)
+            + broadcast(params, b + 2) * load(work, HEAVE_SPEED)
+            + broadcast(params, b + 3) * load(work, NU_R + 3)
+            + broadcast(params, b + 4) * load(work, NU_R + 4)
+            + broadcast(params, b + 5) * load(work, NU_R + 5)
         )
-        drive = load(work, WET) * motion - broadcast(params, OSC_SQUARE + i) * load(work, place + i)
+        drive = load(work, WET_SHARE) * motion - broadcast(params, OSCILLATOR_SQUARE + i) * load(work, place + i)
         for j in range(n):
-            drive = drive - broadcast(params, OSC_DAMPING + n * i + j) * load(work, place + n + j)
+            drive = drive - broadcast(params, OSCILLATOR_DAMPING + n * i + j) * load(work, place + n + j)
         rate = load(work, place + n + i)
         store(work, k + i, rate)
         store(work, k + n + i, drive)

@@ -1,4 +1,4 @@
-"""What installed packages add to the equation of motion, see :mod:`wavesim_server.dynamics.seams`.
+"""What installed packages add to the equation of motion, see :mod:`wavesim_server.dynamics.extension_points`.
 
 The forces are called one after the other by functions that are made here and inlined into the kernel: with nothing
 registered they are empty, and cost nothing.
@@ -11,30 +11,30 @@ from importlib.metadata import entry_points
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.kernel_compiler import always_inline
+from wavesim_server.dynamics.extension_points import ActuatorType, Integrator, Term
 from wavesim_server.dynamics.rows import (
-    ACTUATORS,
     BALLASTS,
-    EXTRA,
-    EXTRAS,
+    EXTENSION_COEFFICIENT,
     FIRST_EXTRA_FLAG,
-    KIND_FLAGS,
-    KIND_OTHER,
-    OTHER,
+    MAX_EXTENSION_COEFFICIENTS,
+    MODEL_FLAGS,
+    MODEL_OTHER,
+    OTHER_COEFFICIENT,
     OTHER_COEFFICIENTS,
     SLOT_BALLAST,
+    STAGE_ACTUATORS,
 )
-from wavesim_server.dynamics.seams import ActuatorType, Integrator, Term
 from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
-MOST_TERMS = 32  #: each takes a flag
-Seam = Term | ActuatorType | Integrator
+MAX_TERMS = 32  #: each takes a flag
+Extension = Term | ActuatorType | Integrator
 Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: of block, params, work, kind
 
 
-def _registered() -> list[Seam]:
+def _load_extensions() -> list[Extension]:
     """What all packages offer; ConfigError names the package whose offer cannot be used."""
-    found: list[Seam] = []
+    found: list[Extension] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
             made = entry.load()
@@ -50,57 +50,61 @@ def _registered() -> list[Seam]:
     return found
 
 
-problem: ConfigError | None = None  #: with what is registered; raised where a fleet is made, not where this is imported
+load_error: ConfigError | None = (
+    None  #: with what is registered; raised where a fleet is made, not where this is imported
+)
 try:
-    _all = _registered()
+    _all = _load_extensions()
 except ConfigError as _error:
-    problem, _all = _error, []
+    load_error, _all = _error, []
 TERMS: tuple[Term, ...] = tuple(t for t in _all if isinstance(t, Term))
 ACTUATOR_TYPES: tuple[ActuatorType, ...] = tuple(t for t in _all if isinstance(t, ActuatorType))
 INTEGRATORS: tuple[Integrator, ...] = tuple(t for t in _all if isinstance(t, Integrator))
 #: row of the first coefficient of each term
-FIRST = [EXTRA + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)]
-if FIRST[-1] > EXTRA + EXTRAS or len(TERMS) > MOST_TERMS:
-    problem = ConfigError(
-        f"{len(TERMS)} terms with {FIRST[-1] - EXTRA} coefficients are registered; there is room for {MOST_TERMS} with {EXTRAS}"
+FIRST_COEFFICIENT = [EXTENSION_COEFFICIENT + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)]
+if FIRST_COEFFICIENT[-1] > EXTENSION_COEFFICIENT + MAX_EXTENSION_COEFFICIENTS or len(TERMS) > MAX_TERMS:
+    load_error = ConfigError(
+        f"{len(TERMS)} terms with {FIRST_COEFFICIENT[-1] - EXTENSION_COEFFICIENT} coefficients are registered; there is room for {MAX_TERMS} with {MAX_EXTENSION_COEFFICIENTS}"
     )
 
 
-def flag_of(k: int) -> int:
+def term_flag(k: int) -> int:
     """The flag of kinds that have term k."""
     return FIRST_EXTRA_FLAG << k
 
 
 @always_inline
-def _nothing(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
+def _no_force(block: Floats, params: Floats, work: Floats, model_ints: Ints) -> None:
     return
 
 
-def _and_term(before: Forces, force: Callable[..., None], flag: int, first: int) -> Forces:
+def _chain_term(before: Forces, force: Callable[..., None], flag: int, first: int) -> Forces:
     @always_inline
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
-        if kind[KIND_FLAGS] & flag:
+        if kind[MODEL_FLAGS] & flag:
             force(block, params, first, work)
 
     return forces
 
 
-def _and_actuators(before: Forces, force: Callable[..., None], number: int) -> Forces:
+def _chain_actuator_type(before: Forces, force: Callable[..., None], number: int) -> Forces:
     @always_inline
     def forces(block: Floats, params: Floats, work: Floats, kind: Ints) -> None:
         before(block, params, work, kind)
         for k in range(BALLASTS):
-            if kind[KIND_OTHER + k] == number:
-                force(block, params, OTHER + OTHER_COEFFICIENTS * k, ACTUATORS + SLOT_BALLAST + k, work)
+            if kind[MODEL_OTHER + k] == number:
+                force(
+                    block, params, OTHER_COEFFICIENT + OTHER_COEFFICIENTS * k, STAGE_ACTUATORS + SLOT_BALLAST + k, work
+                )
 
     return forces
 
 
 #: forces of all registered terms that a kind has, and of its actuators of registered types
-terms: Forces = _nothing
+terms: Forces = _no_force
 for _k, _term in enumerate(TERMS):
-    terms = _and_term(terms, _term.force, flag_of(_k), FIRST[_k])
-actuators: Forces = _nothing
+    terms = _chain_term(terms, _term.force, term_flag(_k), FIRST_COEFFICIENT[_k])
+actuators: Forces = _no_force
 for _k, _type in enumerate(ACTUATOR_TYPES):
-    actuators = _and_actuators(actuators, _type.force, 1 + _k)
+    actuators = _chain_actuator_type(actuators, _type.force, 1 + _k)

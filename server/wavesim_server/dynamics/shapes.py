@@ -15,7 +15,7 @@ from wavesim_server.dynamics.types import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
 #: places in a geometry: code, half sizes of the core (3), margin by which it is rounded, pose (12)
-CODE, CORE, ROUND, POSE = 0, 1, 4, 5
+SHAPE_CODE, CORE, CORE_MARGIN, POSE = 0, 1, 4, 5
 HALF_X, HALF_Y, HALF_Z = range(CORE, CORE + 3)
 RADIUS = HALF_X  # of a triangle, around its middle
 X, Y, Z = range(POSE, POSE + 3)  # in W
@@ -23,7 +23,7 @@ ROTATION = POSE + 3  # R_WB, by rows
 R11, R12, R13, R21, R22, R23, R31, R32, R33 = range(ROTATION, ROTATION + 9)
 CORNERS = ROTATION  # of a triangle, from its middle, in W
 GEOMETRY = POSE + 12
-POINTS = 8  #: feature points of a body
+MAX_FEATURES = 8  #: feature points of a body
 
 
 @always_inline
@@ -37,7 +37,7 @@ def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, floa
 
 
 @always_inline
-def corner(g: Floats, k: int) -> tuple[float, float, float]:
+def triangle_corner(g: Floats, k: int) -> tuple[float, float, float]:
     """Corner k of a triangle, from its middle."""
     first = CORNERS + 3 * k
     return g[first], g[first + 1], g[first + 2]
@@ -53,28 +53,28 @@ def _set_to_world(g: Floats, x: float, y: float, z: float, out: Floats) -> None:
 
 @always_inline
 def _set_to_corner(g: Floats, k: int, out: Floats) -> None:
-    x, y, z = corner(g, k)
+    x, y, z = triangle_corner(g, k)
     out[0], out[1], out[2] = g[X] + x, g[Y] + y, g[Z] + z
 
 
 @device_function
-def support(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
+def support_point(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
     """The point of a core that lies farthest along a direction of W."""
-    if g[CODE] == TRIANGLE:
+    if g[SHAPE_CODE] == TRIANGLE:
         best, farthest = -math.inf, 0
         for k in range(3):
-            x, y, z = corner(g, k)
+            x, y, z = triangle_corner(g, k)
             along = x * dx + y * dy + z * dz
             if along > best:
                 best, farthest = along, k
         _set_to_corner(g, farthest, out)
         return
     bx, by, bz = to_body(g, dx, dy, dz)
-    if g[CODE] == BOX:
+    if g[SHAPE_CODE] == BOX:
         x = math.copysign(g[HALF_X], bx)
         y = math.copysign(g[HALF_Y], by)
         z = math.copysign(g[HALF_Z], bz)
-    elif g[CODE] == CYLINDER:
+    elif g[SHAPE_CODE] == CYLINDER:
         x = math.copysign(g[HALF_X], bx)
         across = math.sqrt(by * by + bz * bz)
         y, z = (g[HALF_Y] * by / across, g[HALF_Y] * bz / across) if across > 1e-12 else (0.0, 0.0)
@@ -84,17 +84,17 @@ def support(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
 
 
 @device_function
-def feature(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
+def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
     """Point i of the eight that stand for a flat or straight side facing a direction of W: corners of a box;
     on both rims of a cylinder the foremost point and three more; the centre of a sphere; the corners of a triangle."""
-    if g[CODE] == TRIANGLE:
+    if g[SHAPE_CODE] == TRIANGLE:
         _set_to_corner(g, i % 3, out)
         return
-    if g[CODE] == BOX:
+    if g[SHAPE_CODE] == BOX:
         x = g[HALF_X] if i & 1 else -g[HALF_X]
         y = g[HALF_Y] if i & 2 else -g[HALF_Y]
         z = g[HALF_Z] if i & 4 else -g[HALF_Z]
-    elif g[CODE] == CYLINDER:
+    elif g[SHAPE_CODE] == CYLINDER:
         _, by, bz = to_body(g, dx, dy, dz)
         across = math.sqrt(by * by + bz * bz)
         by, bz = (by / across, bz / across) if across > 1e-9 else (1.0, 0.0)
@@ -114,15 +114,15 @@ def feature(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> 
 
 
 @device_function
-def points(g: Floats) -> int:
+def feature_count(g: Floats) -> int:
     """How many feature points a body has."""
-    return 3 if g[CODE] == TRIANGLE else 0 if g[CODE] == SPHERE else POINTS
+    return 3 if g[SHAPE_CODE] == TRIANGLE else 0 if g[SHAPE_CODE] == SPHERE else MAX_FEATURES
 
 
 @device_function
-def normal(g: Floats) -> tuple[float, float, float]:
+def triangle_normal(g: Floats) -> tuple[float, float, float]:
     """Unit normal of a triangle."""
-    (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = corner(g, 0), corner(g, 1), corner(g, 2)
+    (x0, y0, z0), (x1, y1, z1), (x2, y2, z2) = triangle_corner(g, 0), triangle_corner(g, 1), triangle_corner(g, 2)
     ax, ay, az = x1 - x0, y1 - y0, z1 - z0
     bx, by, bz = x2 - x0, y2 - y0, z2 - z0
     nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
@@ -131,11 +131,11 @@ def normal(g: Floats) -> tuple[float, float, float]:
 
 
 @device_function
-def in_prism(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
+def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
     """Whether a point, given from a triangle's middle, lies over it: inside its edges, or within a hair of them."""
-    nx, ny, nz = normal(g)
+    nx, ny, nz = triangle_normal(g)
     for k in range(3):
-        (ax, ay, az), (bx, by, bz) = corner(g, k), corner(g, (k + 1) % 3)
+        (ax, ay, az), (bx, by, bz) = triangle_corner(g, k), triangle_corner(g, (k + 1) % 3)
         ex, ey, ez = bx - ax, by - ay, bz - az
         px, py, pz = dx - ax, dy - ay, dz - az
         inside = nx * (ey * pz - ez * py) + ny * (ez * px - ex * pz) + nz * (ex * py - ey * px)
@@ -145,7 +145,7 @@ def in_prism(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
 
 
 @device_function
-def _nearest(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
+def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
     """Weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin: of all faces whose
     own nearest point has positive weights, the nearest. Returns its squared distance."""
     best = math.inf
@@ -227,14 +227,14 @@ def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> fl
         vx = 1.0
     n, square = 0, math.inf
     for _ in range(40):
-        support(ga, -vx, -vy, -vz, on_a[n])
-        support(gb, vx, vy, vz, on_b[n])
+        support_point(ga, -vx, -vy, -vz, on_a[n])
+        support_point(gb, vx, vy, vz, on_b[n])
         for i in range(3):
             s[n, i] = on_a[n, i] - on_b[n, i]
         # no point of the difference lies farther towards the origin: v is the nearest
         if n and square - (vx * s[n, 0] + vy * s[n, 1] + vz * s[n, 2]) <= 1e-10 * square + 1e-18:
             break
-        square = _nearest(s, n + 1, weights, trial)
+        square = _nearest_of_simplex(s, n + 1, weights, trial)
         kept = 0
         vx = vy = vz = 0.0
         for i in range(n + 1):

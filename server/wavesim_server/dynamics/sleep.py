@@ -19,39 +19,39 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_sdk.kernel_compiler import always_inline, device_function
-from wavesim_server.dynamics.bodies import Bodies
-from wavesim_server.dynamics.meetings import PARTNERS, WHEN, Meetings
+from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.contact_events import LAST_TICK, PARTNERS, ContactEvents
 from wavesim_server.dynamics.rows import (
-    A_CMD,
-    A_NOW,
+    ACTUATOR_COMMAND,
+    ACTUATOR_STATE,
     ASLEEP,
-    BLOCK_KIND,
+    BLOCK_MODEL,
     BLOCK_ROWS,
-    CURRENT,
-    ENV,
+    BOUNDING_RADIUS,
+    ENVIRONMENT_WRENCH,
+    HAS_LINES,
     LANES,
-    LEVEL,
-    LINED,
-    MOOR,
+    MOORING,
     NU,
     PX,
     PZ,
     QW,
-    REACH,
     SLOTS,
+    V_WF_W,
+    WATER_LEVEL,
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
 SETTLE_S = 1.0  #: for so long a body must lie still
-CREEP = 5e-4  #: and any point of it moves by less than this meanwhile, m
-EVEN, HAIR = 0.01, 1e-6  #: of the way, and m, by which its halves may differ
-DRIFT = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that does not count
+CREEP_TOLERANCE = 5e-4  #: and any point of it moves by less than this meanwhile, m
+EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6  #: of the way, and m, by which its halves may differ
+FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that does not count
 #: of the notes: tick in which a body was last seen to lie, tick since which it has lain as it does, tick in which it last
 #: touched another body
-SEEN, SINCE, BESIDE = 0, 1, 2
+LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
-class Sleep(NamedTuple):
+class SleepState(NamedTuple):
     """Memory of who sleeps, and of who may soon."""
 
     kept: Floats  # (rows, BLOCK_ROWS): a body as it lay down
@@ -61,9 +61,9 @@ class Sleep(NamedTuple):
     ticks: Ints  # (1,): half of the time for which it must lie still
 
 
-def beds(capacity: int, step: float) -> Sleep:
+def make_sleep_state(capacity: int, step: float) -> SleepState:
     """Memory for a fleet of this size; ``step`` is the tick in s."""
-    return Sleep(
+    return SleepState(
         np.zeros((capacity, BLOCK_ROWS)),
         np.full((capacity, 3), -1, np.int64),
         np.zeros(capacity),
@@ -72,35 +72,35 @@ def beds(capacity: int, step: float) -> Sleep:
     )
 
 
-def stir(s: Sleep, row: int) -> None:
+def wake_body(s: SleepState, row: int) -> None:
     """A body was changed by hand: it wakes in the next tick, and has not lain still."""
-    s.kept[row] = np.nan
+    s.resting_state[row] = np.nan
 
 
 @always_inline
 def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
     """Whether all that drives a body is as it was. The water plane does not: who is near it does not sleep."""
     alike = True
-    for k in range(A_CMD, CURRENT):
+    for k in range(ACTUATOR_COMMAND, V_WF_W):
         alike &= b[k * LANES + l] == kept[k]
-    for k in range(CURRENT, LEVEL):
-        alike &= abs(b[k * LANES + l] - kept[k]) <= DRIFT
-    for k in range(ENV, LINED + 1):
+    for k in range(V_WF_W, WATER_LEVEL):
+        alike &= abs(b[k * LANES + l] - kept[k]) <= FLOW_TOLERANCE
+    for k in range(ENVIRONMENT_WRENCH, HAS_LINES + 1):
         alike &= b[k * LANES + l] == kept[k]
     return alike
 
 
 @always_inline
-def _is_deep(f: Bodies, slot: int) -> bool:
+def _is_deep(f: BodyArrays, slot: int) -> bool:
     """Whether the surface is far from a body, as far as its buoyancy is concerned."""
-    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
-    return b[PZ * LANES + l] - b[LEVEL * LANES + l] >= 1.5 * p[REACH] + 1.0
+    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
+    return b[PZ * LANES + l] - b[WATER_LEVEL * LANES + l] >= 1.5 * p[BOUNDING_RADIUS] + 1.0
 
 
 @always_inline
-def _way(f: Bodies, slot: int, kept: Floats) -> float:
+def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
     """How far any point of a body can have moved."""
-    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.heads[slot // LANES, BLOCK_KIND]]
+    b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
     way = turn = 0.0
     for k in range(3):
         step = b[(PX + k) * LANES + l] - kept[PX + k]
@@ -108,76 +108,78 @@ def _way(f: Bodies, slot: int, kept: Floats) -> float:
     for k in range(4):
         step = b[(QW + k) * LANES + l] - kept[QW + k]
         turn += step * step
-    return math.sqrt(way) + 2.0 * float(p[REACH]) * math.sqrt(turn)
+    return math.sqrt(way) + 2.0 * float(p[BOUNDING_RADIUS]) * math.sqrt(turn)
 
 
 @device_function
-def watch(f: Bodies, s: Sleep, row: int, last: Floats, tick: int) -> None:
+def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int) -> None:
     """A body lies at the end of this tick; lay it to sleep if it has done so for long enough. ``last``: (rows, RIGID_ROWS), its
     state before contacts."""
-    slot, note, kept = f.slots[row], s.notes[row], s.kept[row]
+    slot, note, kept = f.slots[row], s.rest_ticks[row], s.resting_state[row]
     b, l = f.blocks[slot // LANES], slot % LANES
-    still = note[SEEN] == tick - 1 and _is_driven_alike(b, l, kept)
-    note[SEEN] = tick
+    still = note[LAST_AT_REST] == tick - 1 and _is_driven_alike(b, l, kept)
+    note[LAST_AT_REST] = tick
     if still:
-        way, ticks = _way(f, slot, kept), tick - note[SINCE]
-        still = way < CREEP
-        if ticks == s.ticks[0]:
-            s.half[row] = way
-        elif still and ticks >= 2 * s.ticks[0]:
+        way, ticks = _max_displacement(f, slot, kept), tick - note[AT_REST_SINCE]
+        still = way < CREEP_TOLERANCE
+        if ticks == s.settle_ticks[0]:
+            s.half_displacement[row] = way
+        elif still and ticks >= 2 * s.settle_ticks[0]:
             still = False  # from here on, if it does not sleep now
-            if abs(way - 2.0 * s.half[row]) <= EVEN * way + HAIR and _may_sleep(f, slot):
+            if abs(way - 2.0 * s.half_displacement[row]) <= EVENNESS_TOLERANCE * way + HAIR and _may_sleep(f, slot):
                 for k in range(6):  # contacts act on it as they did
                     last[row, NU + k] -= b[(NU + k) * LANES + l]
                     b[(NU + k) * LANES + l] = 0.0
                 b[ASLEEP * LANES + l] = 1.0
-                s.asleep[0] += 1
+                s.asleep_count[0] += 1
     if not still:
-        note[SINCE] = tick
+        note[AT_REST_SINCE] = tick
         for k in range(BLOCK_ROWS):
             kept[k] = b[k * LANES + l]
 
 
 @always_inline
-def _may_sleep(f: Bodies, slot: int) -> bool:
+def _may_sleep(f: BodyArrays, slot: int) -> bool:
     """Whether a body is one of those that do: deep, free, its actuators where they are told to be."""
     b, l = f.blocks[slot // LANES], slot % LANES
-    if b[LINED * LANES + l] != 0.0 or b[(MOOR + 4) * LANES + l] != 0.0 or not _is_deep(f, slot):
+    if b[HAS_LINES * LANES + l] != 0.0 or b[(MOORING + 4) * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False
-    for k in range(NU + 6, A_NOW):  # memory of its own waves
+    for k in range(NU + 6, ACTUATOR_STATE):  # memory of its own waves
         if b[k * LANES + l] != 0.0:
             return False
     for k in range(SLOTS):
-        goal = b[(A_CMD + k) * LANES + l]
-        if not abs(b[(A_NOW + k) * LANES + l] - goal) <= 1e-9 * abs(goal):
+        goal = b[(ACTUATOR_COMMAND + k) * LANES + l]
+        if not abs(b[(ACTUATOR_STATE + k) * LANES + l] - goal) <= 1e-9 * abs(goal):
             return False
     return True
 
 
 @device_function
-def wake(f: Bodies, s: Sleep, m: Meetings, row: int, tick: int) -> None:
+def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: int) -> None:
     """A body goes on from where it lies; what it touched when it fell asleep it has touched all the while."""
     slot = f.slots[row]
     f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] = 0.0
-    s.asleep[0] -= 1
+    s.asleep_count[0] -= 1
     for k in range(PARTNERS):
-        if m.last[row, k, WHEN] == s.notes[row, SEEN]:
-            m.last[row, k, WHEN] = tick
-    s.notes[row, SEEN] = -1
+        if m.last_contacts[row, k, LAST_TICK] == s.rest_ticks[row, LAST_AT_REST]:
+            m.last_contacts[row, k, LAST_TICK] = tick
+    s.rest_ticks[row, LAST_AT_REST] = -1
 
 
 @device_function
-def wake_changed(f: Bodies, s: Sleep, m: Meetings, order: Ints, count: int, tick: int) -> None:
+def wake_changed(f: BodyArrays, s: SleepState, m: ContactEvents, order: Ints, count: int, tick: int) -> None:
     """Wake whom anything drives otherwise in this tick than when it fell asleep, or whom the surface is near."""
     for i in range(count):
         slot = f.slots[order[i]]
         b, l = f.blocks[slot // LANES], slot % LANES
-        if b[ASLEEP * LANES + l] != 0.0 and not (_is_driven_alike(b, l, s.kept[order[i]]) and _is_deep(f, slot)):
-            wake(f, s, m, order[i], tick)
+        if b[ASLEEP * LANES + l] != 0.0 and not (
+            _is_driven_alike(b, l, s.resting_state[order[i]]) and _is_deep(f, slot)
+        ):
+            wake_body(f, s, m, order[i], tick)
 
 
 @device_function
-def keep(f: Bodies, s: Sleep, order: Ints, count: int) -> int:
+def restore_sleepers(f: BodyArrays, s: SleepState, order: Ints, count: int) -> int:
     """Those that sleep stay what they were, though others of their block have been stepped. Returns how many."""
     asleep = 0
     for i in range(count):
@@ -185,6 +187,6 @@ def keep(f: Bodies, s: Sleep, order: Ints, count: int) -> int:
         b, l = f.blocks[slot // LANES], slot % LANES
         if b[ASLEEP * LANES + l] != 0.0:
             asleep += 1
-            for k in range(A_CMD):
-                b[k * LANES + l] = s.kept[order[i], k]
+            for k in range(ACTUATOR_COMMAND):
+                b[k * LANES + l] = s.resting_state[order[i], k]
     return asleep

@@ -7,21 +7,21 @@ import math
 from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics.lanes import broadcast, element, load, maximum, splat, store
 from wavesim_server.dynamics.rows import (
-    A_EFFECT,
-    ACTUATORS,
-    F_LIFT,
-    F_PLACE_Y,
-    F_PLACE_Z,
+    ACTUATOR_EFFECT,
     F_PLATE,
     F_SLOPE,
     F_STALL,
-    F_WRENCH,
+    FIN_LIFT,
+    FIN_PLACE_Y,
+    FIN_PLACE_Z,
+    FIN_WRENCH,
     FORCE,
+    LANE_SCRATCH,
     LANES,
-    NUR,
+    NU_R,
     SLOT_FIN,
+    STAGE_ACTUATORS,
     THRUSTERS,
-    TMP,
 )
 from wavesim_server.dynamics.terms import speed_along
 from wavesim_server.dynamics.types import Floats
@@ -49,8 +49,8 @@ def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> fl
     plate = params[F_PLATE + k]
     ahead = params[F_SLOPE + k] * stall / square - plate * s_stall
     spread = (1.0 - s * s) * s_stall / (s * max(1.0 - s_stall * s_stall, 1e-9))
-    size = params[F_LIFT + k] / params[F_SLOPE + k] * speed2 * (plate * s + ahead * spread)
-    return (size if across >= 0.0 else -size) - params[F_LIFT + k] * forward * (along * angle - wn)
+    size = params[FIN_LIFT + k] / params[F_SLOPE + k] * speed2 * (plate * s + ahead * spread)
+    return (size if across >= 0.0 else -size) - params[FIN_LIFT + k] * forward * (along * angle - wn)
 
 
 @device_function
@@ -58,18 +58,18 @@ def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int)
     """Forces of the stalled fins of one lane."""
     for k in range(count):
         along = (
-            element(work, NUR, l)
-            + element(work, NUR + 4, l) * params[F_PLACE_Z + k]
-            - element(work, NUR + 5, l) * params[F_PLACE_Y + k]
+            element(work, NU_R, l)
+            + element(work, NU_R + 4, l) * params[FIN_PLACE_Z + k]
+            - element(work, NU_R + 5, l) * params[FIN_PLACE_Y + k]
         )
         wn = 0.0
         for i in range(6):
-            wn += params[F_WRENCH + 6 * k + i] * element(work, NUR + i, l)
-        angle = element(work, ACTUATORS + SLOT_FIN + k, l)
+            wn += params[FIN_WRENCH + 6 * k + i] * element(work, NU_R + i, l)
+        angle = element(work, STAGE_ACTUATORS + SLOT_FIN + k, l)
         if params[F_STALL + k] > 0.0 and abs(along * angle - wn) > params[F_STALL + k] * abs(along):
-            size = _beyond(params, k, angle, along, wn) * element(block, A_EFFECT + THRUSTERS + k, l)
+            size = _beyond(params, k, angle, along, wn) * element(block, ACTUATOR_EFFECT + THRUSTERS + k, l)
             for i in range(6):
-                work[(FORCE + i) * LANES + l] += params[F_WRENCH + 6 * k + i] * size
+                work[(FORCE + i) * LANES + l] += params[FIN_WRENCH + 6 * k + i] * size
 
 
 @always_inline
@@ -78,12 +78,12 @@ def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
     worst = splat(0.0)
     for k in range(count):
         if params[F_STALL + k] > 0.0:
-            u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
-            along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-            wn = speed_along(params, F_WRENCH + 6 * k, work)
-            attack = abs(along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
+            u, q, r = load(work, NU_R), load(work, NU_R + 4), load(work, NU_R + 5)
+            along = u + q * broadcast(params, FIN_PLACE_Z + k) - r * broadcast(params, FIN_PLACE_Y + k)
+            wn = speed_along(params, FIN_WRENCH + 6 * k, work)
+            attack = abs(along * load(work, STAGE_ACTUATORS + SLOT_FIN + k) - wn)
             worst = maximum(worst, attack - broadcast(params, F_STALL + k) * abs(along))
-    store(work, TMP, worst)
+    store(work, LANE_SCRATCH, worst)
     for l in range(LANES):
-        if element(work, TMP, l) > 0.0:
+        if element(work, LANE_SCRATCH, l) > 0.0:
             _stall_lane(block, params, work, count, l)

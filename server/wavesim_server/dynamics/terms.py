@@ -22,9 +22,10 @@ from wavesim_server.dynamics.lanes import (
     store,
 )
 from wavesim_server.dynamics.rows import (
-    A_EFFECT,
-    ABS,
-    ACTUATORS,
+    ABS_NU_R,
+    ACTUATOR_EFFECT,
+    ADDED_MASS_ROWS,
+    BALLAST_PLACE,
     CROSS_CENTRE,
     CROSS_HALF,
     CROSS_HEAVE,
@@ -32,19 +33,21 @@ from wavesim_server.dynamics.rows import (
     CROSS_STILL,
     CROSS_SWAY,
     CROSS_YAW,
-    DELTA,
+    DERIVATIVE_BASIS,
+    DERIVATIVE_COEFFICIENT,
     DERIVATIVES,
-    F_FOIL,
-    F_INFLOW,
-    F_LIFT,
-    F_PER_ANGLE,
-    F_PER_SQUARE,
-    F_PLACE_Y,
-    F_PLACE_Z,
-    F_SPAN,
-    F_WRENCH,
-    FADE,
-    FADE_RATE,
+    FADING_DRAG,
+    FADING_RATE,
+    FIN_ANGLES,
+    FIN_FOIL,
+    FIN_INFLOW,
+    FIN_LIFT,
+    FIN_PER_ANGLE,
+    FIN_PER_SQUARE,
+    FIN_PLACE_Y,
+    FIN_PLACE_Z,
+    FIN_SPAN,
+    FIN_WRENCH,
     FINS,
     FOIL,
     FOIL_AREA,
@@ -56,10 +59,9 @@ from wavesim_server.dynamics.rows import (
     FRICTION_RESIDUAL,
     FRICTION_REYNOLDS,
     GRAVITY,
-    HEAVE,
-    KIND_MEMORIES,
-    KIND_TABLE,
-    KIND_TERM,
+    HEAVE_ADDED_MASS,
+    HEAVE_SPEED,
+    LANE_SCRATCH,
     LANES,
     LAW,
     LAW_AHEAD,
@@ -73,48 +75,46 @@ from wavesim_server.dynamics.rows import (
     LAW_TORQUE_ASTERN,
     LAW_WAKE,
     LAW_WHOLE,
-    LEVEL,
-    LIFTED,
-    MA_V,
-    MEM_A,
-    MEM_C,
+    MEMORY_DENOMINATOR,
     MEMORY_FIRST,
     MEMORY_FORCE,
     MEMORY_INTS,
+    MEMORY_NUMERATOR,
     MEMORY_ORDER,
     MEMORY_SOURCE,
-    MU,
-    MUNK,
-    NUR,
-    ONE,
+    MEMORY_STATE,
+    MODEL_DERIVATIVE,
+    MODEL_MEMORIES,
+    MODEL_TABLE,
+    NU_R,
+    OMITTED_MUNK,
+    PROPELLER_TORQUE_AXIS,
     PZ,
     RESTORING,
     RESTORING_DEPTH,
     RIGID_ROWS,
     ROT,
-    SLOPE,
     SLOT_ANGLE,
     SLOT_BALLAST,
     SLOT_BUCKET,
     SLOT_FIN,
-    SPEED,
+    SPEED_POWERS,
+    STAGE_ACTUATORS,
     STATE,
     STATE_ROWS,
     SWIVELS,
-    T_AXIS,
-    T_LAW,
-    T_WRENCH,
-    T_WRENCH_TURNED,
     TABLE_POINTS,
-    TANK,
-    TERM,
     TERM_AXIS,
     TERM_FACTORS,
     TERM_INTS,
     THRUST,
+    THRUSTER_LAW,
+    THRUSTER_WRENCH,
+    THRUSTER_WRENCH_TURNED,
     THRUSTERS,
-    TMP,
-    WET,
+    WATER_LEVEL,
+    WATER_SLOPE,
+    WET_SHARE,
     WING_AREA,
     WING_DRAG,
     WING_INDUCED,
@@ -128,12 +128,12 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
     """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
     return (
-        broadcast(params, row) * load(work, NUR)
-        + broadcast(params, row + 1) * load(work, NUR + 1)
-        + broadcast(params, row + 2) * load(work, NUR + 2)
-        + broadcast(params, row + 3) * load(work, NUR + 3)
-        + broadcast(params, row + 4) * load(work, NUR + 4)
-        + broadcast(params, row + 5) * load(work, NUR + 5)
+        broadcast(params, row) * load(work, NU_R)
+        + broadcast(params, row + 1) * load(work, NU_R + 1)
+        + broadcast(params, row + 2) * load(work, NU_R + 2)
+        + broadcast(params, row + 3) * load(work, NU_R + 3)
+        + broadcast(params, row + 4) * load(work, NU_R + 4)
+        + broadcast(params, row + 5) * load(work, NU_R + 5)
     )
 
 
@@ -151,72 +151,78 @@ def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
 def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Thrust is the lagged command."""
     for k in range(count):
-        _add_wrench(work, params, T_WRENCH + 6 * k, load(work, ACTUATORS + k) * load(block, A_EFFECT + k))
+        _add_wrench(
+            work, params, THRUSTER_WRENCH + 6 * k, load(work, STAGE_ACTUATORS + k) * load(block, ACTUATOR_EFFECT + k)
+        )
 
 
 @always_inline
-def _thrust(params: Floats, work: Floats, k: int) -> Lanes:
+def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
     """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
-    n = load(work, ACTUATORS + k)
-    forward, astern = T_LAW + LAW * k + LAW_AHEAD, T_LAW + LAW * k + LAW_ASTERN
+    n = load(work, STAGE_ACTUATORS + k)
+    forward, astern = THRUSTER_LAW + LAW * k + LAW_AHEAD, THRUSTER_LAW + LAW * k + LAW_ASTERN
     ahead = n > 0.0
     c1 = select(ahead, broadcast(params, forward), broadcast(params, astern))
     c2 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
     c3 = select(ahead, broadcast(params, forward + 2), broadcast(params, astern + 2))
-    most = broadcast(params, T_LAW + LAW * k + LAW_LIMIT)
-    return minimum(maximum(c1 * n + abs(n) * (c2 * n + c3 * _advance(params, work, k)), -most), most)
+    most = broadcast(params, THRUSTER_LAW + LAW * k + LAW_LIMIT)
+    return minimum(maximum(c1 * n + abs(n) * (c2 * n + c3 * _advance_speed(params, work, k)), -most), most)
 
 
 @always_inline
-def _advance(params: Floats, work: Floats, k: int) -> Lanes:
+def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
     """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
-    whole = broadcast(params, T_LAW + LAW * k + LAW_WHOLE)
-    along = speed_along(params, T_WRENCH + 6 * k, work)
-    return ((1.0 - whole) * along + whole * load(work, SPEED)) * broadcast(params, T_LAW + LAW * k + LAW_WAKE)
+    whole = broadcast(params, THRUSTER_LAW + LAW * k + LAW_WHOLE)
+    along = speed_along(params, THRUSTER_WRENCH + 6 * k, work)
+    return ((1.0 - whole) * along + whole * load(work, SPEED_POWERS)) * broadcast(
+        params, THRUSTER_LAW + LAW * k + LAW_WAKE
+    )
 
 
 @always_inline
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
     """Thrust by the laws, and the torque of propellers."""
     for k in range(count):
-        effect = load(block, A_EFFECT + k)
-        size = _thrust(params, work, k) * effect
+        effect = load(block, ACTUATOR_EFFECT + k)
+        size = _thrust_by_law(params, work, k) * effect
         store(work, THRUST + k, size)
-        _add_wrench(work, params, T_WRENCH + 6 * k, size)
+        _add_wrench(work, params, THRUSTER_WRENCH + 6 * k, size)
         if torque:
-            n = load(work, ACTUATORS + k)
-            forward, astern = T_LAW + LAW * k + LAW_TORQUE_AHEAD, T_LAW + LAW * k + LAW_TORQUE_ASTERN
+            n = load(work, STAGE_ACTUATORS + k)
+            forward, astern = THRUSTER_LAW + LAW * k + LAW_TORQUE_AHEAD, THRUSTER_LAW + LAW * k + LAW_TORQUE_ASTERN
             ahead = n > 0.0
             q2 = select(ahead, broadcast(params, forward), broadcast(params, astern))
             q3 = select(ahead, broadcast(params, forward + 1), broadcast(params, astern + 1))
-            moment = abs(n) * (q2 * n + q3 * _advance(params, work, k)) * effect
+            moment = abs(n) * (q2 * n + q3 * _advance_speed(params, work, k)) * effect
             for i in range(3):
-                add_to(work, FORCE + 3 + i, moment * broadcast(params, T_AXIS + 3 * k + i))
+                add_to(work, FORCE + 3 + i, moment * broadcast(params, PROPELLER_TORQUE_AXIS + 3 * k + i))
 
 
 @always_inline
-def table_thrusters(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
+def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
     """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
-        table = kind[KIND_TABLE + FINS + k]
+        table = model_ints[MODEL_TABLE + FINS + k]
         if table < 0:
             continue
-        o, n = T_LAW + LAW * k, load(work, ACTUATORS + k)
-        advance_ratio = _advance(params, work, k) / (n * broadcast(params, o + LAW_DIAMETER))
-        store(work, TMP, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J))
+        o, n = THRUSTER_LAW + LAW * k, load(work, STAGE_ACTUATORS + k)
+        advance_ratio = _advance_speed(params, work, k) / (n * broadcast(params, o + LAW_DIAMETER))
+        store(
+            work, LANE_SCRATCH, (advance_ratio - broadcast(params, o + LAW_LEAST_J)) * broadcast(params, o + LAW_PER_J)
+        )
         for l in range(LANES):
-            place = element(work, TMP, l)
-            if element(work, ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN has no place in a table
+            place = element(work, LANE_SCRATCH, l)
+            if element(work, STAGE_ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN has no place in a table
                 place = 0.0
             place = min(place, TABLE_POINTS - 1.000001)
             i = int(place)
             kt = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
-            work[TMP * LANES + l] = kt
+            work[LANE_SCRATCH * LANES + l] = kt
         _add_wrench(
             work,
             params,
-            T_WRENCH + 6 * k,
-            broadcast(params, o + LAW_SCALE) * load(work, TMP) * n * abs(n) * load(block, A_EFFECT + k),
+            THRUSTER_WRENCH + 6 * k,
+            broadcast(params, o + LAW_SCALE) * load(work, LANE_SCRATCH) * n * abs(n) * load(block, ACTUATOR_EFFECT + k),
         )
 
 
@@ -225,60 +231,62 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
     """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
     deflector scales the part along the fixed direction."""
     for k in range(min(count, SWIVELS)):
-        sine, cosine = sin_cos(load(work, ACTUATORS + SLOT_ANGLE + k))
+        sine, cosine = sin_cos(load(work, STAGE_ACTUATORS + SLOT_ANGLE + k))
         size = load(work, THRUST + k)
-        _add_wrench(work, params, T_WRENCH + 6 * k, size * (cosine * load(work, ACTUATORS + SLOT_BUCKET + k) - 1.0))
-        _add_wrench(work, params, T_WRENCH_TURNED + 6 * k, size * sine)
+        _add_wrench(
+            work, params, THRUSTER_WRENCH + 6 * k, size * (cosine * load(work, STAGE_ACTUATORS + SLOT_BUCKET + k) - 1.0)
+        )
+        _add_wrench(work, params, THRUSTER_WRENCH_TURNED + 6 * k, size * sine)
 
 
 @always_inline
 def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
-        u, q, r = load(work, NUR), load(work, NUR + 4), load(work, NUR + 5)
-        along = u + q * broadcast(params, F_PLACE_Z + k) - r * broadcast(params, F_PLACE_Y + k)
-        wn = speed_along(params, F_WRENCH + 6 * k, work) * broadcast(params, F_INFLOW + k)
-        lift = broadcast(params, F_LIFT + k) * abs(along) * (along * load(work, ACTUATORS + SLOT_FIN + k) - wn)
-        _add_wrench(work, params, F_WRENCH + 6 * k, lift * load(block, A_EFFECT + THRUSTERS + k))
+        u, q, r = load(work, NU_R), load(work, NU_R + 4), load(work, NU_R + 5)
+        along = u + q * broadcast(params, FIN_PLACE_Z + k) - r * broadcast(params, FIN_PLACE_Y + k)
+        wn = speed_along(params, FIN_WRENCH + 6 * k, work) * broadcast(params, FIN_INFLOW + k)
+        lift = broadcast(params, FIN_LIFT + k) * abs(along) * (along * load(work, STAGE_ACTUATORS + SLOT_FIN + k) - wn)
+        _add_wrench(work, params, FIN_WRENCH + 6 * k, lift * load(block, ACTUATOR_EFFECT + THRUSTERS + k))
 
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
     """Force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
-        u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
+        u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
         along = (
-            u * broadcast(params, F_SPAN + 3 * k)
-            + v * broadcast(params, F_SPAN + 3 * k + 1)
-            + w * broadcast(params, F_SPAN + 3 * k + 2)
+            u * broadcast(params, FIN_SPAN + 3 * k)
+            + v * broadcast(params, FIN_SPAN + 3 * k + 1)
+            + w * broadcast(params, FIN_SPAN + 3 * k + 2)
         )
-        angle = load(work, ACTUATORS + SLOT_FIN + k)
-        size = (u * u + v * v + w * w - along * along) * angle * load(block, A_EFFECT + THRUSTERS + k)
-        _add_wrench(work, params, F_PER_ANGLE + 6 * k, size)
-        _add_wrench(work, params, F_PER_SQUARE + 6 * k, size * angle)
+        angle = load(work, STAGE_ACTUATORS + SLOT_FIN + k)
+        size = (u * u + v * v + w * w - along * along) * angle * load(block, ACTUATOR_EFFECT + THRUSTERS + k)
+        _add_wrench(work, params, FIN_PER_ANGLE + 6 * k, size)
+        _add_wrench(work, params, FIN_PER_SQUARE + 6 * k, size * angle)
 
 
 @always_inline
-def _three(params: Floats, first: int) -> tuple[float, float, float]:
+def _load_vector(params: Floats, first: int) -> tuple[float, float, float]:
     return params[first], params[first + 1], params[first + 2]
 
 
 @always_inline
-def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: Floats, count: int) -> None:
+def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
     """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
-        table = kind[KIND_TABLE + k]
+        table = model_ints[MODEL_TABLE + k]
         if table < 0:
             continue
-        o = F_FOIL + FOIL * k
+        o = FIN_FOIL + FOIL * k
         for l in range(LANES):
-            x, y, z = _three(params, o + FOIL_PLACE)
-            vp, vq, vr = element(work, NUR + 3, l), element(work, NUR + 4, l), element(work, NUR + 5, l)
-            u = element(work, NUR, l) + vq * z - vr * y
-            v = element(work, NUR + 1, l) + vr * x - vp * z
-            h = element(work, NUR + 2, l) + vp * y - vq * x
-            cx, cy, cz = _three(params, o + FOIL_CHORD)
-            nx, ny, nz = _three(params, o + FOIL_NORMAL)
+            x, y, z = _load_vector(params, o + FOIL_PLACE)
+            vp, vq, vr = element(work, NU_R + 3, l), element(work, NU_R + 4, l), element(work, NU_R + 5, l)
+            u = element(work, NU_R, l) + vq * z - vr * y
+            v = element(work, NU_R + 1, l) + vr * x - vp * z
+            h = element(work, NU_R + 2, l) + vp * y - vq * x
+            cx, cy, cz = _load_vector(params, o + FOIL_CHORD)
+            nx, ny, nz = _load_vector(params, o + FOIL_NORMAL)
             along, across = u * cx + v * cy + h * cz, u * nx + v * ny + h * nz
             speed2 = along * along + across * across
             if speed2 == 0.0:
@@ -286,13 +294,13 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
             if not speed2 < math.inf:  # the state has diverged; NaN has no place in a table
                 work[FORCE * LANES + l] = math.nan
                 continue
-            attack = element(work, ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
+            attack = element(work, STAGE_ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
             turns = attack / (2.0 * math.pi)
             place = (turns - math.floor(turns + 0.5) + 0.5) * (TABLE_POINTS - 1)
             i = min(int(place), TABLE_POINTS - 2)
             cl = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             cd = tables[table, 1, i] + (place - i) * (tables[table, 1, i + 1] - tables[table, 1, i])
-            size = params[o + FOIL_AREA] * math.sqrt(speed2) * element(block, A_EFFECT + THRUSTERS + k, l)
+            size = params[o + FOIL_AREA] * math.sqrt(speed2) * element(block, ACTUATOR_EFFECT + THRUSTERS + k, l)
             fc = size * (cl * across - cd * along)
             fn = size * (cl * along - cd * across)
             fx, fy, fz = fc * cx + fn * nx, fc * cy + fn * ny, fc * cz + fn * nz
@@ -308,12 +316,12 @@ def aerofoils(block: Floats, params: Floats, work: Floats, kind: Ints, tables: F
 def ballast(params: Floats, work: Floats, count: int) -> None:
     """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
     for k in range(count):
-        weight = load(work, ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
+        weight = load(work, STAGE_ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
         fx, fy, fz = weight * load(work, ROT + 6), weight * load(work, ROT + 7), weight * load(work, ROT + 8)
         x, y, z = (
-            broadcast(params, TANK + 3 * k),
-            broadcast(params, TANK + 3 * k + 1),
-            broadcast(params, TANK + 3 * k + 2),
+            broadcast(params, BALLAST_PLACE + 3 * k),
+            broadcast(params, BALLAST_PLACE + 3 * k + 1),
+            broadcast(params, BALLAST_PLACE + 3 * k + 2),
         )
         add_to(work, FORCE, fx)
         add_to(work, FORCE + 1, fy)
@@ -327,19 +335,19 @@ def ballast(params: Floats, work: Floats, count: int) -> None:
 
 
 @always_inline
-def basis(work: Floats, fins: int) -> None:
+def derivative_basis(work: Floats, fins: int) -> None:
     """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     square = u * u + v * v + w * w
     speed = sqrt(square)
-    store(work, ONE, splat(1.0))
-    store(work, SPEED, speed)
-    store(work, SPEED + 1, square)
-    store(work, SPEED + 2, 1.0 / maximum(speed, 1e-6))
+    store(work, DERIVATIVE_BASIS, splat(1.0))
+    store(work, SPEED_POWERS, speed)
+    store(work, SPEED_POWERS + 1, square)
+    store(work, SPEED_POWERS + 2, 1.0 / maximum(speed, 1e-6))
     for i in range(6):
-        store(work, ABS + i, abs(load(work, NUR + i)))
+        store(work, ABS_NU_R + i, abs(load(work, NU_R + i)))
     for i in range(fins):
-        store(work, DELTA + i, load(work, ACTUATORS + SLOT_FIN + i))
+        store(work, FIN_ANGLES + i, load(work, STAGE_ACTUATORS + SLOT_FIN + i))
 
 
 @always_inline
@@ -347,22 +355,30 @@ def seakeeping(params: Floats, work: Floats) -> None:
     """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
     vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
     (Fossen 2021, sec. 6.3 and 5.4); along the body's z axis they would make it porpoise at speed."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
-    store(work, HEAVE, load(work, ROT + 6) * u + load(work, ROT + 7) * v + load(work, ROT + 8) * w)
-    turn = u * load(work, NUR + 4) - v * load(work, NUR + 3)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    store(work, HEAVE_SPEED, load(work, ROT + 6) * u + load(work, ROT + 7) * v + load(work, ROT + 8) * w)
+    turn = u * load(work, NU_R + 4) - v * load(work, NU_R + 3)
     for i in range(6):
-        add_to(work, FORCE + i, broadcast(params, LIFTED + i) * turn)
+        add_to(work, FORCE + i, broadcast(params, HEAVE_ADDED_MASS + i) * turn)
 
 
 @always_inline
-def named(params: Floats, work: Floats, kind: Ints, count: int) -> None:
+def named_derivatives(params: Floats, work: Floats, model_ints: Ints, count: int) -> None:
     """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
-        term = KIND_TERM + TERM_INTS * t
+        term = MODEL_DERIVATIVE + TERM_INTS * t
         first = term + TERM_FACTORS
-        factors = load(work, ONE + kind[first]) * load(work, ONE + kind[first + 1]) * load(work, ONE + kind[first + 2])
-        force = broadcast(params, TERM + t) * factors * load(work, ONE + kind[first + 3])
-        add_to(work, FORCE + kind[term + TERM_AXIS], force)
+        factors = (
+            load(work, DERIVATIVE_BASIS + model_ints[first])
+            * load(work, DERIVATIVE_BASIS + model_ints[first + 1])
+            * load(work, DERIVATIVE_BASIS + model_ints[first + 2])
+        )
+        force = (
+            broadcast(params, DERIVATIVE_COEFFICIENT + t)
+            * factors
+            * load(work, DERIVATIVE_BASIS + model_ints[first + 3])
+        )
+        add_to(work, FORCE + model_ints[term + TERM_AXIS], force)
 
 
 @always_inline
@@ -387,9 +403,9 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
 def cross_flow(params: Floats, work: Floats) -> None:
     """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
     h, x = broadcast(params, CROSS_HALF), broadcast(params, CROSS_CENTRE)
-    v, r, q = load(work, NUR + 1), load(work, NUR + 5), -load(work, NUR + 4)
+    v, r, q = load(work, NU_R + 1), load(work, NU_R + 5), -load(work, NU_R + 4)
     y, n = _strip_integrals(v + x * r, r, h)
-    z, m = _strip_integrals(load(work, HEAVE) + x * q, q, h)
+    z, m = _strip_integrals(load(work, HEAVE_SPEED) + x * q, q, h)
     still = abs(v) < broadcast(params, CROSS_STILL)
     add_to(work, FORCE + 1, select(still, 0.0, -broadcast(params, CROSS_SWAY) * y))
     add_to(work, FORCE + 5, select(still, 0.0, -broadcast(params, CROSS_YAW) * (n + x * y)))
@@ -404,7 +420,7 @@ def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
     dx = 2.0 * h / float(strips - 1)
     for i in range(strips):
         x = float(i) * dx - h
-        s, t = load(work, NUR + 1) + x * load(work, NUR + 5), load(work, NUR + 2) - x * load(work, NUR + 4)
+        s, t = load(work, NU_R + 1) + x * load(work, NU_R + 5), load(work, NU_R + 2) - x * load(work, NU_R + 4)
         add_to(work, FORCE + 1, -broadcast(params, CROSS_SWAY) * s * abs(s) * dx)
         add_to(work, FORCE + 5, -broadcast(params, CROSS_YAW) * x * s * abs(s) * dx)
         add_to(work, FORCE + 2, -broadcast(params, CROSS_HEAVE) * t * abs(t) * dx)
@@ -415,7 +431,7 @@ def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
 def friction(params: Floats, work: Floats) -> None:
     """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
     the coefficient stays that of 1000, where the line is no longer meant."""
-    u = load(work, NUR)
+    u = load(work, NU_R)
     lg = log10(maximum(abs(u) * broadcast(params, FRICTION_REYNOLDS), 1000.0)) - 2.0
     add_to(
         work,
@@ -425,18 +441,18 @@ def friction(params: Floats, work: Floats) -> None:
 
 
 @always_inline
-def fading(params: Floats, work: Floats) -> None:
+def fading_drag(params: Floats, work: Floats) -> None:
     """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
-    faded = exp(-(broadcast(params, FADE_RATE) * sqrt(u * u + v * v + w * w)))
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
+    faded = exp(-(broadcast(params, FADING_RATE) * sqrt(u * u + v * v + w * w)))
     for i in range(6):
-        add_to(work, FORCE + i, -broadcast(params, FADE + i) * faded * load(work, NUR + i))
+        add_to(work, FORCE + i, -broadcast(params, FADING_DRAG + i) * faded * load(work, NU_R + i))
 
 
 @always_inline
-def wing(params: Floats, work: Floats) -> None:
+def wing_lift(params: Floats, work: Floats) -> None:
     """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
-    u, v, w = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2)
+    u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     plane = sqrt(u * u + w * w)
     still = plane <= 0.0
     attack = atan2(w, u)
@@ -450,26 +466,32 @@ def wing(params: Floats, work: Floats) -> None:
 
 
 @always_inline
-def without_munk(params: Floats, work: Floats) -> None:
+def omit_munk_terms(params: Floats, work: Floats) -> None:
     """Take out single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
-        speed_along(params, MA_V, work),
-        speed_along(params, MA_V + 6, work),
-        speed_along(params, MA_V + 12, work),
+        speed_along(params, ADDED_MASS_ROWS, work),
+        speed_along(params, ADDED_MASS_ROWS + 6, work),
+        speed_along(params, ADDED_MASS_ROWS + 12, work),
     )
-    u, v, w, q, r = load(work, NUR), load(work, NUR + 1), load(work, NUR + 2), load(work, NUR + 4), load(work, NUR + 5)
-    add_to(work, FORCE, a3 * q * broadcast(params, MUNK) - a2 * r * broadcast(params, MUNK + 1))
-    add_to(work, FORCE + 1, a1 * r * broadcast(params, MUNK + 2))
-    add_to(work, FORCE + 2, -a1 * q * broadcast(params, MUNK + 3))
-    add_to(work, FORCE + 4, a1 * w * broadcast(params, MUNK + 5) - a3 * u * broadcast(params, MUNK + 4))
-    add_to(work, FORCE + 5, a2 * u * broadcast(params, MUNK + 6) - a1 * v * broadcast(params, MUNK + 7))
+    u, v, w, q, r = (
+        load(work, NU_R),
+        load(work, NU_R + 1),
+        load(work, NU_R + 2),
+        load(work, NU_R + 4),
+        load(work, NU_R + 5),
+    )
+    add_to(work, FORCE, a3 * q * broadcast(params, OMITTED_MUNK) - a2 * r * broadcast(params, OMITTED_MUNK + 1))
+    add_to(work, FORCE + 1, a1 * r * broadcast(params, OMITTED_MUNK + 2))
+    add_to(work, FORCE + 2, -a1 * q * broadcast(params, OMITTED_MUNK + 3))
+    add_to(work, FORCE + 4, a1 * w * broadcast(params, OMITTED_MUNK + 5) - a3 * u * broadcast(params, OMITTED_MUNK + 4))
+    add_to(work, FORCE + 5, a2 * u * broadcast(params, OMITTED_MUNK + 6) - a1 * v * broadcast(params, OMITTED_MUNK + 7))
 
 
 @always_inline
 def restoring(block: Floats, params: Floats, work: Floats) -> None:
     """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
-    z = load(work, STATE + PZ) - load(block, LEVEL) - broadcast(params, RESTORING_DEPTH)
-    sx, sy = -load(block, SLOPE), -load(block, SLOPE + 1)
+    z = load(work, STATE + PZ) - load(block, WATER_LEVEL) - broadcast(params, RESTORING_DEPTH)
+    sx, sy = -load(block, WATER_SLOPE), -load(block, WATER_SLOPE + 1)
     unit = 1.0 / sqrt(1.0 + sx * sx + sy * sy)
     s = -(unit * (load(work, ROT + 6) + sx * load(work, ROT) + sy * load(work, ROT + 3)))
     y = unit * (load(work, ROT + 7) + sx * load(work, ROT + 1) + sy * load(work, ROT + 4))
@@ -485,19 +507,19 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
 
 
 @always_inline
-def memory(params: Floats, work: Floats, kind: Ints, count: int, stage: int) -> None:
+def radiation_memory(params: Floats, work: Floats, model_ints: Ints, count: int, stage: int) -> None:
     """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
-        system = KIND_MEMORIES + MEMORY_INTS * m
-        last, first = kind[system + MEMORY_ORDER] - 1, kind[system + MEMORY_FIRST]
-        k, x = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first, STATE + MU + first
-        drive = load(work, WET) * load(work, kind[system + MEMORY_SOURCE]) - broadcast(params, MEM_A + first) * load(
-            work, x
-        )
-        force = broadcast(params, MEM_C + first) * load(work, x)
+        system = MODEL_MEMORIES + MEMORY_INTS * m
+        last, first = model_ints[system + MEMORY_ORDER] - 1, model_ints[system + MEMORY_FIRST]
+        k, x = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first, STATE + MEMORY_STATE + first
+        drive = load(work, WET_SHARE) * load(work, model_ints[system + MEMORY_SOURCE]) - broadcast(
+            params, MEMORY_DENOMINATOR + first
+        ) * load(work, x)
+        force = broadcast(params, MEMORY_NUMERATOR + first) * load(work, x)
         for i in range(1, last + 1):
             store(work, k + i - 1, load(work, x + i))
-            drive = drive - broadcast(params, MEM_A + first + i) * load(work, x + i)
-            force = force + broadcast(params, MEM_C + first + i) * load(work, x + i)
+            drive = drive - broadcast(params, MEMORY_DENOMINATOR + first + i) * load(work, x + i)
+            force = force + broadcast(params, MEMORY_NUMERATOR + first + i) * load(work, x + i)
         store(work, k + last, drive)
-        add_to(work, FORCE + kind[system + MEMORY_FORCE], -force)
+        add_to(work, FORCE + model_ints[system + MEMORY_FORCE], -force)

@@ -16,22 +16,22 @@ import numpy as np
 from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import RunState
-from wavesim_server.engine.emulators import LOOK_S, Emulators
-from wavesim_server.engine.orders import Orders
-from wavesim_server.engine.pace import Pace
-from wavesim_server.engine.publication import Publication
-from wavesim_server.engine.records import Seen, line_records, log_records, signal_records
-from wavesim_server.faults import Schedule
+from wavesim_server.engine.command_executor import CommandExecutor
+from wavesim_server.engine.emulators import LIVENESS_CHECK_S, SynchronousEmulators
+from wavesim_server.engine.pace import TickPacer
+from wavesim_server.engine.publication import EngineTables
+from wavesim_server.engine.records import LoggedSequences, line_records, log_records, signal_records
+from wavesim_server.fault_schedule import FaultSchedule
 from wavesim_server.fences import Fences
 from wavesim_server.messages import (
+    BodiesFrozenEvent,
+    BodyPresenceEvent,
     EngineEvent,
-    Frozen,
-    LockstepDue,
-    Log,
-    Notice,
-    Queue,
-    Roster,
-    Run,
+    LockstepDueEvent,
+    LogRecordsEvent,
+    NoticeEvent,
+    RecordQueue,
+    RunStateEvent,
     SlowEmulator,
     encode,
 )
@@ -39,9 +39,9 @@ from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
-FULL_S = 0.0005  #: a full queue is tried again after this
-NOBODY = 2**62  #: generation of no body that there ever was
-LOGGED = ("state", "actuation", "surroundings")  #: tables whose rows the log gets
+FULL_QUEUE_RETRY_S = 0.0005  #: a full queue is tried again after this
+NO_GENERATION = 2**62  #: generation of no body that there ever was
+LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows the log gets
 
 
 class Engine:
@@ -51,9 +51,9 @@ class Engine:
         self,
         simulation: Simulation,
         areas: Mapping[str, SharedMemoryArea],
-        commands: Queue,
-        events: Queue,
-        emulators: Emulators,
+        commands: RecordQueue,
+        events: RecordQueue,
+        emulators: SynchronousEmulators,
         *,
         log: bool = False,
         wake: Callable[[], None] = lambda: None,
@@ -62,28 +62,28 @@ class Engine:
         self._wake = wake  # tells the reader of the events that there are some
         config = simulation.config
         self.state = RunState.STOPPED
-        self.pace = Pace(simulation.step_ns * 1e-9, config.time.speed if config.time.pace == "realtime" else 0.0)
+        self.pacer = TickPacer(simulation.step_ns * 1e-9, config.time.speed if config.time.pace == "realtime" else 0.0)
         self.end_tick = round(config.time.duration * 1e9) // simulation.step_ns or None
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.lockstep: dict[int, int] = {}  # row -> period in ticks
         self.budget: int | None = None  # ticks left of a `step` command
-        self.waiting = False  # for RELEASE
-        self.over = False
+        self.awaits_release = False  # for RELEASE
+        self.is_over = False
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
-        self.schedule = Schedule(simulation.loaded, simulation.step_ns)
+        self.fault_schedule = FaultSchedule(simulation.loaded, simulation.step_ns)
         self.instruments = emulators.instruments
-        self.publication = Publication(simulation, areas, self.instruments)
-        self.orders = Orders(self)
+        self.publication = EngineTables(simulation, areas, self.instruments)
+        self.command_executor = CommandExecutor(self)
         self.vehicles = areas["vehicles"]
         self.now = 0.0  # of this turn
         self._started = False
-        self._served = -1  # last tick whose participants were served
-        self._asked = -1  # last tick at which emulators were asked
-        self._seen = Seen(self.vehicles, self.instruments)
+        self._served_tick = -1  # last tick whose participants were served
+        self._asked_tick = -1  # last tick at which emulators were asked
+        self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
         self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit
-        self._told = False
+        self._wake_due = False
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -96,66 +96,66 @@ class Engine:
         self.publication.begin()
         self.publish()
 
-    def turn(self, now: float) -> float:
+    def poll(self, now: float) -> float:
         """Do what is due; returns when to call again (infinity: when a command has come)."""
         self.now = now
         try:
             if not self._push_backlog():
-                return now + FULL_S
+                return now + FULL_QUEUE_RETRY_S
             for kind, payload in self.commands.pop_all():
-                self.orders.take(kind, payload)
-            due = self._go_on(now)
+                self.command_executor.execute(kind, payload)
+            due = self._run_due(now)
             for v in self.emulators.verdicts(now, self.sim.time_ns * 1e-9):
                 self.emit(SlowEmulator(v.name, int(v.slow), v.text))
-            return min(due, now + FULL_S) if self._backlog else due
+            return min(due, now + FULL_QUEUE_RETRY_S) if self._backlog else due
         finally:
-            self._ring()
+            self._wake_front()
 
-    def _go_on(self, now: float) -> float:
-        if self._halted():
+    def _run_due(self, now: float) -> float:
+        if self._is_halted():
             return math.inf
         if not self._serve(now):
-            return now + LOOK_S
-        if self._halted():
+            return now + LIVENESS_CHECK_S
+        if self._is_halted():
             return math.inf
-        if self.pace.speed > 0.0:
-            due = self.pace.due(now, self._next_stop() - self.sim.tick)
+        if self.pacer.speed > 0.0:
+            due = self.pacer.next_deadline(now, self._next_stop() - self.sim.tick)
             if now < due:
                 return due
-            self._advance(self.pace.take(now, self._next_stop() - self.sim.tick))
+            self._advance(self.pacer.take_due_ticks(now, self._next_stop() - self.sim.tick))
         else:
             self._advance(self._next_stop() - self.sim.tick)
         if not self._serve(now):
-            return now + LOOK_S
-        return math.inf if self._halted() else now
+            return now + LIVENESS_CHECK_S
+        return math.inf if self._is_halted() else now
 
-    def _halted(self) -> bool:
+    def _is_halted(self) -> bool:
         """Whether nothing moves before a command comes."""
-        return self.over or self.state is not RunState.RUNNING or self.waiting
+        return self.is_over or self.state is not RunState.RUNNING or self.awaits_release
 
     @property
-    def in_real_time(self) -> bool:
+    def is_real_time(self) -> bool:
         """Whether ticks keep wall time, at its own speed or slower."""
-        return self.state is RunState.RUNNING and 0.0 < self.pace.speed <= 1.0
+        return self.state is RunState.RUNNING and 0.0 < self.pacer.speed <= 1.0
 
     def _next_stop(self) -> int:
         """The next tick at which somebody must be served."""
         tick = self.sim.tick
-        view = self.view_ticks * max(1, int(self.pace.speed))  # viewers look by wall time
+        view = self.view_ticks * max(1, int(self.pacer.speed))  # viewers look by wall time
         periods = [view, *self.lockstep.values()]
         if self.log_ticks:
             periods.append(self.log_ticks)
         stop = min((tick // p + 1) * p for p in periods)
         stop = min(stop, self.emulators.next_tick(tick), self.watchdog.next_tick(), self.fences.next_tick(tick))
-        stop = min(stop, self.schedule.next_tick(tick))
+        stop = min(stop, self.fault_schedule.next_tick(tick))
         if self.end_tick is not None:
             stop = min(stop, self.end_tick)
         return min(stop, tick + self.budget) if self.budget is not None else stop
 
     def _advance(self, ticks: int) -> None:
-        frozen = len(self.sim.faults)
+        frozen = len(self.sim.frozen_bodies)
         for row, text in self.sim.take_clipped():
-            self.emit(Notice(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
+            self.emit(NoticeEvent(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
         self.sim.advance(ticks)
         if self.budget is not None:
             self.budget -= ticks
@@ -164,28 +164,28 @@ class Engine:
         for time_ns, row, what, speed in self.sim.take_meetings():
             if (o := self.sim.occupants.get(row)) is not None:
                 text = f"{CONTACT_NOTICE_PREFIX}{what} at {speed:.2g} m/s"
-                self.emit(Notice(time_ns, row, o.name, text, self.generation(row)))
+                self.emit(NoticeEvent(time_ns, row, o.name, text, self.generation(row)))
         for time_ns, name, row, load in self.sim.take_breaks():
             body = self.sim.occupants[row].name if row in self.sim.occupants else name
-            generation = self.generation(row) if row >= 0 else NOBODY  # of a line between anchors
-            self.emit(Notice(time_ns, max(row, 0), body, f"line '{name}' broke at {load:.4g} N", generation))
-        if len(self.sim.faults) > frozen:
-            self.emit(Frozen(self.sim.time_ns, self.sim.faults))
+            generation = self.generation(row) if row >= 0 else NO_GENERATION  # of a line between anchors
+            self.emit(NoticeEvent(time_ns, max(row, 0), body, f"line '{name}' broke at {load:.4g} N", generation))
+        if len(self.sim.frozen_bodies) > frozen:
+            self.emit(BodiesFrozenEvent(self.sim.time_ns, self.sim.frozen_bodies))
 
     def _serve(self, now: float) -> bool:
         """Publish and serve whoever is due at this tick. False as long as emulators are awaited."""
         tick = self.sim.tick
-        if self._served == tick:
+        if self._served_tick == tick:
             return True
-        if self._asked != tick:
-            self._asked = tick
-            self._guard(tick)
+        if self._asked_tick != tick:
+            self._asked_tick = tick
+            self._apply_scheduled(tick)
             self.publish()
-            self.emulators.ask(tick, now, wait=self.pace.speed == 0.0)
-        if not self.emulators.turn(now):
+            self.emulators.ask(tick, now, wait=self.pacer.speed == 0.0)
+        if not self.emulators.poll(now):
             return False
         self.publication.counts.sensors_late = self.emulators.late
-        self._served = tick
+        self._served_tick = tick
         if self.end_tick is not None and tick >= self.end_tick:
             self.set_state(RunState.ENDED)
         elif self.budget == 0:
@@ -193,37 +193,39 @@ class Engine:
             self.set_state(RunState.PAUSED)
         rows = [row for row, period in sorted(self.lockstep.items()) if tick % period == 0]
         if rows and self.state is not RunState.ENDED:
-            self.waiting = True
-            self.emit(LockstepDue(tick, rows, [self.generation(row) for row in rows]))
-            self._ring()
+            self.awaits_release = True
+            self.emit(LockstepDueEvent(tick, rows, [self.generation(row) for row in rows]))
+            self._wake_front()
         # Logged while the clients compute: nothing moves until they have answered.
         logged = self.log_ticks > 0 and tick % self.log_ticks == 0
         if logged or tick % self.view_ticks == 0:
-            self.publication.surroundings()
-            self.publication.lines()
+            self.publication.publish_surroundings()
+            self.publication.publish_lines()
         if logged:
-            tables = dict.fromkeys(LOGGED, self.sim.rows)
+            tables = dict.fromkeys(LOGGED_TABLES, self.sim.rows)
             if self.publication.effort_rows:
                 tables["effort"] = self.publication.effort_rows
-            for record in log_records(tick, tables, self.vehicles, self._seen, self.sim.identity["generation"]):
+            for record in log_records(
+                tick, tables, self.vehicles, self._logged_sequences, self.sim.identity["generation"]
+            ):
                 self.emit(record)
             if self.sim.config.fleet.line:
                 for record in line_records(tick, self.vehicles):
                     self.emit(record)
         return True
 
-    def _guard(self, tick: int) -> None:
+    def _apply_scheduled(self, tick: int) -> None:
         """Faults by the clock, watchdogs, fences."""
-        for change in self.schedule.due(tick):
-            self.orders.planned(change)
-        for row, name, command, text in self.watchdog.alarms(tick):
+        for change in self.fault_schedule.changes_at(tick):
+            self.command_executor.apply_scheduled_fault(change)
+        for row, name, command, text in self.watchdog.take_due(tick):
             if command is not None:
                 self.sim.command(row, command)
-            self.emit(Notice(self.sim.time_ns, row, name, text, self.generation(row)))
+            self.emit(NoticeEvent(self.sim.time_ns, row, name, text, self.generation(row)))
         if self.fences.next_tick(tick - 1) == tick:
             rows = np.array([k for k, o in sorted(self.sim.occupants.items()) if o.model.type != "buoy"], np.int64)
-            for row, text in self.fences.crossed(tick, rows, self.sim.state()["p_WB_W"][rows]):
-                self.emit(Notice(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
+            for row, text in self.fences.crossings(tick, rows, self.sim.state()["p_WB_W"][rows]):
+                self.emit(NoticeEvent(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
 
     # -- what orders change -----------------------------------------------------------------------
 
@@ -233,23 +235,23 @@ class Engine:
             return
         self.state = state
         if state is RunState.RUNNING:
-            self.pace.restart()
+            self.pacer.restart()
             if not self._started:
                 self._started = True
                 for row in self.sim.rows:
-                    self.roster(row, present=True, new=False)
+                    self.announce_body(row, present=True, new=False)
         else:
             self.budget = None
         self.publish()  # before the front hears of it and logs the counters
-        self.emit(Run(int(state), self.sim.time_ns))
+        self.emit(RunStateEvent(int(state), self.sim.time_ns))
 
-    def roster(self, row: int, present: bool, new: bool = True) -> None:
+    def announce_body(self, row: int, present: bool, new: bool = True) -> None:
         """Tell that a body came or left. The log has who is there when time starts to run, then every change until the end: after
         it programs leave in any order."""
         o = self.sim.occupants[row]
         logged = self._started and self.state is not RunState.ENDED
         self.emit(
-            Roster(
+            BodyPresenceEvent(
                 self.sim.time_ns, row, o.name, o.model.name, o.model.type, int(present), int(new), int(logged),
                 self.generation(row),
             )
@@ -262,10 +264,10 @@ class Engine:
     def publish(self) -> None:
         """The tables of this tick."""
         self.publication.counts.events_dropped = self.events.dropped
-        self.publication.tick(self.state, self.pace, self.now)
+        self.publication.publish_tick(self.state, self.pacer, self.now)
         if self.state is not RunState.RUNNING:  # else with the ticks that are logged or looked at
-            self.publication.surroundings()
-            self.publication.lines()
+            self.publication.publish_surroundings()
+            self.publication.publish_lines()
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -273,27 +275,27 @@ class Engine:
         """Tell the front. In real time a log record that does not fit is dropped and counted; all else waits."""
         record = encode(event)
         if not self._backlog and self.events.push(*record):
-            self._told = True
-        elif self.pace.speed > 0.0 and isinstance(event, Log):
-            self.events.drop()
+            self._wake_due = True
+        elif self.pacer.speed > 0.0 and isinstance(event, LogRecordsEvent):
+            self.events.count_dropped()
         else:
             self._backlog.append(record)
 
     def flush(self) -> bool:
         """Hand over what waited for room; whether nothing waits any more."""
         done = self._push_backlog()
-        self._ring()
+        self._wake_front()
         return done
 
     def _push_backlog(self) -> bool:
         while self._backlog and self.events.push(*self._backlog[0]):
             self._backlog.popleft()
-            self._told = True
+            self._wake_due = True
         # pieces of a large record: the room for the rest is their reader's
-        self._told = self._told or bool(self._backlog)
+        self._wake_due = self._wake_due or bool(self._backlog)
         return not self._backlog
 
-    def _ring(self) -> None:
-        if self._told:
-            self._told = False
+    def _wake_front(self) -> None:
+        if self._wake_due:
+            self._wake_due = False
             self._wake()

@@ -11,25 +11,27 @@ from typing import Any, Protocol
 import posix_ipc
 
 from wavesim_sdk.shared_memory import DUE, OWNER, OWNER_START, SYNCHRONOUS, SharedMemoryArea, is_process_alive
-from wavesim_server.instruments import Instruments
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-ASLEEP_S = 0.25  #: nothing looked at for longer: the engine itself stood still, and the emulators are not to blame
-LOOK_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
+STALL_THRESHOLD_S = (
+    0.25  #: nothing looked at for longer: the engine itself stood still, and the emulators are not to blame
+)
+LIVENESS_CHECK_S = 0.02  #: awaited emulators are looked at this often: one of them may have died
 
 
-class Bell(Protocol):
+class EmulatorSignal(Protocol):
     """How an emulator is asked, and how it says that it has written."""
 
     def ask(self) -> None:
         """Ask; answers to earlier questions are forgotten."""
 
-    def answered(self, timeout: float = 0.0) -> bool:
+    def wait_answer(self, timeout: float = 0.0) -> bool:
         """Whether it has answered, after waiting for at most ``timeout`` seconds."""
 
 
-class Semaphores:
+class SemaphoreSignal:
     """The bell of an emulator in a process of its own."""
 
     def __init__(self, due: posix_ipc.Semaphore, done: posix_ipc.Semaphore) -> None:
@@ -42,7 +44,7 @@ class Semaphores:
                 self._done.acquire(0)
         self._due.release()
 
-    def answered(self, timeout: float = 0.0) -> bool:
+    def wait_answer(self, timeout: float = 0.0) -> bool:
         """Whether it has answered."""
         try:
             self._done.acquire(timeout)
@@ -51,21 +53,21 @@ class Semaphores:
         return True
 
 
-class Emulators:
+class SynchronousEmulators:
     """One for each type of sensor of the run; each serves all instruments of its type."""
 
     def __init__(
         self,
         vehicles: SharedMemoryArea,
-        bells: Mapping[str, Bell],
-        instruments: Instruments,
+        bells: Mapping[str, EmulatorSignal],
+        instruments: InstrumentRegistry,
         time_limit: float,
         budget: float = math.inf,
     ) -> None:
-        self.vehicles, self.bells, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
-        self.awaited: list[str] = []  #: types whose values of this tick are not written yet
+        self.vehicles, self.signals, self.instruments, self.time_limit = vehicles, bells, instruments, time_limit
+        self.pending: list[str] = []  #: types whose values of this tick are not written yet
         self.late = 0  #: answers that did not come in time
-        self._limit = self._look_at = self._turned_at = 0.0
+        self._deadline = self._liveness_check_at = self._polled_at = 0.0
         self._unanswered: dict[str, float] = {}  # in real time: since when
         self.waits = Waits(budget)
         self._since = self._time_s = (
@@ -74,7 +76,7 @@ class Emulators:
         self._freed: list[str] = []  # not waited for any more, and not told yet
 
     def _synchronous(self) -> list[str]:
-        return [s for s in self.bells if self.vehicles[s].header[SYNCHRONOUS] == 1]
+        return [s for s in self.signals if self.vehicles[s].header[SYNCHRONOUS] == 1]
 
     def next_tick(self, tick: int) -> int:
         """The next tick at which one of them is asked."""
@@ -83,42 +85,42 @@ class Emulators:
 
     def ask(self, tick: int, now: float, wait: bool) -> None:
         """Ask those that are due at a tick; whether they are waited for."""
-        due = [s for s in self._synchronous() if self.instruments.due(s, tick)]
+        due = [s for s in self._synchronous() if self.instruments.is_due(s, tick)]
         for s in due:
             if not wait:
-                self._overdue(s, now)
+                self._count_overdue(s, now)
             self.vehicles[s].header[DUE] = tick
-            self.bells[s].ask()
-        self.awaited, self._limit = (due if wait else []), now + self.time_limit
-        self._look_at = now + LOOK_S
-        self._turned_at = self._since = now
+            self.signals[s].ask()
+        self.pending, self._deadline = (due if wait else []), now + self.time_limit
+        self._liveness_check_at = now + LIVENESS_CHECK_S
+        self._polled_at = self._since = now
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
-    def _overdue(self, s: str, now: float) -> None:
+    def _count_overdue(self, s: str, now: float) -> None:
         """Nobody waits in real time; but an emulator that answers nothing for the time limit is late there, too."""
-        if s not in self._unanswered or self.bells[s].answered():
+        if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now
         elif now - self._unanswered[s] > self.time_limit:
             self._unanswered[s] = now
             self.late += 1
 
-    def turn(self, now: float) -> bool:
+    def poll(self, now: float) -> bool:
         """Whether all have answered, or are waited for no longer."""
-        asleep, self._turned_at = now - self._turned_at, now
-        if asleep > ASLEEP_S:
-            self._limit += asleep
+        asleep, self._polled_at = now - self._polled_at, now
+        if asleep > STALL_THRESHOLD_S:
+            self._deadline += asleep
             self._since += asleep
             self.waits.forgive(asleep)
-        while self.awaited:
-            s = self.awaited[0]
+        while self.pending:
+            s = self.pending[0]
             header = self.vehicles[s].header
-            if not self.bells[s].answered() and header[SYNCHRONOUS] == 1:
+            if not self.signals[s].wait_answer() and header[SYNCHRONOUS] == 1:
                 solvent = now - self._since <= self.waits.left(s, self._time_s)
-                if now < self._limit and solvent and self._lives(header, now):
+                if now < self._deadline and solvent and self._is_alive(header, now):
                     return False
                 self.late += 1
                 header[SYNCHRONOUS] = 0  # free until an emulator asks to be waited for again
-            self._charge(self.awaited.pop(0), now)
+            self._charge(self.pending.pop(0), now)
         return True
 
     def _charge(self, s: str, now: float) -> None:
@@ -132,7 +134,7 @@ class Emulators:
 
     def verdicts(self, now: float, time_s: float) -> list[Verdict]:
         """Who became slow, who is so no longer, and who is waited for no longer: what there is to tell."""
-        found = self.waits.look(now, time_s, {self.awaited[0]: self._since} if self.awaited else {})
+        found = self.waits.look(now, time_s, {self.pending[0]: self._since} if self.pending else {})
         for s in self._freed:
             text = (
                 f"no longer waited for: it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s "
@@ -143,16 +145,16 @@ class Emulators:
         self._freed.clear()
         return found
 
-    def _lives(self, header: Any, now: float) -> bool:
+    def _is_alive(self, header: Any, now: float) -> bool:
         """Whether an emulator that has not answered yet is still there. Nearly all answer before that is looked at."""
-        if now < self._look_at:
+        if now < self._liveness_check_at:
             return True
-        self._look_at = now + LOOK_S
+        self._liveness_check_at = now + LIVENESS_CHECK_S
         return is_process_alive(int(header[OWNER]), int(header[OWNER_START]))
 
-    def sleep(self, timeout: float) -> None:
+    def wait(self, timeout: float) -> None:
         """Wait until all have answered, or so long. For the last one first: then the others mostly have, and the engine, which wants a
         processor as they do, is woken once."""
         limit = time.monotonic() + timeout
-        while self.awaited and self.bells[self.awaited[-1]].answered(max(limit - time.monotonic(), 0.0)):
-            self._charge(self.awaited.pop(), time.monotonic())
+        while self.pending and self.signals[self.pending[-1]].wait_answer(max(limit - time.monotonic(), 0.0)):
+            self._charge(self.pending.pop(), time.monotonic())

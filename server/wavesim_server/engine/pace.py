@@ -3,65 +3,65 @@
 from __future__ import annotations
 
 CHUNK_S = 0.004  #: wall time of the ticks that a faster pace takes together
-MOST_TICKS = 1000  #: of them: nobody is heard in between, whatever speed was asked for
+MAX_TICKS_AT_ONCE = 1000  #: of them: nobody is heard in between, whatever speed was asked for
 CATCH_UP_S = 0.25  #: ticks that are later than this give the time up
-FACTOR_S = 1.0  #: the factor is that of the last second
+MEASURING_WINDOW_S = 1.0  #: the factor is that of the last second
 
 
-class Pace:
+class TickPacer:
     """Wall time of the ticks at a speed: simulated seconds per wall second; 0 = as fast as possible."""
 
     def __init__(self, step_s: float, speed: float) -> None:
         self.step_s, self.speed = step_s, speed
-        self.late = 0  #: ticks that began more than a step late
+        self.late_count = 0  #: ticks that began more than a step late
         self.lateness_ns = self.lateness_max_ns = self.slipped_ns = 0
         self.slips = 0
         self.factor = 0.0  #: simulated seconds per wall second
         self._deadline: float | None = None
         self._planned = 0
-        self._mark: tuple[float, int] | None = None  # wall time, simulation time
+        self._measured_from: tuple[float, int] | None = None  # wall time, simulation time
 
     def restart(self) -> None:
         """Time begins to run, or at another speed: nothing is late yet."""
-        self._deadline, self._planned, self._mark = None, 0, None
+        self._deadline, self._planned, self._measured_from = None, 0, None
 
-    def due(self, now: float, most: int) -> float:
+    def next_deadline(self, now: float, most: int) -> float:
         """When the next ticks are due: one, or with a higher speed several (at most ``most``) at once."""
         if not self._planned:
             self._planned = 1
             if self.speed > 1.0:
                 ticks = int(min(CHUNK_S, self.step_s) / self.step_s * self.speed)
-                self._planned = max(1, min(ticks, most, MOST_TICKS))
-            self._deadline = (now if self._deadline is None else self._deadline) + self._length(self._planned)
+                self._planned = max(1, min(ticks, most, MAX_TICKS_AT_ONCE))
+            self._deadline = (now if self._deadline is None else self._deadline) + self._duration(self._planned)
         assert self._deadline is not None
         return self._deadline
 
-    def _length(self, ticks: int) -> float:
+    def _duration(self, ticks: int) -> float:
         return ticks * self.step_s / self.speed
 
-    def take(self, now: float, most: int) -> int:
+    def take_due_ticks(self, now: float, most: int) -> int:
         """The ticks that are due at ``now``; meanwhile somebody may be due earlier: then at most ``most``."""
         assert self._deadline is not None
         ticks = min(self._planned, most)
-        self._deadline -= self._length(self._planned - ticks)
+        self._deadline -= self._duration(self._planned - ticks)
         self._planned = 0
         late = now - self._deadline
         self.lateness_ns = int(late * 1e9)
         self.lateness_max_ns = max(self.lateness_max_ns, self.lateness_ns)
-        if late > self._length(ticks):
-            self.late += ticks
+        if late > self._duration(ticks):
+            self.late_count += ticks
         if late > CATCH_UP_S:
             self.slips += 1
             self.slipped_ns += int(late * 1e9)
             self._deadline += late
         return ticks
 
-    def measure(self, now: float, time_ns: int) -> float:
+    def measure_speed(self, now: float, time_ns: int) -> float:
         """Simulated seconds per wall second of the last second."""
-        if self._mark is None:
-            self._mark = (now, time_ns)
-        wall = now - self._mark[0]
-        if wall >= FACTOR_S:
-            self.factor = (time_ns - self._mark[1]) * 1e-9 / wall
-            self._mark = (now, time_ns)
+        if self._measured_from is None:
+            self._measured_from = (now, time_ns)
+        wall = now - self._measured_from[0]
+        if wall >= MEASURING_WINDOW_S:
+            self.factor = (time_ns - self._measured_from[1]) * 1e-9 / wall
+            self._measured_from = (now, time_ns)
         return self.factor

@@ -9,28 +9,30 @@ import numpy as np
 
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import BodyType, RunState
-from wavesim_server.engine.pace import Pace
-from wavesim_server.instruments import Instruments
+from wavesim_server.engine.pace import TickPacer
+from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.simulation import Simulation
 
 
 @dataclass
-class Counts:
+class LossCounts:
     """What the clock's record tells beside the time."""
 
     events_dropped: int = 0
     sensors_late: int = 0
 
 
-class Publication:
+class EngineTables:
     """Writes them."""
 
-    def __init__(self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: Instruments) -> None:
+    def __init__(
+        self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: InstrumentRegistry
+    ) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
-        self.counts = Counts()
-        self.asked: tuple[int, ...] = ()  #: rows whose forces somebody wants
+        self.counts = LossCounts()
+        self.requested_effort_rows: tuple[int, ...] = ()  #: rows whose forces somebody wants
         self._buoys = 0
-        self._told_effort = False
+        self._published_effort = False
 
     def begin(self) -> None:
         """What does not change, and who is there."""
@@ -45,23 +47,23 @@ class Publication:
         w["origin"] = (config.world.latitude, config.world.longitude)
         w["digest"] = self.sim.loaded.digest.encode()
         table.end_write(self.sim.tick)
-        self.identity()
+        self.publish_identity()
 
-    def identity(self) -> None:
+    def publish_identity(self) -> None:
         """Who is in each row, after what they carry: whoever is there has it."""
-        self.suites()
+        self.publish_instruments()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
         vehicles["identity"].publish(who, self.sim.tick)
         vehicles["geometry"].publish(self.sim.geometry, self.sim.tick)
 
-    def suites(self) -> None:
+    def publish_instruments(self) -> None:
         """The instruments and their faults, if anything changed."""
-        if self.instruments.changed:
-            self.instruments.changed = False
+        if self.instruments.is_changed:
+            self.instruments.is_changed = False
             self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
 
-    def tick(self, state: RunState, pace: Pace, now: float) -> None:
+    def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
         """Motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
         vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
@@ -79,25 +81,27 @@ class Publication:
     def effort_rows(self) -> list[int]:
         """Rows whose forces are computed."""
         there = self.sim.occupants
-        return sorted(there if self.sim.config.log.effort else (row for row in self.asked if row in there))
+        return sorted(
+            there if self.sim.config.log.effort else (row for row in self.requested_effort_rows if row in there)
+        )
 
     def _effort(self) -> None:
         rows = self.effort_rows
-        if rows or self._told_effort:
-            self._told_effort = bool(rows)
+        if rows or self._published_effort:
+            self._published_effort = bool(rows)
             table = self.areas["vehicles"]["effort"]
             records = table.begin_write()
             records[:] = 0  # of those that are asked for no longer
             self.sim.effort(rows, records)
             table.end_write(self.sim.tick)
 
-    def surroundings(self) -> None:
+    def publish_surroundings(self) -> None:
         """Water and air at the bodies: for the log and for viewers, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
         self.sim.surroundings(None, table.begin_write())
         table.end_write(self.sim.tick)
 
-    def lines(self) -> None:
+    def publish_lines(self) -> None:
         """Lines: for the log and for viewers, not at each tick."""
         if self.sim.config.fleet.line:
             table = self.areas["vehicles"]["lines"]
@@ -109,13 +113,13 @@ class Publication:
         table.begin_write()[0] = self.sim.weather()
         table.end_write(self.sim.tick)
 
-    def _clock(self, state: RunState, pace: Pace, now: float) -> None:
+    def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
         sent, heard, live = self.sim.counters
         table = self.areas["simulation"]["clock"]
         # whole records: each field by itself costs a view of its own
         table.begin_write()[0] = (
             self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
-            pace.measure(now, self.sim.time_ns), pace.late, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
+            pace.measure_speed(now, self.sim.time_ns), pace.late_count, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,
             len(self.sim.occupants) - self._buoys, self._buoys, live, sent, heard, self.counts.events_dropped,
             self.counts.sensors_late, self.sim.contacts_dropped, self.sim.paths_dropped,
         )  # fmt: skip

@@ -11,56 +11,56 @@ from wavesim_sdk.errors import AttachError
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import Record, SharedMemoryArea
 from wavesim_sdk.tables import LINES
-from wavesim_server.instruments import Instruments
-from wavesim_server.messages import MOST_BYTES, Log, Signals
+from wavesim_server.instruments import InstrumentRegistry
+from wavesim_server.messages import MAX_RECORD_BYTES, LogRecordsEvent, SignalsEvent
 
 TRIES = 50  #: to copy a table that is being written
 
 
-def _pieces(records: Record) -> Iterator[slice]:
+def _bounded_slices(records: Record) -> Iterator[slice]:
     """Slices of at most MOST_BYTES."""
-    size = max(1, MOST_BYTES // records.dtype.itemsize)
+    size = max(1, MAX_RECORD_BYTES // records.dtype.itemsize)
     for first in range(0, len(records), size):
         yield slice(first, first + size)
 
 
-def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[Signals]:
+def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[SignalsEvent]:
     """Signals sent (first: who hears them asks for their payload), heard and lost; ``generations`` are those of all rows."""
     if not len(sent) and not len(receptions):
         return
     senders, receivers = generations[sent["source"]], generations[receptions["receiver"]]
-    if len(sent) * sent.dtype.itemsize + len(receptions) * receptions.dtype.itemsize <= MOST_BYTES:
-        yield Signals(sent.tobytes(), receptions.tobytes(), senders.tobytes(), receivers.tobytes())
+    if len(sent) * sent.dtype.itemsize + len(receptions) * receptions.dtype.itemsize <= MAX_RECORD_BYTES:
+        yield SignalsEvent(sent.tobytes(), receptions.tobytes(), senders.tobytes(), receivers.tobytes())
         return
-    for s in _pieces(sent):
-        yield Signals(sent[s].tobytes(), b"", senders[s].tobytes(), b"")
-    for s in _pieces(receptions):
-        yield Signals(b"", receptions[s].tobytes(), b"", receivers[s].tobytes())
+    for s in _bounded_slices(sent):
+        yield SignalsEvent(sent[s].tobytes(), b"", senders[s].tobytes(), b"")
+    for s in _bounded_slices(receptions):
+        yield SignalsEvent(b"", receptions[s].tobytes(), b"", receivers[s].tobytes())
 
 
-class Seen:
+class LoggedSequences:
     """Which values of the sensors were logged already."""
 
-    def __init__(self, vehicles: SharedMemoryArea, instruments: Instruments) -> None:
+    def __init__(self, vehicles: SharedMemoryArea, instruments: InstrumentRegistry) -> None:
         self.vehicles, self.instruments = vehicles, instruments
         self._sequences = {s: np.zeros(vehicles[s].capacity, np.int64) for s in instruments.types}
 
-    def new(self) -> Iterator[tuple[str, Any, Record]]:
+    def take_new(self) -> Iterator[tuple[str, Any, Record]]:
         """(type, body and number of each instrument, its record) of what is new since the last call."""
         for type_, seen in self._sequences.items():
             try:
                 values = self.vehicles[type_].snapshot(TRIES)[1]
             except AttachError:  # its emulator writes nonsense, or all the time: the next record may be better
                 continue
-            places, owners = self.instruments.at(type_, values["generation"])
+            places, owners = self.instruments.current_owners(type_, values["generation"])
             fresh = values["sequence"][places] != seen[places]
             if fresh.any():
                 places = places[fresh]
                 seen[places] = values["sequence"][places]
-                yield type_, owners[fresh], _told(type_, values[places])
+                yield type_, owners[fresh], _visible_columns(type_, values[places])
 
 
-def _told(type_: str, values: Record) -> Record:
+def _visible_columns(type_: str, values: Record) -> Record:
     """Values without the hidden columns, which stand last."""
     dtype = sensor_table_of(type_).visible.dtype
     words = values.view(np.int64).reshape(len(values), values.dtype.itemsize // 8)
@@ -68,24 +68,24 @@ def _told(type_: str, values: Record) -> Record:
 
 
 def log_records(
-    tick: int, tables: Mapping[str, Sequence[int]], vehicles: SharedMemoryArea, seen: Seen, generations: Any
-) -> Iterator[Log]:
+    tick: int, tables: Mapping[str, Sequence[int]], vehicles: SharedMemoryArea, seen: LoggedSequences, generations: Any
+) -> Iterator[LogRecordsEvent]:
     """The rows of each table, and the sensor values that are new since the last call; ``generations`` are those of all rows."""
     for table, present in tables.items():
         rows = np.array(present, np.int64)  # also where there is none
-        yield from _log(tick, table, rows, vehicles[table].latest[rows], generations[rows])
-    for sensor, who, values in seen.new():
-        yield from _log(tick, sensor, who, values, generations[who[:, 0]])
+        yield from _log_pieces(tick, table, rows, vehicles[table].latest[rows], generations[rows])
+    for sensor, who, values in seen.take_new():
+        yield from _log_pieces(tick, sensor, who, values, generations[who[:, 0]])
 
 
-def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[Log]:
+def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[LogRecordsEvent]:
     """Those of the lines that are there. They are nobody's: their generation is 0."""
     table = vehicles[LINES.name].latest
     rows = np.flatnonzero(table["present"] == 1)
     if len(rows):
-        yield from _log(tick, LINES.name, rows, table[rows], np.zeros(len(rows), np.int64))
+        yield from _log_pieces(tick, LINES.name, rows, table[rows], np.zeros(len(rows), np.int64))
 
 
-def _log(tick: int, table: str, rows: Any, records: Record, generations: Any) -> Iterator[Log]:
-    for s in _pieces(records):
-        yield Log(tick, table, rows[s].tobytes(), records[s].tobytes(), generations[s].tobytes())
+def _log_pieces(tick: int, table: str, rows: Any, records: Record, generations: Any) -> Iterator[LogRecordsEvent]:
+    for s in _bounded_slices(records):
+        yield LogRecordsEvent(tick, table, rows[s].tobytes(), records[s].tobytes(), generations[s].tobytes())

@@ -19,23 +19,23 @@ from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean import mesh, wind
 from wavesim_sdk.ocean.scene import obstacle_boxes
-from wavesim_server.dynamics.kind import AXES, MOTIONS, mass_matrices, oscillators_of
-from wavesim_server.dynamics.shapes import BOX, CODE, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, TRIANGLE
+from wavesim_server.dynamics.model_compiler import AXES, MOTIONS, mass_matrices, radiation_oscillators
+from wavesim_server.dynamics.shapes import BOX, CORE, CYLINDER, GEOMETRY, POSE, ROTATION, SHAPE_CODE, TRIANGLE
 from wavesim_server.environment import operator_table
 from wavesim_server.environment import weather as w
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def exposure(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
-    """The row of :class:`~wavesim_server.environment.weather.Weather` for a body of a model."""
+def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
+    """The row of :class:`~wavesim_server.environment.weather.WeatherArrays` for a body of a model."""
     e = np.zeros(w.EXPOSURE)
-    e[w.E_REACH], e[w.E_LONG], e[w.E_WIDE] = shape.bounding_radius, shape.half_size[0], shape.half_size[1]
+    e[w.E_REACH], e[w.E_HALF_LENGTH], e[w.E_HALF_WIDTH] = shape.bounding_radius, shape.half_size[0], shape.half_size[1]
     flags = 0
     if (d := model.wind_drag) is not None:
         flags |= w.HAS_WIND
         e[w.E_LAW] = float(d.law == "simple")
-        e[w.E_FRONT : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
+        e[w.E_FRONTAL_AREA : w.E_FORWARD + 1] = d.frontal, d.lateral, d.length, d.height, d.forward
         e[w.E_PROFILE] = wind.wind_profile(air_drag, d.height)
         e[w.E_C : w.E_C + 5] = d.drag if d.law == "blendermann" else (*d.simple, 0.0, 0.0)
     if model.wave_filter is not None:
@@ -49,7 +49,7 @@ def exposure(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
 
 
 @dataclass(frozen=True)
-class Operators:
+class ResponseOperators:
     """Response amplitude operators: complex force, or motion, per wave amplitude, (degrees of freedom, frequencies,
     headings); mean drift force per amplitude squared in surge, sway, yaw, (3, frequencies, headings)."""
 
@@ -63,7 +63,7 @@ class Operators:
         """Equally spaced over a full circle, the first that of a following sea."""
         return int(self.response.shape[2])
 
-    def at(self, frequencies: Array) -> Array:
+    def force_at(self, frequencies: Array) -> Array:
         """(headings, frequencies, 6, 2): real and imaginary parts of the force at other frequencies."""
         real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
@@ -97,15 +97,15 @@ def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
         real[:, *at] -= w * (b * c - a * d) / square
         imaginary[:, *at] += w * (a * c + b * d) / square
     if model.radiation is not None:
-        a, b = _radiated(model.radiation, w)
+        a, b = _radiation_impedance(model.radiation, w)
         real -= w[:, None, None] * b
         imaginary += w[:, None, None] * a
     return real, imaginary
 
 
-def _radiated(radiation: Radiation, w: Array) -> tuple[Array, Array]:
+def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
     """Real and imaginary part (frequencies, 6, 6) of K(i w) = i w B^T (diag(w_n^2) - w^2 + i w R)^-1 B."""
-    squares, damping, coupling = oscillators_of(radiation)
+    squares, damping, coupling = radiation_oscillators(radiation)
     n = len(squares)
     real, imaginary = np.zeros((2, len(w), 6, 6))
     for k, at in enumerate(w):
@@ -123,7 +123,7 @@ def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
     return real, imaginary
 
 
-def read_operators(model: Model, rao: Rao) -> Operators:
+def read_operators(model: Model, rao: Rao) -> ResponseOperators:
     """The operators of a file: a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`) or a MATLAB structure."""
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
     if rao.use == "motion" and model.restoring is None:
@@ -132,9 +132,9 @@ def read_operators(model: Model, rao: Rao) -> Operators:
         )
     try:
         if path.suffix.lower() == ".csv":
-            frequencies, headings, response, drift = operator_table.read(path)
+            frequencies, headings, response, drift = operator_table.read_operator_table(path)
         else:
-            frequencies, headings, response, drift = _vessel(path, rao)
+            frequencies, headings, response, drift = _read_mss_vessel(path, rao)
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
     except ValueError as error:
@@ -154,7 +154,7 @@ def read_operators(model: Model, rao: Rao) -> Operators:
     # headings run over a full circle; the last repeats the first
     closed = math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6)
     keep = slice(None, len(headings) - closed)
-    return Operators(
+    return ResponseOperators(
         frequencies,
         response[:, :, keep],
         drift[:, :, keep],
@@ -162,7 +162,7 @@ def read_operators(model: Model, rao: Rao) -> Operators:
     )
 
 
-def _vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
+def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
     """(frequencies, headings, operators, mean drift) of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad,
     0 = following sea), ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the
     same of ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw. OSError; ValueError for what is no such file.
@@ -191,20 +191,20 @@ def _response(amplitude: Any, phase: Any, speed: int) -> Any:
     return a * cosine + 1j * (a * sine)
 
 
-def obstacles(loaded: LoadedConfig) -> Array:
+def obstacle_shapes(loaded: LoadedConfig) -> Array:
     """Fixed bodies as rows of :mod:`wavesim_server.dynamics.shapes`."""
     o = loaded.config.world.obstacles
     boxes = []
     for x, y, z, length, width, height, heading in obstacle_boxes(o):
         g = np.zeros(GEOMETRY)
-        g[CODE], g[CORE : CORE + 3] = BOX, (length, width, height)
+        g[SHAPE_CODE], g[CORE : CORE + 3] = BOX, (length, width, height)
         s, c = sin_cos(heading)
         g[POSE:ROTATION], g[ROTATION:] = (x, y, z), (c, -s, 0, s, c, 0, 0, 0, 1)
         boxes.append(g)
     piers = []
     for p in o.pier:
         g = np.zeros(GEOMETRY)
-        g[CODE], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
+        g[SHAPE_CODE], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
         # the cylinder's axis (x) stands upright
         g[POSE:ROTATION], g[ROTATION:] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
         piers.append(g)
@@ -212,14 +212,14 @@ def obstacles(loaded: LoadedConfig) -> Array:
     faces = np.zeros((len(corners), GEOMETRY))
     middle = corners.mean(axis=1)
     relative = corners - middle[:, None, :]
-    faces[:, CODE], faces[:, POSE:ROTATION], faces[:, ROTATION:] = TRIANGLE, middle, relative.reshape(-1, 9)
+    faces[:, SHAPE_CODE], faces[:, POSE:ROTATION], faces[:, ROTATION:] = TRIANGLE, middle, relative.reshape(-1, 9)
     faces[:, CORE] = norm(relative).max(axis=1, initial=0.0)
     blocks = len(o.block)
     return np.concatenate([np.array([*boxes[:blocks], *piers, *boxes[blocks:]]).reshape(-1, GEOMETRY), faces])
 
 
-def owners(loaded: LoadedConfig) -> list[str]:
-    """What each row of :func:`obstacles` is a part of."""
+def obstacle_names(loaded: LoadedConfig) -> list[str]:
+    """What each row of :func:`obstacle_shapes` is a part of."""
     o = loaded.config.world.obstacles
     found = [f"block {k}" for k in range(1, len(o.block) + 1)] + [f"pier {k}" for k in range(1, len(o.pier) + 1)]
     found += [f"tunnel {k}" for k in range(1, len(o.tunnel) + 1) for _ in range(4)]

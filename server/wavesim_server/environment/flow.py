@@ -15,10 +15,10 @@ from wavesim_server.elementary import cos, sin_cos
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-class Flow(NamedTuple):
+class FlowField(NamedTuple):
     """Uniform stream, layers (n, 3) by depth, and a gridded volume (may be empty)."""
 
-    stream: Array  # north, east, amplitude, direction, period, phase
+    uniform_flow: Array  # north, east, amplitude, direction, period, phase
     layers: Array
     origin: Array
     spacing: Array
@@ -27,32 +27,34 @@ class Flow(NamedTuple):
     values: Array  # (times, 2, depths, north, east)
 
 
-def flow_of(loaded: LoadedConfig, water: Water) -> Flow:
+def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
     """The flow of a configuration for the kernels."""
     c = loaded.config.world.current
     stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
     layers = np.array([[a.depth, a.north, a.east] for a in c.layer]).reshape(-1, 3)
     if water.volume is None:
         empty = np.zeros((0, 2, 0, 0, 0))
-        return Flow(stream, layers, np.zeros(2), np.ones(2), np.zeros(2), np.zeros(0), empty)
+        return FlowField(stream, layers, np.zeros(2), np.ones(2), np.zeros(2), np.zeros(0), empty)
     v = water.volume
     values = np.array(v.values[:, 2:4], order="C")
-    return Flow(stream, layers, np.array(v.origin), np.array(v.spacing), np.array(v.depths), np.array(v.times), values)
+    return FlowField(
+        stream, layers, np.array(v.origin), np.array(v.spacing), np.array(v.depths), np.array(v.times), values
+    )
 
 
 @device_function
-def stream(flow: Flow, time: float) -> tuple[float, float]:
+def uniform_flow(flow: FlowField, time: float) -> tuple[float, float]:
     """The part of the flow (north, east) that is the same everywhere: mean and tide."""
-    s = flow.stream
+    s = flow.uniform
     speed = s[2] * cos(2.0 * math.pi * time / s[4] + s[5])
     east, north = sin_cos(s[3])
     return s[0] + speed * north, s[1] + speed * east
 
 
 @device_function
-def flow_at(flow: Flow, time: float, x: float, y: float, z: float) -> tuple[float, float]:
+def flow_at(flow: FlowField, time: float, x: float, y: float, z: float) -> tuple[float, float]:
     """Flow (north, east) at a point."""
-    north, east = stream(flow, time)
+    north, east = uniform_flow(flow, time)
     if flow.layers.shape[0]:
         k, n = 0, flow.layers.shape[0]
         while k < n - 1 and z >= flow.layers[k + 1, 0]:

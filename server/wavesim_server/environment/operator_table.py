@@ -20,7 +20,7 @@ _MIRRORED = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 _MIRRORED_DRIFT = np.array([1.0, -1.0, -1.0])
 
 
-def read(path: Path) -> tuple[Array, Array, Array, Array]:
+def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
     """(frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h), mean drift (3, f, h)) of a table.
 
     Columns :data:`COLUMNS` in any order, with a header, one line for each heading and frequency: amplitude and phase of

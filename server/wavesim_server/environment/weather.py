@@ -25,34 +25,73 @@ from wavesim_sdk.ocean.surface import (
     S_SIN,
     S_WAVE_NUMBER,
 )
-from wavesim_server.draws import normal
-from wavesim_server.dynamics.lines import N_LEVEL, N_P, N_PULL, N_WATER
+from wavesim_server.dynamics.lines import N_P, N_WATER_ACCELERATION, N_WATER_LEVEL, N_WATER_VELOCITY
 from wavesim_server.dynamics.rotation import to_world
-from wavesim_server.dynamics.rows import ACCEL, BLOCK, CURRENT, ENV, LANES, LEVEL, NU, PX, PY, PZ, QW, QX, QY, QZ, SLOPE
+from wavesim_server.dynamics.rows import (
+    A_WF_W,
+    BLOCK,
+    ENVIRONMENT_WRENCH,
+    LANES,
+    NU,
+    PX,
+    PY,
+    PZ,
+    QW,
+    QX,
+    QY,
+    QZ,
+    V_WF_W,
+    WATER_LEVEL,
+    WATER_SLOPE,
+)
 from wavesim_server.dynamics.types import Floats, Ints, Keys
 from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
-from wavesim_server.environment.flow import Flow, flow_at, stream
+from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
+from wavesim_server.rng import normal
 
 #: state of the weather: slow wind, drift speed and direction (deviations), wind now at 10 m, level of the tide
-W_SLOW, W_SPEED, W_TURN, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: wind, waves and air, the same everywhere: see :class:`Weather`
-I_MEAN, I_FROM, I_SLOW, I_TIME, I_LEAST, I_MOST, I_AIR, I_GRAVITY, I_PEAK, I_HEIGHT, I_TO, WIND = range(12)
+W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
+#: wind, waves and air, the same everywhere: see :class:`WeatherArrays`
+(
+    I_MEAN,
+    I_WIND_FROM,
+    I_SLOW,
+    I_TIME,
+    I_WIND_MIN,
+    I_WIND_MAX,
+    I_AIR_DENSITY,
+    I_GRAVITY,
+    I_PEAK,
+    I_HEIGHT,
+    I_WAVES_TO,
+    WIND,
+) = range(12)
 #: drift of the current: speed, its deviation, least, most; whither, its deviation, most; time constant
-D_SPEED, D_SPEED_DEVIATION, D_LEAST, D_MOST, D_TO, D_TO_DEVIATION, D_RANGE, D_TIME = range(8)
+D_SPEED, D_SPEED_DEVIATION, D_SPEED_MIN, D_SPEED_MAX, D_DIRECTION, D_DIRECTION_DEVIATION, D_RANGE, D_TIME = range(8)
 #: exposure of a body: 0 nothing, 1 wind, 2 filter, 4 RAO; law, areas, length, height, forward, profile, coefficients,
 #: gains and damping of the filters, which table of operators and how many headings it has, reach, half length and width
-E_FLAGS, E_LAW, E_FRONT, E_SIDE, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = 0, 1, 2, 3, 4, 5, 6, 7, 8
-E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_LONG, E_WIDE, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
+E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+)
+E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
 HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
 #: buoyancy in water of its own density: of the body in water of the world's density, its centre B, what it has more of at a
 #: depth as a share, the change of that per metre, the depth
-(V_FULL, V_X, V_Y, V_Z, V_MORE, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
-FADED = 9.0  #: a component is left out where its motion has decayed to exp(-FADED)
-SMALL = 0.1  #: half lengths below this part of the shortest wave's length over 2 pi feel the sea at a point
+(V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
+MAX_DECAY_EXPONENT = 9.0  #: a component is left out where its motion has decayed to exp(-FADED)
+POINT_SIZE_LIMIT = 0.1  #: half lengths below this part of the shortest wave's length over 2 pi feel the sea at a point
 
 
-class Weather(NamedTuple):
-    """Everything that :func:`act` reads; ``state``, ``filters`` are its memory."""
+class WeatherArrays(NamedTuple):
+    """Everything that :func:`apply_to_bodies` reads; ``state``, ``filters`` are its memory."""
 
     state: Floats  # (WEATHER,)
     wind: Floats  # (WIND,): U10 and whence, slow part: deviation, time constant, least, most; air density; gravity; the sea's
@@ -73,32 +112,38 @@ class Weather(NamedTuple):
 
 
 @device_function
-def advance(w: Weather, tick: int, time: float, h: float) -> None:
+def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
     """The weather of a tick: slow processes step on, then what follows from them."""
     s, d = w.state, w.drift
     if w.wind[I_SLOW] > 0.0:
         keep = exp(-h / w.wind[I_TIME])
-        s[W_SLOW] = keep * s[W_SLOW] + w.wind[I_SLOW] * math.sqrt(1.0 - keep * keep) * normal(w.keys[0], tick, 0)
-        s[W_SLOW] = min(max(s[W_SLOW], w.wind[I_LEAST] - w.wind[I_MEAN]), w.wind[I_MOST] - w.wind[I_MEAN])
-    if d[D_SPEED_DEVIATION] > 0.0 or d[D_TO_DEVIATION] > 0.0:
+        s[W_SLOW_WIND] = keep * s[W_SLOW_WIND] + w.wind[I_SLOW] * math.sqrt(1.0 - keep * keep) * normal(
+            w.keys[0], tick, 0
+        )
+        s[W_SLOW_WIND] = min(
+            max(s[W_SLOW_WIND], w.wind[I_WIND_MIN] - w.wind[I_MEAN]), w.wind[I_WIND_MAX] - w.wind[I_MEAN]
+        )
+    if d[D_SPEED_DEVIATION] > 0.0 or d[D_DIRECTION_DEVIATION] > 0.0:
         keep = exp(-h / d[D_TIME])
         kick = math.sqrt(1.0 - keep * keep)
-        s[W_SPEED] = keep * s[W_SPEED] + d[D_SPEED_DEVIATION] * kick * normal(w.keys[1], tick, 0)
-        s[W_SPEED] = min(max(s[W_SPEED], d[D_LEAST] - d[D_SPEED]), d[D_MOST] - d[D_SPEED])
-        s[W_TURN] = keep * s[W_TURN] + d[D_TO_DEVIATION] * kick * normal(w.keys[2], tick, 0)
-        s[W_TURN] = min(max(s[W_TURN], -d[D_RANGE]), d[D_RANGE])
-    settle(w, time)
+        s[W_DRIFT_SPEED] = keep * s[W_DRIFT_SPEED] + d[D_SPEED_DEVIATION] * kick * normal(w.keys[1], tick, 0)
+        s[W_DRIFT_SPEED] = min(max(s[W_DRIFT_SPEED], d[D_SPEED_MIN] - d[D_SPEED]), d[D_SPEED_MAX] - d[D_SPEED])
+        s[W_DRIFT_DIRECTION] = keep * s[W_DRIFT_DIRECTION] + d[D_DIRECTION_DEVIATION] * kick * normal(
+            w.keys[2], tick, 0
+        )
+        s[W_DRIFT_DIRECTION] = min(max(s[W_DRIFT_DIRECTION], -d[D_RANGE]), d[D_RANGE])
+    update_weather(w, time)
 
 
 @device_function
-def settle(w: Weather, time: float) -> None:
+def update_weather(w: WeatherArrays, time: float) -> None:
     """Wind with its gusts, drift and level of the tide as they are at a time."""
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):
         gust += w.gusts[i, 0] * cos(w.gusts[i, 1] * time + w.gusts[i, 2])
-    s[W_WIND] = max(w.wind[I_MEAN] + s[W_SLOW] + gust, 0.0)
-    speed, to = d[D_SPEED] + s[W_SPEED], d[D_TO] + s[W_TURN]
+    s[W_WIND] = max(w.wind[I_MEAN] + s[W_SLOW_WIND] + gust, 0.0)
+    speed, to = d[D_SPEED] + s[W_DRIFT_SPEED], d[D_DIRECTION] + s[W_DRIFT_DIRECTION]
     east, north = sin_cos(to)
     s[W_NORTH], s[W_EAST] = speed * north, speed * east
     s[W_LEVEL] = -w.tide[0] * cos(2.0 * math.pi * time / w.tide[1] + w.tide[2])
@@ -119,16 +164,16 @@ def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, floa
 
 
 @device_function
-def _calm(b: Floats, l: int) -> None:
+def _still_water(b: Floats, l: int) -> None:
     """No slope, and water without orbital motion."""
     for k in range(2):
-        b[(SLOPE + k) * LANES + l] = 0.0
+        b[(WATER_SLOPE + k) * LANES + l] = 0.0
     for k in range(3):
-        b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
+        b[(V_WF_W + k) * LANES + l] = b[(A_WF_W + k) * LANES + l] = 0.0
 
 
 @device_function
-def orbit(
+def orbital_motion(
     sea: Floats,
     time: float,
     x: float,
@@ -160,7 +205,7 @@ def orbit(
     turn = 1.0 / math.sqrt(max(cx * cx + sx * sx, 1e-12))
     cx *= turn
     sx *= turn
-    while not near and n > 0 and sea[n - 1, S_WAVE_NUMBER] * down > FADED:  # ascending
+    while not near and n > 0 and sea[n - 1, S_WAVE_NUMBER] * down > MAX_DECAY_EXPONENT:  # ascending
         n -= 1
     cosines, sines, decays, means, steeps = parts[0], parts[1], parts[2], parts[3], parts[4]
     for i in range(n):
@@ -168,7 +213,7 @@ def orbit(
         sines[i], cosines[i] = sin_cos(angle)
         decays[i] = exp(-min(sea[i, S_WAVE_NUMBER] * down, 700.0))
         means[i] = steeps[i] = 1.0
-    if sea[sea.shape[0] - 1, S_WAVE_NUMBER] * max(long, wide) >= SMALL:
+    if sea[sea.shape[0] - 1, S_WAVE_NUMBER] * max(long, wide) >= POINT_SIZE_LIMIT:
         for i in range(n):
             kx = long * (sea[i, S_NORTH] * cx + sea[i, S_EAST] * sx)
             ky = wide * (sea[i, S_EAST] * cx - sea[i, S_NORTH] * sx)
@@ -199,22 +244,30 @@ def orbit(
         yy += along * east_share * sea[i, S_SIN]
         xz -= rise * north_share
         yz -= rise * east_share
-    b[LEVEL * LANES + l] = still - up
-    b[SLOPE * LANES + l], b[(SLOPE + 1) * LANES + l] = -north, -east
-    b[CURRENT * LANES + l], b[(CURRENT + 1) * LANES + l], b[(CURRENT + 2) * LANES + l] = u, v, z
-    b[ACCEL * LANES + l] = au + xx * u + xy * v + xz * z
-    b[(ACCEL + 1) * LANES + l] = av + xy * u + yy * v + yz * z
-    b[(ACCEL + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
+    b[WATER_LEVEL * LANES + l] = still - up
+    b[WATER_SLOPE * LANES + l], b[(WATER_SLOPE + 1) * LANES + l] = -north, -east
+    b[V_WF_W * LANES + l], b[(V_WF_W + 1) * LANES + l], b[(V_WF_W + 2) * LANES + l] = u, v, z
+    b[A_WF_W * LANES + l] = au + xx * u + xy * v + xz * z
+    b[(A_WF_W + 1) * LANES + l] = av + xy * u + yy * v + yz * z
+    b[(A_WF_W + 2) * LANES + l] = az + xz * u + yz * v - (xx + yy) * z
 
 
 @device_function
-def act(
-    w: Weather, flow: Flow, blocks: Floats, slots: Ints, order: Ints, count: int, tick: int, time: float, h: float
+def apply_to_bodies(
+    w: WeatherArrays,
+    flow: FlowField,
+    blocks: Floats,
+    slots: Ints,
+    order: Ints,
+    count: int,
+    tick: int,
+    time: float,
+    h: float,
 ) -> None:
     """Current, water plane and held forces of every body in this tick."""
     s = w.state
     parts = np.empty((5, w.sea.shape[0]))
-    n, e = stream(flow, time)
+    n, e = uniform_flow(flow, time)
     uniform = flow.layers.shape[0] == 0 and flow.values.shape[2] == 0
     for i in range(count):
         row = order[i]
@@ -229,63 +282,82 @@ def act(
         q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
         if w.sea.shape[0]:
             if flags & (HAS_FILTER | HAS_RAO):  # its wave forces are all that the sea does to it
-                b[LEVEL * LANES + l] = s[W_LEVEL]
+                b[WATER_LEVEL * LANES + l] = s[W_LEVEL]
                 for k in range(2):
-                    b[(SLOPE + k) * LANES + l] = 0.0
+                    b[(WATER_SLOPE + k) * LANES + l] = 0.0
                 for k in range(3):
-                    b[(CURRENT + k) * LANES + l] = b[(ACCEL + k) * LANES + l] = 0.0
+                    b[(V_WF_W + k) * LANES + l] = b[(A_WF_W + k) * LANES + l] = 0.0
             else:
                 cx, sx = 1.0 - 2.0 * (q2 * q2 + q3 * q3), 2.0 * (q1 * q2 + q3 * q0)
-                orbit(
-                    w.sea, time, x, y, depth, near, exposure[E_LONG], exposure[E_WIDE], cx, sx, s[W_LEVEL], parts, b, l
+                orbital_motion(
+                    w.sea,
+                    time,
+                    x,
+                    y,
+                    depth,
+                    near,
+                    exposure[E_HALF_LENGTH],
+                    exposure[E_HALF_WIDTH],
+                    cx,
+                    sx,
+                    s[W_LEVEL],
+                    parts,
+                    b,
+                    l,
                 )
         else:
-            b[LEVEL * LANES + l] = s[W_LEVEL]
-            if b[(CURRENT + 2) * LANES + l] != 0.0 or b[SLOPE * LANES + l] != 0.0 or b[(SLOPE + 1) * LANES + l] != 0.0:
-                _calm(b, l)  # the sea has ended
-            b[CURRENT * LANES + l] = b[(CURRENT + 1) * LANES + l] = 0.0
-        b[CURRENT * LANES + l] += n + s[W_NORTH]
-        b[(CURRENT + 1) * LANES + l] += e + s[W_EAST]
+            b[WATER_LEVEL * LANES + l] = s[W_LEVEL]
+            if (
+                b[(V_WF_W + 2) * LANES + l] != 0.0
+                or b[WATER_SLOPE * LANES + l] != 0.0
+                or b[(WATER_SLOPE + 1) * LANES + l] != 0.0
+            ):
+                _still_water(b, l)  # the sea has ended
+            b[V_WF_W * LANES + l] = b[(V_WF_W + 1) * LANES + l] = 0.0
+        b[V_WF_W * LANES + l] += n + s[W_NORTH]
+        b[(V_WF_W + 1) * LANES + l] += e + s[W_EAST]
         if flags == 0:
             continue
         for k in range(6):
-            b[(ENV + k) * LANES + l] = 0.0
+            b[(ENVIRONMENT_WRENCH + k) * LANES + l] = 0.0
         heading = atan2(2.0 * (q1 * q2 + q3 * q0), 1.0 - 2.0 * (q2 * q2 + q3 * q3))
         if flags & HAS_WIND and near:
-            _wind(w, exposure, b, l, heading)
+            _wind_force(w, exposure, b, l, heading)
         if flags & HAS_FILTER and w.wind[I_HEIGHT] > 0.0:
-            _filter(w, exposure, b, l, row, heading, tick, h)
+            _wave_filter_force(w, exposure, b, l, row, heading, tick, h)
         if flags & HAS_RAO and w.sea.shape[0]:
-            _rao(w, exposure, b, l, heading, time, x, y)
+            _wave_force(w, exposure, b, l, heading, time, x, y)
         if flags & HAS_WATER:
-            _water(w.volumes[row], exposure[E_REACH], b, l, depth)
+            _stratified_buoyancy(w.buoyancy_volumes[row], exposure[E_REACH], b, l, depth)
 
 
 @device_function
-def at_nodes(w: Weather, flow: Flow, nodes: Floats, time: float) -> None:
+def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float) -> None:
     """Water at the nodes of lines in this tick: its velocity and acceleration, and where its surface is."""
     still = w.state[W_LEVEL]
     parts, b = np.empty((5, w.sea.shape[0])), np.zeros(BLOCK)
     for i in range(nodes.shape[0]):
         o = nodes[i]
         x, y, z = o[N_P], o[N_P + 1], o[N_P + 2]
-        b[LEVEL * LANES] = still
+        b[WATER_LEVEL * LANES] = still
         if w.sea.shape[0]:
             near = z - still < 2.0 * w.wind[I_HEIGHT] + 1.0
-            orbit(w.sea, time, x, y, z - still, near, 0.0, 0.0, 1.0, 0.0, still, parts, b, 0)
+            orbital_motion(w.sea, time, x, y, z - still, near, 0.0, 0.0, 1.0, 0.0, still, parts, b, 0)
         n, e = flow_at(flow, time, x, y, z)
-        o[N_LEVEL] = b[LEVEL * LANES]
+        o[N_WATER_LEVEL] = b[WATER_LEVEL * LANES]
         for k in range(3):
-            o[N_WATER + k], o[N_PULL + k] = b[(CURRENT + k) * LANES], b[(ACCEL + k) * LANES]
-        o[N_WATER] += n + w.state[W_NORTH]
-        o[N_WATER + 1] += e + w.state[W_EAST]
+            o[N_WATER_VELOCITY + k], o[N_WATER_ACCELERATION + k] = b[(V_WF_W + k) * LANES], b[(A_WF_W + k) * LANES]
+        o[N_WATER_VELOCITY] += n + w.state[W_NORTH]
+        o[N_WATER_VELOCITY + 1] += e + w.state[W_EAST]
 
 
 @kernel
-def around(w: Weather, flow: Flow, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats) -> None:
+def fill_surroundings(
+    w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
+) -> None:
     """Rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
     s = w.state
-    sine, cosine = sin_cos(w.wind[I_FROM])
+    sine, cosine = sin_cos(w.wind[I_WIND_FROM])
     for i in range(rows.shape[0]):
         row = rows[i]
         b, l = blocks[slots[row] // LANES], slots[row] % LANES
@@ -299,55 +371,57 @@ def around(w: Weather, flow: Flow, blocks: Floats, slots: Ints, rows: Ints, time
 
 
 @device_function
-def _water(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
+def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
     """What a body floats better by in water of the density that is here, as it is pressed together there. Of one at the surface by
     the share of its height that is under water."""
     z = b[PZ * LANES + l]
     wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)
-    up = wet * v[V_FULL] * (v[V_MORE] + v[V_SLOPE] * (z - v[V_DEPTH]))
+    up = wet * v[V_FULL] * (v[V_EXCESS] + v[V_SLOPE] * (z - v[V_DEPTH]))
     fx, fy, fz = to_world(b[QW * LANES + l], -b[QX * LANES + l], -b[QY * LANES + l], -b[QZ * LANES + l], 0.0, 0.0, -up)
-    b[ENV * LANES + l] += fx
-    b[(ENV + 1) * LANES + l] += fy
-    b[(ENV + 2) * LANES + l] += fz
-    b[(ENV + 3) * LANES + l] += v[V_Y] * fz - v[V_Z] * fy
-    b[(ENV + 4) * LANES + l] += v[V_Z] * fx - v[V_X] * fz
-    b[(ENV + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
+    b[ENVIRONMENT_WRENCH * LANES + l] += fx
+    b[(ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
+    b[(ENVIRONMENT_WRENCH + 2) * LANES + l] += fz
+    b[(ENVIRONMENT_WRENCH + 3) * LANES + l] += v[V_Y] * fz - v[V_Z] * fy
+    b[(ENVIRONMENT_WRENCH + 4) * LANES + l] += v[V_Z] * fx - v[V_X] * fz
+    b[(ENVIRONMENT_WRENCH + 5) * LANES + l] += v[V_X] * fy - v[V_Y] * fx
 
 
 @device_function
-def _wind(w: Weather, e: Floats, b: Floats, l: int, heading: float) -> None:
+def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) -> None:
     """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
-    speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_FROM] + math.pi - heading
+    speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_WIND_FROM] + math.pi - heading
     sine, cosine = sin_cos(away)
     u, v = b[NU * LANES + l] - speed * cosine, b[(NU + 1) * LANES + l] - speed * sine
-    q = 0.5 * w.wind[I_AIR] * (u * u + v * v)
+    q = 0.5 * w.wind[I_AIR_DENSITY] * (u * u + v * v)
     g = -atan2(v, u)
     sine, cosine = sin_cos(g)
     if e[E_LAW] == 0.0:
         cd = e[E_C] if abs(g) <= 0.5 * math.pi else e[E_C + 1]
-        along = cd * e[E_FRONT] / e[E_SIDE]
+        along = cd * e[E_FRONTAL_AREA] / e[E_LATERAL_AREA]
         s2 = 2.0 * sine * cosine
         low = 1.0 - 0.5 * e[E_C + 3] * (1.0 - along / e[E_C + 2]) * s2 * s2
-        fx = -q * cd * e[E_FRONT] * cosine / low
-        fy = q * e[E_C + 2] * e[E_SIDE] * sine / low
+        fx = -q * cd * e[E_FRONTAL_AREA] * cosine / low
+        fy = q * e[E_C + 2] * e[E_LATERAL_AREA] * sine / low
         k = e[E_C + 4] * fy * e[E_HEIGHT]
         n = (e[E_FORWARD] - 0.18 * (abs(g) - 0.5 * math.pi) * e[E_LENGTH]) * fy
     else:
-        fx = -q * e[E_C] * e[E_FRONT] * cosine
-        fy = q * e[E_C + 1] * e[E_SIDE] * sine
+        fx = -q * e[E_C] * e[E_FRONTAL_AREA] * cosine
+        fy = q * e[E_C + 1] * e[E_LATERAL_AREA] * sine
         k = fy * e[E_HEIGHT]
-        n = q * e[E_C + 2] * e[E_SIDE] * e[E_LENGTH] * 2.0 * sine * cosine
-    b[ENV * LANES + l] += fx
-    b[(ENV + 1) * LANES + l] += fy
-    b[(ENV + 3) * LANES + l] += k
-    b[(ENV + 5) * LANES + l] += n
+        n = q * e[E_C + 2] * e[E_LATERAL_AREA] * e[E_LENGTH] * 2.0 * sine * cosine
+    b[ENVIRONMENT_WRENCH * LANES + l] += fx
+    b[(ENVIRONMENT_WRENCH + 1) * LANES + l] += fy
+    b[(ENVIRONMENT_WRENCH + 3) * LANES + l] += k
+    b[(ENVIRONMENT_WRENCH + 5) * LANES + l] += n
 
 
 @device_function
-def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float) -> None:
+def _wave_filter_force(
+    w: WeatherArrays, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float
+) -> None:
     """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
     u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
-    speed, beta = math.sqrt(u * u + v * v), w.wind[I_TO] - heading - atan2(v, u)
+    speed, beta = math.sqrt(u * u + v * v), w.wind[I_WAVES_TO] - heading - atan2(v, u)
     w0 = w.wind[I_PEAK]
     we = max(abs(w0 - w0 * w0 / w.wind[I_GRAVITY] * speed * cos(beta)), 0.02)
     d = e[E_DAMPING]
@@ -362,11 +436,13 @@ def _filter(w: Weather, e: Floats, b: Floats, l: int, row: int, heading: float, 
         x2 += e[E_GAIN + k] * w.wind[I_HEIGHT] * math.sqrt(h) * normal(w.streams[row], tick, k)
         w.filters[row, k, 0] = flush(decay * ((c + f * s) * x1 + s / wd * x2))
         w.filters[row, k, 1] = flush(decay * (-we * we / wd * s * x1 + (c - f * s) * x2))
-        b[(ENV + k) * LANES + l] += w.filters[row, k, 1]
+        b[(ENVIRONMENT_WRENCH + k) * LANES + l] += w.filters[row, k, 1]
 
 
 @device_function
-def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float) -> None:
+def _wave_force(
+    w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float
+) -> None:
     """First-order wave force: each component times the force operator at its relative heading; and the slowly varying
     drift force in surge, sway and yaw by Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974)."""
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])
@@ -383,7 +459,7 @@ def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, 
         for j in range(6):
             real = (1.0 - part) * t[k, i, j, 0] + part * t[following, i, j, 0]
             imaginary = (1.0 - part) * t[k, i, j, 1] + part * t[following, i, j, 1]
-            b[(ENV + j) * LANES + l] += real * c - imaginary * s
+            b[(ENVIRONMENT_WRENCH + j) * LANES + l] += real * c - imaginary * s
         d = (1.0 - part) * slow[k, i, 0] + part * slow[following, i, 0]
         x_pos += max(d, 0.0) * c
         x_neg += min(d, 0.0) * c
@@ -393,6 +469,6 @@ def _rao(w: Weather, e: Floats, b: Floats, l: int, heading: float, time: float, 
         d = (1.0 - part) * slow[k, i, 2] + part * slow[following, i, 2]
         n_pos += max(d, 0.0) * c
         n_neg += min(d, 0.0) * c
-    b[ENV * LANES + l] += 2.0 * (x_pos * x_pos - x_neg * x_neg)
-    b[(ENV + 1) * LANES + l] += 2.0 * (y_pos * y_pos - y_neg * y_neg)
-    b[(ENV + 5) * LANES + l] += 2.0 * (n_pos * n_pos - n_neg * n_neg)
+    b[ENVIRONMENT_WRENCH * LANES + l] += 2.0 * (x_pos * x_pos - x_neg * x_neg)
+    b[(ENVIRONMENT_WRENCH + 1) * LANES + l] += 2.0 * (y_pos * y_pos - y_neg * y_neg)
+    b[(ENVIRONMENT_WRENCH + 5) * LANES + l] += 2.0 * (n_pos * n_pos - n_neg * n_neg)

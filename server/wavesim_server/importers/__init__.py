@@ -1,7 +1,7 @@
 """Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls from
 the tables of panel codes (Capytaine, NEMOH, WAMIT).
 
-Each reader gives a :class:`~wavesim_server.importers.draft.Draft`: attributes and elements of a <model>, what the file
+Each reader gives a :class:`~wavesim_server.importers.model_draft.ModelDraft`: attributes and elements of a <model>, what the file
 does not say, and what of the file the model cannot have.  Nothing is guessed and nothing is dropped in silence: a draft
 with gaps is refused with the list of them, and the user fills them in with ``--set``; one that leaves something out is
 refused with the list of that, unless the user says ``--partial``.  Angles without a unit are read as ``--angles`` says.
@@ -16,14 +16,14 @@ import yaml
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import dune, hilsim, hull, panisim, uuv
-from wavesim_server.importers.draft import SETTINGS, Draft, Imported
+from wavesim_server.importers.model_draft import SETTINGS, ImportedModel, ModelDraft
 
-__all__ = ["Imported", "read"]
+__all__ = ["ImportedModel", "read"]
 
 
 def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
-) -> Imported:
+) -> ImportedModel:
     """The models file for a parameter file of any known kind. ConfigError says what is wrong, missing or lost."""
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:
@@ -36,9 +36,9 @@ def read(
         raise ConfigError(f"it does not hold what such files hold: {error}", str(path)) from None
 
 
-def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> Draft:
+def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
     try:
-        if path.exists() and hull.is_one(path):
+        if path.exists() and hull.is_panel_output(path):
             return hull.read(path, settings, angles)
         if path.is_dir():
             return panisim.read(path, settings, angles)

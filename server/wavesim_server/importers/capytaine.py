@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_server.importers import panel
-from wavesim_server.importers.draft import Draft
+from wavesim_server.importers import panel_results
+from wavesim_server.importers.model_draft import ModelDraft
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def read(path: Path, draft: Draft) -> panel.Panel:
+def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     """What of one rigid body was computed. ValueError for what is no such file."""
     data = _variables(path)
     for name in ("added_mass", "radiation_damping", "omega", "wave_direction", "radiating_dof", "influenced_dof"):
@@ -25,12 +25,12 @@ def read(path: Path, draft: Draft) -> panel.Panel:
     if np.any(data.get("forward_speed", (("",), np.zeros(1)))[1] != 0.0):
         raise ValueError("it was computed with forward speed; tables at rest are needed")
     w = np.atleast_1d(data["omega"][1]).astype(float)
-    a, b = (_square(data, name, "omega") for name in ("added_mass", "radiation_damping"))
+    a, b = (_matrix_variable(data, name, "omega") for name in ("added_mass", "radiation_damping"))
     infinite = a[np.isinf(w)][0] if np.isinf(w).any() else None
     if "excitation_force" in data:
-        x = _force(data, "excitation_force")
+        x = _excitation_force(data, "excitation_force")
     elif "diffraction_force" in data and "Froude_Krylov_force" in data:
-        x = _force(data, "diffraction_force") + _force(data, "Froude_Krylov_force")
+        x = _excitation_force(data, "diffraction_force") + _excitation_force(data, "Froude_Krylov_force")
     else:
         raise ValueError("it has no 'excitation_force'")
     whole = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=(1, 2)) & np.isfinite(x).all(axis=(0, 2))
@@ -40,12 +40,14 @@ def read(path: Path, draft: Draft) -> panel.Panel:
     notes: tuple[str, ...] = ()
     if lost := int((~whole & np.isfinite(w) & (w > 0.0)).sum()):
         notes = (f"{lost} of {len(w)} frequencies hold something that is not finite and are left out",)
-    found = panel.Panel(notes=notes)
-    found.coefficients = panel.coefficients(w[whole], a[whole], b[whole], infinite)
-    found.operators = panel.operators(w[whole], np.atleast_1d(data["wave_direction"][1]), x[:, whole], "force")
+    found = panel_results.PanelResults(notes=notes)
+    found.coefficients = panel_results.make_coefficients(w[whole], a[whole], b[whole], infinite)
+    found.operators = panel_results.make_operators(
+        w[whole], np.atleast_1d(data["wave_direction"][1]), x[:, whole], "force"
+    )
     for name, at in (("hydrostatic_stiffness", "stiffness"), ("inertia_matrix", "rigid_body")):
         if name in data:
-            setattr(found, at, _square(data, name)[0] * panel.BOTH)
+            setattr(found, at, _matrix_variable(data, name)[0] * panel_results.AXIS_SIGN_PRODUCTS)
     if "rho" in data:
         found.density = float(np.ravel(data["rho"][1])[0])
     if "rotation_center" in data:
@@ -54,7 +56,7 @@ def read(path: Path, draft: Draft) -> panel.Panel:
             raise ValueError(f"its rotation centre is {x0:g}, {y0:g} m off the origin; phases are told at 0, 0")
         found.depth = -float(z0)
     else:
-        depth = draft.ask("origin-depth", 1)
+        depth = draft.require_numbers("origin-depth", 1)
         found.depth = depth[0] if depth is not None else 0.0
     return found
 
@@ -82,10 +84,10 @@ def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
     from scipy.io import netcdf_file
 
     with netcdf_file(path, "r", mmap=False) as file:
-        return {name: _texts(v.dimensions, np.array(v.data)) for name, v in file.variables.items()}
+        return {name: _join_characters(v.dimensions, np.array(v.data)) for name, v in file.variables.items()}
 
 
-def _texts(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[str, ...], Array]:
+def _join_characters(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[str, ...], Array]:
     """Characters joined to strings along their last dimension."""
     if data.dtype.kind != "S":
         return dimensions, data.astype(data.dtype.newbyteorder("="))
@@ -93,18 +95,20 @@ def _texts(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[str, ...], A
     return dimensions[:-1], np.array(joined).reshape(data.shape[:-1])
 
 
-def _dofs(names: Array) -> list[int]:
+def _dof_indices(names: Array) -> list[int]:
     """Which of the six each is. ValueError for more than one rigid body."""
     found = []
     for name in np.ravel(names):
         word = str(name).lower()
-        if word not in panel.DOFS:
-            raise ValueError(f"it has the degree of freedom '{name}'; of one body {', '.join(panel.DOFS)} are taken")
-        found.append(panel.DOFS.index(word))
+        if word not in panel_results.DOFS:
+            raise ValueError(
+                f"it has the degree of freedom '{name}'; of one body {', '.join(panel_results.DOFS)} are taken"
+            )
+        found.append(panel_results.DOFS.index(word))
     return found
 
 
-def _ordered(data: Any, name: str, *first: str) -> Array:
+def _ordered_variable(data: Any, name: str, *first: str) -> Array:
     """A variable with its dimensions in an order; others must have one value."""
     dimensions, values = data[name]
     if lost := [d for d in dimensions if d not in first and values.shape[dimensions.index(d)] != 1]:
@@ -116,23 +120,25 @@ def _ordered(data: Any, name: str, *first: str) -> Array:
     return np.asarray(values.transpose([kept.index(d) for d in first]))
 
 
-def _square(data: Any, name: str, *first: str) -> Array:
+def _matrix_variable(data: Any, name: str, *first: str) -> Array:
     """(..., 6, 6): force by motion."""
-    values = _ordered(data, name, *first, "influenced_dof", "radiating_dof")
+    values = _ordered_variable(data, name, *first, "influenced_dof", "radiating_dof")
     values = values.reshape(-1, *values.shape[-2:])
     whole = np.zeros((len(values), 6, 6))
-    whole[np.ix_(range(len(values)), _dofs(data["influenced_dof"][1]), _dofs(data["radiating_dof"][1]))] = values
+    whole[
+        np.ix_(range(len(values)), _dof_indices(data["influenced_dof"][1]), _dof_indices(data["radiating_dof"][1]))
+    ] = values
     return whole
 
 
-def _force(data: Any, name: str) -> Array:
+def _excitation_force(data: Any, name: str) -> Array:
     """(6, frequencies, headings), its phase leading."""
     if "complex" in data[name][0]:
-        parts = _ordered(data, name, "complex", "influenced_dof", "omega", "wave_direction")
+        parts = _ordered_variable(data, name, "complex", "influenced_dof", "omega", "wave_direction")
         names = [str(x) for x in np.ravel(data["complex"][1])] if "complex" in data else ["re", "im"]
         values = parts[names.index("re")] - 1j * parts[names.index("im")]
     else:
-        values = np.conj(_ordered(data, name, "influenced_dof", "omega", "wave_direction"))
+        values = np.conj(_ordered_variable(data, name, "influenced_dof", "omega", "wave_direction"))
     whole = np.zeros((6, *values.shape[1:]), complex)
-    whole[_dofs(data["influenced_dof"][1])] = values
+    whole[_dof_indices(data["influenced_dof"][1])] = values
     return whole

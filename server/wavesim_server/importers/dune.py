@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.draft import Draft, Keys, text
+from wavesim_server.importers.model_draft import ModelDraft, TrackedTable, format_numbers
 
 FIN_ANGLE = 0.4363  #: angle at which a fin has its greatest force, rad
 PLANAR = ("ASV", "Boat")
 
 
-def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> Draft:
+def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """The thrust, drag, lift, Coriolis and restoring terms are DUNE's; the inertia matrix of the file is the total, so
     M_RB is it less the added mass. The fins take the angle as a share of 0.4363 rad (25 deg). DUNE moves its boats in the
     plane only, and their sections say nothing sensible about the rest: which axes move is asked for.
@@ -27,7 +27,7 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
     if section not in names:
         raise ConfigError(f"name one of its models by --section: {', '.join(names)}", str(path))
     name = next(k for k in parser.sections() if k.rpartition("/")[2] == section)
-    s = Keys(parser[name], f"[{name}]")
+    s = TrackedTable(parser[name], f"[{name}]")
 
     def numbers(key: str) -> list[float]:
         try:
@@ -36,16 +36,16 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
             raise ConfigError(f"[{name}] lacks numbers for '{key}'", str(path)) from None
 
     kind = s.get("Type", "")
-    draft = Draft(section, f"{path.name}, section {name} (DUNE simulator)", settings, angles)
+    draft = ModelDraft(section, f"{path.name}, section {name} (DUNE simulator)", settings, angles)
     draft.attributes["type"] = "surface" if kind in PLANAR else "underwater"
-    if kind in PLANAR and (active := draft.ask_text("active")) is not None:
+    if kind in PLANAR and (active := draft.require_text("active")) is not None:
         draft.attributes["active"] = " ".join(active.replace(",", " ").split())
     length, width, height = numbers("Volume")
     draft.add("box", length=f"{length:g} m", width=f"{width:g} m", height=f"{height:g} m")
     mass, lift = numbers("Mass")[0], numbers("Buoyancy")
-    draft.add("mass", value=f"{mass:g} kg", centre=text(*(-x for x in lift)) + " m")
+    draft.add("mass", value=f"{mass:g} kg", centre=format_numbers(*(-x for x in lift)) + " m")
     given = "Added Mass Coefficients" in s
-    added = [-x for x in numbers("Added Mass Coefficients")] if given else draft.ask("added-mass", 6)
+    added = [-x for x in numbers("Added Mass Coefficients")] if given else draft.require_numbers("added-mass", 6)
     if added is not None:
         draft.matrix("rigid-body", np.diag(np.array(numbers("Inertial Matrix")) - added))
         draft.matrix("added-mass", np.diag(added))
@@ -66,17 +66,17 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
         psi, theta = numbers(f"Engine Orientation {k}")  # DUNE's manual: rad
         along = math.cos(psi) * math.cos(theta), math.sin(psi) * math.cos(theta), math.sin(theta)
         draft.add(
-            "thruster", name=f"engine-{k}", position=text(*numbers(f"Engine Position {k}")) + " m",
-            direction=text(*np.round(along, 12)), law="shaft", minimum="-1", maximum="1", lag="0 s",
-            motor=f"0 {rpm / 60:.12g}", coefficients=text(0.0, b1, -b2), inflow="total", thrust_limit=f"{limit:g} N",
+            "thruster", name=f"engine-{k}", position=format_numbers(*numbers(f"Engine Position {k}")) + " m",
+            direction=format_numbers(*np.round(along, 12)), law="shaft", minimum="-1", maximum="1", lag="0 s",
+            motor=f"0 {rpm / 60:.12g}", coefficients=format_numbers(0.0, b1, -b2), inflow="total", thrust_limit=f"{limit:g} N",
         )  # fmt: skip
     for k in range(int(numbers("Fin Count")[0])):
         force, at = np.array(numbers(f"Fin Force {k}")), numbers(f"Fin Position {k}")
         per = np.concatenate([force, np.cross(at, force)]) / 2 / FIN_ANGLE
         draft.add(
-            "fin", name=f"fin-{k}", position=text(*at) + " m", normal=text(*force / np.linalg.norm(force)),
-            law="coefficients", per_angle=text(*per), speed="total", limit=f"{FIN_ANGLE} rad",
+            "fin", name=f"fin-{k}", position=format_numbers(*at) + " m", normal=format_numbers(*force / np.linalg.norm(force)),
+            law="coefficients", per_angle=format_numbers(*per), speed="total", limit=f"{FIN_ANGLE} rad",
         )  # fmt: skip
-    s.without("Integration Method")  # of the solver
-    draft.left_of(s)
+    s.ignore("Integration Method")  # of the solver
+    draft.record_unused(s)
     return draft

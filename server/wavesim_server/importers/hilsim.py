@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.draft import SETTINGS, Array, Draft, Keys, text
+from wavesim_server.importers.model_draft import SETTINGS, Array, ModelDraft, TrackedTable, format_numbers
 
 #: its names of nonlinear damping -> ours: it writes the factor of the column last, and means its absolute value
 DAMPING = {
@@ -24,19 +24,19 @@ UNUSED = ("x_g", "y_g", "z_g", "X_v", "X_vv", "X_vvv", "surge_max")
 _PAIRS = [(i, j) for i in range(6) for j in range(i)]
 
 
-def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> Draft:
+def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
     """Masses, damping, ITTC friction, cross-flow (that of sway twice, as that code has it), Coriolis as derivatives,
     restoring, wind, waves, two drives. What that code adds beside the file: fluid memory scaled from another hull."""
-    d = Keys(data)
-    draft = Draft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
+    d = TrackedTable(data)
+    draft = ModelDraft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
     draft.attributes["type"] = "surface"
-    size = draft.ask("size", 3)
+    size = draft.require_numbers("size", 3)
     if size is not None:
         draft.add("box", length=f"{size[0]:g} m", width=f"{size[1]:g} m", height=f"{size[2]:g} m")
     draft.add("mass", value=f"{d['m_11']:g} kg")
-    _rigid_body(draft, np.array([[d[f"m_{i}{j}"] for j in range(1, 7)] for i in range(1, 7)], float))
+    _add_rigid_body(draft, np.array([[d[f"m_{i}{j}"] for j in range(1, 7)] for i in range(1, 7)], float))
     draft.matrix("added-mass", np.array([[d[f"{f}_{v}_dot"] for v in "uvwpqr"] for f in "XYZKMN"], float))
-    d.without(*UNUSED)
+    d.ignore(*UNUSED)
     linear = np.zeros((6, 6))
     for i, f in enumerate("XYZKMN"):
         for j, v in enumerate("uvwpqr"):
@@ -49,13 +49,13 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         draft.attributes["coriolis"] = "no"
         found |= turning
     if "X_uu_c" in d:
-        d.without("X_uu")
+        d.ignore("X_uu")
         draft.add("surge-friction", factor=f"{-d['X_uu_c']:g} kg/m", residual="0.014", length=f"{d['L_pp']:g} m")
     else:
         found["X_u_au"] = float(d.get("X_uu", 0.0))
     if "C_d_2d" in d:
-        d.without("Y_vv", "N_vv")
-        density = draft.ask("cross-flow-density", 1)
+        d.ignore("Y_vv", "N_vv")
+        density = draft.require_numbers("cross-flow-density", 1)
         if density is not None:
             c = 0.5 * density[0] * d["T"] * d["C_d_2d"]
             draft.add("cross-flow", length=f"{d['L_pp']:g} m", sway=f"{2 * c:.12g} kg/m2", yaw=f"{c:.12g} kg/m2")
@@ -71,16 +71,16 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         height, forward, *coefficients = (float(d.get(key, 0.0)) for key in others)
         draft.add(
             "wind-drag", frontal=f"{frontal:g} m2", lateral=f"{lateral:g} m2", length=f"{d['L_pp']:g} m",
-            height=f"{height:g} m", forward=f"{forward:g} m", drag=text(*coefficients),
+            height=f"{height:g} m", forward=f"{forward:g} m", drag=format_numbers(*coefficients),
         )  # fmt: skip
     if "K_1_w" in d:
-        draft.add("wave-filter", gain=text(*(d[f"K_{i}_w"] for i in range(1, 7))))
+        draft.add("wave-filter", gain=format_numbers(*(d[f"K_{i}_w"] for i in range(1, 7))))
     k, low, high = d["K_thruster"] * 3600.0, d["n_min"] / 60.0, d["n_max"] / 60.0
     for side in (1, 2):
         t = draft.add(
-            "thruster", name=f"thruster-{side}", position=text(d[f"l_x_{side}"], d[f"l_y_{side}"], 0.0) + " m",
-            direction="1 0 0", law="shaft", minimum="0", maximum="1", motor=text(low, high - low),
-            lag=f"{d['T_n']:g} s", coefficients=text(0.0, k, 0.0),
+            "thruster", name=f"thruster-{side}", position=format_numbers(d[f"l_x_{side}"], d[f"l_y_{side}"], 0.0) + " m",
+            direction="1 0 0", law="shaft", minimum="0", maximum="1", motor=format_numbers(low, high - low),
+            lag=f"{d['T_n']:g} s", coefficients=format_numbers(0.0, k, 0.0),
         )  # fmt: skip
         if "alpha_max" in d:
             limit = math.degrees(draft.angle(d["alpha_max"], "alpha_max"))
@@ -89,16 +89,16 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
             )
             etree.SubElement(t, "deflector", lag=f"{d['T_beta']:g} s")
     draft.notes.append("hilsim's code adds fluid memory of another hull, which is not in this file")
-    draft.left_of(d)
+    draft.record_unused(d)
     return draft
 
 
-def _rigid_body(draft: Draft, m: Array) -> None:
+def _add_rigid_body(draft: ModelDraft, m: Array) -> None:
     """M_RB; if its halves differ (that code takes any), that which the user names."""
     odd = [
         f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]
     ]
-    if odd and (half := draft.ask_text("rigid-body", f": {', '.join(odd)}")) is not None:
+    if odd and (half := draft.require_text("rigid-body", f": {', '.join(odd)}")) is not None:
         if half not in ("upper", "lower"):
             raise ConfigError(f"--set rigid-body: {SETTINGS['rigid-body']}; it is '{half}'")
         draft.notes.append(f"of M_RB the {half} half is taken: {', '.join(odd)}")

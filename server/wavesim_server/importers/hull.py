@@ -9,18 +9,18 @@ import numpy as np
 from lxml import etree
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import capytaine, nemoh, panel, retardation, wamit
-from wavesim_server.importers.draft import Draft, text
+from wavesim_server.importers import capytaine, nemoh, panel_results, retardation, wamit
+from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 
-def is_one(path: Path) -> bool:
+def is_panel_output(path: Path) -> bool:
     """Whether a path is output of a panel code."""
     if path.is_dir():
         return any(p.name.lower() == "nemoh.cal" for p in path.iterdir())
     return path.suffix.lower() in (".nc", ".nc4", *wamit.SUFFIXES)
 
 
-def read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
+def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """The hull of a NetCDF file of Capytaine, a folder of NEMOH, or the files of WAMIT (any one of them). ConfigError says
     what of it cannot be taken."""
     try:
@@ -29,9 +29,9 @@ def read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
         raise ConfigError(str(error), str(path)) from None
 
 
-def _read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
+def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
     name = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem if path.is_file() else path.resolve().name).lower()
-    draft = Draft(name, f"{path.name} (panel code)", settings, angles)
+    draft = ModelDraft(name, f"{path.name} (panel code)", settings, angles)
     draft.attributes |= {"type": "surface", "coriolis_added": "plane"}
     if path.is_dir():
         found = nemoh.read(path, draft)
@@ -40,28 +40,28 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
     else:
         found = capytaine.read(path, draft)
     draft.notes += found.notes
-    size = draft.ask("size", 3)
+    size = draft.require_numbers("size", 3)
     if size is not None:
         draft.add("box", length=f"{size[0]:g} m", width=f"{size[1]:g} m", height=f"{size[2]:g} m")
-    _masses(draft, found)
-    drag = draft.ask("linear-drag", 6)
+    _add_masses(draft, found)
+    drag = draft.require_numbers("linear-drag", 6)
     if "active" in settings:
-        active = draft.ask_text("active")
+        active = draft.require_text("active")
         draft.attributes["active"] = active or ""
     if path.suffix.lower() in wamit.SUFFIXES:
-        depth = draft.ask("origin-depth", 1)
+        depth = draft.require_numbers("origin-depth", 1)
         found.depth = depth[0] if depth is not None else 0.0
     stiffness = found.stiffness
     if stiffness is None:
-        given = draft.ask("restoring", 36)
+        given = draft.require_numbers("restoring", 36)
         stiffness = np.array(given).reshape(6, 6) if given is not None else np.zeros((6, 6))
     if draft.missing or found.coefficients is None or found.operators is None:
         return draft
-    _restoring(draft, stiffness, found.depth)
-    memory = retardation.identify(found.coefficients)
+    _add_restoring(draft, stiffness, found.depth)
+    memory = retardation.identify_memory(found.coefficients)
     draft.matrix("added-mass", memory.infinite)
-    draft.add("linear-drag", diagonal=text(*(drag or [])))
-    _radiation(draft, memory)
+    draft.add("linear-drag", diagonal=format_numbers(*(drag or [])))
+    _add_radiation(draft, memory)
     if found.density:
         draft.notes.append(f"made for water of {found.density:g} kg/m3: <world density=...>")
     w = found.operators.frequencies
@@ -69,52 +69,58 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> Draft:
         f"waves from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s have operators; shorter and longer ones take that of the end"
     )
     file = f"{name}.rao.csv"
-    draft.files[file] = panel.table(found.operators)
+    draft.files[file] = panel_results.operators_csv(found.operators)
     draft.add("rao", file=file, use=found.operators.use)
     return draft
 
 
-def _masses(draft: Draft, found: panel.Panel) -> None:
+def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
     """<mass> and <rigid-body> or <inertia>: of the file, or as the user gives them."""
     if found.rigid_body is not None:
         m = 0.5 * (found.rigid_body + found.rigid_body.T)
         if m[0, 0] > 0.0 and np.linalg.eigvalsh(m).min() > 0.0:
             mass = m[0, 0]
             draft.add(
-                "mass", value=f"{mass:.12g} kg", centre=text(m[1, 5] / mass, -m[0, 5] / mass, m[0, 4] / mass) + " m"
+                "mass",
+                value=f"{mass:.12g} kg",
+                centre=format_numbers(m[1, 5] / mass, -m[0, 5] / mass, m[0, 4] / mass) + " m",
             )
             draft.matrix("rigid-body", m)
             return
         draft.notes.append("the mass matrix of the file has axes without inertia; what was given is taken")
-    mass_, centre, inertia = draft.ask("mass", 1), draft.ask("centre", 3), draft.ask("inertia", 3)
+    mass_, centre, inertia = (
+        draft.require_numbers("mass", 1),
+        draft.require_numbers("centre", 3),
+        draft.require_numbers("inertia", 3),
+    )
     if mass_ is not None and centre is not None:
-        draft.add("mass", value=f"{mass_[0]:.12g} kg", centre=text(*centre) + " m")
+        draft.add("mass", value=f"{mass_[0]:.12g} kg", centre=format_numbers(*centre) + " m")
     if inertia is not None:
         draft.add("inertia", xx=f"{inertia[0]:.12g}", yy=f"{inertia[1]:.12g}", zz=f"{inertia[2]:.12g}")
 
 
-def _restoring(draft: Draft, g: np.ndarray, depth: float) -> None:
+def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
     """Columns of heave, roll and pitch; what stands elsewhere is noise of the mesh, or a mooring."""
     g = g.copy()
     size = np.sqrt(np.abs(np.diag(g)))
     size[size == 0.0] = size.max() if size.max() else 1.0
     for j in (0, 1, 5):
         if np.abs(g[:, j] / (size * size[j])).max() > 1e-3:
-            draft.left.append(f"stiffness against {panel.DOFS[j]}: {text(*g[:, j])}")
+            draft.unused.append(f"stiffness against {panel_results.DOFS[j]}: {format_numbers(*g[:, j])}")
         g[:, j] = 0.0
     element = etree.Element("restoring", {"z": f"{depth:g} m"})
-    element.text = "\n" + "\n".join("      " + text(*row) for row in g) + "\n    "
+    element.text = "\n" + "\n".join("      " + format_numbers(*row) for row in g) + "\n    "
     draft.elements.append(element)
 
 
-def _radiation(draft: Draft, memory: retardation.Memory) -> None:
+def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
     """<radiation>, and what its fit misses."""
     if len(memory.frequencies):
         element = draft.add("radiation")
         for k, w in enumerate(memory.frequencies):
             etree.SubElement(
-                element, "oscillator", frequency=f"{w:.9g} rad/s", damping=text(*memory.damping[k]),
-                coupling=text(*memory.coupling[k]),
+                element, "oscillator", frequency=f"{w:.9g} rad/s", damping=format_numbers(*memory.damping[k]),
+                coupling=format_numbers(*memory.coupling[k]),
             )  # fmt: skip
         draft.notes.append(
             f"radiation memory: {len(memory.frequencies)} oscillators, least squares in the frequency domain, passive; slowest "
@@ -122,6 +128,6 @@ def _radiation(draft: Draft, memory: retardation.Memory) -> None:
         )
     for (i, j), (rms, damping, added) in memory.errors.items():
         draft.notes.append(
-            f"radiation {panel.DOFS[i]}-{panel.DOFS[j]}: missed of the damping {100 * rms:.1f} % rms, {100 * damping:.1f} % at "
+            f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: missed of the damping {100 * rms:.1f} % rms, {100 * damping:.1f} % at "
             f"most, of the added mass {100 * added:.1f} % at most, of the table's greatest"
         )

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_server.importers import panel
-from wavesim_server.importers.draft import Draft
+from wavesim_server.importers import panel_results
+from wavesim_server.importers.model_draft import ModelDraft
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def read(folder: Path, draft: Draft) -> panel.Panel:
+def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
     """What a run has computed of one body. ValueError names the file."""
-    cal = [line.split("!")[0].split() for line in _file(folder, "Nemoh.cal").read_text().splitlines()]
+    cal = [line.split("!")[0].split() for line in _require_file(folder, "Nemoh.cal").read_text().splitlines()]
     said = {
         k: line.split("!", 1)[1].lower()
-        for k, line in enumerate(_file(folder, "Nemoh.cal").read_text().splitlines())
+        for k, line in enumerate(_require_file(folder, "Nemoh.cal").read_text().splitlines())
         if "!" in line
     }
 
@@ -34,31 +34,31 @@ def read(folder: Path, draft: Draft) -> panel.Panel:
 
     if (bodies := value("number of bodies")[0]) != 1.0:
         raise ValueError(f"it has {bodies:g} bodies; one is taken")
-    found = panel.Panel(density=value("fluid specific volume")[0], depth=_depth(cal))
-    w, m = _zones(_file(folder, "RadiationCoefficients.tec"), "Motion of body")
+    found = panel_results.PanelResults(density=value("fluid specific volume")[0], depth=_depth(cal))
+    w, m = _read_zones(_require_file(folder, "RadiationCoefficients.tec"), "Motion of body")
     if len(m) != 6 or m[0].shape[1] != 12:
         raise ValueError(
             f"RadiationCoefficients.tec has {len(m)} motions and not all six forces of each; all are needed"
         )
     a, b = (np.array([x[:, k::2] for x in m]).transpose(1, 2, 0) for k in (0, 1))
-    found.coefficients = panel.coefficients(w, a, b)
-    force = _file(folder, "ExcitationForce.tec")
-    w, x = _zones(force, "xcitation force|iffraction force")
+    found.coefficients = panel_results.make_coefficients(w, a, b)
+    force = _require_file(folder, "ExcitationForce.tec")
+    w, x = _read_zones(force, "xcitation force|iffraction force")
     headings = [float(h) for h in re.findall(r"beta\s*=\s*([-+.\dEe]+)", force.read_text())]
     unit = draft.angle(1.0, "the phases of ExcitationForce.tec")
     z = np.array([f[:, 0::2] * np.exp(-1j * unit * f[:, 1::2]) for f in x])
-    found.operators = panel.operators(w, np.radians(headings), z.transpose(2, 1, 0), "force")
+    found.operators = panel_results.make_operators(w, np.radians(headings), z.transpose(2, 1, 0), "force")
     for name, folders in (("stiffness", ("KH.dat", "Kh.dat")), ("rigid_body", ("Inertia.dat",))):
-        for file in (f for f in folders if (p := _sought(folder, f)) and p):
-            m6 = np.loadtxt(_file(folder, file))
+        for file in (f for f in folders if (p := _find_file(folder, f)) and p):
+            m6 = np.loadtxt(_require_file(folder, file))
             if m6.shape != (6, 6):
                 raise ValueError(f"{file} holds {m6.shape} numbers, not 6 x 6")
-            setattr(found, name, m6 * panel.BOTH)
+            setattr(found, name, m6 * panel_results.AXIS_SIGN_PRODUCTS)
             break
     return found
 
 
-def _sought(folder: Path, name: str) -> Path | None:
+def _find_file(folder: Path, name: str) -> Path | None:
     """A file in the folder or one below it, however it is capitalised."""
     fits = sorted(p for p in (*folder.glob("*"), *folder.glob("*/*")) if p.name.lower() == name.lower() and p.is_file())
     preferred = [p for p in fits if p.parent.name.lower() == "mechanics"]
@@ -66,8 +66,8 @@ def _sought(folder: Path, name: str) -> Path | None:
     return found[0] if found else None
 
 
-def _file(folder: Path, name: str) -> Path:
-    path = _sought(folder, name)
+def _require_file(folder: Path, name: str) -> Path:
+    path = _find_file(folder, name)
     if path is None:
         raise ValueError(f"it has no {name}")
     return path
@@ -87,7 +87,7 @@ def _depth(cal: list[list[str]]) -> float:
     return -z
 
 
-def _zones(path: Path, title: str) -> tuple[Array, list[Array]]:
+def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
     """(frequencies in rad/s, numbers of each zone)."""
     zones: list[list[list[float]]] = []
     for k, line in enumerate(path.read_text().splitlines(), 1):

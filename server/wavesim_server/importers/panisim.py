@@ -15,23 +15,23 @@ import yaml
 from lxml import etree
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.draft import NOTHING, Draft, Keys, text
+from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
 GRAVITY = 9.80665
 PROPELLER_LAG_S = 1.0  #: of every propeller, in that code
 
 
-def read(folder: Path, settings: dict[str, str], angles: str | None) -> Draft:
+def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """As its class `Vessel` has them; the added mass and restoring from a HydRA file, an aerofoil from a NACA table, both
     beside it."""
-    geometry, inertia = _part(folder, "geometry.yml"), _part(folder, "inertia.yml")
-    hydro, controls = _part(folder, "hydrodynamics.yml"), _part(folder, "control_surfaces.yml")
+    geometry, inertia = _read_part(folder, "geometry.yml"), _read_part(folder, "inertia.yml")
+    hydro, controls = _read_part(folder, "hydrodynamics.yml"), _read_part(folder, "control_surfaces.yml")
     name = Path(str(hydro.get("hydra_file", folder.name))).stem.replace("_hydra", "")
-    draft = Draft(name, f"{folder.name} (Panisim/Makara)", settings, angles)
+    draft = ModelDraft(name, f"{folder.name} (Panisim/Makara)", settings, angles)
     draft.attributes |= {"type": "surface", "coriolis": "yes" if hydro.get("coriolis_flag", True) else "no"}
     length = float(geometry["length"])
     draft.add("box", length=f"{length:g} m", width=f"{geometry['breadth']:g} m", height=f"{geometry['depth']:g} m")
-    _masses(draft, folder, name, geometry, inertia)
+    _add_masses(draft, folder, name, geometry, inertia)
     prime = not hydro.get("dim_flag", False)
     speed = float(geometry["Fn"]) * math.sqrt(GRAVITY * length)
     system = {"system": "prime", "length": f"{length:g} m", "speed": f"{speed:.12g} m/s"} if prime else {}
@@ -41,46 +41,48 @@ def read(folder: Path, settings: dict[str, str], angles: str | None) -> Draft:
         if re.fullmatch(r"[XYZKMN]_[a-z_]+", key) and isinstance(hydro[key], (int, float))
     }
     for k, surface in enumerate(controls.get("control_surfaces") or []):
-        found |= _surface(draft, folder, controls, surface if isinstance(surface, dict) else {}, k)
+        found |= _add_control_surface(draft, folder, controls, surface if isinstance(surface, dict) else {}, k)
     draft.derivatives(found, **system)
-    thrusters = _part(folder, "thrusters.yml", needed=False)
+    thrusters = _read_part(folder, "thrusters.yml", needed=False)
     for k, one in enumerate(thrusters.get("thrusters") or []):
-        _thruster(draft, Keys(one, f"thrusters.yml {k + 1}"))
-    _sensors(draft, _part(folder, "sensors.yml", needed=False))
-    _start(draft, _part(folder, "initial_conditions.yml", needed=False))
-    geometry.without("geometry_file")  # of the drawing
-    controls.without("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # the surfaces name them
+        _add_thruster(draft, TrackedTable(one, f"thrusters.yml {k + 1}"))
+    _add_sensors(draft, _read_part(folder, "sensors.yml", needed=False))
+    _note_start(draft, _read_part(folder, "initial_conditions.yml", needed=False))
+    geometry.ignore("geometry_file")  # of the drawing
+    controls.ignore("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # the surfaces name them
     for part in (geometry, inertia, hydro, controls, thrusters):
-        draft.left_of(part)
+        draft.record_unused(part)
     return draft
 
 
-def _part(folder: Path, name: str, needed: bool = True) -> Keys:
+def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
     path = folder / name
     if not needed and not path.is_file():
-        return Keys({})
+        return TrackedTable({})
     found = yaml.safe_load(path.read_text()) or {}
     if not isinstance(found, dict):
         raise ConfigError("no table of keys", str(path))
-    return Keys(found, name)
+    return TrackedTable(found, name)
 
 
-def _matrix(table: Keys, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+def _matrix(table: TrackedTable, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
     """A 6x6 matrix of the file, None where it says None."""
     value = table.get(key)
-    return None if isinstance(value, str | None) and value in NOTHING else np.array(value, float).reshape(6, 6)
+    return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)
 
 
-def _masses(draft: Draft, folder: Path, name: str, geometry: Keys, inertia: Keys) -> None:
-    mass, centre = float(inertia["mass"]), Keys(geometry["CG"], "geometry.yml: CG")
-    draft.add("mass", value=f"{mass:g} kg", centre=text(*centre["position"]) + " m")
-    draft.left_of(centre)
+def _add_masses(draft: ModelDraft, folder: Path, name: str, geometry: TrackedTable, inertia: TrackedTable) -> None:
+    mass, centre = float(inertia["mass"]), TrackedTable(geometry["CG"], "geometry.yml: CG")
+    draft.add("mass", value=f"{mass:g} kg", centre=format_numbers(*centre["position"]) + " m")
+    draft.record_unused(centre)
     rigid, added = _matrix(inertia, "inertia_matrix"), _matrix(inertia, "added_mass_matrix")
     gyration = geometry.get("gyration")
     if rigid is not None:
         draft.matrix("rigid-body", rigid)
     else:
-        draft.add("inertia", gyration=text(*(gyration if gyration is not None else geometry["gyration"])) + " m")
+        draft.add(
+            "inertia", gyration=format_numbers(*(gyration if gyration is not None else geometry["gyration"])) + " m"
+        )
     hydra = next(
         (p for p in (folder / f"{name}_hydra.json", folder.parent / f"{name}_hydra.json") if p.is_file()), None
     )
@@ -89,7 +91,7 @@ def _masses(draft: Draft, folder: Path, name: str, geometry: Keys, inertia: Keys
         draft.matrix("added-mass", added)
     elif hydra is not None:
         draft.matrix("added-mass", np.array(data["A_inf"], float))
-    elif (diagonal := draft.ask("added-mass", 6)) is not None:
+    elif (diagonal := draft.require_numbers("added-mass", 6)) is not None:
         draft.matrix("added-mass", np.diag(diagonal))
     if hydra is not None:
         stiff = np.array(data["C"], float)
@@ -98,16 +100,16 @@ def _masses(draft: Draft, folder: Path, name: str, geometry: Keys, inertia: Keys
         draft.notes.append(
             f"of {hydra.name}: added mass at infinite frequency and restoring, not its damping and waves"
         )
-        geometry.without("CB")  # the restoring is about the equilibrium, and holds it
+        geometry.ignore("CB")  # the restoring is about the equilibrium, and holds it
         if (floating := float(inertia.get("buoyancy_mass", mass))) != mass:
-            draft.left.append(f"inertia.yml: buoyancy_mass = {floating:g}, since it is not the mass")
+            draft.unused.append(f"inertia.yml: buoyancy_mass = {floating:g}, since it is not the mass")
 
 
-def _surface(
-    draft: Draft, folder: Path, controls: Mapping[str, Any], table: dict[str, Any], number: int
+def _add_control_surface(
+    draft: ModelDraft, folder: Path, controls: Mapping[str, Any], table: dict[str, Any], number: int
 ) -> dict[str, float]:
     """A control surface; its derivatives. It is limited in deg, and turns with at most so many rad/s: as that code reads them."""
-    s = Keys(table, f"control_surfaces.yml {number + 1}")
+    s = TrackedTable(table, f"control_surfaces.yml {number + 1}")
     limit = math.degrees(draft.angle(float(s["control_surface_delta_max"]), "control_surface_delta_max"))
     common = {
         "name": str(s["control_surface_type"]).lower(),
@@ -119,30 +121,30 @@ def _surface(
     terms = s.get("control_surface_hydrodynamics")
     for key, value in (terms if isinstance(terms, dict) else {}).items():
         found[f"{str(key).partition('_')[0]}_d{number + 1}"] = float(value)
-    s.without("control_surface_id")
-    aerofoil = _naca(folder, s.get("control_surface_NACA"), controls.get("naca_file"))
+    s.ignore("control_surface_id")
+    aerofoil = _read_aerofoil(folder, s.get("control_surface_NACA"), controls.get("naca_file"))
     if aerofoil is None:
         draft.add("fin", law="derivatives", **common)
-        s.without("control_surface_location", "control_surface_orientation", "control_surface_area")
+        s.ignore("control_surface_location", "control_surface_orientation", "control_surface_area")
     else:
         # a rudder stands upright; turned about x by its orientation (rad)
         roll, *others = (float(a) for a in s["control_surface_orientation"])
         if any(others):
-            draft.left.append(f"control_surfaces.yml {number + 1}: pitch and yaw of its orientation")
+            draft.unused.append(f"control_surfaces.yml {number + 1}: pitch and yaw of its orientation")
         fin = draft.add(
-            "fin", law="aerofoil", position=text(*s["control_surface_location"]) + " m",
-            normal=text(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),
+            "fin", law="aerofoil", position=format_numbers(*s["control_surface_location"]) + " m",
+            normal=format_numbers(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),
             area=f"{s['control_surface_area']:g} m2", **common,
         )  # fmt: skip
-        etree.SubElement(fin, "aerofoil").text = "  ".join(text(*row) for row in aerofoil)
-    draft.left_of(s)
+        etree.SubElement(fin, "aerofoil").text = "  ".join(format_numbers(*row) for row in aerofoil)
+    draft.record_unused(s)
     return found
 
 
-def _naca(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
+def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
     """Rows (alpha in deg, CL, CD) of the aerofoil table that a control surface names; None if it names none."""
     for name in names:
-        if name in NOTHING:
+        if name in EMPTY_VALUES:
             continue
         for place in (folder, folder.parent):
             for path in (place / str(name), place / f"NACA{name}.csv"):
@@ -153,7 +155,7 @@ def _naca(folder: Path, *names: Any) -> list[tuple[float, float, float]] | None:
     return None
 
 
-def _thruster(draft: Draft, t: Keys) -> None:
+def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
     """T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s, along the x axis of roll, pitch, yaw as that code turns them."""
     roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
     along = (
@@ -164,15 +166,15 @@ def _thruster(draft: Draft, t: Keys) -> None:
     most, kt = float(t["n_max"]) / 60.0, float(t["KT_at_J0"])
     element = draft.add(
         "thruster", name=str(t.get("thruster_name") or f"thruster-{t['thruster_id']}"),
-        position=text(*t["thruster_location"]) + " m", direction=text(*np.round(along, 12)), law="shaft",
-        minimum=text(-most), maximum=text(most), lag=f"{PROPELLER_LAG_S:g} s",
+        position=format_numbers(*t["thruster_location"]) + " m", direction=format_numbers(*np.round(along, 12)), law="shaft",
+        minimum=format_numbers(-most), maximum=format_numbers(most), lag=f"{PROPELLER_LAG_S:g} s",
     )  # fmt: skip
     etree.SubElement(
-        element, "open-water", diameter=f"{t['D_prop']:g} m", kt=text(kt, -kt), torque_share="0",
-        deduction=text(float(t.get("tp") or 0.0)),
+        element, "open-water", diameter=f"{t['D_prop']:g} m", kt=format_numbers(kt, -kt), torque_share="0",
+        deduction=format_numbers(float(t.get("tp") or 0.0)),
     )  # fmt: skip
-    t.without("thruster_id", "T_prop", "J_vs_KT")  # which that code does not use
-    draft.left_of(t)
+    t.ignore("thruster_id", "T_prop", "J_vs_KT")  # which that code does not use
+    draft.record_unused(t)
 
 
 #: its type -> ours
@@ -183,31 +185,31 @@ COVARIANCES = {
 }  # fmt: skip
 
 
-def _sensors(draft: Draft, table: Keys) -> None:
+def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:
     """Place, rate and the size of the noise; the covariances' other elements are named."""
     list_ = etree.Element("sensors")
     for k, one in enumerate(table.get("sensors") or []):
-        s = Keys(one, f"sensors.yml {k + 1}")
+        s = TrackedTable(one, f"sensors.yml {k + 1}")
         kind = SENSORS.get(str(s["sensor_type"]).lower())
         if kind is None:
-            draft.left.append(f"sensors.yml {k + 1}: a sensor of type {s['sensor_type']}")
+            draft.unused.append(f"sensors.yml {k + 1}: a sensor of type {s['sensor_type']}")
             continue
         rate = float(s["publish_rate"])
         element = etree.SubElement(list_, kind, rate=f"{rate:g} Hz")
         if any(place := s.get("sensor_location") or ()):
-            element.set("position", text(*place) + " m")
+            element.set("position", format_numbers(*place) + " m")
         if any(turn := s.get("sensor_orientation") or ()):
-            element.set("attitude", text(*turn) + " rad")
+            element.set("attitude", format_numbers(*turn) + " rad")
         if s.get("use_custom_covariance"):
-            _noise(draft, element, Keys(s["custom_covariance"], s["sensor_type"]), kind, rate)
-        s.without("sensor_topic", "actuator_type", "actuator_id", "custom_covariance")
-        draft.left_of(s)
-    draft.left_of(table)
+            _add_noise(draft, element, TrackedTable(s["custom_covariance"], s["sensor_type"]), kind, rate)
+        s.ignore("sensor_topic", "actuator_type", "actuator_id", "custom_covariance")
+        draft.record_unused(s)
+    draft.record_unused(table)
     if len(list_):
         draft.elements.append(list_)
 
 
-def _noise(draft: Draft, element: etree._Element, covariances: Keys, kind: str, rate: float) -> None:
+def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedTable, kind: str, rate: float) -> None:
     for key, ours in COVARIANCES.items():
         if key not in covariances:
             continue
@@ -226,10 +228,10 @@ def _noise(draft: Draft, element: etree._Element, covariances: Keys, kind: str, 
             element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # of a sample -> per square root of Hz
         if np.count_nonzero(m - np.diag(np.diag(m))) or np.ptp(np.diag(m)):
             draft.notes.append(f"{element.tag}: of {key} the mean of the variances is taken, the same for each axis")
-    draft.left_of(covariances)
+    draft.record_unused(covariances)
 
 
-def _start(draft: Draft, table: Keys) -> None:
+def _note_start(draft: ModelDraft, table: TrackedTable) -> None:
     """Where it starts is a vehicle's affair, not a model's: said as the element to write."""
     if not table:
         return
@@ -238,7 +240,7 @@ def _start(draft: Draft, table: Keys) -> None:
         for what, n in (("location", 3), ("orientation", 3), ("velocity", 6))
     )
     draft.notes.append(
-        f'it starts so: <vehicle model="{draft.name}" position="{text(*place)} m" attitude="{text(*turn)} rad" '
-        f'velocity="{text(*motion[:3])} m/s" angular_velocity="{text(*motion[3:])} rad/s" .../>'
+        f'it starts so: <vehicle model="{draft.name}" position="{format_numbers(*place)} m" attitude="{format_numbers(*turn)} rad" '
+        f'velocity="{format_numbers(*motion[:3])} m/s" angular_velocity="{format_numbers(*motion[3:])} rad/s" .../>'
     )
-    draft.left_of(table)  # `use_quaternion` among it: a turn by a quaternion is not read
+    draft.record_unused(table)  # `use_quaternion` among it: a turn by a quaternion is not read

@@ -17,21 +17,21 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.config.validation import MAX_OSCILLATORS
-from wavesim_server.importers.panel import DOFS, Coefficients
+from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]
-GOOD = 0.01  #: rms error, over the greatest of the table, with which one is content
-BAD = 0.15  #: with which the fit is refused
-MOST = 6  #: oscillators for motions that radiate together
+TARGET_ERROR = 0.01  #: rms error, over the greatest of the table, with which one is content
+MAX_ERROR = 0.15  #: with which the fit is refused
+MAX_GROUP_OSCILLATORS = 6  #: oscillators for motions that radiate together
 SAMPLES = 80  #: frequencies of a table that take part
-LEAST = 0.02  #: of its frequency, that every oscillator is damped by at least: a hull's waves do not ring
+MIN_DAMPING_RATIO = 0.02  #: of its frequency, that every oscillator is damped by at least: a hull's waves do not ring
 LEFT = 0.3, 0.8  #: of the greatest damping, that a table may still have at its lowest and its highest frequency
-QUIET = 1e-6  #: of the greatest damping of its kind, below which a motion radiates nothing
+RADIATION_THRESHOLD = 1e-6  #: of the greatest damping of its kind, below which a motion radiates nothing
 APART = 0.02  #: coupling, relative to its two motions, below which they are fitted apart
 
 
 @dataclass(frozen=True)
-class Memory:
+class RadiationMemory:
     """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and what of the tables the
     fit misses: rms and greatest error of damping and of added mass by pair of motions, over the greatest of each table."""
 
@@ -55,39 +55,39 @@ class Memory:
         return np.asarray(np.linalg.eigvals(system))
 
 
-def identify(c: Coefficients) -> Memory:
+def identify_memory(c: RadiationCoefficients) -> RadiationMemory:
     """The memory of a hull. ValueError for tables that do not hold enough of it."""
     a, b = (0.5 * (m + m.transpose(0, 2, 1)) for m in (c.added_mass, c.damping))
-    loud = _loud(c.frequencies, b)
-    _reaches(c.frequencies, b, loud)
+    loud = _radiating_motions(c.frequencies, b)
+    _check_frequency_range(c.frequencies, b, loud)
     scale = np.sqrt(np.array([max(b[:, i, i].max(), 0.0) for i in range(6)]))
     infinite = np.array(c.infinite if c.infinite is not None else a[-1])
     infinite = 0.5 * (infinite + infinite.T)
     found: list[tuple[Array, Array, Array]] = []
     left = MAX_OSCILLATORS
-    groups = _groups(b, loud, scale)
+    groups = _coupled_groups(b, loud, scale)
     for at, group in enumerate(groups):
         pick = np.ix_(range(len(c.frequencies)), group, group)
         unit = np.outer(scale[group], scale[group])
         known = None if c.infinite is None else infinite[np.ix_(group, group)] / unit
         room = left - 2 * (len(groups) - at - 1)
-        w, r, p, inf = _fit(c.frequencies, a[pick] / unit, b[pick] / unit, known, min(MOST, room))
+        w, r, p, inf = _fit(c.frequencies, a[pick] / unit, b[pick] / unit, known, min(MAX_GROUP_OSCILLATORS, room))
         coupling = np.zeros((len(w), 6))
         coupling[:, group] = p * scale[group]
         infinite[np.ix_(group, group)] = inf * unit
         found.append((w, r, coupling))
         left -= len(w)
-    memory = _joined(found, infinite)
+    memory = _join_groups(found, infinite)
     fitted = memory.retardation(c.frequencies)
     errors = {}
     for group in groups:
         for i in group:
             for j in group:
                 if j >= i and np.abs(b[:, i, j]).max() > APART * scale[i] * scale[j]:
-                    errors[i, j] = _errors(c.frequencies, a[:, i, j], b[:, i, j], fitted[:, i, j], infinite[i, j])
-    memory = Memory(memory.frequencies, memory.damping, memory.coupling, memory.infinite, errors)
+                    errors[i, j] = _fit_errors(c.frequencies, a[:, i, j], b[:, i, j], fitted[:, i, j], infinite[i, j])
+    memory = RadiationMemory(memory.frequencies, memory.damping, memory.coupling, memory.infinite, errors)
     worst = max(errors, key=lambda k: errors[k][0], default=None)
-    if worst is not None and errors[worst][0] > BAD:
+    if worst is not None and errors[worst][0] > MAX_ERROR:
         raise ValueError(
             f"the memory from {DOFS[worst[1]]} to {DOFS[worst[0]]} cannot be fitted: {100 * errors[worst][0]:.0f} % rms of its "
             "greatest damping is missed; look for irregular frequencies and for frequencies that are far apart"
@@ -95,15 +95,15 @@ def identify(c: Coefficients) -> Memory:
     return memory
 
 
-def _loud(w: Array, b: Array) -> list[int]:
+def _radiating_motions(w: Array, b: Array) -> list[int]:
     """Motions that radiate waves. ValueError for damping that no hull has."""
-    peaks = [float(b[:, i, i].max()) for i in range(6)]
+    peak_damping = [float(b[:, i, i].max()) for i in range(6)]
     loud = []
     for i in range(6):
-        kind = peaks[:3] if i < 3 else peaks[3:]
-        if peaks[i] > QUIET * max(kind) and peaks[i] > 0.0:
+        kind = peak_damping[:3] if i < 3 else peak_damping[3:]
+        if peak_damping[i] > RADIATION_THRESHOLD * max(kind) and peak_damping[i] > 0.0:
             loud.append(i)
-            if -float(b[:, i, i].min()) > 0.1 * peaks[i]:
+            if -float(b[:, i, i].min()) > 0.1 * peak_damping[i]:
                 raise ValueError(
                     f"the damping in {DOFS[i]} is negative at {w[int(b[:, i, i].argmin())]:.3g} rad/s ({b[:, i, i].min():.3g}); it is "
                     "positive here, so its sign is another, or this frequency is irregular (a lid on the panels' mesh helps)"
@@ -111,7 +111,7 @@ def _loud(w: Array, b: Array) -> list[int]:
     return loud
 
 
-def _reaches(w: Array, b: Array, loud: list[int]) -> None:
+def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
     """ValueError if the range of frequencies is too short to hold the damping."""
     if len(w) < 8:
         raise ValueError(f"it has {len(w)} frequencies; the memory needs 8 at least, better 40")
@@ -126,7 +126,7 @@ def _reaches(w: Array, b: Array, loud: list[int]) -> None:
                 )
 
 
-def _groups(b: Array, loud: list[int], scale: Array) -> list[list[int]]:
+def _coupled_groups(b: Array, loud: list[int], scale: Array) -> list[list[int]]:
     """Motions that radiate the same waves belong together."""
     left, groups = list(loud), []
     while left:
@@ -156,18 +156,24 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
     w, a, b = w[some], a[some], b[some]
     best: tuple[float, tuple[Array, Array, Array]] | None = None
     for n in range(max(2, min(b.shape[1], most)), max(most, 2) + 1):
-        search = _Search(w, a, b, known, n)
+        search = _FitProblem(w, a, b, known, n)
         before = np.inf if best is None else best[0]
-        for start in _starts(w, b, n):
+        for start in _initial_guesses(w, b, n):
             # single frequencies at which the panel code fails (irregular ones) count little
             solved = least_squares(
-                search.miss, start, search.slopes, x_scale="jac", loss="soft_l1", f_scale=0.1, max_nfev=200
+                search.residuals,
+                start,
+                search.residual_jacobian,
+                x_scale="jac",
+                loss="soft_l1",
+                f_scale=0.1,
+                max_nfev=200,
             )
             error = float(np.sqrt(2.0 * solved.cost / len(solved.fun)))
             if best is None or error < best[0]:
-                best = error, search.parts(solved.x)
+                best = error, search.parameters(solved.x)
         assert best is not None
-        if best[0] < GOOD or best[0] > 0.97 * before:
+        if best[0] < TARGET_ERROR or best[0] > 0.97 * before:
             break
     assert best is not None
     w_n, r, p = best[1]
@@ -176,7 +182,7 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
     return w_n, r, p, _infinite(w, a, _response(w_n, r, p, w), known)
 
 
-def _weight(w: Array) -> Array:
+def _frequency_weights(w: Array) -> Array:
     """Of each frequency: its share of the range, so that it does not matter where they are close."""
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
@@ -187,32 +193,32 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
     if known is not None:
         return known
     at = w[:, None, None]
-    v = _weight(w) ** 2 * at
+    v = _frequency_weights(w) ** 2 * at
     return np.asarray((v * (at * a - k.imag)).sum(axis=0) / (v * at).sum(axis=0))
 
 
-class _Search:
+class _FitProblem:
     """Misses of n oscillators, and their slopes, over x = log w_n, L by rows, P by rows; R = L L^T + LEAST diag(w_n)."""
 
     def __init__(self, w: Array, a: Array, b: Array, known: Array | None, n: int) -> None:
         self.w, self.a, self.b, self.known, self.n = w, a, b, known, n
         self.lower = np.tril_indices(n)
-        self.weight = _weight(w)
+        self.weight = _frequency_weights(w)
 
-    def parts(self, x: Array) -> tuple[Array, Array, Array]:
+    def parameters(self, x: Array) -> tuple[Array, Array, Array]:
         """(w_n, R, P)."""
         n, root = self.n, self._root(x)
         w_n = np.exp(x[:n])
-        return w_n, root @ root.T + LEAST * np.diag(w_n), x[n + len(self.lower[0]) :].reshape(n, -1)
+        return w_n, root @ root.T + MIN_DAMPING_RATIO * np.diag(w_n), x[n + len(self.lower[0]) :].reshape(n, -1)
 
     def _root(self, x: Array) -> Array:
         root = np.zeros((self.n, self.n))
         root[self.lower] = x[self.n : self.n + len(self.lower[0])]
         return root
 
-    def miss(self, x: Array) -> Array:
+    def residuals(self, x: Array) -> Array:
         """Weighted differences to damping and to w times added mass."""
-        k = _response(*self.parts(x), self.w)
+        k = _response(*self.parameters(x), self.w)
         infinite = _infinite(self.w, self.a, k, self.known)
         at = self.w[:, None, None]
         return self._flat(k.real - self.b, k.imag - at * (self.a - infinite))
@@ -220,16 +226,16 @@ class _Search:
     def _flat(self, real: Array, imaginary: Array) -> Array:
         return np.concatenate([(self.weight * real).ravel(), (self.weight * imaginary).ravel()])
 
-    def slopes(self, x: Array) -> Array:
+    def residual_jacobian(self, x: Array) -> Array:
         """Their derivatives by x."""
-        w_n, r, p = self.parts(x)
+        w_n, r, p = self.parameters(x)
         root, at = self._root(x), self.w[:, None, None]
         system = np.diag(w_n * w_n) - at * at * np.eye(self.n) + 1j * at * r
         y = np.linalg.solve(system, np.broadcast_to(p, (len(self.w), *p.shape)))
         columns = []
         for n in range(self.n):  # dK = -i w Y^T dS Y
             yy = y[:, n, :, None] * y[:, n, None, :]
-            columns.append(-1j * at * yy * (2.0 * w_n[n] ** 2 + 1j * at * LEAST * w_n[n]))
+            columns.append(-1j * at * yy * (2.0 * w_n[n] ** 2 + 1j * at * MIN_DAMPING_RATIO * w_n[n]))
         for i, j in zip(*self.lower, strict=True):
             cross = y[:, i, :, None] * (root[:, j] @ y)[:, None, :]
             columns.append(at * at * (cross + cross.transpose(0, 2, 1)))
@@ -249,7 +255,7 @@ class _Search:
         return np.array(flat).T
 
 
-def _starts(w: Array, b: Array, n: int) -> list[Array]:
+def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
     """Where the search begins: oscillators spread over the band in which the hull radiates, each in the direction in which
     it radiates most there (the second begins with the next directions)."""
     power = np.trace(b, axis1=1, axis2=2)
@@ -269,7 +275,7 @@ def _starts(w: Array, b: Array, n: int) -> list[Array]:
     return starts
 
 
-def _joined(found: list[tuple[Array, Array, Array]], infinite: Array) -> Memory:
+def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> RadiationMemory:
     """All groups as one."""
     n = sum(len(w) for w, _, _ in found)
     r, first = np.zeros((n, n)), 0
@@ -279,10 +285,10 @@ def _joined(found: list[tuple[Array, Array, Array]], infinite: Array) -> Memory:
     w = np.concatenate([w for w, _, _ in found]) if found else np.zeros(0)
     p = np.concatenate([p for _, _, p in found]) if found else np.zeros((0, 6))
     values, vectors = np.linalg.eigh(infinite)
-    return Memory(w, r, p, (vectors * np.maximum(values, 0.0)) @ vectors.T, {})
+    return RadiationMemory(w, r, p, (vectors * np.maximum(values, 0.0)) @ vectors.T, {})
 
 
-def _errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
+def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
     """(rms of damping, greatest of damping, greatest of added mass), over the greatest of each table."""
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()

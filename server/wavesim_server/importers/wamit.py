@@ -13,50 +13,52 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_server.importers import panel
-from wavesim_server.importers.draft import Draft
+from wavesim_server.importers import panel_results
+from wavesim_server.importers.model_draft import ModelDraft
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SUFFIXES = (".1", ".3", ".4", ".hst", ".mmx")
-_TURNS = np.array([0, 0, 0, 1, 1, 1])
+_ROTATIONAL = np.array([0, 0, 0, 1, 1, 1])
 
 
-def read(path: Path, draft: Draft) -> panel.Panel:
+def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     """All files of a run; ``path`` is any of them. ValueError names the file."""
     beside = {s: path.with_suffix(s) for s in SUFFIXES}
     if not beside[".1"].exists():
         raise ValueError(f"it needs {beside['.1'].name} (added mass and damping) beside it")
     if not any(beside[s].exists() for s in (".3", ".4")):
         raise ValueError(f"it needs {beside['.3'].name} (exciting force) or {beside['.4'].name} (motion) beside it")
-    mass, length, gravity = _mmx(beside[".mmx"]) if beside[".mmx"].exists() else (None, 0.0, 0.0)
-    length = length or _one(draft, "length")
-    gravity = gravity or _one(draft, "gravity")
-    density = _one(draft, "water-density")
+    mass, length, gravity = _read_mass_matrix(beside[".mmx"]) if beside[".mmx"].exists() else (None, 0.0, 0.0)
+    length = length or _required_number(draft, "length")
+    gravity = gravity or _required_number(draft, "gravity")
+    density = _required_number(draft, "water-density")
     column = draft.settings.get("wave-column", "period")
     if "wave-column" in draft.settings:
-        draft.asked.add("wave-column")
+        draft.used_settings.add("wave-column")
     if column not in ("period", "frequency"):
         raise ValueError(f"--set wave-column={column}: it is period or frequency")
-    found = panel.Panel(density=density)
+    found = panel_results.PanelResults(density=density)
     found.notes = (f"the first column of {path.stem}.1 is the {column}",)
     if mass is not None and np.diag(mass).min() > 0.0:
-        found.rigid_body = density * mass * panel.BOTH
-    found.coefficients = _radiation(beside[".1"], column, density, length)
+        found.rigid_body = density * mass * panel_results.AXIS_SIGN_PRODUCTS
+    found.coefficients = _read_radiation(beside[".1"], column, density, length)
     if beside[".3"].exists():
-        found.operators = _waves(beside[".3"], column, density * gravity * length ** (2.0 + _TURNS), "force")
+        found.operators = _read_wave_response(
+            beside[".3"], column, density * gravity * length ** (2.0 + _ROTATIONAL), "force"
+        )
     else:
-        found.operators = _waves(beside[".4"], column, length ** (-1.0 * _TURNS), "motion")
+        found.operators = _read_wave_response(beside[".4"], column, length ** (-1.0 * _ROTATIONAL), "motion")
     if beside[".hst"].exists():
         c = np.zeros((6, 6))
         for i, j, value in _numbers(beside[".hst"], 3):
             c[_dof(beside[".hst"], i), _dof(beside[".hst"], j)] = value
-        power = 2.0 + np.add.outer(_TURNS, _TURNS)
-        found.stiffness = density * gravity * length**power * c * panel.BOTH
+        power = 2.0 + np.add.outer(_ROTATIONAL, _ROTATIONAL)
+        found.stiffness = density * gravity * length**power * c * panel_results.AXIS_SIGN_PRODUCTS
     return found
 
 
-def _one(draft: Draft, key: str) -> float:
-    given = draft.ask(key, 1)
+def _required_number(draft: ModelDraft, key: str) -> float:
+    given = draft.require_numbers(key, 1)
     return given[0] if given is not None else 1.0  # what is missing is refused in the end, with all else that is
 
 
@@ -92,11 +94,11 @@ def _frequency(value: float, column: str) -> float:
     return np.inf if value < 0.0 else value
 
 
-def _radiation(path: Path, column: str, density: float, length: float) -> panel.Coefficients:
+def _read_radiation(path: Path, column: str, density: float, length: float) -> panel_results.RadiationCoefficients:
     found: dict[float, Array] = {}
     for value, i, j, *ab in _numbers(path, 4):
         w, at = _frequency(value, column), (_dof(path, i), _dof(path, j))
-        scale = density * length ** (3.0 + _TURNS[at[0]] + _TURNS[at[1]])
+        scale = density * length ** (3.0 + _ROTATIONAL[at[0]] + _ROTATIONAL[at[1]])
         m = found.setdefault(w, np.zeros((2, 6, 6)))
         m[0][at] = scale * ab[0]
         if 0.0 < w < np.inf:
@@ -106,10 +108,10 @@ def _radiation(path: Path, column: str, density: float, length: float) -> panel.
     infinite = found.pop(np.inf, None)
     found.pop(0.0, None)
     a, b = (np.array([m[k] for m in found.values()]) for k in (0, 1))
-    return panel.coefficients(list(found), a, b, None if infinite is None else infinite[0])
+    return panel_results.make_coefficients(list(found), a, b, None if infinite is None else infinite[0])
 
 
-def _waves(path: Path, column: str, scale: Array, use: str) -> panel.Operators:
+def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> panel_results.PanelOperators:
     """Operators of force or motion; of each frequency and heading all that is not there is zero."""
     found: dict[tuple[float, float], Array] = {}
     for value, heading, i, _, _, real, imaginary, *_ in _numbers(path, 7):
@@ -120,10 +122,10 @@ def _waves(path: Path, column: str, scale: Array, use: str) -> panel.Operators:
     if lacking := [(a, b) for a in w for b in headings if (a, b) not in found]:
         raise ValueError(f"{path.name} lacks {lacking[0][0]:.4g} rad/s at the heading {lacking[0][1]:g} deg")
     response = np.array([[found[a, b] for b in headings] for a in w]).transpose(2, 0, 1)
-    return panel.operators(w, np.radians(headings), response, use)
+    return panel_results.make_operators(w, np.radians(headings), response, use)
 
 
-def _mmx(path: Path) -> tuple[Array, float, float]:
+def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
     """(mass matrix over the density, length scale, gravity)."""
     text = path.read_text()
     mass = np.zeros((6, 6))

@@ -14,13 +14,13 @@ from wavesim_sdk.errors import LogError
 from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.log import TABLES, Log, Series, read
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome
-from wavesim_server.logbook.export import columns
+from wavesim_server.logbook.export import topic_columns
 
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Array]
-_EXACT = 2**53  #: integers below are exact as floating-point numbers
+_MAX_EXACT_INTEGER = 2**53  #: integers below are exact as floating-point numbers
 #: what is known on board of a signal sent, and of one heard
-KNOWN = {
+KNOWN_ON_BOARD = {
     SENT.name: ("source", "kind", "code", "from_address", "to_address", "clock_ns", "frequency", "payload"),
     RECEPTION.name: ("receiver", "source", "kind", "code", "from_address", "to_address", "reported_ns", "measured", "one_way", "azimuth",
                      "elevation", "heard_frequency", "heard_level"),
@@ -32,7 +32,8 @@ SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str]]:
     """A topic's columns as in its CSV file, and their units."""
     found = {
-        k: np.array(v, object if v and isinstance(v[0], str) else None) for k, v in columns(log, topic, series).items()
+        k: np.array(v, object if v and isinstance(v[0], str) else None)
+        for k, v in topic_columns(log, topic, series).items()
     }
     fields = {f.name: f.unit for t in TABLES.values() if t.name == series.type for f in t.fields}
     units = {"time_ns": "ns", "measured_ns": "ns", "roll": "rad", "pitch": "rad", "heading": "rad"}
@@ -43,7 +44,7 @@ def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str
     return found, {k: units[k] for k in found if units[k]}
 
 
-def _each(
+def _write_each_table(
     log: Path | Log, folder: Path, ending: str, write: Callable[[Path, Log, str, Columns, dict[str, str]], None]
 ) -> Iterator[tuple[str, int]]:
     """Write every table of a log into a file of a folder; yields (file name, rows)."""
@@ -63,7 +64,9 @@ def _each(
 
 def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Every table as a Parquet file; yields (file name, rows). Units are JSON under the key ``units``; a NaN is a missing value."""
-    return _each(log, folder, ".parquet", lambda path, _, _topic, table, units: _parquet(path, table, units))
+    return _write_each_table(
+        log, folder, ".parquet", lambda path, _, _topic, table, units: _parquet(path, table, units)
+    )
 
 
 def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
@@ -71,11 +74,13 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
         import duckdb
     except ImportError:
         raise LogError("duckdb is not installed: pip install 'wavesim-server[parquet]'") from None
-    told, place = (text.replace("'", "''") for text in (json.dumps(units), str(path)))
+    metadata, place = (text.replace("'", "''") for text in (json.dumps(units), str(path)))
     with duckdb.connect() as base:
         try:
             base.register("written", table)
-            base.execute(f"copy (select * from written) to '{place}' (format parquet, kv_metadata {{units: '{told}'}})")
+            base.execute(
+                f"copy (select * from written) to '{place}' (format parquet, kv_metadata {{units: '{metadata}'}})"
+            )
         except duckdb.IOException as error:
             raise LogError(f"cannot write {path}: {error}") from None
 
@@ -86,7 +91,7 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     """Every table as a NetCDF file (classic format, 64-bit offsets) after CF 1.8; yields (file name, rows). States are trajectories with
     latitude, longitude and depth. Integers are 32 bits wide or, where they do not fit, exact floating-point numbers."""
-    return _each(log, folder, ".nc", _netcdf)
+    return _write_each_table(log, folder, ".nc", _netcdf)
 
 
 def _netcdf(path: Path, log: Log, topic: str, table: Columns, units: Mapping[str, str]) -> None:
@@ -126,7 +131,7 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
         size = (*size, f"text{width}")
     elif kind == "i":
         greatest = int(np.abs(values).max(initial=0))
-        if greatest >= _EXACT:
+        if greatest >= _MAX_EXACT_INTEGER:
             raise LogError(f"NetCDF has no room for the whole number {greatest} of '{name}'; use Parquet")
         values = values.astype("i4" if greatest < 2**31 else "f8")
     elif kind != "f":
@@ -152,13 +157,13 @@ def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
             if topic.startswith("/state/"):
                 r = series.records
                 path = folder / f"{topic.removeprefix('/state/')}.tum"
-                path.write_text(tum(series.time_ns, r["p_WB_W"], r["q_WB"]))
+                path.write_text(tum_lines(series.time_ns, r["p_WB_W"], r["q_WB"]))
                 yield path.name, len(r)
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def tum(time_ns: Any, p: Any, q: Any) -> str:
+def tum_lines(time_ns: Any, p: Any, q: Any) -> str:
     """Poses as TUM has them: times (T) in ns, positions (T, 3), attitudes (T, 4) scalar first."""
     times = (f"{t // 10**9}.{t % 10**9:09d}" for t in np.asarray(time_ns).tolist())
     poses = np.concatenate([p, np.asarray(q)[:, [1, 2, 3, 0]]], axis=1).tolist()
@@ -182,7 +187,7 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
         for sort in ("seen", "truth"):
             (folder / mission / sort).mkdir(parents=True, exist_ok=True)
         for topic, series in sorted(found.series.items()):
-            for sort, (table, units) in _sorted(found, topic, series).items():
+            for sort, (table, units) in _split_seen_and_truth(found, topic, series).items():
                 _parquet(folder / mission / sort / f"{topic.strip('/').replace('/', '.')}.parquet", table, units)
         (folder / mission / "configuration.xml").write_text(found.metadata.get("configuration", ""))
         index["missions"][mission] = {
@@ -219,14 +224,14 @@ def _index(folder: Path) -> dict[str, Any]:
         raise LogError(f"{folder / 'dataset.json'} is no index of a dataset; name another folder") from None
 
 
-def _sorted(log: Log, topic: str, series: Series) -> dict[str, tuple[Columns, dict[str, str]]]:
+def _split_seen_and_truth(log: Log, topic: str, series: Series) -> dict[str, tuple[Columns, dict[str, str]]]:
     table, units = _table(log, topic, series)
     if topic.startswith(("/sensor/", "/estimate/", "/sonar/")):
         return {"seen": (table, units)}
     found = {"truth": (table, units)}
     if topic.startswith("/actuation/"):
         found["seen"] = {k: v for k, v in table.items() if not k.startswith("actual_")}, units
-    elif series.type in KNOWN:
+    elif series.type in KNOWN_ON_BOARD:
         good = series.records["outcome"] == Outcome.HEARD
-        found["seen"] = {k: table[k][good] for k in KNOWN[series.type]}, units
+        found["seen"] = {k: table[k][good] for k in KNOWN_ON_BOARD[series.type]}, units
     return {sort: (t, {k: u for k, u in units.items() if k in t}) for sort, (t, units) in found.items()}

@@ -27,11 +27,11 @@ def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for topic, series in sorted(found.series.items()):
-            table = columns(found, topic, series)
+            table = topic_columns(found, topic, series)
             yield _write(folder, topic, list(table), zip(*table.values(), strict=True)), len(series.time_ns)
         for topic, messages in found.json.items():
             keys = list(dict.fromkeys(key for _, m in messages for key in m))
-            lines = ([t, *(_cell(m.get(c, "")) for c in keys)] for t, m in messages)
+            lines = ([t, *(_csv_cell(m.get(c, "")) for c in keys)] for t, m in messages)
             yield _write(folder, topic, ["time_ns", *keys], lines), len(messages)
     except OSError as error:
         raise LogError(f"cannot write to {folder}: {error.strerror}") from None
@@ -72,9 +72,9 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
             have.append(tuple(topic.split("/")[2:4]))
     mine = [(b, n) for b, n in have if vehicle in ("", b) and name in ("", n)]
     if len(mine) != 1:
-        told = ", ".join(f"{b} {n}" for b, n in have) or "none"
+        description = ", ".join(f"{b} {n}" for b, n in have) or "none"
         what = "several sonars of this kind; name one" if mine else "no such sonar of this kind"
-        raise LogError(f"{log} has {what} (--vehicle, --sonar): it has {told}")
+        raise LogError(f"{log} has {what} (--vehicle, --sonar): it has {description}")
     times = found.series["/sonar/" + "/".join(mine[0])].time_ns
     period = float(np.median(np.diff(times))) * 1e-9 if len(times) > 1 else 0.0
     origin = Origin(*json.loads(found.metadata.get("origin", "[0, 0]")))
@@ -93,23 +93,23 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
 
 #: columns of an array by its length: axes of the frame in its name, a quaternion; else numbers
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
-_WORDS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
-_OUT = "sent"  #: what HEARD is of a signal that left
-_NODES = ("source", "receiver", "query_source")
+_ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
+_SENT_TOPIC = "sent"  #: what HEARD is of a signal that left
+_NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
-def columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
+def topic_columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
     """Column -> values of a topic: words for codes, names for nodes and actuators, angles beside quaternions."""
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]
     for name in series.records.dtype.names or ():
         values = series.records[name]
-        if series.type in (SENT.name, RECEPTION.name) and name in _WORDS:
-            words = {int(w): w.name.lower() for w in _WORDS[name]}
+        if series.type in (SENT.name, RECEPTION.name) and name in _ENUM_COLUMNS:
+            words = {int(w): w.name.lower() for w in _ENUM_COLUMNS[name]}
             if (series.type, name) == (SENT.name, "outcome"):
-                words[Outcome.HEARD] = _OUT
+                words[Outcome.HEARD] = _SENT_TOPIC
             found[name] = [words.get(v, v) for v in values.tolist()]
-        elif series.type in (SENT.name, RECEPTION.name) and name in _NODES:
+        elif series.type in (SENT.name, RECEPTION.name) and name in _NODE_COLUMNS:
             found[name] = log.names_at(values, series.time_ns)
         elif name == "payload":
             lengths = series.records["payload_bytes"].tolist()
@@ -134,7 +134,7 @@ def _labels(log: Log, body: str, count: int) -> list[str]:
     return [a["name"] for a in came[-1].get("actuators", [])] if came else []
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 

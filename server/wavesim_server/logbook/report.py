@@ -16,7 +16,7 @@ from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0 -> what is said otherwise
-TROUBLES = {
+TROUBLE_TEXTS = {
     "contacts_dropped": "contacts of bodies were left out, because there were too many at once",
     "paths_dropped": "paths of sound were left out: weaker than those followed to their node (<acoustics paths>), or with too many turns",
     "events_dropped": "records are not in the log, because the front did not keep up",
@@ -25,10 +25,10 @@ TROUBLES = {
 
 
 LEAST_SHARE = 0.01  #: of measurements without a value, from which on the table for people names an instrument
-MOST = 64  #: vehicles whose passes are compared
+MAX_VEHICLES_FOR_PASSES = 64  #: vehicles whose passes are compared
 
 
-def ranges(receptions: Any) -> tuple[Any, Any]:
+def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
     """(receptions that gave a two-way range, its error in m): measured, less the mean of both true distances."""
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
@@ -36,7 +36,7 @@ def ranges(receptions: Any) -> tuple[Any, Any]:
     return found, found["measured"] - np.array(true, float)
 
 
-def fates(receptions: Any) -> Any:
+def delivery_fates(receptions: Any) -> Any:
     """One reception for each signal and node: that by which it was heard, else that along its most direct path.
 
     A signal may arrive along several paths, one of them behind an obstacle: it is one delivery, and one loss.
@@ -48,8 +48,8 @@ def fates(receptions: Any) -> Any:
     return receptions[np.sort(order[first])]
 
 
-def packets(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Delivery of data packets, by cause, and how far they fill the channel; None if there were none. ``receptions``: :func:`fates`."""
+def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
+    """Delivery of data packets, by cause, and how far they fill the channel; None if there were none. ``receptions``: :func:`delivery_fates`."""
     data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
     if not len(data):
         return None
@@ -68,19 +68,19 @@ def packets(sent: Any, receptions: Any) -> dict[str, Any] | None:
     }
 
 
-def make(path: Path | Log) -> dict[str, Any]:
+def trial_table(path: Path | Log) -> dict[str, Any]:
     """The table as plain data."""
     log = read(path)
     sent = log.get("/acoustics/sent", SENT).records
     receptions = log.get("/acoustics/reception", RECEPTION).records
-    found, residuals = ranges(receptions)
+    found, residuals = two_way_ranges(receptions)
     # a one-way range needs a time that the listener knows: that of a node that pings by itself
     scheduled = sent["id"][(sent["request"] == 0) & (sent["query"] == 0) & (sent["kind"] == SignalKind.PULSE)]
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
     frozen = {name: time_ns * 1e-9 for time_ns, m in log.json.get("/frozen", []) for name in m["bodies"]}
-    became = fates(receptions)
+    became = delivery_fates(receptions)
     notices = log.json.get("/notices", [])
-    near = _passes(log, frozen)
+    near = _closest_passes(log, frozen)
     vehicles = []
     for row, body in sorted(log.bodies.items()):
         name = body["name"]
@@ -116,7 +116,7 @@ def make(path: Path | Log) -> dict[str, Any]:
             entry |= {
                 "ranges": len(residual),
                 "ranges_per_minute": round(len(residual) / minutes, 2),
-                **_spread(residual, "range"),
+                **_error_statistics(residual, "range"),
             }
         single = mine[(mine["outcome"] == 0) & np.isin(mine["id"], scheduled)]
         single = single[np.isfinite(single["one_way"])]
@@ -124,7 +124,7 @@ def make(path: Path | Log) -> dict[str, Any]:
             entry |= {
                 "one_way_ranges": len(single),
                 "one_way_per_minute": round(len(single) / minutes, 2),
-                **_spread(single["one_way"] - single["distance"], "one_way"),
+                **_error_statistics(single["one_way"] - single["distance"], "one_way"),
             }
         _, nav, dead = log.navigation_errors(name)
         if len(nav):
@@ -144,7 +144,7 @@ def make(path: Path | Log) -> dict[str, Any]:
         "damage": [m["text"] for _, m in log.json.get("/host/damage", [])],
         "vehicles": vehicles,
         "utilisation": round(float(sent["duration"][sent["outcome"] == 0].sum()) / max(log.end_ns * 1e-9, 1e-9), 4),
-        "packets": packets(sent, became),
+        "packets": packet_delivery(sent, became),
     }
 
 
@@ -171,10 +171,10 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def _passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
+def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
     """Who came nearest to each vehicle; nothing for fleets of more than MOST, for all pairs are looked at."""
     names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
-    if len(names) > MOST:
+    if len(names) > MAX_VEHICLES_FOR_PASSES:
         return {}
     states = {name: log.get(f"/state/{name}", STATE) for name in names}
     return closest_passes({name: (s.time_ns * 1e-9, s.records["p_WB_W"]) for name, s in states.items()})
@@ -184,7 +184,7 @@ def _length(track: Any) -> float:
     return round(float(np.linalg.norm(np.diff(track, axis=0), axis=1).sum()), 1)
 
 
-def _spread(error: Any, name: str) -> dict[str, float]:
+def _error_statistics(error: Any, name: str) -> dict[str, float]:
     """Root mean square, median and greatest error."""
     return {
         f"{name}_error_rms_m": round(float(np.sqrt(np.mean(error**2))), 4),
@@ -193,7 +193,7 @@ def _spread(error: Any, name: str) -> dict[str, float]:
     }
 
 
-def as_json(table: dict[str, Any]) -> str:
+def table_json(table: dict[str, Any]) -> str:
     """The table for programs; what is no finite number is null, as JSON wants it."""
 
     def plain(value: Any) -> Any:
@@ -216,7 +216,7 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
     return lines + [f"{v['name']:9} clipped: {text}" for text in v.get("clipped", ())]
 
 
-def text(table: dict[str, Any]) -> str:
+def table_text(table: dict[str, Any]) -> str:
     """The table for people."""
     head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'a min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
     lines = [
@@ -266,7 +266,7 @@ def text(table: dict[str, Any]) -> str:
             f"packets: {p['sent']} sent, {p['delivered']} of {p['deliveries_possible']} deliveries "
             f"({100 * p['delivery_ratio']:.1f} %), {p['bits'] / table['duration_s']:.0f} bit/s; lost: {lost}"
         )
-    lines += [f"{n} {TROUBLES[t]}" for t, n in table["health"].items() if n and t in TROUBLES]
+    lines += [f"{n} {TROUBLE_TEXTS[t]}" for t, n in table["health"].items() if n and t in TROUBLE_TEXTS]
     for label, code in table.get("ended_early", {}).items():
         lines.append(f"{label} ended early (code {code})")
         lines += [f"{'':10}{said}" for said in table.get("last_words", {}).get(label, ())]

@@ -25,8 +25,8 @@ from wavesim_sdk.ocean.bed import bed_around_fleet, mean_depth
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.sonars.frames import FRAME, ImagingFrame
 from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES, Table
-from wavesim_server.logbook.machine import traits
-from wavesim_server.logbook.part import Part, Sync, opened
+from wavesim_server.logbook.log_part import DiskSync, LogPart, open_durably
+from wavesim_server.logbook.machine_traits import machine_traits
 
 #: tables of bodies -> topic
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
@@ -39,7 +39,7 @@ HEALTH = (
 @functools.cache
 def versions() -> Mapping[str, str]:
     """Versions of what a run is made by, and what of the machine can change its last bits."""
-    found = {"python": platform.python_version(), **traits()}
+    found = {"python": platform.python_version(), **machine_traits()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
         try:
             found[package] = version(package)
@@ -63,24 +63,24 @@ class LogWriter:
         self._present: dict[int, dict[str, Any]] = {}
         #: by table: (row) or (row, number of an instrument) -> its channel in this part
         self._channels: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
-        self._failed = ""
+        self._failure = ""
         self._now = 0  # simulation time of the last message
         self._bed = bed_around_fleet(loaded)
         if loaded.config.world.soundings is not None:
             self._bed["mean"] = mean_depth(loaded)  # of all soundings: the waves' own depth
-        self._part = Part(opened(place) if isinstance(place, Path) else place)
-        self._sync = Sync(loaded.config.log.sync, self._stop) if loaded.config.log.sync else None
+        self._part = LogPart(open_durably(place) if isinstance(place, Path) else place)
+        self._sync = DiskSync(loaded.config.log.sync, self._on_disk_error) if loaded.config.log.sync else None
         try:
             self._begin()
         except OSError as error:
-            self._stop(error)
+            self._on_disk_error(error)
         self.json("/world/bed", 0, self._bed)
         self._flush()
 
     def _begin(self) -> None:
         """What a reader needs to know of the run."""
         config = self._loaded.config
-        self._part.begin(
+        self._part.write_metadata(
             METADATA,
             {
                 "configuration": self._loaded.text,
@@ -96,11 +96,11 @@ class LogWriter:
             },
         )
         if self._sync is not None:
-            self._sync.to(self._part.file)
+            self._sync.set_file(self._part.file)
 
-    def _stop(self, error: OSError) -> None:
+    def _on_disk_error(self, error: OSError) -> None:
         """Disk full: the simulation goes on, the status names it."""
-        self._failed = self._failed or f"the log stopped: {error.strerror}"
+        self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
         """Finish this file and go on in another, which begins with what its reader has to know."""
@@ -110,7 +110,7 @@ class LogWriter:
         self._number, self._since = self._number + 1, self._now
         self._channels.clear()
         try:
-            self._part = Part(opened(part_path(self._place, self._number)))
+            self._part = LogPart(open_durably(part_path(self._place, self._number)))
         except LogError as error:
             raise OSError(0, str(error)) from None
         self._begin()
@@ -121,31 +121,31 @@ class LogWriter:
     def _finish(self) -> None:
         self._part.finish()
         if self._sync is not None:
-            self._sync.now(self._part.file)
+            self._sync.sync_now(self._part.file)
         self._part.file.close()
 
     @property
-    def failed(self) -> str:
+    def failure(self) -> str:
         """Why the log is no longer written; empty while all is well."""
-        return self._failed
+        return self._failure
 
-    def _try(self, time_ns: int, write: Callable[[], None]) -> None:
-        if self._failed:
+    def _write_guarded(self, time_ns: int, write: Callable[[], None]) -> None:
+        if self._failure:
             return
         try:
             self._now = max(self._now, time_ns)
             write()
         except OSError as error:
-            self._stop(error)
+            self._on_disk_error(error)
 
-    def _with_room(self, topic: str) -> Part:
+    def _part_with_room(self, topic: str) -> LogPart:
         """The part under way; another one where there is no room for a topic."""
         if not self._part.has_room(topic):
             self._next_part()
         return self._part
 
     def _add(self, topic: str, table: Table | None, time_ns: int, data: bytes) -> None:
-        self._try(time_ns, lambda: self._with_room(topic).add(topic, table, time_ns, data))
+        self._write_guarded(time_ns, lambda: self._part_with_room(topic).add(topic, table, time_ns, data))
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
         """A message of plain values: JSON in a ROS string, which every reader of ROS logs knows."""
@@ -208,7 +208,7 @@ class LogWriter:
         table = _BODY_TABLES.get(name) or sensor_table_of(name).visible
         width = 1 if name in _BODY_TABLES else 2
         who = [tuple(w) for w in np.reshape(rows, (-1, width)).tolist()]
-        self._try(time_ns, lambda: self._add_table(name, table, time_ns, who, data))
+        self._write_guarded(time_ns, lambda: self._add_table(name, table, time_ns, who, data))
         self._flush()
 
     def _add_table(self, name: str, table: Table, time_ns: int, who: list[tuple[int, ...]], data: bytes) -> None:
@@ -216,16 +216,16 @@ class LogWriter:
         for k, w in enumerate(who):
             channel = self._channels[name].get(w)
             if channel is None:
-                topic = self._sensor(*w) if len(w) > 1 else f"/{name}/{self._owner(name, *w)}"
+                topic = self._sensor(*w) if len(w) > 1 else f"/{name}/{self._owner_of_row(name, *w)}"
                 if not self._part.has_room(topic):
-                    self._part.add_all(channels, time_ns, data[first * size : k * size])
+                    self._part.add_records(channels, time_ns, data[first * size : k * size])
                     self._next_part()
                     first, channels = k, []
                 channel = self._channels[name][w] = self._part.channel(topic, table)
             channels.append(channel)
-        self._part.add_all(channels, time_ns, data[first * size :])
+        self._part.add_records(channels, time_ns, data[first * size :])
 
-    def _owner(self, table: str, row: int) -> str:
+    def _owner_of_row(self, table: str, row: int) -> str:
         """Whose row of a table it is."""
         lines = self._loaded.config.fleet.line
         if table == LINES.name:
@@ -242,7 +242,7 @@ class LogWriter:
 
     def _flush(self) -> None:
         """Hand complete chunks to the system, and begin another file when it is time."""
-        if self._failed:
+        if self._failure:
             return
         log = self._loaded.config.log
         try:
@@ -251,7 +251,7 @@ class LogWriter:
             if self._place is not None and (old or self._part.size >= log.part_size):
                 self._next_part()
         except OSError as error:
-            self._stop(error)
+            self._on_disk_error(error)
 
     def signals(self, sent: Any, receptions: Any) -> None:
         """Signals sent, heard and lost."""
@@ -260,11 +260,11 @@ class LogWriter:
 
     def _add_signals(self, topic: str, table: Table, records: Any, times_ns: Any) -> None:
         def write() -> None:
-            part = self._with_room(topic)
-            part.add_all([part.channel(topic, table)] * len(records), times_ns, records.tobytes())
+            part = self._part_with_room(topic)
+            part.add_records([part.channel(topic, table)] * len(records), times_ns, records.tobytes())
 
         if len(records):
-            self._try(int(times_ns.max()), write)
+            self._write_guarded(int(times_ns.max()), write)
 
     def frame(self, frame: ImagingFrame) -> None:
         """A frame of an imaging sonar, under the names that it carries itself."""
@@ -280,10 +280,10 @@ class LogWriter:
     def close(self) -> None:
         """Write the index and close."""
         try:
-            if not self._failed:
+            if not self._failure:
                 self._finish()
         except OSError as error:
-            self._stop(error)
+            self._on_disk_error(error)
         if self._sync is not None:
             self._sync.close()
         with contextlib.suppress(OSError):

@@ -16,23 +16,23 @@ from wavesim_sdk.tables import BodyType
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.messages import Join, Refusal, Right, Role
 from wavesim_sdk.wire.session import Admission, NotAdmitted
-from wavesim_server.instruments import described
-from wavesim_server.network.crew import Berth
+from wavesim_server.instruments import describe_instrument
+from wavesim_server.network.crews import SessionGrant
 
-LEAST_PERIOD_NS = 1_000_000
-STALE_PERIODS = 5.0  #: a value that is older is stale: its emulator is dead, frozen or too slow
+MIN_PERIOD_NS = 1_000_000
+MAX_AGE_PERIODS = 5.0  #: a value that is older is stale: its emulator is dead, frozen or too slow
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 @dataclass(frozen=True)
-class Seat(Admission):
+class JoinResult(Admission):
     """What a session is given: what its client is told, and what only the server knows."""
 
-    berth: Berth = Berth(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
+    berth: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
 
 
 @dataclass(frozen=True)
-class Situation:
+class Roster:
     """Who is there: bodies that are in the simulation, or about to enter."""
 
     rows: Mapping[str, int] = field(default_factory=dict)  #: by name
@@ -40,68 +40,70 @@ class Situation:
     observers: int = 0
 
 
-class Parts(NamedTuple):
+class BodyParts(NamedTuple):
     """What of a body can break."""
 
     actuators: tuple[Actuator, ...]
     sensors: tuple[InstrumentConfig, ...]
 
 
-class Gate:
+class AdmissionPolicy:
     """Decides by the configuration."""
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self.loaded, self.config, self.step_ns = loaded, loaded.config, step_ns
-        self.reserved = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
+        self.reserved_rows = {b.name: row for row, b in enumerate(self.config.fleet.bodies)}
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
-    def admit(self, join: Join, situation: Situation) -> Seat:
+    def admit(self, join: Join, roster: Roster) -> JoinResult:
         """What a client gets; NotAdmitted with the reason."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
             raise NotAdmitted(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
         if role is Role.OBSERVER:
-            return self._observer(join, situation)
-        row = self.reserved.get(join.name)
+            return self._admit_observer(join, roster)
+        row = self.reserved_rows.get(join.name)
         if row is not None:
             body = self.config.fleet.bodies[row]
-            return self._seat(join, role, row, body, self.loaded.model(body.model))
-        row = situation.rows.get(join.name)
+            return self._join_result(join, role, row, body, self.loaded.model(body.model))
+        row = roster.rows.get(join.name)
         if row is not None:
-            here = situation.models[row]
+            here = roster.models[row]
             if join.model not in ("", here):
                 raise NotAdmitted(Refusal.BAD_VALUE, f"model: '{join.name}' is here, and it is a '{here}'")
-            return self._seat(join, role, row, None, self.loaded.model(here))
+            return self._join_result(join, role, row, None, self.loaded.model(here))
         if role is not Role.PILOT:
             raise NotAdmitted(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
-        return self._newcomer(join, situation)
+        return self._admit_new_body(join, roster)
 
     def suite(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
         """The sensors of a body."""
-        key = name if name in self.reserved else f" {model}"  # no name begins with a blank
+        key = name if name in self.reserved_rows else f" {model}"  # no name begins with a blank
         if key not in self._suites:
             self._suites[key] = self.loaded.suite_by_name(name, model)
         return self._suites[key]
 
-    def parts(self, name: str, model: str) -> Parts:
+    def parts_of(self, name: str, model: str) -> BodyParts:
         """Actuators and sensors of a body: of the configuration by its name, else of a model; nothing of an unknown one."""
-        if name in self.reserved:
-            model = self.config.fleet.bodies[self.reserved[name]].model
-        return Parts(actuators_of(self.loaded.model(model)), self.suite(name, model)) if model else Parts((), ())
+        if name in self.reserved_rows:
+            model = self.config.fleet.bodies[self.reserved_rows[name]].model
+        return (
+            BodyParts(actuators_of(self.loaded.model(model)), self.suite(name, model)) if model else BodyParts((), ())
+        )
 
-    def _observer(self, join: Join, situation: Situation) -> Seat:
+    def _admit_observer(self, join: Join, roster: Roster) -> JoinResult:
         limit = self.config.network.observers
-        if situation.observers >= limit:
+        if roster.observers >= limit:
             raise NotAdmitted(Refusal.FULL, f"there are {limit} observers already, as many as may be")
         rights, others = self._rights(join)
-        berth = Berth(-1, "", "", 0, True, False, rights, others, 0, (), ())
-        return Seat(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), berth=berth)
+        grant = SessionGrant(-1, "", "", 0, True, False, rights, others, 0, (), ())
+        return JoinResult(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), grant=grant)
 
-    def _newcomer(self, join: Join, situation: Situation) -> Seat:
+    def _admit_new_body(self, join: Join, roster: Roster) -> JoinResult:
         if self.config.network.newcomers == "none":
             raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
-                f"the configuration has no body '{join.name}'{suggest_name(join.name, self.reserved)}; new bodies may join if it says "
+                f"the configuration has no body '{join.name}'{suggest_name(join.name, self.reserved_rows)}; new bodies may join if it says "
                 '<network newcomers="free"> (or "lockstep")',
             )
         if not join.model:
@@ -113,14 +115,14 @@ class Gate:
             model = self.loaded.model(join.model)
         except ConfigError as error:
             raise NotAdmitted(Refusal.UNKNOWN_MODEL, error.message) from None
-        taken = set(situation.models)
-        free = (r for r in range(len(self.reserved), self.config.shared.vehicles) if r not in taken)
+        taken = set(roster.models)
+        free = (r for r in range(len(self.reserved_rows), self.config.shared.vehicles) if r not in taken)
         row = next(free, None)
         if row is None:
             raise NotAdmitted(Refusal.FULL, f"all {self.config.shared.vehicles} rows are taken")
-        return self._seat(join, Role.PILOT, row, None, model)
+        return self._join_result(join, Role.PILOT, row, None, model)
 
-    def _seat(self, join: Join, role: Role, row: int, body: BodyConfig | None, model: Model) -> Seat:
+    def _join_result(self, join: Join, role: Role, row: int, body: BodyConfig | None, model: Model) -> JoinResult:
         if role is Role.PILOT and body is not None and body.client == "none":
             raise NotAdmitted(
                 Refusal.NAME_IN_USE, f"'{join.name}' is a body without a pilot (client=\"none\" in the configuration)"
@@ -134,19 +136,19 @@ class Gate:
             )
         rights, others = self._rights(join)
         suite = self.suite(join.name, model.name)
-        told = self._sensors(join, suite)
+        descriptions = self._sensors(join, suite)
         actuators = _actuators(model)
         period = join.state_period_ns or round(1e9 / self.config.network.state_rate)
         truth = body is None or body.truth == "full"
         may_send = role is Role.PILOT or (role is Role.INSTRUMENT and (body is None or body.instruments == "send"))
-        berth = Berth(
+        grant = SessionGrant(
             row, join.name, model.name, int(BodyType[model.type.upper()]), truth, may_send, rights, others,
-            len(actuators), suite, tuple(map(_fresh_ns, suite)), lockstep, body is None,
+            len(actuators), suite, tuple(map(_max_age_ns, suite)), lockstep, body is None,
         )  # fmt: skip
-        return Seat(
+        return JoinResult(
             row, self.step_ns, self.config.acoustics.sound_speed,
-            state_period_ns=0 if lockstep else max(period, LEAST_PERIOD_NS), sends_truth=truth, rights=int(rights),
-            actuators=actuators, sensors=told, berth=berth,
+            state_period_ns=0 if lockstep else max(period, MIN_PERIOD_NS), sends_truth=truth, rights=int(rights),
+            actuators=actuators, sensors=descriptions, grant=grant,
         )  # fmt: skip
 
     def _lockstep(self, join: Join) -> int:
@@ -169,17 +171,17 @@ class Gate:
 
     def _sensors(self, join: Join, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
         """Those that a join asks for."""
-        told = self.describe(suite)
-        known = [s.name for s in told]
+        descriptions = self.describe(suite)
+        known = [s.name for s in descriptions]
         for name in join.sensors or ():
             if name not in known:
                 what = suggest_name(name, known) or "; it has none"
                 raise NotAdmitted(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
-        return tuple(s for s in told if join.sensors is None or s.name in join.sensors)
+        return tuple(s for s in descriptions if join.sensors is None or s.name in join.sensors)
 
     def describe(self, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
         """The sensors of a suite that clients may get; their numbers are those of the suite."""
-        return tuple(described(k, i, self.step_ns) for k, i in enumerate(suite) if i.parameters.send)
+        return tuple(describe_instrument(k, i, self.step_ns) for k, i in enumerate(suite) if i.parameters.send)
 
 
 def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
@@ -189,5 +191,5 @@ def _actuators(model: Model) -> tuple[ActuatorDescription, ...]:
     )
 
 
-def _fresh_ns(instrument: InstrumentConfig) -> int:
-    return round((STALE_PERIODS / instrument.parameters.rate + instrument.parameters.latency) * 1e9)
+def _max_age_ns(instrument: InstrumentConfig) -> int:
+    return round((MAX_AGE_PERIODS / instrument.parameters.rate + instrument.parameters.latency) * 1e9)

@@ -10,16 +10,16 @@ from wavesim_sdk.shared_memory import Record, SharedMemoryArea
 from wavesim_sdk.wire.messages import HEADER_BYTES, Fleet, Type
 from wavesim_sdk.wire.server import ServerSessions
 from wavesim_sdk.wire.session import Session
-from wavesim_server.network.crew import Crews, Member
+from wavesim_server.network.crews import CrewMember, Crews
 from wavesim_server.network.observers import Observers
-from wavesim_server.network.states import View, Writer, finished
+from wavesim_server.network.state_datagrams import StateWriter, TableSnapshots, finish_datagrams
 
 Address = tuple[str, int]
-GRAIN_S = 0.005  #: states go out in batches, at most so far apart
+BATCHING_S = 0.005  #: states go out in batches, at most so far apart
 
 
 @dataclass(frozen=True)
-class Rows:
+class DatagramRows:
     """Datagrams of one length, a row each, and the sessions that they go to."""
 
     matrix: Any
@@ -29,7 +29,7 @@ class Rows:
         return ((row.tobytes(), s.address) for row, s in zip(self.matrix, self.sessions, strict=True))
 
 
-class Broadcast:
+class StateBroadcaster:
     """Writes them into :attr:`outgoing`, in the order of their numbers. ``bodies`` are those that are there, by row,
     ``lives`` their generations."""
 
@@ -46,68 +46,68 @@ class Broadcast:
     ) -> None:
         self.vehicles, self.step_ns = vehicles, step_ns
         self.sessions, self.crews, self.observers = sessions, crews, observers
-        self.outgoing: list[list[tuple[bytes, Address]] | Rows] = []
-        self.writer = Writer(vehicles, step_ns)
-        self._bodies, self._tick_and_state, self._lives = bodies, tick_and_state, lives
+        self.outgoing: list[list[tuple[bytes, Address]] | DatagramRows] = []
+        self.writer = StateWriter(vehicles, step_ns)
+        self._bodies, self._tick_and_state, self._generations = bodies, tick_and_state, lives
 
     def identity(self) -> Record:
         """Who is in each row."""
         return self.vehicles["identity"].snapshot()[1]
 
-    def take(self) -> None:
+    def collect_session_datagrams(self) -> None:
         """What the sessions themselves have to say."""
         if self.sessions.outgoing:
             self.outgoing.append(self.sessions.outgoing)
             self.sessions.outgoing = []
 
-    def steps(self, members: list[Member], tick: int, now: float) -> None:
+    def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
         """Ask lockstep clients."""
         for m in members:
             self.sessions.flush_events(m.session, now)
         view = self.writer.view(tick, self._tick_and_state()[1])
         self._write(members, view, Type.STEP, now)
 
-    def turn(self, now: float) -> float:
+    def poll(self, now: float) -> float:
         """States and fleets that are due; when to call again."""
-        due = [m for m in self.crews.free if now >= m.next_state]
+        due = [m for m in self.crews.unpaced if now >= m.next_state]
         if due:
-            self._states(due, now)
+            self._send_states(due, now)
         watching = self.observers.due(now)
         if watching:
-            self._fleets(watching)
+            self._send_fleets(watching)
         later = self.observers.next_timer()
-        if self.crews.free:
-            later = min(later, now + min(max(0.25 * self.crews.shortest, 0.001), GRAIN_S))
+        if self.crews.unpaced:
+            later = min(later, now + min(max(0.25 * self.crews.shortest_period, 0.001), BATCHING_S))
         return later
 
-    def _states(self, due: list[Member], now: float) -> None:
-        if not all(m.aboard for m in due):
-            self._come_aboard([m for m in due if not m.aboard])
+    def _send_states(self, due: list[CrewMember], now: float) -> None:
+        if not all(m.is_aboard for m in due):
+            self._mark_aboard([m for m in due if not m.is_aboard])
         for m in due:
             behind = now - m.next_state
             m.next_state = now + m.period - (behind if behind < m.period else 0.0)
-        aboard = [m for m in due if m.aboard]
+        aboard = [m for m in due if m.is_aboard]
         if aboard:
             self._write(aboard, self.writer.view(*self._tick_and_state()), Type.STATE, now)
 
-    def _come_aboard(self, members: list[Member]) -> None:
+    def _mark_aboard(self, members: list[CrewMember]) -> None:
         """Bodies that the engine has let in; before that a row holds nothing to send."""
         identity = self.identity()
         for m in members:
             who = identity[m.row]
             there = m.row in self._bodies and bool(who["present"])
-            m.aboard = there and who["generation"] == self._lives[m.row]
+            m.is_aboard = there and who["generation"] == self._generations[m.row]
 
-    def _fleets(self, watching: list[Any]) -> None:
+    def _send_fleets(self, watching: list[Any]) -> None:
         state, identity = self.vehicles["state"].snapshot()[1], self.identity()
         tick, run_state = self._tick_and_state()
         for watch in watching:
-            for part, parts, records in self.observers.fleet(watch, identity, state):
+            for part, parts, records in self.observers.fleet_parts(watch, identity, state):
                 self.sessions.send(watch.session, Fleet(tick, tick * self.step_ns, run_state, part, parts, records))
 
-    def _write(self, members: list[Member], view: View, kind: Type, now: float) -> None:
+    def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
         """States of some sessions, in few calls; where that fails, one by one, so that it costs one session."""
-        self.take()
+        self.collect_session_datagrams()
         try:
             self._write_some(members, view, kind, now)
         except Exception as error:
@@ -118,8 +118,8 @@ class Broadcast:
                 if not m.session.is_over:
                     self._write([m], view, kind, now)
 
-    def _write_some(self, members: list[Member], view: View, kind: Type, now: float) -> None:
-        for some, bodies in self.writer.bodies(members, view, kind):
+    def _write_some(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
+        for some, bodies in self.writer.write(members, view, kind):
             sessions = [m.session for m in some]
             if isinstance(bodies[0][1], bytes):
                 if kind is Type.STEP:
@@ -131,9 +131,9 @@ class Broadcast:
                     plain = [(t, matrix[k, HEADER_BYTES:].tobytes()) for t, matrix in bodies]
                     self.sessions.track_step(s, view.tick, plain, now)
             for type_, matrix in bodies:
-                done = finished(sessions, type_, matrix)
+                done = finish_datagrams(sessions, type_, matrix)
                 if len(done) == 1:
-                    self.outgoing.append(Rows(done[0], sessions))
+                    self.outgoing.append(DatagramRows(done[0], sessions))
                 else:
-                    self.outgoing += [Rows(row, [s]) for row, s in zip(done, sessions, strict=True)]
-        self.take()
+                    self.outgoing += [DatagramRows(row, [s]) for row, s in zip(done, sessions, strict=True)]
+        self.collect_session_datagrams()

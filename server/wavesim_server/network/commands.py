@@ -12,16 +12,16 @@ from wavesim_sdk.commands import Command
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensor_faults import parse_fault
 from wavesim_sdk.wire import items
-from wavesim_server.messages import Execute, Executed
-from wavesim_server.network.admission import Parts
-from wavesim_server.network.crew import Berth, Crews
+from wavesim_server.messages import ExecuteCommand, ExecutedEvent
+from wavesim_server.network.admission import BodyParts
+from wavesim_server.network.crews import Crews, SessionGrant
 
 COMMANDER, CONFIGURATION = "", "configuration"  #: senders that are no session
-MOST = 256  #: under way at once
-Answer = Callable[[bool, str], None]
+MAX_PENDING = 256  #: under way at once
+AnswerCallback = Callable[[bool, str], None]
 
 
-def permitted(command: Command, berth: Berth) -> Command:
+def permit_command(command: Command, berth: SessionGrant) -> Command:
     """The command of a session, its own body filled in; ValueError if it may not."""
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
@@ -32,19 +32,19 @@ def permitted(command: Command, berth: Berth) -> Command:
     own = berth.body
     if not body and not own:
         raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
-    if body not in ("", own) and not berth.others:
+    if body not in ("", own) and not berth.watches_others:
         raise ValueError('this session may do that to its own body only (<grant others="yes">)')
     return commands.check_plausible(commands.for_body(command, body or own))
 
 
-def taken(command: Command, crews: Crews) -> Command:
+def check_mission_taker(command: Command, crews: Crews) -> Command:
     """The command; ValueError if it is a mission that nobody takes."""
-    if isinstance(command, items.Mission) and crews.taker(command.body) is None:
+    if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
         raise ValueError(f"mission: no program drives '{command.body}' now that takes missions")
     return command
 
 
-def of_queue(message: dict[str, Any], parts_of: Callable[[str], Parts]) -> Command:
+def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyParts]) -> Command:
     """A command of the commander's queue. ValueError says what is wrong with it.
 
     ``parts_of`` names actuators and sensors of a body: the amount of a fault may be written with its unit.
@@ -58,11 +58,11 @@ def of_queue(message: dict[str, Any], parts_of: Callable[[str], Parts]) -> Comma
         if arguments.get("kind") == "wet":  # its amount is a compartment, which is named by the field
             arguments |= {"amount": None, "field": amount}
         else:
-            arguments["amount"] = _in_unit(arguments, amount, parts_of)
+            arguments["amount"] = _amount_in_unit(arguments, amount, parts_of)
     return commands.make_command(verb, arguments)
 
 
-def _in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], Parts]) -> float:
+def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], BodyParts]) -> float:
     """The number of an amount that is written with a unit, or without one."""
     try:
         return float(amount)
@@ -80,32 +80,32 @@ def _in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], P
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _PendingCommand:
     by: str
-    answer: Answer
+    answer: AnswerCallback
 
 
-class UnderWay:
+class PendingCommands:
     """Commands that the engine has not answered yet."""
 
-    def __init__(self, tell: Callable[[Execute], None]) -> None:
-        self._tell = tell
-        self._waiting: dict[int, _Waiting] = {}
+    def __init__(self, tell: Callable[[ExecuteCommand], None]) -> None:
+        self._send = tell
+        self._pending: dict[int, _PendingCommand] = {}
         self._number = 0
 
-    def give(self, command: Command, by: str, answer: Answer) -> None:
+    def submit(self, command: Command, by: str, answer: AnswerCallback) -> None:
         """Hand a command to the engine; ValueError when there are too many."""
-        if len(self._waiting) >= MOST:
+        if len(self._pending) >= MAX_PENDING:
             raise ValueError("too many commands at once")
-        execute = Execute(self._number + 1, commands.encode(command))
-        self._tell(execute)  # what cannot be told waits for no answer
+        execute = ExecuteCommand(self._number + 1, commands.encode(command))
+        self._send(execute)  # what cannot be told waits for no answer
         self._number = execute.number
-        self._waiting[self._number] = _Waiting(by, answer)
+        self._pending[self._number] = _PendingCommand(by, answer)
 
-    def executed(self, event: Executed) -> tuple[str, Command]:
+    def complete(self, event: ExecutedEvent) -> tuple[str, Command]:
         """Tell who waits; returns who sent the command, and what it was."""
-        waiting = self._waiting.pop(event.number, None)
+        waiting = self._pending.pop(event.number, None)
         if waiting is not None:
             waiting.answer(bool(event.ok), event.text)
-        by = waiting.by if waiting is not None else "" if event.number else CONFIGURATION
+        by = waiting.sender if waiting is not None else "" if event.number else CONFIGURATION
         return by, commands.decode(event.command)

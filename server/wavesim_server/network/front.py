@@ -37,38 +37,38 @@ from wavesim_sdk.wire.session import (
 )
 from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.messages import Queue
+from wavesim_server.messages import RecordQueue
 from wavesim_server.network import status
-from wavesim_server.network.admission import Gate, Parts, Seat, Situation
-from wavesim_server.network.broadcast import Address, Broadcast, Rows
-from wavesim_server.network.commands import COMMANDER, UnderWay, of_queue, taken
-from wavesim_server.network.crew import Crews, Member
-from wavesim_server.network.damage import Damage
-from wavesim_server.network.frames import Feeds, FrameLog
+from wavesim_server.network.admission import AdmissionPolicy, BodyParts, JoinResult, Roster
+from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadcaster
+from wavesim_server.network.commands import COMMANDER, PendingCommands, check_mission_taker, parse_queue_command
+from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.data_loss import DataLossReport
+from wavesim_server.network.event_dispatcher import EngineEventDispatcher
+from wavesim_server.network.frame_streaming import FrameLogger, FrameStreamer
+from wavesim_server.network.front_tables import FrontTables
 from wavesim_server.network.lockstep import Barrier
-from wavesim_server.network.lockstep import Reply as StepReply
-from wavesim_server.network.news import News
+from wavesim_server.network.lockstep import StepReply as StepReply
 from wavesim_server.network.observers import Observers
-from wavesim_server.network.publish import Publisher
-from wavesim_server.network.requests import Requests
+from wavesim_server.network.requests import RequestHandler
 from wavesim_server.waits import SHARE, Waits
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
-UNSEEN = 1000  #: bodies that a front before this one may have let into a row unseen
-SOON_S, SELDOM_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
+GENERATION_MARGIN = 1000  #: bodies that a front before this one may have let into a row unseen
+SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
 LONG_S = 0.1  #: an answer that takes longer is looked at while it is waited for
-ASLEEP_S = 0.25  #: nothing done for longer: the front itself stood still, and its clients are not to blame
-GONE = {
+STALL_THRESHOLD_S = 0.25  #: nothing done for longer: the front itself stood still, and its clients are not to blame
+GONE_TEXTS = {
     "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
     "lockstep": "was ended: it kept time waiting for longer than its budget",
     "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
 }  # fmt: skip
 
 
-_HOW = {Resumption.NEW: "joined", Resumption.RESUMED: "came back", Resumption.TOOK_OVER: "took over"}
+_JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "came back", Resumption.TOOK_OVER: "took over"}
 
 
 class Front:
@@ -80,167 +80,173 @@ class Front:
         name: str,
         seed: int,
         areas: Mapping[str, SharedMemoryArea],
-        to_engine: Queue,
-        events: Queue,
+        to_engine: RecordQueue,
+        events: RecordQueue,
         log: LogWriter | None = None,
         *,
         keys: Keyring | None = None,
-        dice: random.Random | None = None,
-        say: Callable[[str], None] = lambda text: None,
+        rng: random.Random | None = None,
+        print_line: Callable[[str], None] = lambda text: None,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.loaded, self.config, self.name, self.seed, self.log = loaded, loaded.config, name, seed, log
         self.areas, self.to_engine, self.events = areas, to_engine, events
-        self.say, self._wake = say, wake
+        self.print_line, self._wake = print_line, wake
         self.step_ns = round(self.config.time.step * 1e9)
         network = self.config.network
-        self._dice = dice if dice is not None else secrets.SystemRandom()
+        self._rng = rng if rng is not None else secrets.SystemRandom()
         self.sessions = ServerSessions(
             self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
-            network.takeover, network.datagram_rate, network.sessions, self._dice, self._broke,
+            network.takeover, network.datagram_rate, network.sessions, self._rng, self._on_error,
         )  # fmt: skip
         self.replies: list[tuple[dict[str, Any], CommandReply]] = []  #: to the commander: (its command, the reply)
         self.gauges: Callable[[], dict[str, Any]] = dict  #: what the process around adds to the status
-        self.tables = Publisher(areas["simulation"], areas["vehicles"])
-        self.gate, self.crews = Gate(loaded, self.step_ns), Crews()
+        self.tables = FrontTables(areas["simulation"], areas["vehicles"])
+        self.admission_policy, self.crews = AdmissionPolicy(loaded, self.step_ns), Crews()
         self.barrier = Barrier(network.lockstep_timeout)
         self.waits = Waits(network.lockstep_budget)
         self.slow_emulators: set[str] = set()  #: types, as the engine tells
         self._look_at = 0.0
-        self.damage = Damage(log, self.clock)
+        self.data_loss = DataLossReport(log, self.clock)
         self.observers = Observers(self.sessions.push)
-        self.under_way = UnderWay(self.tell)
-        self.requests = Requests(self)
+        self.pending_commands = PendingCommands(self.send_to_engine)
+        self.request_handler = RequestHandler(self)
         self.bodies: dict[int, tuple[str, str]] = {  #: row -> name and model of those that are there, or about to be
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
         #: by row: the how-many-th body there it is whose sessions are served; what is told of one before it is for nobody
-        self.lives = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
-        self.lives[list(self.bodies)] = 1
-        self.broadcast = Broadcast(
+        self.generations = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
+        self.generations[list(self.bodies)] = 1
+        self.broadcast = StateBroadcaster(
             areas["vehicles"], self.step_ns, self.sessions, self.crews, self.observers, self.bodies,
-            self._tick_and_state, self.lives,
+            self._tick_and_state, self.generations,
         )  # fmt: skip
-        self.feeds = Feeds(name, self.sessions, self.broadcast.writer.instruments, network.frame_rate)
-        self.frame_log = FrameLog(name, loaded, self.bodies, log, self.damage.tell) if log is not None else None
-        self.news = News(
-            self.sessions, self.crews, self.observers, self.tables, self.under_way, log, self.clock, self.step_ns, say,
-            self.lives, self.damage.leave_out,
+        self.frame_streamer = FrameStreamer(name, self.sessions, self.broadcast.writer.instruments, network.frame_rate)
+        self.frame_logger = (
+            FrameLogger(name, loaded, self.bodies, log, self.data_loss.record) if log is not None else None
+        )
+        self.event_dispatcher = EngineEventDispatcher(
+            self.sessions, self.crews, self.observers, self.tables, self.pending_commands, log, self.clock, self.step_ns, print_line,
+            self.generations, self.data_loss.count_omitted,
         )  # fmt: skip
         self.orphans: set[int] = set()  #: rows whose pilots a front before this one had
         self._orphans_until = math.inf
         self._backlog: deque[tuple[int, bytes]] = deque()
-        self._told = False
-        self._sessions_at = 0.0
-        self._effort: tuple[int, ...] = ()
+        self._wake_due = False
+        self._poll_sessions_at = 0.0
+        self._effort_rows: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
         self.stood_still_s = 0.0  #: wall time in which the front did nothing, although it was due
 
-    def at(self, now: float) -> None:
+    def set_time(self, now: float) -> None:
         """It is ``now``. While the front stood still (stopped, or without a processor) it heard nobody: that time counts for none
         of its limits."""
-        asleep, self.now = now - self.now, now
-        if asleep <= ASLEEP_S or asleep == now:  # the first look at the clock
+        stalled_s, self.now = now - self.now, now
+        if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first look at the clock
             return
-        self.stood_still_s += asleep
-        self.sessions.exclude_stall(asleep, now)
-        self.barrier.forgive(asleep)
-        self.waits.forgive(asleep)
-        self._orphans_until += asleep
-        if asleep >= 1.0:
-            self.say(f"the front stood still for {asleep:.1f} s")
+        self.stood_still_s += stalled_s
+        self.sessions.exclude_stall(stalled_s, now)
+        self.barrier.forgive(stalled_s)
+        self.waits.forgive(stalled_s)
+        self._orphans_until += stalled_s
+        if stalled_s >= 1.0:
+            self.print_line(f"the front stood still for {stalled_s:.1f} s")
 
     # -- what comes in -----------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> None:
         """A datagram."""
-        self.at(now)
-        self._happened(self.sessions.receive(data, address, now))
+        self.set_time(now)
+        self._handle_all(self.sessions.receive(data, address, now))
 
     def event(self, kind: int, payload: bytes, now: float) -> None:
         """A record of the engine."""
-        self.at(now)
+        self.set_time(now)
         try:
             event_ = messages.decode_event(kind, payload)
-            if isinstance(event_, messages.LockstepDue):
+            if isinstance(event_, messages.LockstepDueEvent):
                 self._on_step(event_)
             elif isinstance(event_, messages.SlowEmulator):
                 (self.slow_emulators.add if event_.slow else self.slow_emulators.discard)(event_.sensor)
                 self._tell_of(f"emulator {event_.sensor}", event_.text)
             else:
-                self.news.take(event_)
-                if isinstance(event_, messages.Roster):
-                    self._roster(event_)
+                self.event_dispatcher.dispatch(event_)
+                if isinstance(event_, messages.BodyPresenceEvent):
+                    self._on_body_presence(event_)
         except Exception as error:  # the last line of defence: the others go on
             self.sessions.fail_session(None, error)
-        self._happened(self.sessions.take_ended())
+        self._handle_all(self.sessions.take_ended())
 
     def command(self, message: dict[str, Any], now: float) -> None:
         """A command of the commander's queue."""
-        self.at(now)
+        self.set_time(now)
 
         def answer(ok: bool, text: str) -> None:
             self.replies.append((message, CommandReply(ok, text)))
 
         try:
             if message["verb"] == "status":
-                self.replies.append((message, CommandReply(True, "", status.report(self))))
+                self.replies.append((message, CommandReply(True, "", status.server_status(self))))
             else:
-                self.under_way.give(taken(of_queue(message, self._parts_of), self.crews), COMMANDER, answer)
+                self.pending_commands.submit(
+                    check_mission_taker(parse_queue_command(message, self._parts_of), self.crews), COMMANDER, answer
+                )
         except ValueError as error:
             answer(False, str(error))
         except Exception as error:  # the last line of defence: the sender is told
             self.sessions.fail_session(None, error)
             answer(False, "the server failed at this; see its standard error")
 
-    def turn(self, now: float) -> float:
+    def poll(self, now: float) -> float:
         """Do what is due; returns when to call again at the latest: much later, and it takes itself to have stood still. What
         waits in the socket goes before it."""
-        self.at(now)
-        if now >= self._sessions_at:
-            self._sessions_at = now + (SOON_S if len(self.sessions.by_token) <= FEW_SESSIONS else SELDOM_S)
-            self._happened(self.sessions.poll(now))
+        self.set_time(now)
+        if now >= self._poll_sessions_at:
+            self._poll_sessions_at = now + (
+                SESSION_POLL_S if len(self.sessions.by_token) <= FEW_SESSIONS else BUSY_SESSION_POLL_S
+            )
+            self._handle_all(self.sessions.poll(now))
         if self.barrier.tick is not None and now >= self.barrier.since + LONG_S:
             self._end_those_without_budget()
         states = math.inf
         try:
-            states = min(self.broadcast.turn(now), self.feeds.turn(now))
-            if self.frame_log is not None:
-                states = min(states, self.frame_log.turn(now))
+            states = min(self.broadcast.poll(now), self.frame_streamer.poll(now))
+            if self.frame_logger is not None:
+                states = min(states, self.frame_logger.poll(now))
             if now >= self._orphans_until:
-                self._let_orphans_go()
+                self._remove_orphans()
             if now >= self._look_at:
                 self._look_at = now + LONG_S
                 self._name_the_slow()
-            self.tables.turn(now, self.tick, self.crews.by_token.values())
-            if self.observers.calling:
-                self.observers.go_on(self.broadcast.identity())
+            self.tables.poll(now, self.tick, self.crews.by_token.values())
+            if self.observers.has_roll_calls:
+                self.observers.continue_roll_calls(self.broadcast.identity())
         except Exception as error:
             self.sessions.fail_session(None, error)
-        self._happened(self.sessions.take_ended())
-        self.settle()
-        if why := self.damage.of_log():
-            self.say(why)
-        return min(self._sessions_at, states, self.barrier.deadline, self._orphans_until)
+        self._handle_all(self.sessions.take_ended())
+        self.hand_over()
+        if reason := self.data_loss.take_log_failure():
+            self.print_line(reason)
+        return min(self._poll_sessions_at, states, self.barrier.deadline, self._orphans_until)
 
-    def settle(self) -> None:
+    def hand_over(self) -> None:
         """Hand on what came of anything before: to the clients, to the engine."""
-        self._release()
-        if self.crews.effort != self._effort:
-            self._effort = self.crews.effort
-            self.tell(messages.Effort(self._effort))
+        self._release_barrier()
+        if self.crews.effort_rows != self._effort_rows:
+            self._effort_rows = self.crews.effort_rows
+            self.send_to_engine(messages.EffortCommand(self._effort_rows))
         self.sessions.flush(self.now)
-        self.broadcast.take()
+        self.broadcast.collect_session_datagrams()
         self._push_backlog()
 
     @property
-    def outgoing(self) -> list[list[tuple[bytes, Address]] | Rows]:
+    def outgoing(self) -> list[list[tuple[bytes, Address]] | DatagramRows]:
         """Datagrams to send: lists of (bytes, address), and rows of many; whoever sends them takes them out."""
         return self.broadcast.outgoing
 
     @outgoing.setter
-    def outgoing(self, left: list[list[tuple[bytes, Address]] | Rows]) -> None:
+    def outgoing(self, left: list[list[tuple[bytes, Address]] | DatagramRows]) -> None:
         self.broadcast.outgoing = left
 
     def finish(self, now: float) -> None:
@@ -248,26 +254,26 @@ class Front:
         self.now = now
         for session in list(self.sessions.by_token.values()):
             self.sessions.bye(session, "the server shuts down")
-        self.broadcast.take()
+        self.broadcast.collect_session_datagrams()
         self.tables.flush(self.tick)
-        if self.frame_log is not None:
-            self.frame_log.turn(now)
+        if self.frame_logger is not None:
+            self.frame_logger.poll(now)
         if self.log is not None:
-            self.damage.end()
+            self.data_loss.write_summary()
             self.log.close()
 
     # -- the engine --------------------------------------------------------------------------------
 
-    def tell(self, command: messages.Command) -> None:
+    def send_to_engine(self, command: messages.EngineCommand) -> None:
         """Hand a command to the engine, in order, never blocking."""
         self._backlog.append(messages.encode(command))
 
     def _push_backlog(self) -> None:
         while self._backlog and self.to_engine.push(*self._backlog[0]):
             self._backlog.popleft()
-            self._told = True
-        if self._told or self._backlog:  # pieces of a large record: the room for the rest is their reader's
-            self._told = False
+            self._wake_due = True
+        if self._wake_due or self._backlog:  # pieces of a large record: the room for the rest is their reader's
+            self._wake_due = False
             self._wake()
 
     def clock(self) -> Any:
@@ -282,11 +288,11 @@ class Front:
         clock = self.clock()
         return int(clock["tick"]), int(clock["state"])
 
-    def inherit(self, now: float) -> None:
+    def take_over(self, now: float) -> None:
         """Take over from a front that crashed: its clients' bodies wait for them, as long as a silent client has."""
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the front before this one may still let bodies in: none of them is one of ours
-        self.lives[:] = identity["generation"] + np.where(identity["present"], 0, UNSEEN)
+        self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
         for row in map(int, np.flatnonzero(identity["present"])):
             name, model = (bytes(identity[k][row]).decode() for k in ("name", "model"))
             if row not in self.bodies:
@@ -295,45 +301,47 @@ class Front:
             if self.log is not None:
                 kind = BodyType(int(identity["type"][row])).name.lower()
                 self.log.body(int(clock["time_ns"]), row, name, model, kind, True)
-                self.news.logged[row] = identity["generation"][row]
-        self.crews.goes_on(self._dice)
+                self.event_dispatcher.logged_generations[row] = identity["generation"][row]
+        self.crews.start_new_epochs(self._rng)
         self._orphans_until = now + self.config.network.keepalive_timeout
-        self.tell(messages.Effort(()))
-        self.tell(messages.Release(int(clock["tick"]), ()))  # the engine may wait for an answer that died
+        self.send_to_engine(messages.EffortCommand(()))
+        self.send_to_engine(
+            messages.ReleaseCommand(int(clock["tick"]), ())
+        )  # the engine may wait for an answer that died
 
-    def _roster(self, r: messages.Roster) -> None:
+    def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
         """A body went whose pilot had left it to the front before this one; or one came that only that front knew of."""
-        if not r.present and r.row in self.orphans and r.generation == self.lives[r.row]:
+        if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
-        elif r.present and r.new and r.row not in self.bodies:
-            self.tell(messages.Leave(r.row))  # does nothing if it was one of ours and has left already
+        elif r.is_present and r.is_new and r.row not in self.bodies:
+            self.send_to_engine(messages.LeaveCommand(r.row))  # does nothing if it was one of ours and has left already
 
-    def _let_orphans_go(self) -> None:
+    def _remove_orphans(self) -> None:
         self._orphans_until = math.inf
         for row in sorted(self.orphans):
-            self._body_leaves(row, silent=True)
+            self._remove_body(row, silent=True)
         self.orphans.clear()
 
     # -- sessions ------------------------------------------------------------------------------------
 
-    def _admit(self, join: Join, old: Session | None) -> Seat:
-        seat = self.gate.admit(join, self._situation(old))
-        if old is not None and seat.id != old.admission.id:
+    def _admit(self, join: Join, previous: Session | None) -> JoinResult:
+        result = self.admission_policy.admit(join, self._roster_without(previous))
+        if previous is not None and result.id != previous.admission.id:
             raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is another body by now; join anew")
-        return seat
+        return result
 
-    def _situation(self, old: Session | None) -> Situation:
-        observing = len(self.observers.by_token) - (old is not None and old.role is Role.OBSERVER)
+    def _roster_without(self, previous: Session | None) -> Roster:
+        observing = len(self.observers.by_token) - (previous is not None and previous.role is Role.OBSERVER)
         rows = {name: row for row, (name, _) in self.bodies.items()}
-        return Situation(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
+        return Roster(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
-    def _parts_of(self, body: str) -> Parts:
+    def _parts_of(self, body: str) -> BodyParts:
         """Actuators and sensors of a body that is there, or that the configuration names."""
         models = dict(self.bodies.values())
-        return self.gate.parts(body, models.get(body, ""))
+        return self.admission_policy.parts_of(body, models.get(body, ""))
 
-    def _happened(self, happenings: list[Happening]) -> None:
+    def _handle_all(self, happenings: list[Happening]) -> None:
         """What sessions did. More may come of it, such as the end of one."""
         while happenings:
             for h in happenings:
@@ -347,115 +355,123 @@ class Front:
         session = h.session
         if type(h) is StepDone:  # of all the most frequent
             spent = h.tick == self.barrier.tick and self._charge(session)
-            self.barrier.answered(session.token, h.tick, StepReply(h.command, h.estimate))
+            self.barrier.add_reply(session.token, h.tick, StepReply(h.command, h.estimate))
             if spent:
                 self._end_without_budget(session)
             return
         member = self.crews.by_token.get(session.token)
         match h:
             case Joined():
-                self._joined(session, None)
+                self._on_joined(session, None)
             case Resumed(previous=old):
-                self._joined(session, old)
+                self._on_joined(session, old)
             case SessionGone(reason=reason):
-                self._gone(session, reason)
+                self._on_session_gone(session, reason)
             case AddressMigrated(old_address=before):
-                self.say(f"'{session.name}' moved from {_place(before)} to {_place(session.address)}")
+                self.print_line(
+                    f"'{session.name}' moved from {_address_text(before)} to {_address_text(session.address)}"
+                )
             case Actuated(command=command) if member is not None and member.role is Role.PILOT:
-                self.tell(messages.Actuate(member.row, session.token, command))
+                self.send_to_engine(messages.ActuateCommand(member.row, session.token, command))
             case Estimated(values=values) if member is not None and member.role is Role.PILOT:
                 self._estimate(member, values, int(self.clock()["time_ns"]))
             case Requested(number=number, request=request):
-                self.requests.take(session, member, number, request)
+                self.request_handler.handle(session, member, number, request)
 
-    def _joined(self, session: Session, old: Session | None) -> None:
-        assert isinstance(session.admission, Seat)
-        berth, join = session.admission.berth, session.join
-        how = _HOW[session.resumed]
-        self.say(f"'{session.name}' {how} as {session.role.name.lower()} from {_place(session.address)}")
+    def _on_joined(self, session: Session, previous: Session | None) -> None:
+        assert isinstance(session.admission, JoinResult)
+        grant, join = session.admission.grant, session.join
+        resumption_text = _JOINED_TEXTS[session.resumed]
+        self.print_line(
+            f"'{session.name}' {resumption_text} as {session.role.name.lower()} from {_address_text(session.address)}"
+        )
         if session.role is Role.OBSERVER:
-            self.observers.join(session, self.broadcast.identity(), old)
+            self.observers.join(session, self.broadcast.identity(), previous)
             return
-        former = self.crews.leave(old.token) if old is not None else None
-        member = Member(session, berth, session.admission.state_period, next_state=self.now)
-        member.acoustics, member.effort, member.others = bool(join.acoustics), bool(join.effort), bool(join.others)
-        member.choose(join.sensors)
-        member.told.update(member.chosen)
+        former = self.crews.leave(previous.token) if previous is not None else None
+        member = CrewMember(session, grant, session.admission.state_period, next_state=self.now)
+        member.wants_acoustics, member.wants_effort, member.wants_others = (
+            bool(join.acoustics),
+            bool(join.effort),
+            bool(join.others),
+        )
+        member.select_sensors(join.sensors)
+        member.described_sensors.update(member.sensor_numbers)
         self.crews.join(member)
-        if member.others:
+        if member.wants_others:
             self.observers.roll_call(session, self.broadcast.identity())
         same = session.resumed is Resumption.RESUMED
-        if old is not None:
-            self.requests.goes_on(old, session, same)
+        if previous is not None:
+            self.request_handler.transfer(previous, session, same)
         if member.role is Role.PILOT:
             self._pilot_joined(member, former, same)
 
-    def _pilot_joined(self, member: Member, former: Member | None, same: bool) -> None:
-        berth, join, token = member.berth, member.session.join, member.session.token
+    def _pilot_joined(self, member: CrewMember, former: CrewMember | None, same: bool) -> None:
+        grant, join, token = member.grant, member.session.join, member.session.token
         if member.row not in self.bodies:
-            self.lives[member.row] += 1
-        self.bodies[member.row] = berth.body, berth.model
+            self.generations[member.row] += 1
+        self.bodies[member.row] = grant.body, grant.model
         self.orphans.discard(member.row)
-        self.tell(
-            messages.Enter(
-                member.row, token, berth.body, join.model or berth.model, join.position, join.attitude,
-                berth.lockstep_ticks, int(self.lives[member.row]),
+        self.send_to_engine(
+            messages.EnterCommand(
+                member.row, token, grant.body, join.model or grant.model, join.position, join.attitude,
+                grant.lockstep_ticks, int(self.generations[member.row]),
             )
         )  # fmt: skip
-        if former is None or not self.barrier.goes_on(former.session.token, token, same):
+        if former is None or not self.barrier.replace_client(former.session.token, token, same):
             return
         if member.in_lockstep:
-            self._ask([member])
+            self._send_steps([member])
         else:
-            self.barrier.gone(token)
+            self.barrier.remove_client(token)
 
-    def _gone(self, session: Session, reason: str) -> None:
+    def _on_session_gone(self, session: Session, reason: str) -> None:
         if self.crews.by_token.get(session.token) is None and session.token not in self.observers.by_token:
             return
-        self.say(f"'{session.name}' ({session.role.name.lower()}) {GONE.get(reason, reason)}")
+        self.print_line(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")
         self.observers.leave(session)
-        self.requests.forget(session)
+        self.request_handler.discard(session)
         if reason != "left" and session.role in (Role.PILOT, Role.INSTRUMENT):
-            self.damage.tell(f"'{session.name}' ({session.role.name.lower()}) {GONE.get(reason, reason)}")
+            self.data_loss.record(f"'{session.name}' ({session.role.name.lower()}) {GONE_TEXTS.get(reason, reason)}")
         member = self.crews.leave(session.token)
         if member is None or member.role is not Role.PILOT:
             return
         self._charge(session)
-        self.barrier.gone(session.token)
-        self._body_leaves(member.row, silent=reason != "left")
+        self.barrier.remove_client(session.token)
+        self._remove_body(member.row, silent=reason != "left")
 
-    def _body_leaves(self, row: int, silent: bool) -> None:
+    def _remove_body(self, row: int, silent: bool) -> None:
         self.bodies.pop(row, None)
-        self.tell(messages.Leave(row))
-        self.tables.left(row, 2 if silent else 3)
-        for other in self.crews.of(row):
-            other.aboard = False
-            if other.berth.newcomer:  # its row may be another's soon
-                self.sessions.bye(other.session, f"'{other.berth.body}' left the simulation")
+        self.send_to_engine(messages.LeaveCommand(row))
+        self.tables.mark_departed(row, 2 if silent else 3)
+        for other in self.crews.members_of(row):
+            other.is_aboard = False
+            if other.grant.is_newcomer:  # its row may be another's soon
+                self.sessions.bye(other.session, f"'{other.grant.body}' left the simulation")
 
-    def _estimate(self, member: Member, values: Any, time_ns: int) -> None:
+    def _estimate(self, member: CrewMember, values: Any, time_ns: int) -> None:
         self.tables.estimate(member.row, values)
         if self.log is not None:
-            self.log.estimate(time_ns, member.berth.body, values)
+            self.log.estimate(time_ns, member.grant.body, values)
 
-    def _broke(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         """Something that nobody expected: where it was stands on the standard error, once."""
         place = "".join(traceback.format_exception(error)[-2:])
         if place not in self._traced:
             self._traced.add(place)
-            self.say("".join(traceback.format_exception(error)).rstrip())
+            self.print_line("".join(traceback.format_exception(error)).rstrip())
 
     # -- lockstep --------------------------------------------------------------------------------------
 
-    def _on_step(self, step: messages.LockstepDue) -> None:
-        rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == self.lives[row]]
+    def _on_step(self, step: messages.LockstepDueEvent) -> None:
+        rows = [row for row, life in zip(step.rows, step.generations, strict=True) if life == self.generations[row]]
         pilots = [m for row in rows if (m := self.crews.pilot(row)) is not None and m.in_lockstep]
-        self.barrier.close(step.tick, [m.session.token for m in pilots], self.now)
-        self._ask(pilots)
+        self.barrier.begin(step.tick, [m.session.token for m in pilots], self.now)
+        self._send_steps(pilots)
 
-    def _ask(self, pilots: list[Member]) -> None:
+    def _send_steps(self, pilots: list[CrewMember]) -> None:
         assert self.barrier.tick is not None
-        self.broadcast.steps(pilots, self.barrier.tick, self.now)
+        self.broadcast.send_steps(pilots, self.barrier.tick, self.now)
 
     def _charge(self, session: Session) -> bool:
         """A client that is waited for has answered, or goes: its waiting counts. Whether its budget is used up."""
@@ -476,7 +492,7 @@ class Front:
             member = self.crews.by_token.get(token)
             if member is not None and waited > self.waits.left(member.session.name, time_s):
                 self._end_without_budget(member.session)
-        self._happened(self.sessions.take_ended())
+        self._handle_all(self.sessions.take_ended())
 
     def _end_without_budget(self, session: Session) -> None:
         self.sessions.bye(
@@ -494,33 +510,37 @@ class Front:
             self._tell_of(verdict.name, verdict.text)
 
     def _tell_of(self, name: str, text: str) -> None:
-        self.say(f"'{name}' is {text}")
+        self.print_line(f"'{name}' is {text}")
         row = next((row for row, (body, _) in self.bodies.items() if body == name), 0)
         self.tables.notice(int(self.clock()["time_ns"]), row, name, text)
 
-    def _release(self) -> None:
+    def _release_barrier(self) -> None:
         tick, late, since = self.barrier.tick, self.barrier.waiting, self.barrier.since
-        replies = self.barrier.open(self.now)
+        replies = self.barrier.take_replies(self.now)
         if replies is None or tick is None:
             return
         for member in filter(None, map(self.crews.by_token.get, sorted(late))):
             text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
-            self.say(f"{text}; it is waited for again when it answers")
-            self.damage.tell(text)
+            self.print_line(f"{text}; it is waited for again when it answers")
+            self.data_loss.record(text)
             if self.waits.charge(member.session.name, self.now - since, self.now, tick * self.step_ns * 1e-9):
                 self._end_without_budget(member.session)
-        answers: list[messages.Answer] = []
+        answers: list[messages.LockstepAnswer] = []
         for member in sorted((m for m in map(self.crews.by_token.get, replies) if m is not None), key=lambda m: m.row):
             token = member.session.token
             reply = replies[token]
-            answers.append(messages.Answer(member.row, token, reply.command, self.requests.sounds.pop(token, ())))
+            answers.append(
+                messages.LockstepAnswer(
+                    member.row, token, reply.command, self.request_handler.pending_sounds.pop(token, ())
+                )
+            )
             if reply.estimate is not None:
                 try:
                     self._estimate(member, reply.estimate, tick * self.step_ns)
                 except Exception as error:  # the engine waits: it is released whatever happens
                     self.sessions.fail_session(member.session, error)
-        self.tell(messages.Release(tick, answers))
+        self.send_to_engine(messages.ReleaseCommand(tick, answers))
 
 
-def _place(address: Address) -> str:
+def _address_text(address: Address) -> str:
     return f"{address[0]}:{address[1]}"

@@ -14,7 +14,7 @@ Values = Sequence[float | None]
 
 
 @dataclass(frozen=True)
-class Reply:
+class StepReply:
     """What a client answered to a step."""
 
     command: Values | None
@@ -28,38 +28,38 @@ class Barrier:
     time_limit: float
     tick: int | None = None  #: None = the engine does not wait
     waiting: set[int] = field(default_factory=set)
-    replies: dict[int, Reply] = field(default_factory=dict)
+    replies: dict[int, StepReply] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)
     deadline: float = math.inf
     since: float = 0.0  #: when the engine came to that tick
 
-    def close(self, tick: int, clients: Iterable[int], now: float) -> None:
+    def begin(self, tick: int, clients: Iterable[int], now: float) -> None:
         """The engine waits at a tick for these clients."""
         self.tick, self.replies = tick, {}
         self.waiting = set(clients) - self.dismissed
         self.since, self.deadline = now, now + self.time_limit
 
-    def answered(self, client: int, tick: int, reply: Reply) -> None:
+    def add_reply(self, client: int, tick: int, reply: StepReply) -> None:
         """A client answered; whether in time shows the tick."""
         self.dismissed.discard(client)
         if tick == self.tick:
             self.replies[client] = reply
             self.waiting.discard(client)
 
-    def gone(self, client: int) -> None:
+    def remove_client(self, client: int) -> None:
         """A client's session is over: it is waited for no longer, and what it answered does not count."""
         self.dismissed.discard(client)
         self.waiting.discard(client)
         self.replies.pop(client, None)
 
-    def goes_on(self, old: int, new: int, same: bool) -> bool:
+    def replace_client(self, old: int, new: int, same_client: bool) -> bool:
         """Another session took the place of one; whether it has to be asked for the tick under way. What the one answered
         counts if the other is of the ``same`` client."""
         asked, reply = old in self.waiting, self.replies.get(old)
-        self.gone(old)
+        self.remove_client(old)
         if asked:
             self.waiting.add(new)
-        elif same and reply is not None:
+        elif same_client and reply is not None:
             self.replies[new] = reply
         return asked
 
@@ -68,7 +68,7 @@ class Barrier:
         self.deadline += seconds
         self.since += seconds
 
-    def open(self, now: float) -> dict[int, Reply] | None:
+    def take_replies(self, now: float) -> dict[int, StepReply] | None:
         """The replies, once all have come or time is up; the engine goes on. None as long as somebody is waited for."""
         if self.tick is None or (self.waiting and now < self.deadline):
             return None

@@ -16,12 +16,12 @@ from wavesim_sdk.wire.items import AnyEvent, BodyChanged, FateSeen, Observe, Sig
 from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
 
-LEAST_PERIOD_S = 0.01
-PORTION = 1024  #: events of a roll call that wait for their acknowledgement at once
+MIN_PERIOD_S = 0.01
+ROLL_CALL_PORTION = 1024  #: events of a roll call that wait for their acknowledgement at once
 
 
 @dataclass
-class Watch:
+class ObserverView:
     """What an observer asked for."""
 
     session: Session
@@ -37,9 +37,9 @@ class Observers:
     """All of them. ``push`` hands an event to a session."""
 
     def __init__(self, push: Callable[[Session, AnyEvent], None]) -> None:
-        self.by_token: dict[int, Watch] = {}
+        self.by_token: dict[int, ObserverView] = {}
         self._push = push
-        self._calls: dict[
+        self._roll_calls: dict[
             int, tuple[Session, dict[int, None]]
         ] = {}  # roll calls under way: by session, rows still to tell
 
@@ -47,47 +47,47 @@ class Observers:
         """A new observer, or one that goes on: it is told who is there."""
         if old is not None:
             self.leave(old)
-        self.by_token[session.token] = Watch(session)
+        self.by_token[session.token] = ObserverView(session)
         self.roll_call(session, identity)
 
     def roll_call(self, session: Session, identity: Record) -> None:
         """Tell a session of everybody who is there: of many in portions, as its client acknowledges them."""
-        self._calls[session.token] = session, dict.fromkeys(np.flatnonzero(identity["present"]).tolist())
-        self.go_on(identity)
+        self._roll_calls[session.token] = session, dict.fromkeys(np.flatnonzero(identity["present"]).tolist())
+        self.continue_roll_calls(identity)
 
     @property
-    def calling(self) -> bool:
+    def has_roll_calls(self) -> bool:
         """Whether a roll call is under way."""
-        return bool(self._calls)
+        return bool(self._roll_calls)
 
-    def go_on(self, identity: Record) -> None:
+    def continue_roll_calls(self, identity: Record) -> None:
         """The next portions of the roll calls."""
-        for token, (session, rows) in list(self._calls.items()):
-            while rows and not session.is_over and len(session.outbox) < PORTION:
+        for token, (session, rows) in list(self._roll_calls.items()):
+            while rows and not session.is_over and len(session.outbox) < ROLL_CALL_PORTION:
                 row = next(iter(rows))
                 del rows[row]
                 if (who := identity[row])["present"]:
                     name, model = (bytes(who[k]).decode() for k in ("name", "model"))
                     self._push(session, BodyChanged(row, 1, int(who["type"]), name, model))
             if session.is_over or not rows:
-                del self._calls[token]
+                del self._roll_calls[token]
 
     def leave(self, session: Session) -> None:
         """An observer is gone."""
         self.by_token.pop(session.token, None)
-        self._calls.pop(session.token, None)
+        self._roll_calls.pop(session.token, None)
 
-    def ask(self, session: Session, request: Observe, now: float) -> None:
+    def set_view(self, session: Session, request: Observe, now: float) -> None:
         """The request OBSERVE."""
         w = self.by_token[session.token]
         some = request.period_ns > 0
-        w.period = max(request.period_ns * 1e-9, LEAST_PERIOD_S) if some else math.inf
+        w.period = max(request.period_ns * 1e-9, MIN_PERIOD_S) if some else math.inf
         w.next = now if some else math.inf
         w.bodies = None if request.bodies is None else np.array(request.bodies, np.int64)
         w.center = None if request.center is None else np.array(request.center, float)
-        w.radius, w.sounds = request.radius, request.sounds == 1
+        w.radius, w.wants_signals = request.radius, request.sounds == 1
 
-    def due(self, now: float) -> list[Watch]:
+    def due(self, now: float) -> list[ObserverView]:
         """Observers that want bodies now."""
         found = [w for w in self.by_token.values() if now >= w.next]
         for w in found:
@@ -98,7 +98,7 @@ class Observers:
         """When somebody is due."""
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
-    def fleet(self, w: Watch, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
+    def fleet_parts(self, w: ObserverView, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
         """(part, parts, records) of the bodies that an observer wants."""
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
@@ -115,16 +115,16 @@ class Observers:
         for k in range(parts):
             yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
 
-    def tell(self, body: BodyChanged) -> None:
+    def announce_body(self, body: BodyChanged) -> None:
         """A body came or left. A roll call need not say it again."""
-        for _, rows in self._calls.values():
+        for _, rows in self._roll_calls.values():
             rows.pop(body.id, None)
         for w in list(self.by_token.values()):
             self._push(w.session, body)
 
-    def sounds(self, sent: Record, receptions: Record) -> None:
+    def announce_signals(self, sent: Record, receptions: Record) -> None:
         """Signals, for those who asked for them."""
-        listening = [w for w in self.by_token.values() if w.sounds]
+        listening = [w for w in self.by_token.values() if w.wants_signals]
         if not listening:
             return
         events: list[AnyEvent] = [

@@ -23,18 +23,18 @@ from wavesim_sdk.shared_memory import SharedMemoryArea, segment_name
 from wavesim_sdk.wire.sendmmsg import pack_address
 from wavesim_sdk.wire.udp import Address, UdpSocket
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_server.network.broadcast import Rows
-from wavesim_server.network.front import ASLEEP_S, Front
-from wavesim_server.resources import refused, ring_names
+from wavesim_server.network.broadcast import DatagramRows
+from wavesim_server.network.front import STALL_THRESHOLD_S, Front
+from wavesim_server.resources import exit_without_resource, ring_names
 from wavesim_server.ring import Ring
 
 if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
-    from wavesim_server.serve import Part
+    from wavesim_server.serve import ProcessArguments
 
-EVENTS_S = 0.02  #: at most so long are events taken in a row
-ANSWERS_S = 0.002  #: so long the log of a step waits for the answers: programs want the processors
-FLOOD = 256  #: datagrams that are taken in a row
+EVENT_BUDGET_S = 0.02  #: at most so long are events taken in a row
+STEP_LOG_DELAY_S = 0.002  #: so long the log of a step waits for the answers: programs want the processors
+MAX_DATAGRAMS_AT_ONCE = 256  #: datagrams that are taken in a row
 IDLE_S = 0.1  #: at most between two looks at the parent process
 LINE_BYTES = 4000  #: a pipe that is writable takes so many without waiting
 
@@ -45,19 +45,19 @@ class Console:
     def __init__(self) -> None:
         self._poll = select.poll()
         self._poll.register(sys.stderr, select.POLLOUT)
-        self.lost = 0
+        self.lost_count = 0
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """A line, or several."""
         if not self._poll.poll(0):
-            self.lost += 1
+            self.lost_count += 1
             return
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"wavesim: {text}"[:LINE_BYTES] + "\n")
             sys.stderr.flush()
 
 
-class Process:
+class FrontProcess:
     """The core with its socket, its queue and its clock."""
 
     def __init__(self, front: Front, queue: CommanderQueue, events_fd: int, supervisor: int) -> None:
@@ -65,9 +65,9 @@ class Process:
         front.gauges = self._gauges
         self.udp: UdpSocket | None = None
         self._ended = asyncio.Event()
-        self._more = False  # events are left, and will be taken in the next turn of the loop
+        self._has_more_events = False  # events are left, and will be taken in the next turn of the loop
         # events are left, and will be taken when a step has been answered
-        self._later: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._supervisor = supervisor  #: its process id; without it nothing goes on
         self._address: tuple[str, int] = ("", 0)
 
@@ -84,10 +84,10 @@ class Process:
         self._address = sock.getsockname()[:2]
         self.udp = await UdpSocket.wrap(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
-        loop.add_reader(self.events_fd, self._on_bell)
+        loop.add_reader(self.events_fd, self._on_events_ready)
         loop.add_reader(self.queue.fd, self._on_commander)
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        clock, ended = asyncio.create_task(self._time()), asyncio.create_task(self._ended.wait())
+        clock, ended = asyncio.create_task(self._on_timer()), asyncio.create_task(self._ended.wait())
         await asyncio.wait([clock, ended], return_when=asyncio.FIRST_COMPLETED)
         failed = clock.done() and clock.exception() is not None
         clock.cancel()
@@ -105,8 +105,8 @@ class Process:
         now = time.monotonic()
         self.front.receive(data, address, now)
         if self.udp is not None:  # else it is just being made
-            self._read(now, FLOOD)  # then the others have their turn
-            self._settle(now)
+            self._read(now, MAX_DATAGRAMS_AT_ONCE)  # then the others have their turn
+            self._hand_over(now)
 
     def _read(self, now: float, most: int | None = None) -> None:
         """What has come to the socket."""
@@ -114,54 +114,54 @@ class Process:
         for data, sender in self.udp.receive_pending(most):
             self.front.receive(data, sender, now)
 
-    async def _time(self) -> None:
+    async def _on_timer(self) -> None:
         while os.getppid() == self._supervisor:
             now = time.monotonic()
-            if now - self.front.now > ASLEEP_S:
+            if now - self.front.now > STALL_THRESHOLD_S:
                 self._read(now)  # before anybody is found to be silent
-            due = self.front.turn(now)
+            due = self.front.poll(now)
             self.queue.poll(now)
             self._send()
             await asyncio.sleep(min(max(due - time.monotonic(), 0.001), IDLE_S))
 
-    def _on_bell(self) -> None:
+    def _on_events_ready(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.events_fd)
-        if not self._more and self._later is None:
+        if not self._has_more_events and self._timer is None:
             self._on_events()
 
-    def _on_events(self, longest: float = EVENTS_S) -> None:
+    def _on_events(self, longest: float = EVENT_BUDGET_S) -> None:
         """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
-        self._more, self._later = False, None
+        self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest
         asked = self.front.barrier.tick
         for kind, payload in self.front.events.pop_all():
             self.front.event(kind, payload, now := time.monotonic())
             if self.front.outgoing:  # a step must not wait for the log behind it
                 self._send()
-            if self.front.barrier.tick not in (None, asked) and longest <= EVENTS_S:
-                self._later = asyncio.get_running_loop().call_later(ANSWERS_S, self._on_events)
+            if self.front.barrier.tick not in (None, asked) and longest <= EVENT_BUDGET_S:
+                self._timer = asyncio.get_running_loop().call_later(STEP_LOG_DELAY_S, self._on_events)
                 break
             if now >= until:
-                self._more = True
+                self._has_more_events = True
                 asyncio.get_running_loop().call_soon(self._on_events)
                 break
-        self._settle(time.monotonic())
+        self._hand_over(time.monotonic())
 
     def _on_commander(self) -> None:
         now = time.monotonic()
         for message in self.queue.receive():
             self.front.command(message, now)
-        self._settle(now)
+        self._hand_over(now)
 
-    def _settle(self, now: float) -> None:
-        self.front.at(now)
-        self.front.settle()
+    def _hand_over(self, now: float) -> None:
+        self.front.set_time(now)
+        self.front.hand_over()
         self._send()
         self._reply()
-        if self._later is not None and self.front.barrier.tick is None:
-            self._later.cancel()
-            self._later, self._more = None, True
+        if self._timer is not None and self.front.barrier.tick is None:
+            self._timer.cancel()
+            self._timer, self._has_more_events = None, True
             asyncio.get_running_loop().call_soon(self._on_events)
 
     def _reply(self) -> None:
@@ -172,14 +172,14 @@ class Process:
     def _send(self) -> None:
         assert self.udp is not None
         for batch in self.front.outgoing:
-            if isinstance(batch, Rows):
+            if isinstance(batch, DatagramRows):
                 self.udp.send_rows(batch.matrix, b"".join([pack_address(s.address) for s in batch.sessions]))
             else:
                 self.udp.send_each(batch)
         self.front.outgoing.clear()
 
 
-def keyring(loaded: LoadedConfig) -> Keyring | None:
+def load_keyring(loaded: LoadedConfig) -> Keyring | None:
     """The keys of a configuration; None = datagrams in the clear."""
     if not loaded.config.network.keys:
         return None
@@ -188,38 +188,40 @@ def keyring(loaded: LoadedConfig) -> Keyring | None:
     return seal.Keyring(seal.read_keys(loaded.data_file(loaded.config.network.keys)))
 
 
-def attached(loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool) -> Front:
+def attach_front(
+    loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool
+) -> Front:
     """A front on the shared memory and the rings of a server."""
     areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
     front = Front(
-        loaded, name, seed, areas, Ring.attach(commands), Ring.attach(events), log, keys=keyring(loaded),
-        say=Console().say, wake=lambda: os.eventfd_write(commands_fd, 1),
+        loaded, name, seed, areas, Ring.attach(commands), Ring.attach(events), log, keys=load_keyring(loaded),
+        print_line=Console().print_line, wake=lambda: os.eventfd_write(commands_fd, 1),
     )  # fmt: skip
     if again:
-        front.inherit(time.monotonic())
+        front.take_over(time.monotonic())
     return front
 
 
-def main(part: Part) -> None:
+def main(part: ProcessArguments) -> None:
     """The front of a server, until the supervisor ends it."""
     loaded, options = part.loaded, part.options
     try:
         log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None
-        front = attached(loaded, options.name, options.seed, part.commands, log, part.again)
+        front = attach_front(loaded, options.name, options.seed, part.commands_fd, log, part.is_restart)
         queue = CommanderQueue(options.name, loaded.config.shared.group)
     except WaveSimError as error:
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
     except (OSError, posix_ipc.Error) as error:
-        refused("front", error)
+        exit_without_resource("front", error)
     sock = socket.socket(fileno=part.socket)
     sock.setblocking(False)
 
     async def serve() -> None:
-        await Process(front, queue, part.events, part.supervisor).run(sock)
+        await FrontProcess(front, queue, part.events_fd, part.supervisor_pid).run(sock)
 
     try:
         asyncio.run(serve())
     except OSError as error:
-        refused("front", error)
+        exit_without_resource("front", error)

@@ -22,14 +22,14 @@ def _waits(front: Front, name: str) -> dict[str, Any]:
     return {"waited_s": round(waited + now, 3), "budget_left_s": round(left - now, 3)}
 
 
-def report(front: Front) -> dict[str, Any]:
+def server_status(front: Front) -> dict[str, Any]:
     """For the commander's `status`."""
     clock = front.clock()
     plain = {k: clock[k].item() for k in clock.dtype.names}
     plain["state"] = RunState(plain["state"]).name.lower()
     members = sorted(front.crews.by_token.values(), key=lambda m: (m.row, m.ordinal))
     required = [b.name for b in front.config.fleet.bodies if b.client == "required"]
-    piloted = {m.berth.body for m in members if m.role is Role.PILOT}
+    piloted = {m.grant.body for m in members if m.role is Role.PILOT}
     return {
         "name": front.name,
         "configuration": str(front.loaded.path),
@@ -42,7 +42,7 @@ def report(front: Front) -> dict[str, Any]:
                 "id": m.row,
                 "role": m.role.name.lower(),
                 "address": f"{m.session.address[0]}:{m.session.address[1]}",
-                "lockstep_s": m.berth.lockstep_ticks * front.step_ns * 1e-9,
+                "lockstep_s": m.grant.lockstep_ticks * front.step_ns * 1e-9,
                 "rtt_ms": round(m.session.rtt_statistics.mean * 1e3, 3),
                 "waited_for": m.session.token in front.barrier.waiting,
                 **_waits(front, m.session.name),
@@ -54,9 +54,9 @@ def report(front: Front) -> dict[str, Any]:
         "observers": [w.session.name for w in front.observers.by_token.values()],
         "missing": [n for n in required if n not in piloted],
         "drops": dict(front.sessions.drops),
-        "acoustic_refused": dict(front.requests.allowance.refused.most_common(24)),
+        "acoustic_refused": dict(front.request_handler.acoustic_quota.refused.most_common(24)),
         **front.gauges(),
-        "damage": front.damage.texts,
+        "damage": front.data_loss.texts,
         "stood_still_s": round(front.stood_still_s, 3),
-        "log": front.log.failed or "ok" if front.log is not None else "off",
+        "log": front.log.failure or "ok" if front.log is not None else "off",
     }

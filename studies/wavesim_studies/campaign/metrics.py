@@ -46,12 +46,12 @@ class Result:
     @functools.cached_property
     def fates(self) -> Record:
         """One reception for each signal and node."""
-        return np.asarray(report.fates(self.receptions))
+        return np.asarray(report.delivery_fates(self.receptions))
 
     @functools.cached_property
     def ranges(self) -> tuple[Record, Any]:
         """(receptions that gave a two-way range, their errors in m)."""
-        return report.ranges(self.receptions)
+        return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
         """A body of the configuration; the first vehicle without a name."""

@@ -126,7 +126,7 @@ def _lab(plan: Plan, loaded: LoadedConfig) -> tuple[Result, str]:
         state.update(name.encode() + times.tobytes() + states.tobytes())
     state.update(sent.tobytes() + receptions.tobytes())
     result = Result(
-        loaded, lab.time_ns * 1e-9, rows, tracks, sent, receptions, touched, tuple(lab.faults), None, told if isinstance(told, dict) else {}
+        loaded, lab.time_ns * 1e-9, rows, tracks, sent, receptions, touched, tuple(lab.frozen_bodies), None, told if isinstance(told, dict) else {}
     )  # fmt: skip
     return result, state.hexdigest()
 

@@ -140,7 +140,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and what we are asked is nothing for them to read
     plan = Plan(Path(sys.argv[1]), Path(sys.argv[2]))
     if plan.campaign.run.kind != "function":
-        cache.warm(lambda _: None)
+        cache.ensure_compiled(lambda _: None)
     rows = plan.rows
     out.write(b"ready\n")
     out.flush()

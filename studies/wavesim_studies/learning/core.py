@@ -11,7 +11,7 @@ from wavesim_sdk.config import library
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_server.dynamics import rows as r
-from wavesim_server.pool import aligned
+from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.study import empty_sea, varied
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
@@ -52,7 +52,7 @@ class Core:
         n, blocks, lanes = copies, -(-copies // r.LANES), r.LANES
         self.state = kernels.Copies(
             np.zeros((blocks, kernels.COPY * lanes)), np.zeros(blocks * lanes, np.uint64),
-            np.zeros((blocks, kernels.DELAYS * self.actions * lanes)), np.zeros((lanes, r.MU)), np.zeros(kernels.WORK * lanes),
+            np.zeros((blocks, kernels.DELAYS * self.actions * lanes)), np.zeros((lanes, r.MEMORY_STATE)), np.zeros(kernels.WORK * lanes),
         )  # fmt: skip
         self.out = kernels.Out(
             np.zeros((n, self.size), np.float32), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool), np.zeros((n, self.size), np.float32),
@@ -70,18 +70,18 @@ class Core:
             sim.enter(f"v{k}", position=(0.0, 0.0, kernels.DEPTH + 100.0 * k), variant=m) for k, m in enumerate(models)
         ]
         fleet = sim.fleet
-        kinds = [int(fleet.heads[fleet.slots[row] // r.LANES, r.BLOCK_KIND]) for row in rows]
+        kinds = [int(fleet.block_heads[fleet.slots[row] // r.LANES, r.BLOCK_MODEL]) for row in rows]
         first = fleet.blocks[fleet.slots[rows[0]] // r.LANES].reshape(r.BLOCK_ROWS, r.LANES)[
             :, fleet.slots[rows[0]] % r.LANES
         ]
-        filled = aligned((blocks, r.BLOCK))
+        filled = aligned_zeros((blocks, r.BLOCK))
         filled[:] = np.repeat(first, r.LANES)
         heads = np.array([[r.LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
         self.fleet = kernels.Fleet(
-            filled, heads, fleet.params.copy(), fleet.kinds.copy(), fleet.tables.copy(), aligned(r.WORK)
+            filled, heads, fleet.params.copy(), fleet.model_ints.copy(), fleet.tables.copy(), aligned_zeros(r.WORK)
         )
         p = fleet.params[kinds[0]]
-        return np.asarray(p[r.T_WRENCH : r.T_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
+        return np.asarray(p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
 
     def _hull(self, seed: int, number: int) -> Any:
         """A model that differs from the one in the book, by the seed."""

@@ -43,7 +43,7 @@ _HALF = 2.0**26  # of the bits of a uniform number
 
 
 class Fleet(NamedTuple):
-    """The bodies, see :class:`wavesim_server.dynamics.fleet.Fleet`."""
+    """The bodies, see :class:`wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Any
     heads: Any
@@ -115,7 +115,7 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: 
     """A new episode of one copy."""
     c[EPISODE * L + l] += 1.0
     e = int(c[EPISODE * L + l]) << 20  # its numbers are counted from here
-    for row in range(r.MU):
+    for row in range(r.MEMORY_STATE):
         b[row * L + l] = 0.0
     c[PHASE * L + l] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
     x, y, z, _, _, _ = _goal(rules, 0.0, c[PHASE * L + l])
@@ -131,14 +131,14 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: 
     b[r.QY * L + l] = cr * sp * cy + sr * cp * sy
     b[r.QZ * L + l] = cr * cp * sy - sr * sp * cy
     for k in range(r.SLOTS):
-        b[(r.A_NOW + k) * L + l] = 0.0
-        b[(r.A_CMD + k) * L + l] = 0.0
+        b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
+        b[(r.ACTUATOR_COMMAND + k) * L + l] = 0.0
     common = 1.0 - 0.2 * rules.vary * uniform(key, e, 7)  # voltage
     for k in range(thrusters):
-        b[(r.A_EFFECT + k) * L + l] = common * (1.0 + 0.2 * rules.vary * (2.0 * uniform(key, e, 16 + k) - 1.0))
+        b[(r.ACTUATOR_EFFECT + k) * L + l] = common * (1.0 + 0.2 * rules.vary * (2.0 * uniform(key, e, 16 + k) - 1.0))
     north, east = sin_cos(2.0 * math.pi * uniform(key, e, 9))
     speed = 0.5 * rules.vary * uniform(key, e, 8)
-    b[r.CURRENT * L + l], b[(r.CURRENT + 1) * L + l], b[(r.CURRENT + 2) * L + l] = speed * north, speed * east, 0.0
+    b[r.V_WF_W * L + l], b[(r.V_WF_W + 1) * L + l], b[(r.V_WF_W + 2) * L + l] = speed * north, speed * east, 0.0
     c[NET * L + l] = 2.0 * rules.vary * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
     c[DELAY * L + l] = float(int(DELAYS * uniform(key, e, 11))) if rules.vary > 0.0 else 0.0
     for k in range(3):
@@ -238,12 +238,12 @@ def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) ->
         store(past, 2 * thrusters + k, two)
         store(past, thrusters + k, one)
         store(past, k, a)
-        store(b, r.A_CMD + k, rules.most * told)
+        store(b, r.ACTUATOR_COMMAND + k, rules.most * told)
     q0, x, y, z = load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
     net = load(c, NET)
-    store(b, r.EXT, net * (2.0 * (x * z - y * q0)))
-    store(b, r.EXT + 1, net * (2.0 * (y * z + x * q0)))
-    store(b, r.EXT + 2, net * (1.0 - 2.0 * (x * x + y * y)))
+    store(b, r.EXTERNAL_WRENCH, net * (2.0 * (x * z - y * q0)))
+    store(b, r.EXTERNAL_WRENCH + 1, net * (2.0 * (y * z + x * q0)))
+    store(b, r.EXTERNAL_WRENCH + 2, net * (1.0 - 2.0 * (x * x + y * y)))
 
 
 @device_function
@@ -295,7 +295,7 @@ def _hold(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, thruste
                 reset(b, l, c, copies.keys[block * L + l], past, rules, thrusters)
                 c[ENDED * L + l] = 2.0
             _forget(past, l, thrusters)  # its action is not taken
-            for row in range(r.MU):
+            for row in range(r.MEMORY_STATE):
                 held[l, row] = b[row * L + l]
 
 
@@ -304,10 +304,10 @@ def _put_back(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
     """See :func:`_hold`."""
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
-            for row in range(r.MU):
+            for row in range(r.MEMORY_STATE):
                 b[row * L + l] = held[l, row]
             for k in range(thrusters):
-                b[(r.A_NOW + k) * L + l] = 0.0
+                b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
 
 
 @device_function
@@ -356,7 +356,7 @@ def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thruste
     """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
-        b, kind = f.blocks[block], f.heads[block, r.BLOCK_KIND]
+        b, kind = f.blocks[block], f.heads[block, r.BLOCK_MODEL]
         c, past, first = copies.numbers[block], copies.commands[block], block * L
         size, waiting = min(n - first, L), False
         for l in range(size):

@@ -90,7 +90,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
     from wavesim_server import cache
     from wavesim_studies.navigation.missions import make
 
-    cache.warm()
+    cache.ensure_compiled()
     for k, (name, part) in enumerate(make(folder, count, seconds, seed), start=1):
         click.echo(f"{k:5} of {count}  {name}  {part}")
 

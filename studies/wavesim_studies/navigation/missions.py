@@ -106,8 +106,8 @@ def sail(seed: int, seconds: float, log: Path) -> None:
                 writer.table(lab.time_ns, kind, [(row, number)], record.tobytes()[:size])
         lab.advance(round(IMU_S / TICK_S))
     writer.close()
-    if writer.failed:
-        raise LogError(f"{log}: {writer.failed}")
+    if writer.failure:
+        raise LogError(f"{log}: {writer.failure}")
 
 
 def make(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:

@@ -85,7 +85,7 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
     from wavesim_server import cache
     from wavesim_studies.traffic.mission import rms, sail
 
-    cache.warm()
+    cache.ensure_compiled()
     found = sail(load(file), vehicle, radius, seconds)
     late = found.times > min(60.0, 0.5 * seconds)
     told = {
@@ -116,7 +116,7 @@ def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
 
     assert isinstance(encounter, Encounter)
     _known(model)
-    cache.warm()
+    cache.ensure_compiled()
     found = sail(encounter, model, not hold)
     score = found.score
     if as_json:

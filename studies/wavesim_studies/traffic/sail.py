@@ -16,7 +16,7 @@ from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_sdk.targets import Target
 from wavesim_server.simulation import Simulation
-from wavesim_server.study import empty_sea, resting_depth
+from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.traffic.encounters import Encounter, Start
 from wavesim_studies.traffic.score import Score, Track, judge
 
@@ -56,7 +56,7 @@ def thrust_at(model: str, speed: float) -> float:
     assert own.box is not None
     step, period = _pace(own.box.length)
     sim = empty_sea(1, step)
-    row = sim.enter("own", position=(0.0, 0.0, resting_depth(own, 1025.0)), variant=own)
+    row = sim.enter("own", position=(0.0, 0.0, equilibrium_depth(own, 1025.0)), variant=own)
     pilot = WaypointPilot(own, (0.0, 0.0), speed=speed)
     for _ in range(round(max(100.0 * own.box.length / speed, 60.0) / period)):
         sim.command(row, pilot.commands(_motion(sim, row), period))
@@ -78,7 +78,7 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     o = encounter.own
     sim = empty_sea(1 + len(encounter.others), step)
     row = sim.enter(
-        "own", position=(o.north, o.east, resting_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
+        "own", position=(o.north, o.east, equilibrium_depth(own, 1025.0)), attitude=(0, 0, o.course), variant=own
     )
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     thrust = _run_in(sim, row, own, o, period)

@@ -1,0 +1,177 @@
+"""Paths in water of one sound speed by image sources, losses at the bounces, and what stands in the way, compiled.
+
+A path is numbered 2 bounces + (1 if the first bounce is off the bottom); 0 is the direct one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_server.acoustics.types import Array, Ints
+from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE, is_over_triangle, triangle_normal
+from wavesim_server.elementary import atan2, log10
+from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
+
+ROTATION = POSE + 3  #: R_WB by rows; of a triangle its corners, from its middle
+END_CLEARANCE = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may stand on it
+
+
+class AcousticScene(NamedTuple):
+    """What may stand in the way of sound: obstacles (n, GEOMETRY), the sea bed, and where in its soundings (1,) was last looked."""
+
+    fixed: Array
+    bed: BedParameters
+    net: SoundingsMesh
+    cursor: Ints
+
+
+@device_function
+def image_depth(z: float, bottom: float, path: int) -> float:
+    """Depth of the image source of a path: mirrored at surface and bottom in turn."""
+    at_bottom = path % 2 == 1
+    for _ in range(path // 2):
+        z = 2.0 * bottom - z if at_bottom else -z
+        at_bottom = not at_bottom
+    return z
+
+
+@device_function
+def bounce_counts(path: int) -> tuple[int, int]:
+    """(surface, bottom) bounces of a path."""
+    n = path // 2
+    first, second = (n + 1) // 2, n // 2
+    return (second, first) if path % 2 == 1 else (first, second)
+
+
+@device_function
+def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tuple[float, float]:
+    """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
+    k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
+    a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed
+    # the root of a + i b that has positive parts
+    size = math.sqrt(0.5 * (math.sqrt(a * a + b * b) + abs(a)))
+    rest = 0.5 * b / size if size > 0.0 else 0.0
+    return (size, rest) if a >= 0.0 else (rest, size)
+
+
+@device_function
+def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
+    """Loss in dB of one bounce off a fluid bottom at a grazing angle: Rayleigh's reflection coefficient.
+
+    Density over the water's, sound speed of the water over the bottom's, attenuation in dB per wavelength.
+    """
+    real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
+    less, more = density * sine - real, density * sine + real
+    r = math.sqrt((less * less + imaginary * imaginary) / (more * more + imaginary * imaginary))
+    return float(-20.0 * log10(max(r, 1e-9)))
+
+
+@device_function
+def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
+    """Phase in rad that the same coefficient gives a bounce where pressures are as exp(+i w t), and so travel as exp(-i w tau): minus the
+    argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are those of exp(-i w t)."""
+    real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
+    less, more = density * sine - real, density * sine + real
+    return float(atan2(imaginary * (less + more), less * more - imaginary * imaginary))
+
+
+@device_function
+def _to_body(g: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A vector of W in the axes of an obstacle."""
+    R = g[ROTATION : ROTATION + 9]
+    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
+
+
+@device_function
+def _segment_hits(g: Array, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
+    """Whether a segment passes through an obstacle."""
+    dx, dy, dz = ax - g[POSE], ay - g[POSE + 1], az - g[POSE + 2]
+    ex, ey, ez = bx - ax, by - ay, bz - az
+    if g[SHAPE_CODE] == TRIANGLE:
+        nx, ny, nz = triangle_normal(g)
+        corner = g[ROTATION : ROTATION + 3]
+        toward = nx * ex + ny * ey + nz * ez
+        if toward == 0.0:
+            return False
+        t = -(nx * (dx - corner[0]) + ny * (dy - corner[1]) + nz * (dz - corner[2])) / toward
+        return bool(0.0 < t < 1.0 and is_over_triangle(g, dx + t * ex, dy + t * ey, dz + t * ez, 0.0))
+    low, high = 0.0, 1.0
+    px, py, pz = _to_body(g, dx, dy, dz)
+    vx, vy, vz = _to_body(g, ex, ey, ez)
+    half = g[CORE : CORE + 3]
+    slabs = 3 if g[SHAPE_CODE] == BOX else 1
+    for i in range(slabs):
+        p, v = (px, vx) if i == 0 else (py, vy) if i == 1 else (pz, vz)
+        if abs(v) < 1e-12:
+            if abs(p) > half[i]:
+                return False
+        else:
+            t1, t2 = (-half[i] - p) / v, (half[i] - p) / v
+            low, high = max(low, min(t1, t2)), min(high, max(t1, t2))
+    if slabs == 3:
+        return low < high
+    a, b, c = vy * vy + vz * vz, py * vy + pz * vz, py * py + pz * pz - half[1] * half[1]
+    if a < 1e-12:
+        return c < 0.0 and low < high
+    under = b * b - a * c
+    if under <= 0.0:
+        return False
+    root = math.sqrt(under)
+    return bool(max(low, (-b - root) / a) < min(high, (-b + root) / a))
+
+
+@device_function
+def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
+    """Whether a segment dips into the sea bed, its ends apart."""
+    ex, ey, ez = bx - ax, by - ay, bz - az
+    length = math.sqrt(ex * ex + ey * ey + ez * ez)
+    if length == 0.0:
+        return False
+    fall = scene.bed.max_slope * math.sqrt(ex * ex + ey * ey) / length + abs(ez) / length
+    s = END_CLEARANCE
+    while s < length - END_CLEARANCE:
+        k = s / length
+        clear = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, ax + k * ex, ay + k * ey) - (az + k * ez)
+        if clear < 0.0:
+            return True
+        if fall == 0.0:
+            return False  # level over a level bed
+        # the bed cannot rise faster than its steepest slope; beyond soundings (NaN) there is none
+        s += max(clear / fall, 0.25) if clear == clear else 5.0
+    return False
+
+
+@device_function
+def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> bool:
+    """Whether anything stands in the way of a path through ``n`` points (n, 3); ``bed``: that, too."""
+    rough = bed and (scene.bed.has_soundings or scene.bed.max_slope > 0.0)
+    for i in range(n - 1):
+        a, b = points[i], points[i + 1]
+        for k in range(scene.obstacles.shape[0]):
+            if _segment_hits(scene.obstacles[k], a[0], a[1], a[2], b[0], b[1], b[2]):
+                return True
+        if rough and _dips_into_bed(scene, a[0], a[1], a[2], b[0], b[1], b[2]):
+            return True
+    return False
+
+
+@device_function
+def unfold_image_path(
+    path: int, bottom: float, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
+) -> int:
+    """The corners of an image path from a to b; returns how many."""
+    n = path // 2
+    total = abs(image_depth(az, bottom, path) - bz)
+    points[0, 0], points[0, 1], points[0, 2] = ax, ay, az
+    at_bottom = path % 2 == 1
+    way = bottom - az if at_bottom else az
+    for i in range(n):
+        k = way / total if total > 0.0 else 0.0
+        points[i + 1, 0], points[i + 1, 1] = ax + k * (bx - ax), ay + k * (by - ay)
+        points[i + 1, 2] = bottom if at_bottom else 0.0
+        at_bottom = not at_bottom
+        way += bottom
+    points[n + 1, 0], points[n + 1, 1], points[n + 1, 2] = bx, by, bz
+    return n + 2

@@ -1,0 +1,427 @@
+"""The memory of the medium, declared once: the members of each record with their units, and the size of each array.
+
+Allocation, growth and the views that kernels work on follow from the declaration, so nothing is filled or read by its
+position.  A member of a record is a load at a fixed offset in compiled code; with compilation off the same
+lines run on NumPy's record arrays.  Sent signals and receptions are records of the log's tables, written in place.
+
+Frames: W north-east-down, B the body.  Times are seconds since the start; in the log's records, integer nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Table, integer, value
+from wavesim_server import array_tables
+from wavesim_server.acoustics.range_dependent_rays import COLUMNS, LEG_ARRAYS, MAX_LEGS, SHOT
+from wavesim_server.acoustics.rays import EIGENRAY, FAN, RAY, REVERSALS, fan_size
+from wavesim_server.acoustics.types import Array, Ints, Records
+
+MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
+MAX_HYDROPHONES = 8
+DETECTED_HISTORY = 16  #: signals that a node remembers, to know their echoes
+WHEEL_TICKS = 4096  #: ticks ahead for which candidates have a place
+FOUND = 512  #: eigenrays to one node, of which the strongest are followed
+DEGREES = 181  #: losses of a beam's pattern, by degrees from its axis
+PINGER_REQUEST = -1  #: the request number of a node that pings by itself
+RETIRE_NODE = -1  #: the node of the candidate that ends a signal
+
+#: a number of a small member, as all others are: what is called with it is compiled once
+to_row: Any = np.int64
+
+# kinds of events, in the order in which those of one time happen
+END, EMIT, ARRIVAL = range(3)
+# return codes of an advance
+OK, GROW, FLUSH = range(3)
+# how sound travels
+ISOVELOCITY, GRADIENT, RAYS = range(3)
+# what the level of a reception is when further paths of its signal arrive within it
+PATH_SUMS = ("first", "incoherent", "coherent")
+COHERENT = PATH_SUMS.index("coherent")
+
+HEARD, BELOW_THRESHOLD, FADED, OUT_OF_BAND, TRANSMITTING, RECHARGING, RECEIVER_LEFT, NOT_SENT = map(
+    int, list(Outcome)[:8]
+)
+COLLISION, BLOCKED, SHADOW, ECHO, DROPPED, CORRUPT = map(int, list(Outcome)[8:])
+
+
+def _record(name: str, doc: str, *fields: Field) -> Table:
+    return Table(name, doc, "medium", fields)
+
+
+def _small_integer(name: str, size: int, doc: str) -> Field:
+    return Field(name, f"i{size}", "", doc)
+
+
+_KEY = Field("key", "u8", "", "Stream of its random numbers.")
+
+NODE = _record(
+    "node",
+    "A transducer: its electronics, its clock, and what it is doing. What each reception asks for comes first, in few lines of a cache.",
+    integer("active", "", "1 = in the water."),
+    integer("first_hearing", "", "First of its receptions under way; -1 = none."),
+    value("sending_from", "s", "Start of its last transmission."),
+    value("sending_until", "s", "End of it."),
+    value("ready", "s", "When it can send again."),
+    value("since", "s", "When it entered."),
+    value("listen_low", "Hz", "Lowest frequency that it hears."),
+    value("listen_high", "Hz", "Highest."),
+    value("threshold", "dB re 1 uPa", "Weakest level that it detects."),
+    value("snr", "dB", "The same over the noise; NaN = by level."),
+    value("capture", "dB", "By how much a reception must be stronger than others to survive them."),
+    value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of its own body at rest; 0 = none."),
+    integer("beam", "", "Row of its beam's pattern; -1 = none."),
+    integer("head", "", "Row of its head of hydrophones; -1 = none."),
+    integer("deaf_in_recharge", "", "1 = it cannot hear then either."),
+    _KEY,
+    value("clock_offset", "s", "Of its clock at the start."),
+    value("clock_drift", "", "Seconds per second."),
+    value("timing_noise", "s", "Standard deviation of an arrival as it is reported."),
+    value("timing_resolution", "s", "Step of an arrival as it is reported; 0 = none."),
+    value("outlier", "", "Share of receptions that are reported late."),
+    value("doppler_noise", "Hz", "Standard deviation of a frequency."),
+    value("level_noise", "dB", "Standard deviation of a level."),
+    value("drop_out", "", "Share of receptions that are lost by chance."),
+    value("bit_error", "", "Probability that a bit is wrong."),
+    integer("next_detected", "", "Where the next signal that it detects is noted."),
+    value("sound_speed", "m/s", "What it takes for the speed of sound."),
+    value("query", "Hz", "Carrier that it answers; 0 = none."),
+    integer("address", "", "Of its modem; 0 = none."),
+    value("pulse", "s", "Length of its pulse."),
+    value("band", "Hz", "Bandwidth of its pulse."),
+    value("turn_around", "s", "From a query to its reply, by its own clock."),
+    value("recharge", "s", "After a transmission, until it can send again."),
+    value("reply", "Hz", "Carrier of its answer."),
+    value("tolerance", "Hz", "By how much a query may be off."),
+    value("source_level", "dB re 1 uPa at 1 m", "Level of what it sends."),
+    integer("code", "", "Code of what it sends; 0 = none."),
+    integer("query_code", "", "Code that it answers; 0 = any."),
+    value("outlier_time", "s", "By at most so much."),
+    value("self_noise_slope", "dB s/m", "More of it by speed."),
+    value("modem_frequency", "Hz", "Carrier of its modem."),
+    value("modem_band", "Hz", "Bandwidth of its modem."),
+    value("preamble", "s", "Length of a packet without payload."),
+    value("axis_x", "", "Axis of the beam, B."),
+    value("axis_y", "", ""),
+    value("axis_z", "", ""),
+    value("ping_period", "s", "Of a pinger; 0 = none."),
+    value("ping_offset", "s", "First ping, by its own clock."),
+    value("ping_frequency", "Hz", "Carrier of the ping."),
+    value("reply_absorption", "dB/m", "Of what it sends by itself, in this weather: replies,"),
+    value("reply_noise", "dB re 1 uPa", "noise in their band,"),
+    value("modem_absorption", "dB/m", "packets,"),
+    value("modem_noise", "dB re 1 uPa", ""),
+    value("ping_absorption", "dB/m", "pings."),
+    value("ping_noise", "dB re 1 uPa", ""),
+    value("pings", "", "Number of the next ping."),
+    integer("entry", "", "How many transducers this row has had."),
+    integer("emitted", "", "Signals that it has sent."),
+)
+
+PLACE = _record(
+    "place",
+    "A transducer at the end of a tick.",
+    value("x", "m", "Position, W."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("vx", "m/s", "Velocity, W."),
+    value("vy", "m/s", ""),
+    value("vz", "m/s", ""),
+    value("qw", "", "Attitude, q_WB."),
+    value("qx", "", ""),
+    value("qy", "", ""),
+    value("qz", "", ""),
+)
+
+PHONE = _record(
+    "phone",
+    "A hydrophone of a head.",
+    value("x", "m", "From the transducer, B."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("slowness_x", "1/m", "What a delay here adds to the slowness of the front (row of the pseudo-inverse)."),
+    value("slowness_y", "1/m", ""),
+    value("slowness_z", "1/m", ""),
+)
+
+HEAD = _record(
+    "head",
+    "A head of hydrophones, which measures directions.",
+    integer("phones", "", "How many."),
+    integer("rank", "", "2 = all in one plane."),
+    value("sound_speed", "m/s", "What it takes for the speed of sound."),
+    value("timing_noise", "s", "Standard deviation at each hydrophone."),
+    value("timing_resolution", "s", "Step of the times; 0 = none."),
+    value("axis_x", "", "The side of a plane head that looks outwards, B."),
+    value("axis_y", "", ""),
+    value("axis_z", "", ""),
+)
+
+#: what is sent, and travels along
+_SOUND = (
+    value("frequency", "Hz", "Carrier."),
+    value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
+    value("duration", "s", "Length."),
+    value("band", "Hz", "Bandwidth."),
+    value("absorption", "dB/m", "Of the water, at this carrier."),
+    value("noise", "dB re 1 uPa", "Ambient noise in its band."),
+    value("bits", "", "Of the payload."),
+    value("turn_around", "s", "Of a reply, as its sender kept it."),
+    value("query_emission", "s", "Of a reply: when its query was sent."),
+    integer("query", "", "Number of the signal that it answers; 0 = none."),
+    integer("query_source", "", "Row of the sender of that query; -1 = none."),
+    integer("kind", "", "As in the table `sent`."),
+    integer("code", "", "0 = none."),
+    integer("to_address", "", "0 = all."),
+)
+
+EMISSION = _record(
+    "emission",
+    "A signal to come.",
+    *_SOUND,
+    integer("request", "", "Number of the client's request; PINGER = by itself."),
+    integer("payload_bytes", "", "Length of the payload."),
+    integer("handle", "", "By which its payload is found again."),
+    integer("entry", "", "Of its sender's row, when it was planned."),
+    integer("next", "", "Next free record."),
+)
+
+SIGNAL = _record(
+    "signal",
+    "A front under way.",
+    value("emission", "s", "When it was sent."),
+    value("x", "m", "Where, W."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    integer("pending", "", "Candidates on their way."),
+    integer("id", "", "Its number, from 1; 0 = a free record."),
+    value("reach", "m", "How far it can be heard."),
+    *_SOUND,
+    value("vx", "m/s", "Velocity of its sender then, W."),
+    value("vy", "m/s", ""),
+    value("vz", "m/s", ""),
+    integer("beam", "", "Row of its sender's pattern; -1 = none."),
+    value("axis_x", "", "Axis of that beam, W."),
+    value("axis_y", "", ""),
+    value("axis_z", "", ""),
+    value("clock", "s", "When it was sent, by its sender's clock."),
+    integer("source", "", "Row of its sender."),
+    integer("draw", "", "Its number among its sender's, for random numbers."),
+    integer("from_address", "", "0 = none."),
+    integer("next", "", "Next free record."),
+    _KEY,
+)
+
+CANDIDATE = _record(
+    "candidate",
+    "A path of a signal on its way to a node. There are as many as signals times nodes, each is read when its turn comes and few are"
+    " in a cache then: four stand in a line of it.",
+    _small_integer("signal", 4, "Row of the signal."),
+    _small_integer("node", 4, "Row of the node; RETIRE = the end of the signal."),
+    _small_integer("next", 4, "Next of the same tick, or next free record."),
+    _small_integer("path", 2, "2 bounces + (1 if the first is off the bottom)."),
+    _small_integer("first", 1, "1 = the first of this signal to this node: its loss is recorded."),
+    _small_integer("bed", 1, "1 = its ray bounces off a bed that is not level."),
+)
+
+KEPT_RAY = _record(
+    "kept ray",
+    "Of a candidate in a profile: its ray, when it was last looked at.",
+    value("angle", "rad", "Launch angle."),
+    value("travel", "s", "Travel time."),
+    value("sx", "", "Over a bed that is not level: direction at the source, W."),
+    value("sy", "", ""),
+)
+
+HEARING = _record(
+    "hearing",
+    "A reception under way, beside its record of the log.",
+    value("end", "s", "When it ends."),
+    value("half_band", "Hz", "Half of its bandwidth."),
+    value("bits", "", "Of the payload."),
+    value("query_emission", "s", "Of a reply: when its query was sent."),
+    value("turn_around", "s", "Of a reply, as its sender kept it."),
+    value("clock", "s", "When it was sent, by its sender's clock."),
+    value("arrival", "s", "When it began."),
+    value("sum_real", "uPa", "Sum of the pressures of its paths (or of their squares)."),
+    value("sum_imaginary", "uPa", ""),
+    integer("draw", "", "Counter of its random numbers."),
+    integer("node", "", "Row of its node."),
+    integer("next", "", "Next at the same node, or next free record."),
+    _KEY,
+)
+
+EVENT = _record(
+    "event",
+    "What is planned to the nanosecond: an entry of the heap.",
+    value("time", "s", "When."),
+    integer("kind", "", "END, EMIT or ARRIVAL."),
+    integer("key", "", "Order among those of one time and kind."),
+    integer("subject", "", "Row of the hearing, emission or candidate."),
+    integer("node", "", "Row of the node."),
+)
+
+COUNTERS = _record(
+    "counters",
+    "How much of everything there is.",
+    integer("events", "", "In the heap."),
+    integer("last_id", "", "Number of the newest signal."),
+    integer("signals_sent", "", "Since the start."),
+    integer("heard", "", "Receptions since the start."),
+    integer("live", "", "Signals under way."),
+    integer("sent", "", "Records that wait to be collected: sent,"),
+    integer("receptions", "", "received."),
+    integer("free_signal", "", "First free record of each array,"),
+    integer("free_emission", "", ""),
+    integer("free_candidate", "", ""),
+    integer("free_hearing", "", ""),
+    integer("left_emissions", "", "and how many are left."),
+    integer("left_candidates", "", ""),
+    integer("left_hearings", "", ""),
+    integer("nodes", "", "Transducers in the water."),
+    integer("paths_dropped", "", "Paths that were not followed, since the start."),
+)
+
+WATER = _record(
+    "water",
+    "The water and its bounds, as sound knows them.",
+    integer("mode", "", "ISO, GRADIENT or RAYS."),
+    value("speed", "m/s", "Speed of sound, at the surface."),
+    value("gradient", "1/s", "Of it over depth."),
+    value("fastest", "m/s", "Greatest speed of sound."),
+    value("spreading", "dB", "Per decade of distance; 0 = by the tubes of rays."),
+    value("floor", "dB", "How far below the noise the best ears still hear."),
+    value("bottom", "m", "Depth of the flat bottom."),
+    integer("uneven", "", "1 = echoes off the bottom know its depth and slope where they meet it."),
+    integer("order", "", "Most bounces of a path."),
+    integer("paths", "", "Most paths of a signal to a node in a profile: the strongest."),
+    value("surface_loss", "dB", "Of each bounce."),
+    value("density_ratio", "", "Density of the bottom over the water's."),
+    value("speed_ratio", "", "Speed of sound in the water over the bottom's."),
+    value("attenuation", "dB", "Of the bottom, per wavelength."),
+    integer("blocking", "", "1 = obstacles and hills can stand in the way."),
+    integer("faded", "", "1 = what fades before a node is recorded."),
+    integer("echoes", "", "1 = a signal can come on several paths."),
+    integer("summing", "", "Of the paths of a signal, see SUMS."),
+    value("roughness", "m", "Standard deviation of the surface."),
+    value("bubbles", "dB", "Loss by bubbles, see tubes.surface_loss."),
+    value("step", "s", "Length of a tick."),
+)
+
+
+def _with_handle() -> np.dtype[np.void]:
+    """A record of the table `sent` whose payload is, until it is collected, the number by which it is found."""
+    fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
+    return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array of the medium: what it holds, its lengths (numbers, or names of those that :func:`allocate_medium` is given),
+    what it is filled with, whether it grows, and whether its free records are chained (``free_...``, ``left_...`` of the
+    counters)."""
+
+    dtype: Any
+    lengths: tuple[int | str, ...]
+    fill: int = 0
+    grows: bool = False
+    chain: str = ""
+
+
+def _fixed_array(of: Any, *lengths: int | str, fill: int = 0) -> Any:
+    return ArraySpec(of.dtype if isinstance(of, Table) else np.dtype(of), lengths, fill)
+
+
+def _growing_array(record: Table, length: str, chain: str = "") -> Any:
+    return ArraySpec(record.dtype, (length,), grows=True, free_chain=chain)
+
+
+class Medium(NamedTuple):
+    """All arrays of the medium; one object so that kernels take it whole."""
+
+    nodes: Records = _fixed_array(NODE, "nodes")
+    places: Records = _fixed_array(PLACE, 2, "nodes")  #: by the parity of the tick at whose end they hold
+    detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: signals heard of late
+    beams: Array = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
+    heads: Records = _fixed_array(HEAD, 0)
+    phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
+    signals: Records = _growing_array(SIGNAL, "signals", "signal")
+    emissions: Records = _growing_array(EMISSION, "emissions", "emission")
+    wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
+    candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
+    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: beside them
+    ongoing_receptions: Records = _growing_array(
+        RECEPTION, "hearings"
+    )  #: receptions under way, as they will be in the log
+    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: the same receptions
+    events: Records = _growing_array(EVENT, "events")  #: a heap
+    counters: Records = _fixed_array(COUNTERS, 1)
+    water: Records = _fixed_array(WATER, 1)
+    profile_z: Array = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
+    profile_c: Array = _fixed_array(np.float64, "profile")  #: speed of sound, m/s
+    fan: Records = _fixed_array(FAN, "fan")
+    eigenrays: Records = _fixed_array(EIGENRAY, FOUND)
+    ray: Records = _fixed_array(RAY, 1)
+    shot: Records = _fixed_array(SHOT, 1)
+    legs: Array = _fixed_array(np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS)  #: of rays over a bed that is not level
+    points: Array = _fixed_array(np.float64, "points", 3)  #: of a path, W, m
+    no_points: Array = _fixed_array(np.float64, 0, 2)
+    sent: Records = _fixed_array(_with_handle(), "sent")
+    receptions: Records = _fixed_array(RECEPTION, "receptions")
+
+
+ARRAY_SPECS: dict[str, ArraySpec] = Medium._field_defaults
+_CHAINED = {name: a.free_chain for name, a in ARRAY_SPECS.items() if a.free_chain}
+
+
+#: the medium from the table of its addresses, inside a kernel
+unpack_medium: Any = array_tables.make_views(
+    "Medium", {name: (a.dtype, len(a.lengths)) for name, a in ARRAY_SPECS.items()}
+)
+
+
+def make_record(of: Table) -> Records:
+    """One record by itself, (1,)."""
+    return np.zeros(1, of.dtype).view(np.recarray)
+
+
+def allocate_medium(**lengths: int) -> Medium:
+    """An empty medium: all records free, no node."""
+    new: dict[str, Any] = {}
+    knots = lengths["profile"]
+    lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))
+    for name, a in ARRAY_SPECS.items():
+        shape = [n if isinstance(n, int) else lengths[n] for n in a.lengths]
+        array = np.full(shape, a.fill, a.dtype) if a.fill else np.zeros(shape, a.dtype)
+        new[name] = array.view(np.recarray) if a.dtype.names else array
+    m = Medium(**new)
+    for name in _CHAINED:
+        _chain_free_records(m, name, 0)
+    return m
+
+
+def grow_medium(m: Medium) -> Medium:
+    """The same medium with twice the room for signals, emissions and events."""
+    new: dict[str, Any] = {}
+    for name, a in ARRAY_SPECS.items():
+        if a.grows:
+            old = getattr(m, name)
+            new[name] = np.concatenate([old, np.zeros_like(old)]).view(np.recarray)
+    bigger = m._replace(**new)
+    for name in _CHAINED:
+        _chain_free_records(bigger, name, len(getattr(m, name)))
+    return bigger
+
+
+def _chain_free_records(m: Medium, name: str, start: int) -> None:
+    """Chain the records from ``start`` on as free; those that were free come after them."""
+    records, chain, counters = getattr(m, name), _CHAINED[name], m.counters[0]
+    records.next[start:] = np.arange(start + 1, len(records) + 1)
+    if start:
+        records.next[-1] = counters[f"free_{chain}"]
+    counters[f"free_{chain}"] = start
+    if f"left_{chain}s" in (COUNTERS.dtype.names or ()):
+        counters[f"left_{chain}s"] += len(records) - start

@@ -1,0 +1,227 @@
+"""What goes into the medium from a configuration: its water, the nodes and what they carry."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.algebra import dot, interpolate, norm, pseudo_inverse
+from wavesim_sdk.config import LoadedConfig, TransducerConfig
+from wavesim_sdk.config.acoustics import Acoustics, BeamPattern, UsblHead
+from wavesim_sdk.config.world import World
+from wavesim_sdk.elementary import cos, exp, log10, power, sin
+from wavesim_sdk.ocean import sound
+from wavesim_sdk.ocean.bed import triangulated_bed
+from wavesim_sdk.ocean.surface import sea_state
+from wavesim_sdk.ocean.water import Water
+from wavesim_sdk.tables import RECEPTION, SENT
+from wavesim_server.acoustics import medium_arrays
+from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.types import Array, Ints, Records
+
+
+def make_medium(
+    loaded: LoadedConfig, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096
+) -> Medium:
+    """An empty medium for the acoustics of a configuration."""
+    a, world = loaded.config.acoustics, loaded.config.world
+    bottom = flat_bottom_depth(loaded)
+    mode = (
+        medium_arrays.ISOVELOCITY
+        if a.profile == "constant"
+        else medium_arrays.GRADIENT
+        if a.profile == "gradient"
+        else medium_arrays.RAYS
+    )
+    echoes = a.multipath is not None and a.multipath.order > 0
+    if mode == medium_arrays.GRADIENT and echoes:
+        mode = medium_arrays.RAYS
+    rough = bool(world.soundings is not None or world.bed.bump or world.bed.slope_north or world.bed.slope_east)
+    uneven = rough and (mode == medium_arrays.ISOVELOCITY or (mode == medium_arrays.RAYS and echoes))
+    z, c = sound.sound_speed_profile(
+        loaded, water, profile_depth(loaded) if uneven and mode == medium_arrays.RAYS else bottom
+    )
+    each = echoes or a.sum != "first"  # every path is followed
+    many = 1
+    if mode == medium_arrays.ISOVELOCITY and a.multipath:
+        many += 2 * a.multipath.order
+    elif mode == medium_arrays.RAYS and each:
+        many = a.paths
+    m = medium_arrays.allocate_medium(
+        nodes=capacity, signals=signals, emissions=capacity + 64, candidates=capacity * many * 2 + signals,
+        hearings=4 * capacity + 64, events=8 * capacity + 1024, profile=len(z), sent=256,
+        receptions=max(out, 2 * capacity + 2),
+    )  # fmt: skip
+    m.profile_z[:], m.profile_c[:] = z, c
+    w = m.water[0]
+    w.mode, w.speed, w.gradient, w.fastest = (
+        mode,
+        c[0] if mode != medium_arrays.ISOVELOCITY else a.sound_speed,
+        a.gradient,
+        c.max(),
+    )
+    w.spreading, w.bottom, w.order = a.spreading, bottom, a.multipath.order if a.multipath else 0
+    w.paths = a.paths
+    if a.multipath is not None:
+        b = a.multipath
+        w.surface_loss, w.density_ratio, w.attenuation = b.surface_loss, b.bottom_density, b.bottom_attenuation
+        w.speed_ratio = (interpolate(np.array([bottom]), z, c)[0] if uneven else c[-1]) / b.bottom_speed
+        if b.surface != "flat":
+            w.roughness, w.bubbles = surface_roughness(world, b.surface)
+    w.summing = medium_arrays.PATH_SUMS.index(a.sum)
+    o = world.obstacles
+    fixed = o.block or o.pier or o.tunnel or o.mesh
+    w.uneven = uneven
+    w.blocking = a.blocking and bool(fixed or rough)
+    w.faded, w.echoes, w.step = loaded.config.log.faded, echoes or mode == medium_arrays.RAYS, step
+    return m
+
+
+def surface_roughness(world: World, surface: str) -> tuple[float, float]:
+    """What :func:`wavesim_server.acoustics.ray_tubes.surface_loss` needs of the sea as it is configured: standard deviation of
+    the surface in m, bubbles by the wind (APL-UW 1994)."""
+    if surface == "rough":
+        return 0.25 * sea_state(world.waves)[0], 0.0
+    wind = world.wind.mean
+    return 0.0, 1.26e-3 * power(max(wind, 6.0), 1.57) * exp(min(1.2 * (wind - 6.0), 0.0))
+
+
+def flat_bottom_depth(loaded: LoadedConfig) -> float:
+    """Depth of the flat bottom that echoes and profiles know: of the bed at the origin (the mean of soundings)."""
+    t = triangulated_bed(loaded)
+    return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
+
+
+def profile_depth(loaded: LoadedConfig) -> float:
+    """Depth in m to which a profile is needed over a bed that is not level; of a plane that falls, twice that at the origin."""
+    t, bed = triangulated_bed(loaded), loaded.config.world.bed
+    if t is not None:
+        return float(t.points[:, 2].max())
+    falls = 2.0 if bed.slope_north or bed.slope_east else 1.0
+    return falls * bed.depth + sum(max(b.height, 0.0) for b in bed.bump)
+
+
+def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:
+    """(absorption dB/m, noise in band dB) of a signal."""
+    return sound.absorption(a, frequency), sound.noise_in_band(a, wind, frequency, band)
+
+
+def beam_pattern(beam: BeamPattern) -> Array:
+    """Loss in dB by whole degrees from the axis."""
+    angle = np.radians(np.arange(181))
+    if beam.pattern == "table":
+        rows = np.array(beam.rows).reshape(-1, 2)
+        loss = interpolate(np.arange(181), rows[:, 0], rows[:, 1])
+    elif beam.pattern == "toroid":
+        exponent = -0.15 / log10(cos(beam.width / 2))
+        loss = -20.0 * exponent * log10(np.maximum(sin(angle), 1e-6))
+    else:
+        # a disc: 2 J1(x)/x, x = ka sin; -3 dB at x = 1.61634
+        x = 1.6163399561 / sin(min(beam.width / 2, math.pi / 2)) * sin(angle)
+        loss = -20.0 * log10(
+            np.maximum(np.abs(np.where(x > 1e-6, 2.0 * bessel_j1(x) / np.maximum(x, 1e-9), 1.0)), 1e-6)
+        )
+        loss[91:] = beam.floor
+    return np.asarray(np.clip(loss, 0.0, beam.floor if beam.pattern != "table" else np.inf))
+
+
+def bessel_j1(x: Array) -> Array:
+    """Bessel's J1 by the mean of cos(a - x sin a) over a circle, which converges like a geometric series."""
+    n = 40 + 2 * math.ceil(float(x.max()))
+    a = 2.0 * math.pi / n * np.arange(n)
+    return np.asarray(cos(a - x[:, None] * sin(a)).mean(axis=1))
+
+
+def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
+    """The record of a head, and those of its hydrophones: their places from the transducer, with the least-squares
+    solution of t = t0 + s p for s."""
+    p = np.array([h.position for h in head.hydrophone])
+    phones = np.zeros(medium_arrays.MAX_HYDROPHONES, medium_arrays.PHONE.dtype).view(np.recarray)
+    solution, rank, directions = pseudo_inverse(p - p.mean(axis=0))
+    n = len(p)
+    phones.x[:n], phones.y[:n], phones.z[:n] = (p - np.array(position)).T
+    phones.slowness_x[:n], phones.slowness_y[:n], phones.slowness_z[:n] = solution
+    axis = np.array(head.axis) / norm(head.axis)
+    if rank == 2:  # the side to which the axis points, normal to the plane
+        normal = directions[2]
+        axis = normal * (1.0 if dot(normal, axis) >= 0.0 else -1.0)
+    made = medium_arrays.make_record(medium_arrays.HEAD)
+    h = made[0]
+    h.phones, h.rank, h.sound_speed = n, rank, assumed
+    h.timing_noise, h.timing_resolution = head.timing_noise, head.timing_resolution
+    h.axis_x, h.axis_y, h.axis_z = axis
+    return made, phones
+
+
+#: members of a node that a transducer's configuration gives under the same name
+_COPIED_FIELDS = (
+    "listen_low", "listen_high", "threshold", "pulse", "band", "capture", "turn_around", "recharge", "deaf_in_recharge",
+    "query", "reply", "tolerance", "source_level", "code", "query_code", "timing_noise", "timing_resolution",
+    "level_noise", "doppler_noise", "drop_out", "outlier", "outlier_time", "self_noise", "self_noise_slope",
+)  # fmt: skip
+
+
+def set_node(
+    m: Medium, a: Acoustics, row: int, t: TransducerConfig, time: float, key: int, clock: tuple[float, float], beam: int,
+    head: int,
+) -> None:  # fmt: skip
+    """Make a row a node that can hear and send from now on; ``clock`` is its (offset, drift), ``beam`` and ``head`` are
+    rows of those arrays, -1 for none."""
+    m.counters[0].nodes += 1
+    n = m.nodes[row]
+    entry, emitted = n.entry + 1, n.emitted  # what is counted on from one transducer of a row to the next
+    m.nodes[row] = 0
+    n.active, n.entry, n.emitted, n.since, n.key = 1, entry, emitted, time, key
+    for name in _COPIED_FIELDS:
+        n[name] = getattr(t, name)
+    n.snr = t.snr if t.detection == "snr" else math.nan
+    n.clock_offset, n.clock_drift = clock
+    n.sound_speed = a.sound_speed
+    if t.modem is not None:
+        b = t.modem
+        n.address, n.modem_frequency, n.modem_band = b.address, b.frequency, b.bandwidth
+        n.preamble, n.bit_error = b.preamble, b.bit_error
+    if t.pinger is not None:
+        n.ping_period, n.ping_offset, n.ping_frequency = t.pinger.period, t.pinger.offset, t.pinger.frequency
+    n.beam, n.head = beam, head
+    if t.beam is not None:
+        n.axis_x, n.axis_y, n.axis_z = np.array(t.beam.axis) / norm(t.beam.axis)
+    n.sending_from = n.sending_until = n.ready = -math.inf
+    n.first_hearing = -1
+    m.detected[row] = 0
+
+
+def drop_node(m: Medium, row: int) -> None:
+    """The node of a row falls silent and deaf; what it had planned to send is forgotten."""
+    c = m.counters[0]
+    c.nodes -= 1
+    m.nodes[row].active = 0
+    events = m.events[: int(c.events)].view(np.recarray)
+    mine = (events.kind == medium_arrays.EMIT) & (events.node == row)
+    if not mine.any():
+        return
+    for e in events.subject[mine].tolist():
+        m.emissions[e].next = c.free_emission
+        c.free_emission = e
+        c.left_emissions += 1
+    kept = events[~mine]
+    kept = kept[np.lexsort((kept.key, kept.kind, kept.time))]  # sorted, it is a heap
+    c.events = len(kept)
+    m.events[: len(kept)] = kept
+
+
+def planned_emissions(m: Medium) -> Ints:
+    """Rows of the emissions to come."""
+    events = m.events[: int(m.counters[0].events)].view(np.recarray)
+    rows: Ints = events.subject[events.kind == medium_arrays.EMIT]
+    return rows
+
+
+def take_records(m: Medium) -> tuple[Any, Any]:
+    """(sent, receptions) since the last call, as records of the log's tables; empties the buffers."""
+    c = np.asarray(m.counters)
+    sent, receptions = np.asarray(m.sent)[: c["sent"][0]], np.asarray(m.receptions)[: c["receptions"][0]]
+    c["sent"] = c["receptions"] = 0
+    return sent.copy().view(SENT.dtype), receptions.copy().view(RECEPTION.dtype)

@@ -1,0 +1,354 @@
+"""By which way a signal comes to a node: straight or along a ray, and what stands in it, compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wavesim_sdk.kernel_compiler import always_inline, device_function
+from wavesim_server.acoustics import fans, image_paths, range_dependent_rays, ray_tubes, rays, sloping_bed_images
+from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.elementary import cos
+
+
+class PropagationPath(NamedTuple):
+    """How a signal has come: its path's length, unit vectors W along it at both ends, sound speed there, bounces, caustics
+    passed, mean sine of the grazing angles at the surface, losses in dB by spreading (-1: as of a straight line) and of all
+    bounces off the bottom, and the phase of these in rad (0 if nobody asks for it)."""
+
+    length: float
+    sx: float
+    sy: float
+    sz: float
+    rx: float
+    ry: float
+    rz: float
+    c_source: float
+    c_here: float
+    surface: int
+    bottom: int
+    caustics: int
+    sine_top: float
+    spread: float
+    taken: float
+    turned: float
+
+
+@device_function
+def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
+    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray, or ``m.shot``.
+
+    The ray is followed from where it was when last looked at. Where it has turned into one of another kind, as a ray
+    whose turning point passes the receiver does, the ray with the nearest travel time takes its place.
+    """
+    signal, w, ray = m.signals[s], m.water[0], m.ray[0]
+    candidate, kept = m.candidates[e], m.kept_rays[e]
+    if candidate.bed:
+        return _bed_travel_time(m, scene, s, e, x, y, z)
+    dx, dy = x - signal.x, y - signal.y
+    across = math.sqrt(dx * dx + dy * dy)
+    if w.mode == a.GRADIENT:
+        if not rays.gradient_arc(w.speed, w.gradient, w.bottom, signal.z, z, across, ray):
+            return math.nan
+        return float(ray.time)
+    zs, zr, across = rays.clamp_to_water(m.profile_z, signal.z, z, across)
+    path = a.to_row(candidate.path)
+    angle = rays.refine_eigenray(
+        m.profile_z, m.profile_c, zs, zr, across, kept.angle, path % 2 == 1, path // 2, m.no_points, ray
+    )
+    if angle != angle:
+        k = rays.match_by_travel_time(
+            m.profile_z, m.profile_c, zs, zr, across, w.order, kept.moved_since_listing, m.fan, m.eigenrays, m.no_points, ray,
+            w.uneven == 0,
+        )  # fmt: skip
+        if k < 0:
+            return math.nan
+        found = m.eigenrays[k]
+        angle = found.angle
+        candidate.path = 2 * found.reversals + found.down
+    kept.angle, kept.moved_since_listing = angle, ray.time
+    return float(ray.time)
+
+
+@device_function
+def find_bed_eigenrays(
+    m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
+) -> tuple[int, int]:
+    """Add to the ``found`` eigenrays of the medium those to a point that bounce off a bed which is not level: (how many there are
+    then, how many more there is no room for)."""
+    signal, w = m.signals[s], m.water[0]
+    ground = range_dependent_rays.bed_along_path(scene, w.order, signal.x, signal.y, x, y)
+    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
+    return fans.scan(
+        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, m.eigenrays, found, range_dependent_rays.legs_view(m.legs), m.no_points, m.shot[0]
+    )  # fmt: skip
+
+
+@device_function
+def found_way(
+    m: Medium, scene: AcousticScene, s: int, k: int, x: float, y: float, z: float
+) -> tuple[bool, PropagationPath]:
+    """(whether it is there, its way) of eigenray ``k`` of those found to a point."""
+    signal, found = m.signals[s], m.eigenrays[k]
+    path = 2 * found.reversals + found.down
+    if found.bed:
+        there = _aim_at_point(m, scene, s, path, found.sx, found.sy, x, y, z)
+        return there, reflected_path(m, s, z)
+    dx, dy = x - signal.x, y - signal.y
+    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, math.sqrt(dx * dx + dy * dy))
+    rays.trace_ray(
+        m.profile_z, m.profile_c, zs, zr, found.angle, found.down > 0, found.reversals, m.no_points, m.ray[0]
+    )
+    return True, refracted_path(m, s, path, x, y, z)
+
+
+@device_function
+def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
+    """The same of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
+    candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
+    if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, x, y, z):
+        best, gap = -1, 1e-3
+        count, _ = find_bed_eigenrays(m, scene, s, x, y, z, 0)
+        for k in range(count):
+            away = abs(m.eigenrays[k].time - kept.moved_since_listing)
+            if away < gap:
+                best, gap = k, away
+        if best < 0:
+            return math.nan
+        found = m.eigenrays[best]
+        candidate.path = 2 * found.reversals + found.down
+        if not _aim_at_point(m, scene, s, a.to_row(candidate.path), found.sx, found.sy, x, y, z):
+            return math.nan
+    kept.sx, kept.sy, kept.moved_since_listing = shot.sx, shot.sy, shot.time
+    return float(shot.time)
+
+
+@device_function
+def _aim_at_point(
+    m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, x: float, y: float, z: float
+) -> bool:
+    """Whether a ray near a direction comes to a point; ``m.shot`` then holds it."""
+    signal = m.signals[s]
+    ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
+    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
+    sz = math.sqrt(max(1.0 - sx * sx - sy * sy, 0.0))
+    return range_dependent_rays.aim_ray(
+        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, x, y, zr, path // 2, sx, sy, sz if path % 2 == 1 else -sz,
+        range_dependent_rays.legs_view(m.legs), m.no_points, m.shot[0],
+    )  # fmt: skip
+
+
+@device_function
+def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
+    """Of the ray over a bed which is not level that ``m.shot`` holds."""
+    signal, w, shot = m.signals[s], m.water[0], m.shot[0]
+    bottom_loss, turned = range_dependent_rays.bed_loss(
+        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation,
+        w.summing == a.COHERENT,
+    )  # fmt: skip
+    spread = shot.spread if w.spreading == 0.0 else -1.0
+    c_source, c_receiver = (
+        rays.sound_speed_at(m.profile_z, m.profile_c, signal.z),
+        rays.sound_speed_at(m.profile_z, m.profile_c, z),
+    )
+    return PropagationPath(
+        shot.length, shot.sx, shot.sy, shot.sz, shot.rx, shot.ry, shot.rz, c_source, c_receiver, shot.surface, shot.bottom,
+        shot.caustics, shot.sine_top, spread, bottom_loss, turned,
+    )  # fmt: skip
+
+
+@device_function
+def meets_sloping_bed(m: Medium, path: int) -> bool:
+    """Whether a path in water of one sound speed meets a bed that is not level."""
+    return bool(m.water[0].uneven != 0 and image_paths.bounce_counts(path)[1] > 0)
+
+
+@always_inline
+def source_image(
+    m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
+) -> tuple[float, float, float]:
+    """Where a path to a point, in water of one sound speed, seems to come from; NaN if there is no such path. Over a bed that is
+    not level ``m.points`` then holds its corners."""
+    if path == 0:  # nearly all: without a call
+        return m.signals[s].x, m.signals[s].y, m.signals[s].z
+    return _mirrored_source(m, scene, s, path, x, y, z)
+
+
+@device_function
+def _mirrored_source(
+    m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
+) -> tuple[float, float, float]:
+    """The same of a path with bounces."""
+    signal = m.signals[s]
+    if not meets_sloping_bed(m, path):
+        return signal.x, signal.y, image_paths.image_depth(signal.z, m.water[0].bottom, path)
+    if not sloping_bed_images.find_reflections(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
+        return math.nan, math.nan, math.nan
+    k = 2 * (path // 2) + 2
+    return m.points[k, 0], m.points[k, 1], m.points[k, 2]
+
+
+@device_function
+def _sloping_bed_path(
+    m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
+) -> PropagationPath:
+    """Of a path that meets a bed that is not level; its length is NaN if there is none."""
+    w = m.water[0]
+    ox, oy, oz = source_image(m, scene, s, path, x, y, z)
+    dx, dy, dz = x - ox, y - oy, z - oz
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    sx, sy, sz = sloping_bed_images.leg_direction(m.points, 0)
+    rx, ry, rz = sloping_bed_images.leg_direction(m.points, path // 2)
+    bottom_loss, sine_top, turned = sloping_bed_images.bed_loss(
+        m.points, path, w.density_ratio, w.speed_ratio, w.attenuation, w.summing == a.COHERENT
+    )
+    surface, bottom = image_paths.bounce_counts(path)
+    return PropagationPath(
+        length, sx, sy, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, sine_top, -1.0, bottom_loss, turned
+    )
+
+
+@device_function
+def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
+    """Of a path in water of one sound speed; its length is NaN if there is none."""
+    if meets_sloping_bed(m, path):
+        return _sloping_bed_path(m, scene, s, path, x, y, z)
+    signal, w = m.signals[s], m.water[0]
+    dx, dy, dz = x - signal.x, y - signal.y, z - image_paths.image_depth(signal.z, w.bottom, path)
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    safe_length = max(length, 1e-9)
+    rx, ry, rz = dx / safe_length, dy / safe_length, dz / safe_length
+    surface, bottom = image_paths.bounce_counts(path)
+    bottom_loss = turned = 0.0
+    if bottom:
+        bottom_loss = bottom * image_paths.bottom_loss(abs(rz), w.density_ratio, w.speed_ratio, w.attenuation)
+        if w.summing == a.COHERENT:
+            turned = bottom * image_paths.bottom_phase(abs(rz), w.density_ratio, w.speed_ratio, w.attenuation)
+    sz = -rz if (surface + bottom) % 2 else rz
+    return PropagationPath(
+        length, rx, ry, sz, rx, ry, rz, w.speed, w.speed, surface, bottom, 0, abs(rz), -1.0, bottom_loss, turned
+    )
+
+
+@device_function
+def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
+    """Of the ray that ``m.ray`` holds."""
+    signal, w, ray = m.signals[s], m.water[0], m.ray[0]
+    dx, dy = x - signal.x, y - signal.y
+    far = math.sqrt(dx * dx + dy * dy)
+    hx, hy = (dx / far, dy / far) if far > 1e-9 else (1.0, 0.0)
+    surface = bottom = caustics = 0
+    sine_top = bottom_loss = turned = 0.0
+    spread = -1.0
+    if w.mode == a.GRADIENT:
+        c_source, c_receiver = w.speed + w.gradient * signal.z, w.speed + w.gradient * z
+        sz, rz = ray.sin_source, ray.sin_receiver
+        if w.spreading == 0.0:
+            spread = ray_tubes.arc_spreading(far, ray.length, sz, c_source, c_receiver)
+    else:
+        c_source, c_receiver = (
+            rays.sound_speed_at(m.profile_z, m.profile_c, signal.z),
+            rays.sound_speed_at(m.profile_z, m.profile_c, z),
+        )
+        down = path % 2 == 1
+        sz = ray.sin_source if down else -ray.sin_source
+        arrives_down = down == (path // 2 % 2 == 0)
+        rz = ray.sin_receiver if arrives_down else -ray.sin_receiver
+        surface, bottom = ray.surface, ray.bottom
+        sine_top = rays.sine_from_cosine(ray.invariant * m.profile_c[0])
+        if w.spreading == 0.0:
+            zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, far)
+            spread, caustics = ray_tubes.tube_spreading(m.profile_z, m.profile_c, zs, zr, down, path // 2, ray)
+        if bottom:
+            bottom_loss = bottom * image_paths.bottom_loss(
+                ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation
+            )
+            if w.summing == a.COHERENT:
+                turned = bottom * image_paths.bottom_phase(
+                    ray.sin_bottom, w.density_ratio, w.speed_ratio, w.attenuation
+                )
+    cs, cr = math.sqrt(max(1.0 - sz * sz, 0.0)), math.sqrt(max(1.0 - rz * rz, 0.0))
+    return PropagationPath(
+        ray.length, cs * hx, cs * hy, sz, cr * hx, cr * hy, rz, c_source, c_receiver, surface, bottom, caustics,
+        sine_top, spread, bottom_loss, turned,
+    )  # fmt: skip
+
+
+@device_function
+def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> bool:
+    """Whether something stands in the way of a candidate's path to a point."""
+    signal, candidate, n = m.signals[s], m.candidates[e], 0
+    path = a.to_row(candidate.path)
+    if m.water[0].mode == a.ISOVELOCITY and meets_sloping_bed(m, path):
+        if not sloping_bed_images.find_reflections(scene, path, signal.x, signal.y, signal.z, x, y, z, m.points):
+            return True
+        n = path // 2 + 2
+    elif m.water[0].mode == a.ISOVELOCITY:
+        n = image_paths.unfold_image_path(path, m.water[0].bottom, signal.x, signal.y, signal.z, x, y, z, m.points)
+    elif candidate.bed:
+        return _is_bed_ray_blocked(m, scene, s, path, x, y, z)
+    else:
+        n = _ray_points(m, s, path, m.kept_rays[e].angle, x, y, z)
+    return image_paths.is_path_blocked(scene, m.points, n, True)
+
+
+@device_function
+def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> bool:
+    """Whether an obstacle stands in the way of the ray that ``m.shot`` holds; the bed does not, which has turned it."""
+    signal, shot = m.signals[s], m.shot[0]
+    ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
+    zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
+    p = m.points
+    p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, zs
+    n = range_dependent_rays.trace_ray(
+        m.profile_z, m.profile_c, ground, signal.x, signal.y, zs, shot.sx, shot.sy, shot.sz, zr, path // 2, False,
+        range_dependent_rays.legs_view(m.legs)[range_dependent_rays.BESIDE], p, shot,
+    )  # fmt: skip
+    return image_paths.is_path_blocked(scene, p, n, False)
+
+
+@device_function
+def _ray_points(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> int:
+    """Points along a ray, for obstacles; returns how many."""
+    signal = m.signals[s]
+    dx, dy = x - signal.x, y - signal.y
+    across = math.sqrt(dx * dx + dy * dy)
+    p = m.points
+    p[0, 0], p[0, 1], p[0, 2] = signal.x, signal.y, signal.z
+    n = 1
+    if m.water[0].mode == a.GRADIENT:  # a circle through both ends: chords of an eighth
+        rise, fall = m.ray[0].sin_source, m.ray[0].sin_receiver
+        slope_a, slope_b = rise / math.sqrt(1.0 - rise * rise + 1e-12), fall / math.sqrt(1.0 - fall * fall + 1e-12)
+        for i in range(1, 8):
+            u = i / 8.0
+            w = 1.0 - u
+            p[n, 0], p[n, 1] = signal.x + u * dx, signal.y + u * dy
+            p[n, 2] = (
+                signal.z
+                + u * u * (3.0 - 2.0 * u) * (z - signal.z)
+                + across * (u * w * w * slope_a - u * u * w * slope_b)
+            )
+            n += 1
+    else:
+        profile_depth = m.profile_z[-1]
+        here, level = 0.0, min(max(signal.z, 0.0), profile_depth)
+        invariant = cos(angle) / rays.sound_speed_at(m.profile_z, m.profile_c, level)
+        down = path % 2 == 1
+        room = p.shape[0] - m.profile_z.shape[0] - 2  # each knot once between two reversals
+        track = p[room:, :2]
+        for r in range(path // 2 + 1):
+            last = r == path // 2
+            stop = z if last else (profile_depth + 1.0 if down else -1.0)
+            leg_range, _, _, end, _, count = rays.march_ray(
+                m.profile_z, m.profile_c, invariant, level, down, stop, track
+            )
+            for i in range(count):
+                if n < room:
+                    k = (here + track[i, 0]) / across if across > 0.0 else 0.0
+                    p[n, 0], p[n, 1], p[n, 2] = signal.x + k * dx, signal.y + k * dy, track[i, 1]
+                    n += 1
+            here, level, down = here + leg_range, end, not down
+    p[n, 0], p[n, 1], p[n, 2] = x, y, z
+    return n + 1

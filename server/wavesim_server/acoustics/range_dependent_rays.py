@@ -1,0 +1,399 @@
+"""Rays in a sound speed that depends on depth, over a bed whose depth changes along their way, compiled.
+
+A ray is shot, not solved for: from layer to layer as in :mod:`rays`, and where it meets the bed it is mirrored in the plane
+that touches it there, in three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical plane
+through source and receiver brackets those that come near, and is refined where their range may come back between two of it; each
+is then aimed by Newton's method with two neighbours, to the two sides and up and down, which are the edges of its tube as well:
+
+    |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
+
+with d1, d2 what the neighbours move by at the receiver's depth, per rad.  The bed's curvature is in it.
+Left out: diffraction; a bed finer than a 128th of the way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_sdk.tables import Table, integer, value
+from wavesim_server.acoustics import image_paths, rays, sloping_bed_images
+from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.ray_tubes import MAX_FOCUSING_DB
+from wavesim_server.acoustics.types import Array, Record
+from wavesim_server.elementary import hypot, log10
+from wavesim_server.seabed import bed_depth
+
+SHOT = Table(
+    "shot",
+    "A ray over a bed that is not level.",
+    "medium",
+    (
+        value("x", "m", "Where it crosses the receiver's depth, W."),
+        value("y", "m", ""),
+        value("time", "s", "Travel time."),
+        value("length", "m", "Along it."),
+        value("sx", "", "Its direction at the source, W."),
+        value("sy", "", ""),
+        value("sz", "", ""),
+        value("rx", "", "At the receiver."),
+        value("ry", "", ""),
+        value("rz", "", ""),
+        integer("surface", "", "Bounces off the surface."),
+        integer("bottom", "", "Bounces off the bottom."),
+        value("sine_top", "", "Mean sine of its grazing angles at the surface."),
+        value("spread", "dB", "Spreading loss."),
+        integer("caustics", "", "Passed."),
+    ),
+)
+MAX_LEGS = rays.REVERSALS + 1  #: between reversals, at most
+DEEP = 10  #: times that the angle between two rays of the fan is halved
+LEG_ARRAYS = 9 + DEEP  #: arrays of legs:
+#: the last and those after it are of angles that are halved
+NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
+#: and their columns: where, what has been met till there, turns in the water and bounces off the bed till there; sines at the bed, by bounce
+X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
+COLUMNS = 6
+TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: what a ray has met,
+KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: and how that is told by one number: a remainder, exact in 53 bits
+NEIGHBOUR_ANGLE = 1e-6  #: rad, between a ray and its neighbours
+AIM_TOLERANCE = 1e-3  #: m, by which an aimed ray may miss; its time is corrected to second order
+MAX_AIM_STEPS = 24
+
+
+class BedAlongPath(NamedTuple):
+    """What a ray must look out for: the bed, above which depth there is none on this way, how steep it is, in which steps it
+    is looked at and how far, in m; most bounces."""
+
+    scene: AcousticScene
+    floor: float
+    steep: float
+    hop: float
+    limit: float
+    order: int
+
+
+@device_function
+def legs_view(legs: Array) -> Array:
+    """The arrays of legs, (FANS, LEGS, COLUMNS), in one of two dimensions."""
+    return legs.reshape(LEG_ARRAYS, MAX_LEGS, COLUMNS)
+
+
+@device_function
+def _met(kinds: float, what: float) -> float:
+    """Number of what a ray has met, once it has met something more."""
+    kinds = KINDS_OF * kinds + what
+    return float(kinds - KINDS_MOST * math.floor(kinds / KINDS_MOST))
+
+
+@device_function
+def bed_depth_at(g: BedAlongPath, x: float, y: float) -> float:
+    return float(bed_depth(g.scene.bed, g.scene.soundings_mesh, g.scene.cursor, 0, x, y))
+
+
+@device_function
+def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: float, by: float) -> BedAlongPath:
+    """The bed between two places, looked at in 32 steps."""
+    horizontal_range, min_depth, max_slope = hypot(bx - ax, by - ay), math.inf, 0.0
+    before = math.nan
+    for k in range(33):
+        u = k / 32.0
+        depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, ax + u * (bx - ax), ay + u * (by - ay))
+        min_depth = min(min_depth, depth)
+        if k > 0 and horizontal_range > 1.0:
+            max_slope = max(max_slope, abs(depth - before) * 32.0 / horizontal_range)
+        before = depth
+    max_slope = min(2.0 * max_slope + 0.05, scene.bed.max_slope)
+    reach = max(horizontal_range, 0.0) / 64.0 + scene.bed.max_slope * max(min_depth, 0.0)
+    limit = 1.5 * horizontal_range + 2.0 * max(min_depth, 1.0)
+    return BedAlongPath(scene, min_depth - max_slope * reach, max_slope, max(limit / 128.0, 0.25), limit, order)
+
+
+@device_function
+def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
+    """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine; ``turn`` is what the sine loses
+    per metre of range. No trigonometry, exact."""
+    loss = turn * way
+    sb = sa - loss
+    cb = math.sqrt(max(ca * ca + loss * (sa + sb), 0.0))
+    return way * (sa + sb) / max(ca + cb, 1e-300), sb, cb
+
+
+@device_function
+def range_to_bed(
+    g: BedAlongPath, x: float, y: float, z: float, hx: float, hy: float, down: bool, rise: float, way: float, sa: float,
+    sb: float, ca: float, turn: float,
+) -> float:  # fmt: skip
+    """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not. ``rise``: how much its depth
+    changes, over the range ``way``."""
+    sign = 1.0 if down else -1.0
+    if max(z, z + sign * rise) < g.min_depth:
+        return -1.0
+    clear = bed_depth_at(g, x, y) - z
+    if clear > (rise if down else 0.0) + g.max_slope * way:
+        return -1.0
+    u, cosine, most = 0.0, ca, max(sa, sb)
+    while True:
+        step = max(max(clear, 0.0) / ((most if down else 0.0) + g.max_slope + 1e-9), g.min_step)
+        ahead = u + max(step * cosine, 1e-9 * way)
+        if ahead >= way:
+            ahead, drop = way, rise
+        else:
+            drop, _, cosine = circle_step(sa, ca, turn, ahead)
+        over = bed_depth_at(g, x + hx * ahead, y + hy * ahead) - (z + sign * drop)
+        if over <= 0.0:
+            break
+        if ahead >= way:
+            return -1.0
+        u, clear = ahead, over
+    a, fa, b, fb, side = u, max(clear, 0.0), ahead, over, 0
+    for _ in range(60):
+        if b - a < 1e-11 * max(way, 1.0) or fa <= 0.0:
+            break
+        middle = (a * fb - b * fa) / (fb - fa)
+        drop, _, _ = circle_step(sa, ca, turn, middle)
+        f = bed_depth_at(g, x + hx * middle, y + hy * middle) - (z + sign * drop)
+        if abs(f) < 1e-10:
+            return middle
+        if f < 0.0:
+            b, fb = middle, f
+            if side == 1:
+                fa *= 0.5
+            side = 1
+        else:
+            a, fa = middle, f
+            if side == -1:
+                fb *= 0.5
+            side = -1
+    return a
+
+
+@device_function
+def _layer_ahead(
+    z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
+) -> tuple[float, float, bool]:
+    """(depth to which it goes, dc/dz, whether the receiver's depth lies in it) of the layer that a ray enters; below the profile
+    the speed stays the same."""
+    bottom = z.shape[0] - 1
+    if here > z[bottom] or (down and here == z[bottom]):
+        edge, fall = (here + limit if down else z[bottom]), 0.0
+    else:
+        k = rays.layer_of(z, here)
+        if not down and k > 0 and here <= z[k]:
+            k -= 1
+        edge, fall = (z[k + 1] if down else z[k]), (c[k + 1] - c[k]) / (z[k + 1] - z[k])
+    return edge, fall, (here < receiver <= edge) if down else (edge <= receiver < here)
+
+
+@device_function
+def _reflect_off_bed(
+    g: BedAlongPath, x: float, y: float, qx: float, qy: float, qz: float
+) -> tuple[float, float, float, float]:
+    """(slowness after a bounce off the bed, its part across the bed before; not positive if it comes from below), s/m."""
+    nx, ny, nz, _ = sloping_bed_images.tangent_plane(g.scene, x, y)
+    along = qx * nx + qy * ny + qz * nz
+    return qx - 2.0 * along * nx, qy - 2.0 * along * ny, qz - 2.0 * along * nz, -along
+
+
+@device_function
+def _crest(z: Array, c: Array, depth: float) -> float:
+    """1 if a depth is that of a knot of the profile at which the speed is greatest."""
+    k = rays.layer_of(z, depth)
+    return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
+
+
+@device_function
+def copy(legs: Array, to: Array) -> None:
+    """Number by number: of a row assigned to a row the compiler would make NumPy's error of shapes, a text, too."""
+    for k in range(MAX_LEGS):
+        for i in range(COLUMNS):
+            to[k, i] = legs[k, i]
+
+
+@device_function
+def trace_ray(
+    z: Array, c: Array, g: BedAlongPath, x: float, y: float, depth: float, sx: float, sy: float, sz: float, receiver: float,
+    last: int, with_time: bool, legs: Array, track: Array, out: Record,
+) -> int:  # fmt: skip
+    """Follow a ray from a place by a direction: ``legs`` gets where each of its ways between reversals crosses the receiver's depth.
+
+    Ends where the way after ``last`` reversals does so: 1, or the number of points if ``track`` (n, 3) has room for them; ``out``
+    is filled then. 0 if that does not come about. Times and lengths only if it is ``whole``.
+    """
+    legs[:, X], legs[:, HISTORY] = math.nan, 0.0
+    here, down = depth, sz > 0.0
+    ca = rays.sound_speed_at(z, c, here)
+    qx, qy = sx / ca, sy / ca
+    x0, y0, leg, history, n = x, y, 0, 0.0, 1
+    time = length = top = crests = 0.0
+    surface = beds = water = 0
+    for _ in range(100_000):  # a ray ends long before
+        p = max(hypot(qx, qy), 1e-13)
+        hx, hy = qx / p, qy / p
+        edge, fall, crosses = _layer_ahead(z, c, here, down, receiver, g.max_range)
+        target = receiver if crosses else edge
+        cb = ca + fall * (target - here)
+        turns = p * cb >= 1.0 and abs(fall) > 0.0 and (fall > 0.0) == down
+        if turns:
+            cb, crosses = 1.0 / p, False
+            target = here + (cb - ca) / fall
+        sa, sb = rays.sine_from_cosine(p * ca), rays.sine_from_cosine(p * cb)
+        rise = abs(target - here)
+        leg_range = p * (ca + cb) / (sa + sb) * rise if sa + sb > 0.0 else 0.0
+        turn = p * fall if down else -p * fall
+        meeting = range_to_bed(g, x, y, here, hx, hy, down, rise, leg_range, sa, sb, p * ca, turn)
+        if meeting >= 0.0:
+            rise, sb, _ = circle_step(sa, p * ca, turn, meeting)
+            leg_range, turns, crosses = meeting, False, False
+            target = here + (rise if down else -rise)
+            cb = ca + fall * (target - here)
+        if with_time and rise > 0.0:
+            _, dt, ds = rays.layer_leg(ca, cb, rise, p)
+            time, length = time + dt, length + ds
+        x, y, here, ca = x + hx * leg_range, y + hy * leg_range, target, cb
+        if n < track.shape[0]:
+            track[n, 0], track[n, 1], track[n, 2] = x, y, here
+            n += 1
+        if crosses:
+            legs[leg, X], legs[leg, Y], legs[leg, HISTORY] = x, y, history
+            legs[leg, TURNS_MET], legs[leg, BEDS_MET] = water, beds
+            if leg == last:
+                break
+        is_reversal = False
+        if meeting >= 0.0:
+            qx, qy, qz, sine = _reflect_off_bed(g, x, y, qx, qy, sb / ca if down else -sb / ca)
+            if not sine > 0.0:
+                break
+            legs[min(beds, MAX_LEGS - 1), SINE] = sine * ca
+            beds, history, is_reversal = beds + 1, _met(history, BED), (qz > 0.0) != down
+        elif turns:  # one beyond a greatest speed has jumped there
+            water, history, is_reversal = water + 1, _met(history, TURNED + 4.0 * crests), True
+        elif not down and target == z[0]:
+            surface, top, history, is_reversal = surface + 1, top + sb, _met(history, SURFACE), True
+        else:  # on to the next layer
+            crests += _crest(z, c, target)
+        if is_reversal:
+            down, leg, crests = not down, leg + 1, 0.0
+        # done, or away, or where no bed is known
+        spent = leg > last or beds + surface > g.max_bounces
+        if spent or not hypot(x - x0, y - y0) < g.max_range or here > z[-1] + g.max_range:
+            break
+    if leg != last or legs[last, X] != legs[last, X]:
+        return 0
+    out.x, out.y, out.time, out.length = x, y, time, length
+    out.sx, out.sy, out.sz = sx, sy, sz
+    out.rx, out.ry, out.rz = qx * ca, qy * ca, (sb if down else -sb)
+    out.surface, out.bottom, out.sine_top = surface, beds, top / max(surface, 1)
+    return n
+
+
+@device_function
+def aim_ray(
+    z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, reversals: int,
+    sx: float, sy: float, sz: float, legs: Array, none: Array, out: Record,
+) -> bool:  # fmt: skip
+    """The ray from a to b near a direction, with so many reversals (Newton); ``out`` holds it. False if it has gone."""
+    e = f = h = i = 0.0  # what its place moves by, per rad: up and down (e, f), to the side (h, i)
+    tx = ty = tz = ux = uy = 0.0
+    caustics, history, previous, fresh, whole = 0, 0.0, math.inf, False, False
+    px, py, pz = sx, sy, sz
+    for _ in range(MAX_AIM_STEPS):
+        if trace_ray(z, c, g, ax, ay, az, sx, sy, sz, bz, reversals, True, legs[NOW], none, out) == 0 or (
+            history > 0.0 and legs[NOW, reversals, HISTORY] != history
+        ):
+            if math.isinf(previous):
+                return False
+            sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)  # back half of the way
+            continue
+        mx, my = bx - out.x, by - out.y
+        miss = hypot(mx, my)
+        if miss > previous:
+            sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)
+            continue
+        history, whole = legs[NOW, reversals, HISTORY], fresh
+        if not fresh:
+            level = max(hypot(sx, sy), 1e-12)
+            ux, uy = -sy / level, sx / level
+            tx, ty, tz = -sz * sx / level, -sz * sy / level, level
+            good, caustics, e, f = _neighbour_shift(
+                z, c, g, ax, ay, az, sx, sy, sz, tx, ty, tz, bz, reversals, legs, none, out
+            )
+            if not good:
+                return False
+            good, _, h, i = _neighbour_shift(
+                z, c, g, ax, ay, az, sx, sy, sz, ux, uy, 0.0, bz, reversals, legs, none, out
+            )
+            if not good:
+                return False
+            fresh = miss < 1.0
+        if miss < AIM_TOLERANCE:
+            break
+        area = e * i - f * h
+        if area == 0.0:
+            return False
+        up, aside = (mx * i - my * h) / area, (my * e - mx * f) / area
+        size = hypot(up, aside)
+        if size > 0.1:
+            up, aside = up * 0.1 / size, aside * 0.1 / size
+        px, py, pz, previous = sx, sy, sz, miss
+        sx, sy, sz = sx + up * tx + aside * ux, sy + up * ty + aside * uy, sz + up * tz
+        size = math.sqrt(sx * sx + sy * sy + sz * sz)
+        sx, sy, sz = sx / size, sy / size, sz / size
+    if not whole and trace_ray(z, c, g, ax, ay, az, sx, sy, sz, bz, reversals, True, legs[NOW], none, out) == 0:
+        return False
+    mx, my = bx - out.x, by - out.y
+    if not hypot(mx, my) < rays.MAX_MISS:
+        return False
+    ca, cb = rays.sound_speed_at(z, c, az), rays.sound_speed_at(z, c, bz)
+    more = out.rx * mx + out.ry * my
+    out.time += more / cb
+    length: float = out.length + more
+    out.length = length
+    tube = abs(e * i - f * h) * abs(out.rz) * ca / cb
+    out.spread = max(10.0 * log10(max(tube, 1.0)), 20.0 * log10(max(length, 1.0)) - MAX_FOCUSING_DB)
+    out.caustics = caustics
+    return True
+
+
+@device_function
+def _neighbour_shift(
+    z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
+    ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
+) -> tuple[bool, int, float, float]:  # fmt: skip
+    """(whether there is such a neighbour, caustics between both rays, by how much it has moved per rad) of a ray beside that of
+    ``legs[NOW]``, on the one side or the other. The steeper ray comes down nearer by, and farther away from after a turn, unless
+    both have crossed."""
+    for k in range(2):
+        d = NEIGHBOUR_ANGLE if k == 0 else -NEIGHBOUR_ANGLE
+        ok = trace_ray(
+            z, c, g, ax, ay, az, sx + d * tx, sy + d * ty, sz + d * tz, depth, reversals, False, legs[BESIDE], none, out
+        )
+        if ok and legs[BESIDE, reversals, HISTORY] == legs[NOW, reversals, HISTORY]:
+            count, before = 0, -d * sz
+            for r in range(reversals + 1):
+                dx, dy = legs[BESIDE, r, X] - legs[NOW, r, X], legs[BESIDE, r, Y] - legs[NOW, r, Y]
+                if dx == dx:
+                    ahead = dx * (legs[NOW, r, X] - ax) + dy * (legs[NOW, r, Y] - ay)
+                    if legs[NOW, r, TURNS_MET] % 2.0 == 1.0:
+                        ahead = -ahead
+                    if ahead * before < 0.0:
+                        count += 1
+                    before = ahead
+            last = legs[BESIDE, reversals], legs[NOW, reversals]
+            return True, count, (last[0][X] - last[1][X]) / d, (last[0][Y] - last[1][Y]) / d
+    return False, 0, 0.0, 0.0
+
+
+@device_function
+def bed_loss(
+    legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
+) -> tuple[float, float]:
+    """(loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
+    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    total = turned = 0.0
+    for k in range(min(bottom, MAX_LEGS)):
+        total += image_paths.bottom_loss(legs[k, SINE], density, speed, attenuation)
+        if phases:
+            turned += image_paths.bottom_phase(legs[k, SINE], density, speed, attenuation)
+    return total, turned

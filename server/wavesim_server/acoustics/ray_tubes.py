@@ -1,0 +1,97 @@
+"""How sound thins out along a ray: the width of its tube, what rough water and the bottom take and turn, compiled.
+
+The rays from a point source between launch angles a and a + da carry the same power wherever they are.  With the range x
+that a ray has reached when it is at the receiver's depth, p its Snell invariant and s the sines at both ends,
+
+    |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
+
+(Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), the square of the path's length where the sound speed is
+constant.  Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
+
+    dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends in a turn
+
+(its finite part: the place of the turn moves with p).  Where neighbouring rays cross, the formula has no bound: a tube is
+taken to be no narrower than a tenth of one in still water, `MAX_FOCUSING_DB` of gain at most.  Each such caustic that the ray
+has passed advances its phase by 90 degrees, where travel is exp(-i w tau) (pressure as exp(+i w t)).
+"""
+
+from __future__ import annotations
+
+import math
+
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_server.acoustics import rays
+from wavesim_server.acoustics.types import Array, Record
+from wavesim_server.elementary import log10, power
+
+MAX_FOCUSING_DB = 20.0  #: most that a ray's level gains over 20 log10 of its length
+MAX_SURFACE_LOSS_DB = 40.0  #: greatest loss of one bounce off a rough surface, dB
+_FLAT = 1e-12
+
+
+@device_function
+def tube_spreading(
+    z: Array, c: Array, source: float, receiver: float, down: bool, reversals: int, ray: Record
+) -> tuple[float, int]:
+    """(spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.ray`)."""
+    p, bottom = ray.invariant, z.shape[0] - 2
+    here, ca = source, rays.sound_speed_at(z, c, source)
+    k = rays.layer_of(z, source)
+    if not down and k > 0 and source <= z[k]:
+        k -= 1
+    cs, cr = ca, rays.sound_speed_at(z, c, receiver)
+    slope, turns, caustics, side = 0.0, 0, 0, 1.0
+    turned = False  # whether the part begins in a turn
+    for r in range(reversals + 1):
+        while True:
+            edge = z[k + 1] if down else z[k]
+            reached = r == reversals and ((down and receiver <= edge) or (not down and receiver >= edge))
+            target = receiver if reached else edge
+            g = (c[k + 1] - c[k]) / (z[k + 1] - z[k])
+            cb = c[k] + g * (target - z[k])
+            sa = max(rays.sine_from_cosine(p * ca), _FLAT)
+            turns_here = not reached and p * cb >= 1.0 and abs(g) > 0.0 and (g > 0.0) == down
+            if turns_here:
+                cb = 1.0 / p
+                target = z[k] + (cb - c[k]) / g
+                if not turned:  # else it only grazes its layer
+                    slope -= 1.0 / (abs(g) * p * p * sa)
+            else:
+                sb = max(rays.sine_from_cosine(p * cb), _FLAT)
+                if turned:
+                    slope -= 1.0 / (abs(g) * p * p * sb)
+                else:
+                    slope += abs(target - here) * (ca + cb) / (sa * sb * (sa + sb))
+            turned = turns_here
+            here, ca = target, cb
+            now = slope if turns % 2 == 0 else -slope
+            if not turns_here and now * side < 0.0:
+                caustics += 1
+                side = -side
+            if reached or turns_here:
+                break
+            if (down and k == bottom) or (not down and k == 0):
+                break
+            k += 1 if down else -1
+        turns += 1 if turned else 0
+        down = not down
+    square = ray.x * ray.sin_source * ray.sin_receiver * abs(slope) / (p * cs * cr)
+    straight = max(ray.length, 1.0)
+    return max(10.0 * log10(max(square, 1.0)), 20.0 * log10(straight) - MAX_FOCUSING_DB), caustics
+
+
+@device_function
+def arc_spreading(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
+    """Spreading loss in dB of an arc over a range x in one layer: there dx/dp = x c / (s_source s_receiver cos)."""
+    level = math.sqrt(max(1.0 - rise * rise, 0.0))
+    way = x / level * math.sqrt(c_source / c_receiver) if level > 1e-6 else length
+    return 20.0 * log10(max(way, 1.0))
+
+
+@device_function
+def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
+    """Loss in dB of one bounce off a rough surface: of the mirror-like part (Eckart 1953), exp(-2 (k s sin)^2) for a
+    standard deviation s of the surface in m; and of bubbles (APL-UW 1994, 10 to 100 kHz), b f^0.85 / sin with f in kHz."""
+    rough = 2.0 * math.pi * frequency / speed * roughness * sine
+    foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)
+    return min(17.371779276130073 * rough * rough + foam, MAX_SURFACE_LOSS_DB)

@@ -1,0 +1,406 @@
+"""What a node makes of a signal: level, Doppler, detection, collisions, what its instrument reports, compiled.
+
+Signals, nodes and candidates are told to functions by their rows (s, j, e) in the arrays of the medium.
+"""
+
+from __future__ import annotations
+
+import math
+
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_server.acoustics import image_paths, ray_tubes
+from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.medium_arrays import Medium
+from wavesim_server.acoustics.propagation import (
+    PropagationPath,
+    is_blocked,
+    reflected_path,
+    refracted_path,
+    source_image,
+    straight_path,
+    travel_time,
+)
+from wavesim_server.acoustics.transducer_motion import TickInterval, attitude, clock_reading, position_and_velocity
+from wavesim_server.acoustics.types import Record
+from wavesim_server.dynamics.rotation import to_world
+from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
+from wavesim_server.rng import normal, uniform
+
+
+@device_function
+def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
+    """Loss in dB of a beam along an axis of W towards a direction of W."""
+    degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
+    i = min(int(degrees), 179)
+    return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
+
+
+@device_function
+def spreading_loss(r: float, spreading: float) -> float:
+    """Spreading in dB over r metres: of spheres where it is by tubes, which say more than a distance alone."""
+    return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
+
+
+@device_function
+def transmission_loss(r: float, spreading: float, alpha: float) -> float:
+    """Transmission loss in dB over r metres; nothing is lost within the first metre."""
+    return spreading_loss(r, spreading) + alpha * max(r, 1.0)
+
+
+@device_function
+def detection_range(excess: float, spreading: float, alpha: float) -> float:
+    """Distance at which ``excess`` dB are lost (Newton in log r, from above)."""
+    if excess <= 0.0:
+        return 0.0
+    k = (spreading if spreading > 0.0 else 20.0) / log(10.0)
+    x = min(excess / k, log(excess / alpha) if alpha > 0.0 else math.inf, log(1e9))
+    for _ in range(60):
+        r = alpha * exp(x)
+        step = (k * x + r - excess) / (k + r)
+        x -= step
+        if abs(step) < 1e-14 * max(x, 1.0):
+            break
+    return exp(max(x, 0.0))
+
+
+@device_function
+def fill_reception(m: Medium, record: Record, s: int, j: int, path: int, outcome: int, time: float) -> None:
+    """Fill a record of a reception with what the signal brings along."""
+    signal = m.signals[s]
+    record.id, record.source, record.receiver, record.query = signal.id, signal.source, j, signal.query
+    record.query_source, record.outcome, record.kind = signal.query_source, outcome, signal.kind
+    record.code, record.from_address, record.to_address = signal.code, signal.from_address, signal.to_address
+    record.surface = record.bottom = 0
+    if m.water[0].mode == a.ISOVELOCITY:
+        record.surface, record.bottom = image_paths.bounce_counts(path)
+    record.emission_ns, record.arrival_ns = round(signal.emission * 1e9), round(time * 1e9)
+    record.reported_ns = record.arrival_ns
+    record.frequency, record.duration, record.noise = signal.frequency, signal.duration, signal.noise
+    record.doppler = record.level = record.range = record.measured = record.one_way = math.nan
+    record.azimuth = record.elevation = record.heard_frequency = record.heard_level = math.nan
+
+
+@device_function
+def fill_reception_place(m: Medium, record: Record, s: int, x: float, y: float, z: float) -> None:
+    """Where the front of a signal met a node, and how far that is from its source."""
+    signal = m.signals[s]
+    dx, dy, dz = x - signal.x, y - signal.y, z - signal.z
+    record.distance = math.sqrt(dx * dx + dy * dy + dz * dz)
+    record.position_W[0], record.position_W[1], record.position_W[2] = x, y, z
+
+
+@device_function
+def record_loss(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: float, y: float, z: float) -> None:
+    """A record of a signal that did not come to a reception."""
+    record = m.receptions[m.counters[0].receptions]
+    m.counters[0].receptions += 1
+    fill_reception(m, record, s, j, path, outcome, time)
+    fill_reception_place(m, record, s, x, y, z)
+
+
+@device_function
+def _is_already_detected(m: Medium, j: int, number: int) -> bool:
+    """Whether a node has detected a signal, or is hearing it, on an earlier path."""
+    for k in range(a.DETECTED_HISTORY):
+        if m.detected[j, k] == number:
+            return True
+    return _ongoing_reception(m, j, number) >= 0
+
+
+@device_function
+def _ongoing_reception(m: Medium, j: int, number: int) -> int:
+    """The reception under way by which a node is hearing a signal; -1 = none."""
+    k = m.nodes[j].first_hearing
+    while k >= 0 and not (m.ongoing_receptions[k].id == number and m.ongoing_receptions[k].outcome == a.HEARD):
+        k = m.hearings[k].next
+    return int(k)
+
+
+@device_function
+def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval, time: float) -> float:
+    """Level of a signal at a node: by spreading, absorption, bounces and beams."""
+    signal, node, w = m.signals[s], m.nodes[j], m.water[0]
+    extra = way.bottom_loss
+    if way.surface:
+        rough = ray_tubes.surface_loss(way.sine_top, signal.frequency, way.c_receiver, w.roughness, w.bubbles)
+        extra += way.surface * (w.surface_loss + rough)
+    if signal.beam >= 0:
+        extra += beam_loss(m, signal.beam, signal.axis_x, signal.axis_y, signal.axis_z, way.sx, way.sy, way.sz)
+    if node.beam >= 0:
+        qw, qx, qy, qz = attitude(m, tick, j, time)
+        ax, ay, az = to_world(qw, qx, qy, qz, node.axis_x, node.axis_y, node.axis_z)
+        extra += beam_loss(m, node.beam, ax, ay, az, -way.rx, -way.ry, -way.rz)
+    spread = way.spreading_loss if way.spreading_loss >= 0.0 else spreading_loss(way.length, w.spreading)
+    return float(signal.source_level - spread - signal.absorption * max(way.length, 1.0) - extra)
+
+
+@device_function
+def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
+    """Noise in the band of a signal at a node that moves at a speed: of the sea, and of its own body."""
+    signal, node = m.signals[s], m.nodes[j]
+    noise = signal.noise
+    if node.self_noise > 0.0:
+        own = node.self_noise + node.self_noise_slope * speed
+        own += 10.0 * log10(max(signal.effective_bandwidth, 1.0))
+        noise = 10.0 * log10(power(10.0, 0.1 * noise) + power(10.0, 0.1 * own))
+    return float(noise)
+
+
+@device_function
+def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, time: float) -> int:
+    """Outcome of a reception as it begins, before others may spoil it."""
+    node = m.nodes[j]
+    if node.sending_from <= time < node.sending_until:
+        return a.TRANSMITTING
+    if node.deaf_in_recharge != 0 and time < node.ready:
+        return a.RECHARGING
+    if (level - noise < node.snr) if node.snr == node.snr else (level < node.threshold):
+        return a.BELOW_THRESHOLD
+    if m.water[0].echoes != 0 and _is_already_detected(m, j, m.signals[s].id):
+        return a.ECHO
+    return a.HEARD
+
+
+@device_function
+def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> int:
+    """The front of a signal crosses a transducer. Returns the reception under way that this starts; -1 = none."""
+    candidate, w = m.candidates[e], m.water[0]
+    s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
+    signal, node = m.signals[s], m.nodes[j]
+    x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
+    if w.mode == a.ISOVELOCITY:
+        propagation_path = straight_path(m, scene, s, path, x, y, z)
+        if propagation_path.length != propagation_path.length:  # where it is now, no such path leads
+            return -1
+    else:
+        travel = travel_time(m, scene, s, e, x, y, z)
+        if travel != travel:
+            if candidate.first:
+                record_loss(m, s, j, path, a.SHADOW, time, x, y, z)
+            return -1
+        path = a.to_row(candidate.path)  # it may have become another
+        propagation_path = reflected_path(m, s, z) if candidate.bed else refracted_path(m, s, path, x, y, z)
+    level = level_of(m, s, j, propagation_path, tick, time)
+    toward = propagation_path.rx * vx + propagation_path.ry * vy + propagation_path.rz * vz
+    left = propagation_path.sx * signal.vx + propagation_path.sy * signal.vy + propagation_path.sz * signal.vz
+    shift = signal.frequency * (
+        (1.0 - toward / propagation_path.c_receiver) / (1.0 - left / propagation_path.c_source) - 1.0
+    )
+    noise = _noise_level(m, s, j, math.sqrt(vx * vx + vy * vy + vz * vz))
+    frequency = signal.frequency + shift
+
+    outcome = a.HEARD
+    if level < signal.noise + w.floor:
+        outcome = a.FADED
+    elif frequency < node.listen_low or frequency > node.listen_high:
+        outcome = a.OUT_OF_BAND
+    if outcome == a.HEARD and w.blocking != 0 and is_blocked(m, scene, s, e, x, y, z):
+        outcome = a.BLOCKED
+    if outcome != a.HEARD and not candidate.first:
+        return -1  # an echo that cannot be heard leaves no trace
+    begun = outcome == a.HEARD
+    slot = -1
+    if begun:
+        outcome = _detection_outcome(m, s, j, level, noise, time)
+        slot = m.counters[0].free_hearing
+        m.counters[0].free_hearing = m.hearings[slot].next
+        m.counters[0].left_hearings -= 1
+        record = m.ongoing_receptions[slot]
+    else:
+        record = m.receptions[m.counters[0].receptions]
+        m.counters[0].receptions += 1
+    fill_reception(m, record, s, j, path, outcome, time)
+    fill_reception_place(m, record, s, x, y, z)
+    record.surface, record.bottom = propagation_path.surface, propagation_path.bottom
+    record.level, record.doppler, record.noise, record.range = level, shift, noise, propagation_path.length
+    if begun:
+        _begin_reception(m, s, j, slot, path, propagation_path, outcome, time)
+        _resolve_collisions(m, j, slot)
+        if m.ongoing_receptions[slot].outcome == a.HEARD and node.head >= 0:
+            _measure_bearing(m, scene, s, j, path, slot, time, tick, propagation_path)
+        m.hearings[slot].node, m.hearings[slot].next = j, node.first_hearing
+        node.first_hearing = slot
+    return int(slot)
+
+
+@device_function
+def _begin_reception(
+    m: Medium, s: int, j: int, slot: int, path: int, propagation_path: PropagationPath, outcome: int, time: float
+) -> None:
+    """What is kept beside the record of a reception under way."""
+    signal, hearing, w = m.signals[s], m.hearings[slot], m.water[0]
+    if w.summing != 0:
+        phase = 0.0
+        if w.summing == a.COHERENT:
+            # pressures as exp(+i w t): travel takes phase away, a caustic adds to it
+            turns = (
+                math.pi * propagation_path.surface + 0.5 * math.pi * propagation_path.caustics + propagation_path.turned
+            )
+            cycles = signal.frequency * (time - signal.emission)
+            phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
+        _add_multipath(m, j, slot, outcome == a.ECHO, m.ongoing_receptions[slot].level, phase)
+    hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.effective_bandwidth, signal.bits
+    hearing.query_emission, hearing.turn_around = signal.query_emission, signal.turn_around
+    hearing.clock, hearing.arrival = signal.clock, time
+    hearing.draw = signal.draw * 64 + path
+    hearing.key = m.nodes[j].key ^ (signal.key * 3)
+
+
+@device_function
+def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
+    """The path of a reception that begins joins those of the same signal that its node is hearing: real and imaginary part
+    of the pressure, or its square."""
+    if echo:
+        slot = _ongoing_reception(m, j, m.ongoing_receptions[slot].id)
+        if slot < 0:
+            return  # its reception has ended
+    else:
+        m.hearings[slot].sum_real = m.hearings[slot].sum_imaginary = 0.0
+    coherent = m.water[0].summing == a.COHERENT
+    size = power(10.0, (0.05 if coherent else 0.1) * level)
+    sine, cosine = sin_cos(phase)
+    m.hearings[slot].sum_real += size * cosine
+    m.hearings[slot].sum_imaginary += size * sine
+
+
+@device_function
+def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
+    """Receptions that overlap in time and band are lost, unless one is stronger by the capture ratio."""
+    new, capture = m.ongoing_receptions[slot], m.nodes[j].capture
+    k = m.nodes[j].first_hearing
+    while k >= 0:
+        old = m.ongoing_receptions[k]
+        codes = old.code != new.code and old.code != 0 and new.code != 0
+        gap = abs(old.frequency + old.doppler - new.frequency - new.doppler)
+        near = gap < m.hearings[k].half_band + m.hearings[slot].half_band or gap == 0.0
+        if near and not codes and old.id != new.id:
+            if new.outcome == a.HEARD and new.level < old.level + capture:
+                new.outcome = a.COLLISION
+            if old.outcome == a.HEARD and old.level < new.level + capture:
+                old.outcome = a.COLLISION
+        k = m.hearings[k].next
+
+
+@device_function
+def _measure_bearing(
+    m: Medium,
+    scene: AcousticScene,
+    s: int,
+    j: int,
+    path: int,
+    slot: int,
+    time: float,
+    tick: TickInterval,
+    propagation_path: PropagationPath,
+) -> None:
+    """Direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
+    row, c = m.nodes[j].head, propagation_path.c_receiver
+    head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
+    sx = sy = sz = ox = oy = oz = 0.0
+    if m.water[0].mode == a.ISOVELOCITY:
+        x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
+        ox, oy, oz = source_image(m, scene, s, path, x, y, z)
+    for k in range(head.phones):
+        phone = m.phones[row, k]
+        t = time
+        for _ in range(4):
+            x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, t)
+            qw, qx, qy, qz = attitude(m, tick, j, t)
+            ax, ay, az = to_world(qw, qx, qy, qz, phone.x, phone.y, phone.z)
+            if m.water[0].mode == a.ISOVELOCITY:
+                dx, dy, dz = x + ax - ox, y + ay - oy, z + az - oz
+                far = math.sqrt(dx * dx + dy * dy + dz * dz)
+                t -= (far - c * (t - signal.emission)) / ((dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c)
+            else:  # the ray is straight over the head; its front is curved with the length of the path
+                along = ax * propagation_path.rx + ay * propagation_path.ry + az * propagation_path.rz
+                bow = (ax * ax + ay * ay + az * az - along * along) / (2.0 * max(propagation_path.length, 1.0))
+                t = time + (along + bow) / (
+                    c - (propagation_path.rx * vx + propagation_path.ry * vy + propagation_path.rz * vz)
+                )
+        delay = t - time
+        if head.timing_noise > 0.0:
+            delay += head.timing_noise * normal(hearing.key, hearing.draw, 8 + k)
+        if head.timing_resolution > 0.0:
+            delay = round((time + delay) / head.timing_resolution) * head.timing_resolution - time
+        sx, sy, sz = sx + phone.slowness_x * delay, sy + phone.slowness_y * delay, sz + phone.slowness_z * delay
+    nx, ny, nz = -sx * head.sound_speed, -sy * head.sound_speed, -sz * head.sound_speed
+    if head.rank == 2:
+        side = math.sqrt(max(1.0 - nx * nx - ny * ny - nz * nz, 0.0))
+        nx, ny, nz = nx + side * head.axis_x, ny + side * head.axis_y, nz + side * head.axis_z
+    m.ongoing_receptions[slot].azimuth = atan2(ny, nx)
+    m.ongoing_receptions[slot].elevation = atan2(nz, math.sqrt(nx * nx + ny * ny))
+
+
+@device_function
+def _unlink_reception(m: Medium, slot: int, j: int) -> None:
+    """A reception is no longer among those of its node."""
+    node, following = m.nodes[j], m.hearings[slot].next
+    k = node.first_hearing
+    if k == slot:
+        node.first_hearing = following
+        return
+    while k >= 0:
+        if m.hearings[k].next == slot:
+            m.hearings[k].next = following
+            return
+        k = m.hearings[k].next
+
+
+@device_function
+def _report_arrival(m: Medium, slot: int, j: int) -> float:
+    """What the instrument of a node makes of a reception that it has detected; returns when it says that it came."""
+    record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
+    key, draw = hearing.key, hearing.draw
+    reported = clock_reading(m, j, hearing.arrival)
+    if node.timing_noise > 0.0:
+        reported += node.timing_noise * normal(key, draw, 2)
+    if node.outlier > 0.0 and uniform(key, draw, 2) < node.outlier:
+        reported += node.outlier_time * uniform(key, draw, 3)
+    if node.timing_resolution > 0.0:
+        reported = round(reported / node.timing_resolution) * node.timing_resolution
+    record.heard_frequency = record.frequency + record.doppler
+    if node.doppler_noise > 0.0:
+        record.heard_frequency += node.doppler_noise * normal(key, draw, 3)
+    record.heard_level = record.level
+    if node.level_noise > 0.0:
+        record.heard_level += node.level_noise * normal(key, draw, 4)
+    record.one_way = node.sound_speed * (reported - hearing.clock)
+    if record.query_source == j and record.query > 0:
+        asked = clock_reading(m, j, hearing.query_emission)
+        record.measured = 0.5 * node.sound_speed * (reported - asked - hearing.turn_around)
+    return reported
+
+
+@device_function
+def finish_reception(m: Medium, slot: int, j: int) -> int:
+    """A reception ends: what the instrument makes of it is recorded. Returns the row of its record."""
+    record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
+    _unlink_reception(m, slot, j)
+    if node.active == 0 or node.since > hearing.arrival:
+        record.outcome = a.RECEIVER_LEFT
+    if m.water[0].summing != 0 and record.outcome != a.ECHO:
+        size = max(hypot(hearing.sum_real, hearing.sum_imaginary), 1e-30)
+        record.level = (20.0 if m.water[0].summing == a.COHERENT else 10.0) * log10(size)
+    key, draw = hearing.key, hearing.draw
+    if record.outcome == a.HEARD:
+        if node.drop_out > 0.0 and uniform(key, draw, 0) < node.drop_out:
+            record.outcome = a.DROPPED
+        elif node.bit_error > 0.0 and uniform(key, draw, 1) > power(1.0 - node.bit_error, hearing.bits):
+            record.outcome = a.CORRUPT
+    if record.outcome == a.HEARD:
+        m.counters[0].heard += 1
+        if m.water[0].echoes != 0:
+            m.detected[j, node.next_detected] = record.id
+            node.next_detected = (node.next_detected + 1) % a.DETECTED_HISTORY
+        reported = _report_arrival(m, slot, j)
+    else:
+        reported = clock_reading(m, j, hearing.arrival)
+    record.reported_ns = round(reported * 1e9)
+    row = m.counters[0].receptions
+    m.counters[0].receptions += 1
+    m.receptions[row] = record
+    hearing.next = m.counters[0].free_hearing
+    m.counters[0].free_hearing = slot
+    m.counters[0].left_hearings += 1
+    return int(row)

@@ -1,0 +1,166 @@
+"""Echoes off a bed whose depth changes along the path, in water of one sound speed, compiled.
+
+Each bounce off the bed mirrors the source in the plane that touches the bed where the path meets it.  Where that is depends
+on the planes: they are found in turn, beginning with level ones.  For a plane bed, however steep, this is the method of images
+in three dimensions, exact; elsewhere the bed's curvature is left out of the level (not of the time, which is stationary at
+the point of reflection), and of several such points on one path that nearest to the level bed's is taken.
+"""
+
+from __future__ import annotations
+
+import math
+
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_server.acoustics import image_paths
+from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.types import Array
+from wavesim_server.seabed import bed_depth
+
+MAX_ITERATIONS = 24  #: times that the planes are looked for, at most
+CONVERGENCE_TOLERANCE = 1e-4  #: m, within which the corners must stay
+ACCEPTANCE_TOLERANCE = (
+    1.0  #: m, within which they must be in the end: the way is stationary there, so its error is far less
+)
+SLOPE_HALF_WIDTH = 0.5  #: m to each side, over which the bed's slope is taken
+
+
+@device_function
+def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
+    """The plane that touches the bed under a point, n . p = d with n upwards; NaN where no soundings reach."""
+    depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
+    sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
+    sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)
+    sy = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y + SLOPE_HALF_WIDTH)
+    sy -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y - SLOPE_HALF_WIDTH)
+    sx, sy = sx / (2.0 * SLOPE_HALF_WIDTH), sy / (2.0 * SLOPE_HALF_WIDTH)
+    unit = 1.0 / math.sqrt(1.0 + sx * sx + sy * sy)
+    nx, ny, nz = sx * unit, sy * unit, -unit
+    return nx, ny, nz, nx * x + ny * y + nz * depth
+
+
+@device_function
+def find_reflections(
+    scene: AcousticScene, path: int, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
+) -> bool:
+    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b; after them stand the n + 1
+    images of a, the normals of the n planes, what they are from the origin, and what the search needs. False if there is no such path."""
+    n = path // 2
+    bottom = max(bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, 0.5 * (ax + bx), 0.5 * (ay + by)), az, bz)
+    if bottom != bottom:
+        return False
+    image_paths.unfold_image_path(path, bottom, ax, ay, az, bx, by, bz, points)
+    first_down = path % 2 == 1
+    images, normals, wanted, before = n + 2, 2 * n + 3, 4 * n + 3, 5 * n + 3
+    share, moved = 1.0, 0.0
+    for turn in range(MAX_ITERATIONS):
+        x, y, z = ax, ay, az
+        for i in range(n):  # the source, mirrored in one plane after the other
+            nx, ny, nz, d = 0.0, 0.0, 1.0, 0.0
+            if first_down == (i % 2 == 0):
+                nx, ny, nz, d = tangent_plane(scene, points[i + 1, 0], points[i + 1, 1])
+                if d != d:
+                    return False
+            away = 2.0 * (nx * x + ny * y + nz * z - d)
+            x, y, z = x - away * nx, y - away * ny, z - away * nz
+            _set_point(points, images + i + 1, x, y, z)
+            _set_point(points, normals + i, nx, ny, nz)
+            points[normals + n + i, 0] = d
+        x, y, z = bx, by, bz
+        for i in range(n - 1, -1, -1):  # and where its path meets them, from the receiver back
+            nx, ny, nz = points[normals + i, 0], points[normals + i, 1], points[normals + i, 2]
+            d, image = points[normals + n + i, 0], points[images + i + 1]
+            here, there = nx * x + ny * y + nz * z - d, nx * image[0] + ny * image[1] + nz * image[2] - d
+            if not here * there < 0.0:
+                return False  # both on one side: no point of this plane lies between them
+            t = here / (here - there)
+            x, y, z = x + t * (image[0] - x), y + t * (image[1] - y), z + t * (image[2] - z)
+            _set_point(points, wanted + i, x, y, z)
+        moved, share = _residual_and_step(points, path, turn, share)
+        if moved < CONVERGENCE_TOLERANCE:
+            break
+        for i in range(n):
+            old, goal = points[i + 1], points[wanted + i]
+            _set_point(points, before + i, old[0], old[1], 0.0)
+            _set_point(points, i + 1, old[0] + share * (goal[0] - old[0]), old[1] + share * (goal[1] - old[1]), goal[2])
+    if moved > ACCEPTANCE_TOLERANCE:
+        return False
+    for i in range(n):
+        _set_point(points, i + 1, points[wanted + i, 0], points[wanted + i, 1], points[wanted + i, 2])
+    return _in_water(scene, path, points)
+
+
+@device_function
+def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
+    """Whether the corners of a path lie under the surface, and over a bed that does."""
+    n, first_down = path // 2, path % 2 == 1
+    for i in range(n):
+        corner = points[i + 1]
+        if first_down == (i % 2 == 0):
+            if not corner[2] > 0.0:
+                return False
+        elif not bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, corner[0], corner[1]) > 0.0:
+            return False
+    return True
+
+
+@device_function
+def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
+    """(greatest way from the corners on the bed to where they belong, what of it to go next): all of it at first, then by how
+    the last step has changed it (Barzilai and Borwein 1988), without which corners on a hill would jump across its top."""
+    n = path // 2
+    wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3
+    moved = along = square = 0.0
+    for i in range(n):
+        if (path % 2 == 1) != (i % 2 == 0):
+            continue
+        fx, fy = points[wanted + i, 0] - points[i + 1, 0], points[wanted + i, 1] - points[i + 1, 1]
+        moved = max(moved, abs(fx) + abs(fy))
+        if turn > 0:
+            gx, gy = fx - points[last + i, 0], fy - points[last + i, 1]
+            along -= (points[i + 1, 0] - points[before + i, 0]) * gx + (points[i + 1, 1] - points[before + i, 1]) * gy
+            square += gx * gx + gy * gy
+        _set_point(points, last + i, fx, fy, 0.0)
+    if turn > 0 and square > 0.0:
+        share = min(max(along / square, 0.02), 1.5)
+    return moved, share
+
+
+@device_function
+def _set_point(points: Array, k: int, x: float, y: float, z: float) -> None:
+    points[k, 0], points[k, 1], points[k, 2] = x, y, z
+
+
+@device_function
+def leg_direction(points: Array, k: int) -> tuple[float, float, float]:
+    """Unit vector from a corner to the next."""
+    x, y, z = points[k + 1, 0] - points[k, 0], points[k + 1, 1] - points[k, 1], points[k + 1, 2] - points[k, 2]
+    far = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    return x / far, y / far, z / far
+
+
+@device_function
+def grazing_sine(points: Array, path: int, k: int) -> float:
+    """Sine of the grazing angle of bounce ``k`` of a path that :func:`find_reflections` has filled in."""
+    x, y, z = leg_direction(points, k)
+    o = 2 * (path // 2) + 3 + k
+    return float(abs(x * points[o, 0] + y * points[o, 1] + z * points[o, 2]))
+
+
+@device_function
+def bed_loss(
+    points: Array, path: int, density: float, speed: float, attenuation: float, phases: bool
+) -> tuple[float, float, float]:
+    """(loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of the bounces off the bed
+    if ``phases``) of a path that :func:`find_reflections` has filled in; in a wedge it meets the bed at another angle each time. See
+    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    total = surface = turned = 0.0
+    for k in range(path // 2):
+        grazing = grazing_sine(points, path, k)
+        if (path % 2 == 1) == (k % 2 == 0):
+            total += image_paths.bottom_loss(grazing, density, speed, attenuation)
+            if phases:
+                turned += image_paths.bottom_phase(grazing, density, speed, attenuation)
+        else:
+            surface += grazing
+    at_surface, _ = image_paths.bounce_counts(path)
+    return total, surface / max(at_surface, 1), turned

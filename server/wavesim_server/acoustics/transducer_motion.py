@@ -1,0 +1,59 @@
+"""Where transducers are within a tick, and what their clocks read, compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wavesim_sdk.kernel_compiler import device_function
+from wavesim_server.acoustics.medium_arrays import Medium
+
+
+class TickInterval(NamedTuple):
+    """The tick under way: its number, and its start and end in s."""
+
+    number: int
+    start: float
+    end: float
+
+
+@device_function
+def position_and_velocity(
+    m: Medium, tick: TickInterval, j: int, time: float
+) -> tuple[float, float, float, float, float, float]:
+    """Position and velocity of a transducer at a time of the tick: cubic between both ends."""
+    p, q, h = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], m.water[0].step
+    u = (time - tick.start) / h
+    w = 1.0 - u
+    b, d, e = u * u * (3.0 - 2.0 * u), u * w * w * h, -u * u * w * h
+    k, f, g = 6.0 * u * w / h, w * (1.0 - 3.0 * u), u * (3.0 * u - 2.0)
+    return (
+        p.x + b * (q.x - p.x) + d * p.vx + e * q.vx,
+        p.y + b * (q.y - p.y) + d * p.vy + e * q.vy,
+        p.z + b * (q.z - p.z) + d * p.vz + e * q.vz,
+        k * (q.x - p.x) + f * p.vx + g * q.vx,
+        k * (q.y - p.y) + f * p.vy + g * q.vy,
+        k * (q.z - p.z) + f * p.vz + g * q.vz,
+    )
+
+
+@device_function
+def attitude(m: Medium, tick: TickInterval, j: int, time: float) -> tuple[float, float, float, float]:
+    """q_WB at a time of the tick: the chord between both ends, made a unit."""
+    p, q = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j]
+    u = (time - tick.start) / m.water[0].step
+    s = 1.0 if p.qw * q.qw + p.qx * q.qx + p.qy * q.qy + p.qz * q.qz >= 0.0 else -1.0
+    w, x, y, z = (
+        p.qw + u * (s * q.qw - p.qw),
+        p.qx + u * (s * q.qx - p.qx),
+        p.qy + u * (s * q.qy - p.qy),
+        p.qz + u * (s * q.qz - p.qz),
+    )
+    n = math.sqrt(w * w + x * x + y * y + z * z)
+    return w / n, x / n, y / n, z / n
+
+
+@device_function
+def clock_reading(m: Medium, j: int, time: float) -> float:
+    """What the clock of a node reads."""
+    return float(time + m.nodes[j].clock_offset + m.nodes[j].clock_drift * time)

@@ -1,0 +1,236 @@
+"""Arrays handed to kernels by address.
+
+A kernel that is given a tuple of many arrays pays for each of them at each call: the caller's lookup and unboxing,
+and counting references at every function boundary inside (measured: 85 us and 2 us a call with forty arrays).  Here
+the caller fills a table of addresses and shapes once.  Inside, the tuple is one pointer to that table, and a member of it
+an uncounted view of its array, made where it is used; so it costs nothing to hand the tuple on.  Whoever
+owns the arrays must keep them alive, and fill the table anew when one of them is replaced; no kernel changes it.
+
+For functions that work on tuples of their own, :func:`pack` and :func:`make_unpacker` do the same with a tuple of such tuples: the
+kernel that Python calls makes them again, of uncounted views.
+
+With compilation off the table is the tuple itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, config, types
+from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, register_model
+from numba.np import arrayobj
+from numba.np.numpy_support import from_dtype
+
+JIT_DISABLED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
+_WORDS = 3  #: of each array in the table: its address and up to two lengths
+_LONG = ir.IntType(64)
+
+
+def address_table(arrays: Any) -> Any:
+    """(n, 3): address and up to two lengths of each array of a tuple."""
+    if JIT_DISABLED:
+        return arrays
+    rows = np.zeros((len(arrays), _WORDS), np.int64)
+    for row, a in zip(rows, arrays, strict=True):
+        if not a.flags.c_contiguous:
+            raise ValueError("only contiguous arrays can be handed over by address")
+        row[0] = a.ctypes.data
+        row[1 : 1 + a.ndim] = a.shape
+    return rows
+
+
+def record_argument(array: Any) -> Any:
+    """An array of records as an argument of a kernel: NumPy's own, which Numba knows quickly; with compilation off one whose
+    members are attributes."""
+    return array.view(np.recarray) if JIT_DISABLED else np.asarray(array)
+
+
+class _ArrayTupleType(types.Type):
+    """The type of a tuple of arrays in a kernel."""
+
+    def __init__(self, name: str, arrays: Mapping[str, tuple[Any, int]]) -> None:
+        self.arrays = {
+            member: (row, types.Array(from_dtype(np.dtype(dtype)), dimensions, "C"))
+            for row, (member, (dtype, dimensions)) in enumerate(arrays.items())
+        }
+        layout = hashlib.sha256(
+            repr(self.arrays).encode()
+        ).hexdigest()  # part of what the type is: kernels are kept by it
+        super().__init__(name=f"{name} by address {layout[:16]}")
+
+
+@register_model(_ArrayTupleType)
+class _PointerModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _LONG.as_pointer())
+
+
+@infer_getattr
+class _MemberTemplate(AttributeTemplate):
+    key = _ArrayTupleType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # declared as what it is not
+        return kind.arrays[name][1] if name in kind.arrays else None
+
+
+@lower_getattr_generic(_ArrayTupleType)
+def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
+    """The view of an array; what stands in the table stays, so the compiler need not read it twice."""
+    row, of = kind.arrays[name]
+
+    def word(k: int) -> Any:
+        found = builder.load(builder.gep(pointer, [_LONG(_WORDS * row + k)]))
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
+
+    return _view(context, builder, of, word)
+
+
+def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
+    """An uncounted view of an array, of whose place in a table ``word`` gives the address and then the lengths."""
+    array = context.make_array(of)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(of.dtype))
+    shape = [word(1 + k) for k in range(of.ndim)]
+    strides = [_LONG(size)]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    address = builder.inttoptr(word(0), array.data.type)
+    arrayobj.populate_array(array, data=address, shape=shape, strides=strides, itemsize=size, meminfo=None)
+    return array._getvalue()
+
+
+def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
+    """A function for kernels: the tuple of these arrays (type of the elements, number of dimensions) from its table."""
+    if JIT_DISABLED:
+        return lambda table: table
+    kind = _ArrayTupleType(name, arrays)
+
+    @intrinsic
+    def made(typing_context: Any, table: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return kind(table), build
+
+    return made
+
+
+def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    """(members on the way to it with dots between, array or number) of each that is no tuple."""
+    if not isinstance(value, tuple):
+        return [(name, value)]
+    names = value._fields  # type: ignore[attr-defined]  # of named tuples
+    return [leaf for n, v in zip(names, value, strict=True) for leaf in _named_leaves(v, f"{name}.{n}")]
+
+
+def pack(value: Any) -> Any:
+    """The table (1,) of a tuple of arrays, numbers and such tuples, for :func:`make_unpacker`: address and lengths of each array, and
+    each number. What there is of arrays is part of the type of the table, and so of the kernel."""
+    if JIT_DISABLED:
+        return value
+    columns: list[Any] = []
+    words: list[Any] = []
+    for name, leaf in _named_leaves(value):
+        if not isinstance(leaf, np.ndarray):
+            columns.append((name, "i8" if isinstance(leaf, int) else "f8"))  # a truth value is an integer
+            words.append(leaf)
+            continue
+        if not leaf.flags.c_contiguous or not leaf.flags.writeable:
+            raise ValueError("only contiguous arrays that may be written can be handed over by address")
+        columns.append((f"{name}:{leaf.dtype.str}", "i8", (1 + leaf.ndim,)))
+        words.append((leaf.__array_interface__["data"][0], *leaf.shape))
+    return np.array([tuple(words)], _shared_dtype(tuple(columns)))
+
+
+@functools.cache
+def _shared_dtype(columns: tuple[Any, ...]) -> Any:
+    """One and the same object for the same columns: Numba knows it at once then (another one that is equal took 7 us a call)."""
+    return np.dtype(list(columns))
+
+
+def make_unpacker(of: Any) -> Any:
+    """A function for kernels: the tuple of a class from its table."""
+    if JIT_DISABLED:
+        return lambda table: table
+
+    def members(record: Any, kind: Any, name: str = "") -> Any:
+        """The type of a tuple, and how its members are read."""
+        kinds, reads = [], []
+        hints = get_type_hints(kind)
+        for member in kind._fields:
+            path, hint = f"{name}.{member}", hints[member]
+            if isinstance(hint, type) and issubclass(hint, tuple):
+                found, read = members(record, hint, path)
+            else:
+                column = next(c for c in record.fields if c == path or c.startswith(f"{path}:"))
+                field, dtype = record.fields[column], column.partition(":")[2]
+                if dtype:
+                    found = types.Array(from_dtype(np.dtype(dtype)), field.type.shape[0] - 1, "C")
+                else:
+                    found = types.boolean if hint is bool else field.type
+                read = (found, field.offset)
+            kinds.append(found)
+            reads.append(read)
+        made = types.BaseTuple.from_types(tuple(kinds), kind)
+        return made, (made, reads)
+
+    def built(context: Any, builder: Any, pointer: Any, read: Any) -> Any:
+        kind, where = read
+        if isinstance(where, list):
+            return context.make_tuple(builder, kind, [built(context, builder, pointer, one) for one in where])
+
+        def word(k: int, of: Any = _LONG) -> Any:
+            place = builder.gep(pointer, [ir.IntType(64)(where + 8 * k)])
+            return builder.load(builder.bitcast(place, of.as_pointer()))
+
+        if isinstance(kind, types.Array):
+            return _view(context, builder, kind, word)
+        if isinstance(kind, types.Boolean):
+            return builder.icmp_unsigned("!=", word(0), _LONG(0))
+        return word(0, context.get_value_type(kind))
+
+    @intrinsic
+    def made(typing_context: Any, table: Any) -> Any:
+        kind, read = members(table.dtype, of)
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return built(context, builder, builder.bitcast(data, ir.IntType(8).as_pointer()), read)
+
+        return kind(table), build
+
+    return made
+
+
+def _prefetch() -> Any:
+    if JIT_DISABLED:
+        return lambda array, row: None
+
+    @intrinsic
+    def made(typing_context: Any, array: Any, row: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            row = builder.sext(arguments[1], _LONG) if signature.args[1].bitwidth < 64 else arguments[1]
+            stride = builder.extract_value(view.strides, 0)
+            address = builder.add(builder.ptrtoint(view.data, _LONG), builder.mul(row, stride))
+            byte = ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
+            called = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            flags = [ir.IntType(32)(flag) for flag in (0, 3, 1)]  # for reading, to be kept close, data
+            builder.call(called, [builder.inttoptr(address, byte), *flags])
+            return context.get_dummy_value()
+
+        return types.none(array, row), build
+
+    return made
+
+
+#: tell the processor that a row of an array will soon be wanted: it is fetched while other work is done. Any number may be given.
+prefetch: Any = _prefetch()

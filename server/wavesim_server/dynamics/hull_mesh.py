@@ -1,0 +1,35 @@
+"""The hull of a model from the mesh that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.algebra import matvec
+from wavesim_sdk.config import Model
+from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.hull import Hull
+from wavesim_sdk.ocean import mesh
+from wavesim_server.dynamics.rows import HULL_TABLES, TABLE_FACES
+
+MAX_FACES = HULL_TABLES * TABLE_FACES  #: triangles: each step of a body at the surface looks at each of them four times
+
+
+def hull_of(model: Model) -> Hull | None:
+    """The hull of a model in body axes; None if it has no mesh. ConfigError for a mesh that cannot be one."""
+    h = model.hull
+    if h is None:
+        return None
+    path = Path(model.place.rpartition(":")[0]).parent / h.file
+    triangles = mesh.read_mesh(path)
+    if len(triangles) > MAX_FACES:
+        raise ConfigError(
+            f"the hull has {len(triangles)} triangles; at most {MAX_FACES} are taken. Simplify it", str(path)
+        )
+    turned = matvec(frames.rotation(frames.quaternion(*h.attitude)), h.scale * triangles) + np.array(h.position)
+    try:
+        return Hull(turned)
+    except ValueError as error:
+        raise ConfigError(f"the hull: {error}", str(path)) from None

@@ -1,0 +1,534 @@
+"""From a model to the kernel's numbers: parameter rows, flags, tables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavesim_sdk.algebra import dot, interpolate, matmul, norm
+from wavesim_sdk.algebra import inverse as matrix_inverse
+from wavesim_sdk.config import Model, matrix
+from wavesim_sdk.config.primitives import PrimitiveShape, shape_of
+from wavesim_sdk.config.validation import fail_at
+from wavesim_sdk.config.vehicle import Aerofoil, Coefficient, Derivatives, Matrix6, Radiation, Thruster
+from wavesim_sdk.config.world import World
+from wavesim_sdk.elementary import expm1, sin
+from wavesim_sdk.hull import Hull
+from wavesim_sdk.names import shorten, suggest_name
+from wavesim_server.dynamics import hull_mesh, integrators, registry
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.extension_points import ActuatorType, Term
+from wavesim_server.dynamics.types import Floats, Ints, Mask
+
+#: actuator time constants below this are taken as immediate, s
+MIN_TIME_CONSTANT = 1e-9
+AXES = "XYZKMN"
+MOTIONS = "uvwpqr"
+HORIZONTAL_DOFS = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  #: degrees of freedom of the horizontal plane
+
+
+def contact_margin(shape: PrimitiveShape) -> float:
+    """Radius by which a shape's core is rounded for contact."""
+    return shape.half_size[0] if shape.code == 2 else 0.5 * min(shape.half_size)
+
+
+def skew(v: Sequence[float] | Floats) -> Floats:
+    """S(a) with S(a) b = a x b."""
+    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], dtype=float)
+
+
+def mass_matrices(model: Model) -> tuple[Floats, Floats]:
+    """(M_RB, M_A) of a model about the origin; M_A as it is given, not made symmetric."""
+    if model.rigid_body is not None:
+        return matrix(model.rigid_body), matrix(model.added_mass)
+    i = model.inertia
+    assert i is not None
+    m, g = model.mass.value, np.array(model.mass.centre)
+    diagonal = [m * k * k for k in i.gyration] if i.gyration else [i.xx, i.yy, i.zz]
+    about_g = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
+    s = skew(g)
+    return np.block([[m * np.eye(3), -m * s], [m * s, about_g - m * matmul(s, s)]]), matrix(model.added_mass)
+
+
+def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
+    """(squares of the frequencies (n,), damping (n, n), couplings (n, 6)) of radiated waves."""
+    o = radiation.oscillator
+    return (
+        np.array([x.frequency * x.frequency for x in o]),
+        np.array([x.damping for x in o]),
+        np.array([x.coupling for x in o]),
+    )
+
+
+def free_dofs(model: Model) -> list[int]:
+    """Degrees of freedom that move."""
+    return [MOTIONS.index(name) for name in model.active.split()]
+
+
+@dataclass
+class CompiledModel:
+    """What the kernel needs of a model, and how its commands are understood."""
+
+    params: Floats  # (PARAMS,)
+    ints: Ints  # (KIND,)
+    tables: list[Floats]  # each (2, TABLE_POINTS)
+    limits: Floats  # (SLOTS, 2), of commands
+    dead: Floats  # (SLOTS,)
+    motor: Floats  # (SLOTS, 2)
+    start: Floats  # (SLOTS,), s
+    window: Floats  # (SLOTS,), s
+    rest: Floats  # (SLOTS,), values before any command
+    present: Mask  # (SLOTS,), which actuators there are
+
+
+def compile_model(model: Model, world: World, step: float, integrator: int) -> CompiledModel:
+    """A model as numbers for a world, a step and an integrator; ConfigError if they make no sense."""
+    try:
+        return _compile_model(model, world, step, integrator)
+    except (ValueError, ArithmeticError) as error:
+        fail_at(model.place, f"model '{model.name}': {error}")
+
+
+def _compile_model(model: Model, world: World, step: float, integrator: int) -> CompiledModel:
+    p, ints = np.zeros(r.PARAMS), np.zeros(r.MODEL_INTS, np.int64)
+    ints[r.MODEL_TABLE :] = -1
+    kind = CompiledModel(
+        p,
+        ints,
+        [],
+        np.zeros((r.SLOTS, 2)),
+        np.zeros(r.SLOTS),
+        np.tile([0.0, 1.0], (r.SLOTS, 1)),
+        np.zeros(r.SLOTS),
+        np.zeros(r.SLOTS),
+        np.zeros(r.SLOTS),
+        np.zeros(r.SLOTS, bool),
+    )
+    kind.rest_values[r.SLOT_BUCKET : r.SLOT_BUCKET + r.SWIVELS] = 1.0
+    p[r.ACTUATOR_RATE : r.ACTUATOR_RATE + r.SLOTS] = 1e300
+    timing = (step, integrators.ALL[integrator].gains)
+    for k in range(len(timing[1])):
+        p[r.ACTUATOR_GAIN + r.SLOTS * k : r.ACTUATOR_GAIN + r.SLOTS * (k + 1)] = 1.0
+    hull = hull_mesh.hull_of(model)
+    _set_rigid_body(p, model, world, hull)
+    if hull is not None:
+        _set_hull_mesh(kind, hull)
+    flags = 0
+    if any(_couples_planes(matrix(m)) for m in _coupling_matrices(model)) or _couples_planes(mass_matrices(model)[0]):
+        flags |= r.COUPLES_PLANES
+    if model.lift is not None:
+        flags |= r.HAS_LIFT
+    flags |= _set_hull_terms(p, ints, model, world)
+    flags |= _set_thrusters(kind, model, world, timing)
+    flags |= _set_fins(kind, model, world, timing)
+    for k, tank in enumerate(model.ballast):
+        flags |= r.HAS_BALLAST
+        p[r.BALLAST_PLACE + 3 * k : r.BALLAST_PLACE + 3 * k + 3] = tank.position
+        slot = r.SLOT_BALLAST + k
+        kind.limits[slot] = tank.minimum, tank.maximum
+        _set_actuator_lag(kind, slot, 0.0, tank.rate, timing)
+    ints[r.MODEL_TANKS] = len(model.ballast)
+    ints[r.MODEL_FLAGS] = flags | _set_extensions(kind, model, timing)
+    check_step_stability(p, model, step, integrator, world.current.max_speed)
+    return kind
+
+
+def check_step_stability(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
+    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the flow.
+
+    Of its parameters (PARAMS,), for a step in s and a flow in m/s. ConfigError.
+    """
+    inverse, stiffness = p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
+    stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
+    if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
+        shape = shape_of(model)
+        plane = 4.0 * shape.half_size[0] * shape.half_size[1]
+        stiffness[2, 2] = p[r.FULL_BUOYANCY] / max(p[r.VOLUME] or shape.volume, 1e-9) * plane
+        stiffness[3, 3] = stiffness[4, 4] = max(
+            p[r.WEIGHT_MOMENT + 2] - p[r.FULL_BUOYANCY] * p[r.FULL_BUOYANCY_CENTRE + 2], 0.0
+        )
+    fading = np.diag(p[r.FADING_DRAG : r.FADING_DRAG + 6])
+    dl, dq, lift = (p[row : row + 36].reshape(6, 6) for row in (r.LINEAR_DRAG, r.QUADRATIC_DRAG, r.BODY_LIFT))
+    fastest = 0.0
+    for drag in (dl + fading, dl + max(2.0, flow) * (lift + 2.0 * dq)):
+        system = np.block([[np.zeros((6, 6)), np.eye(6)], [-inverse @ stiffness, -inverse @ drag]])
+        fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
+    if model.radiation is not None:
+        squares, damping, _ = radiation_oscillators(model.radiation)
+        system = np.block([[np.zeros_like(damping), np.eye(len(damping))], [-np.diag(squares), -damping]])
+        fastest = max(fastest, float(np.abs(np.linalg.eigvals(system)).max()))
+    stable = integrators.ALL[integrator].stable
+    if fastest * step > stable:
+        among = f" in a flow of {flow:.3g} m/s" if flow > 2.0 else ""
+        fail_at(
+            model.place,
+            f"model '{model.name}' is unstable with a time step of {1e3 * step:g} ms{among}: its fastest motion changes by a "
+            f"factor e in {1e3 / fastest:.3g} ms; use a time step of at most {0.9e3 * stable / fastest:.3g} ms",
+        )
+
+
+def _coupling_matrices(model: Model) -> list[Matrix6 | None]:
+    return [model.added_mass, model.linear_drag, model.quadratic_drag]
+
+
+def _couples_planes(m: Floats) -> bool:
+    """Whether a matrix ties surge, heave, pitch to sway, roll, yaw."""
+    i, j = np.indices((6, 6))
+    return bool(np.abs(m[(i + j) % 2 == 1]).max() > 0.0)
+
+
+def _set_hull_mesh(kind: CompiledModel, hull: Hull) -> None:
+    """The triangles of a hull, in tables."""
+    faces = hull.triangles.reshape(-1, 9)
+    kind.ints[r.MODEL_FACES] = len(faces)
+    for k, first in enumerate(range(0, len(faces), r.TABLE_FACES)):
+        table, some = np.zeros(2 * r.TABLE_POINTS), faces[first : first + r.TABLE_FACES]
+        table[: some.size] = some.ravel()
+        kind.ints[r.MODEL_HULL + k] = len(kind.tables)
+        kind.tables.append(table.reshape(2, -1))
+
+
+def _set_rigid_body(p: Floats, model: Model, world: World, hull: Hull | None) -> None:
+    shape = shape_of(model)
+    rigid, added = mass_matrices(model)
+    total = rigid + added
+    if model.coriolis_added == "plane":
+        p[r.HEAVE_ADDED_MASS : r.HEAVE_ADDED_MASS + 6] = added[:, 2] if model.coriolis else total[:, 2]
+    if model.coriolis:  # C is made of this momentum; being of a symmetric matrix it does no work
+        swept = added if model.coriolis_added == "whole" else added * np.outer(HORIZONTAL_DOFS, HORIZONTAL_DOFS)
+        carried = rigid + swept
+        p[r.MASS : r.MASS + 36] = (0.5 * (carried + carried.T)).ravel()
+        p[r.ADDED_MOMENTUM : r.ADDED_MOMENTUM + 36] = (0.5 * (swept + swept.T)).ravel()
+    p[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36] = total.ravel()
+    p[r.ADDED_MASS : r.ADDED_MASS + 36] = added.ravel()
+    free = free_dofs(model)
+    p[r.FREE_DOFS : r.FREE_DOFS + 6] = [float(i in free) for i in range(6)]
+    inverse = np.zeros((6, 6))
+    inverse[np.ix_(free, free)] = matrix_inverse(total[np.ix_(free, free)])
+    p[r.MASS_INVERSE : r.MASS_INVERSE + 36] = inverse.ravel()
+    for row, m in (
+        (r.LINEAR_DRAG, model.linear_drag),
+        (r.QUADRATIC_DRAG, model.quadratic_drag),
+        (r.BODY_LIFT, model.lift),
+    ):
+        p[row : row + 36] = matrix(m).ravel()
+    p[r.GRAVITY], p[r.INVERSE_GRAVITY] = world.gravity, 1.0 / world.gravity if world.gravity > 0.0 else 0.0
+    p[r.SHAPE], p[r.BOUNDING_RADIUS] = shape.code, shape.bounding_radius
+    p[r.HALF : r.HALF + 3] = shape.half_size
+    p[r.CONTACT_MARGIN] = contact_margin(shape)
+    if model.restoring is None:
+        if hull is not None:
+            volume, centre = hull.volume, tuple(hull.wetted_part((0.0, 0.0, 1.0), -1e9).centre)
+            p[r.VOLUME] = volume
+            p[r.BOUNDING_RADIUS] = max(shape.bounding_radius, float(norm(hull.triangles).max()))
+        else:
+            volume, centre = (
+                (model.buoyancy.volume, model.buoyancy.centre) if model.buoyancy else (shape.volume, (0.0,) * 3)
+            )
+        p[r.FULL_BUOYANCY] = world.density * world.gravity * volume
+        p[r.FULL_BUOYANCY_CENTRE : r.FULL_BUOYANCY_CENTRE + 3] = centre
+        p[r.WEIGHT] = model.mass.value * world.gravity
+        p[r.WEIGHT_MOMENT : r.WEIGHT_MOMENT + 3] = p[r.WEIGHT] * np.array(model.mass.centre)
+    for load in model.load:
+        p[r.WEIGHT] += load.mass * world.gravity
+        p[r.WEIGHT_MOMENT : r.WEIGHT_MOMENT + 3] += load.mass * world.gravity * np.array(load.position)
+
+
+def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
+    flags = 0
+    if model.coriolis_added == "plane":
+        flags |= r.ON_SURFACE
+    if model.restoring is not None:
+        flags |= r.HAS_RESTORING
+        p[r.RESTORING : r.RESTORING + 18] = matrix(model.restoring)[:, 2:5].ravel()
+        p[r.RESTORING_DEPTH] = model.restoring.z
+    if (c := model.cross_flow) is not None:
+        flags |= r.HAS_STRIPS if c.strips else r.HAS_CROSS
+        ints[r.MODEL_STRIPS] = c.strips
+        yaw, pitch = c.sway if c.yaw < 0 else c.yaw, c.heave if c.pitch < 0 else c.pitch
+        p[r.CROSS_SWAY : r.CROSS_STILL + 1] = c.sway, yaw, c.heave, pitch, 0.5 * c.length, c.centre, c.still
+    if (f := model.surge_friction) is not None:
+        flags |= r.HAS_FRICTION
+        p[r.FRICTION : r.FRICTION_REYNOLDS + 1] = f.factor, f.residual, f.length / f.viscosity
+    if model.fading_drag is not None:
+        flags |= r.HAS_FADE
+        p[r.FADING_DRAG : r.FADING_RATE + 1] = *model.fading_drag.diagonal, model.fading_drag.fade
+    if (b := model.body_lift) is not None:
+        flags |= r.HAS_WING
+        aspect = b.span * b.span / b.area
+        slope = math.pi * aspect / (1.0 + math.sqrt(1.0 + 0.25 * aspect * aspect))
+        p[r.WING_AREA : r.WING_INDUCED + 1] = (
+            0.5 * world.density * b.area,
+            slope,
+            b.drag,
+            1 / (math.pi * b.efficiency * aspect),
+        )
+    if model.coriolis_without:
+        flags |= r.HAS_MUNK
+        elements = ["15", "16", "26", "35", "51", "53", "61", "62"]
+        for name in model.coriolis_without.split():
+            p[r.OMITTED_MUNK + elements.index(name)] = 1.0
+        added = matrix(model.added_mass)
+        p[r.ADDED_MASS_ROWS : r.ADDED_MASS_ROWS + 18] = (0.5 * (added + added.T))[:3].ravel()
+    first = 0
+    for m, memory in enumerate(model.memory):
+        flags |= r.HAS_MEMORY
+        order = len(memory.a)
+        p[r.MEMORY_DENOMINATOR + first : r.MEMORY_DENOMINATOR + first + order] = memory.a
+        p[r.MEMORY_NUMERATOR + first : r.MEMORY_NUMERATOR + first + order] = memory.c
+        system = r.MODEL_MEMORIES + r.MEMORY_INTS * m
+        ints[system : system + r.MEMORY_INTS] = (
+            r.HEAVE_SPEED if memory.source == "w" else r.NU_R + MOTIONS.index(memory.source), AXES.index(memory.force), order, first
+        )  # fmt: skip
+        first += order
+    ints[r.MODEL_MEMORY], ints[r.MODEL_FIRST_OSCILLATOR] = len(model.memory), first
+    if model.radiation is not None:
+        flags |= r.HAS_RADIATION
+        n = ints[r.MODEL_OSCILLATORS] = len(model.radiation.oscillator)
+        rows = r.OSCILLATOR_SQUARE, r.OSCILLATOR_DAMPING, r.OSCILLATOR_COUPLING
+        for row, part in zip(rows, radiation_oscillators(model.radiation), strict=True):
+            p[row : row + part.size] = part.ravel()
+        first += 2 * n
+    ints[r.MODEL_STATES] = r.RIGID_ROWS + first
+    if model.derivatives is not None:
+        flags |= r.HAS_DERIVATIVES
+        terms = derivative_terms(model.derivatives, world.density, len(model.fin))
+        ints[r.MODEL_DERIVATIVES] = len(terms)
+        for t, (axis, factors, value) in enumerate(terms):
+            term = r.MODEL_DERIVATIVE + r.TERM_INTS * t
+            ints[term + r.TERM_AXIS] = axis
+            ints[term + r.TERM_FACTORS : term + r.TERM_INTS] = [*factors, *[0] * (4 - len(factors))]
+            p[r.DERIVATIVE_COEFFICIENT + t] = value
+    return flags
+
+
+#: factors of a named derivative -> place in the basis
+BASIS_INDEX = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
+_U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
+BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(r.FINS)}
+_FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
+
+
+def derivative_factors(name: str) -> tuple[int, list[str]]:
+    """(axis, factors) of a derivative's name; ValueError says what is wrong with it."""
+    letter, _, rest = name.partition("_")
+    if letter not in AXES or len(letter) != 1 or not rest:
+        raise ValueError(f"'{name}' is no derivative; write a force X Y Z K M N, an underscore and the factors")
+    found: list[str] = []
+    for part in rest.split("_"):
+        at = 0
+        while at < len(part):
+            match = _FACTOR.match(part, at)
+            if match is None:
+                raise ValueError(
+                    f"derivative '{name}': '{part[at:]}' is no factor; allowed are u v w p q r, au .. ar, d, d1 .. d{r.FINS}"
+                )
+            found.append(match[0])
+            at = match.end()
+    if not found or len(found) > 4:
+        raise ValueError(f"derivative '{name}' has {len(found)} factors; 1 to 4 are allowed")
+    return AXES.index(letter), found
+
+
+def derivative_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, list[int], float]]:
+    """(axis, places of the factors in the basis, dimensional coefficient) of each derivative."""
+    terms = []
+    for item in d.derivative:
+        axis, names = derivative_factors(item.name)
+        value, places = item.value, [BASIS_INDEX[n] for n in names]
+        for name, place in zip(names, places, strict=True):
+            if place >= _DELTA + fins:
+                raise ValueError(
+                    f"derivative '{item.name}': '{name}' is the angle of a fin that the model does not have"
+                )
+        if d.system == "prime":
+            motions = [n[-1] for n in names if not n.startswith("d")]
+            value *= 0.5 * density * math.prod([d.length] * (2 + (axis > 2) + sum(m in "pqr" for m in motions)))
+            power = 2 - len(motions)
+            if d.speed > 0.0:
+                value *= math.prod([d.speed] * power) if power >= 0 else 1.0 / math.prod([d.speed] * -power)
+            elif power < -1 or (power and len(places) == 4):
+                raise ValueError(f"derivative '{item.name}': too many factors for the prime system without `speed`")
+            elif power:
+                places.append({2: _U2, 1: _U, -1: _INVERSE}[power])
+        terms.append((axis, places, value))
+    return terms
+
+
+def _set_actuator_lag(
+    kind: CompiledModel, slot: int, lag: float, rate: float, timing: tuple[float, Sequence[float]]
+) -> None:
+    step, times = timing
+    kind.has_actuator[slot] = True
+    for k, part in enumerate(times):
+        kind.params[r.ACTUATOR_GAIN + r.SLOTS * k + slot] = (
+            -expm1(-part * step / lag) if lag > MIN_TIME_CONSTANT else 1.0
+        )
+    kind.params[r.ACTUATOR_IMMEDIATE + slot] = float(lag <= MIN_TIME_CONSTANT and rate <= 0.0)
+    if rate > 0.0:
+        kind.params[r.ACTUATOR_RATE + slot] = rate * step
+
+
+def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
+    """What other packages offer and the model uses, see :mod:`wavesim_server.dynamics.registry`."""
+    flags = 0
+    for term in model.term:
+        k = _find_extension(term.name, registry.TERMS, "term")
+        if flags & registry.term_flag(k):
+            raise ValueError(f"there are two terms '{term.name}'")
+        flags |= registry.term_flag(k)
+        names = registry.TERMS[k].coefficients
+        kind.params[registry.FIRST_COEFFICIENT[k] : registry.FIRST_COEFFICIENT[k + 1]] = _ordered_coefficients(
+            term.name, names, term.coefficient
+        )
+    for n, a in enumerate(model.actuator, len(model.ballast)):
+        flags |= r.HAS_OTHER
+        k = _find_extension(a.type, registry.ACTUATOR_TYPES, "type of actuator")
+        kind.ints[r.MODEL_OTHER + n] = 1 + k
+        names, first = registry.ACTUATOR_TYPES[k].coefficients, r.OTHER_COEFFICIENT + r.OTHER_COEFFICIENTS * n
+        kind.params[first : first + len(names)] = _ordered_coefficients(a.name, names, a.coefficient)
+        kind.limits[r.SLOT_BALLAST + n] = a.minimum, a.maximum
+        _set_actuator_lag(kind, r.SLOT_BALLAST + n, a.lag, a.rate, timing)
+    return flags
+
+
+def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str) -> int:
+    names = [o.name for o in offers]
+    if name not in names:
+        raise ValueError(
+            f"no installed package offers the {what} '{shorten(name)}'{suggest_name(shorten(name), names)}"
+        )
+    return names.index(name)
+
+
+def _ordered_coefficients(whose: str, names: Sequence[str], given: Sequence[Coefficient]) -> list[float]:
+    """Values in the order of the names; ValueError if one is missing, unknown or given twice."""
+    values = {c.name: c.value for c in given}
+    if sorted(c.name for c in given) != sorted(names):
+        given_values = " ".join(c.name for c in given) or "none"
+        raise ValueError(
+            f"'{whose}' has the coefficients {given_values}; it needs each of {' '.join(names) or 'none'} once"
+        )
+    return [values[n] for n in names]
+
+
+def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:
+    p, flags = kind.params, 0
+    kind.ints[r.MODEL_THRUSTERS] = len(model.thruster)
+    for k, t in enumerate(model.thruster):
+        direction = np.array(t.direction) / norm(t.direction)
+        p[r.THRUSTER_WRENCH + 6 * k : r.THRUSTER_WRENCH + 6 * k + 6] = (*direction, *np.cross(t.position, direction))
+        p[r.PROPELLER_TORQUE_AXIS + 3 * k : r.PROPELLER_TORQUE_AXIS + 3 * k + 3] = direction
+        law = p[r.THRUSTER_LAW + r.LAW * k : r.THRUSTER_LAW + r.LAW * (k + 1)]
+        flags |= _set_thruster_law(kind, law, k, t, world)
+        law[r.LAW_WHOLE], law[r.LAW_WAKE] = float(t.inflow == "total"), 1.0 - t.wake
+        if t.thrust_limit > 0.0:
+            flags |= r.HAS_THRUSTER_LAW
+        law[r.LAW_LIMIT] = t.thrust_limit or 1e300
+        kind.limits[k] = t.minimum, t.maximum
+        kind.motor_laws[k] = t.motor
+        kind.dead_bands[k], kind.start_delays[k], kind.averaging_windows[k] = t.dead_band, t.start, t.feedback
+        _set_actuator_lag(kind, k, t.lag, 0.0, timing)
+        if t.swivel is not None:
+            flags |= r.HAS_SWIVEL | r.HAS_THRUSTER_LAW
+            slot = r.SLOT_ANGLE + k
+            kind.limits[slot] = t.swivel.minimum, t.swivel.maximum
+            _set_actuator_lag(kind, slot, t.swivel.lag, t.swivel.rate, timing)
+            turned = np.array([-direction[1], direction[0], 0.0])
+            p[r.THRUSTER_WRENCH_TURNED + 6 * k : r.THRUSTER_WRENCH_TURNED + 6 * k + 6] = (
+                *turned,
+                *np.cross(t.position, turned),
+            )
+        if t.deflector is not None:
+            flags |= r.HAS_SWIVEL | r.HAS_THRUSTER_LAW
+            slot = r.SLOT_BUCKET + k
+            kind.limits[slot] = t.deflector.minimum, t.deflector.maximum
+            _set_actuator_lag(kind, slot, t.deflector.lag, 0.0, timing)
+    if model.allocation is not None:
+        n = len(model.thruster)
+        columns = np.array(model.allocation.rows).reshape(6, n)
+        p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * n] = columns.T.ravel()
+    return flags
+
+
+def _set_thruster_law(kind: CompiledModel, law: Floats, k: int, t: Thruster, world: World) -> int:
+    """Rows of a thruster's law; returns its flags."""
+    o = t.open_water
+    if o is None:
+        law[r.LAW_AHEAD : r.LAW_AHEAD + 3] = t.coefficients
+        law[r.LAW_ASTERN : r.LAW_ASTERN + 3] = t.reverse or t.coefficients
+        return 0 if t.coefficients == (1.0, 0.0, 0.0) and not t.reverse else r.HAS_THRUSTER_LAW
+    d4 = world.density * math.prod([o.diameter] * 4)
+    share = 1.0 - o.deduction
+    law[r.LAW_AHEAD + 1] = law[r.LAW_ASTERN + 1] = share * d4 * o.kt[0]
+    law[r.LAW_AHEAD + 2] = share * d4 / o.diameter * o.kt[1]
+    q = o.torque_share * d4 * o.diameter
+    law[r.LAW_TORQUE_AHEAD] = law[r.LAW_TORQUE_ASTERN] = q * o.kq[0]
+    law[r.LAW_TORQUE_AHEAD + 1] = q / o.diameter * o.kq[1]
+    flags = r.HAS_THRUSTER_LAW | (r.HAS_TORQUE if any(o.kq) else 0)
+    if o.rows:
+        table = np.array(o.rows).reshape(-1, 2)
+        low, high = table[0, 0], table[-1, 0]
+        grid = np.linspace(low, high, r.TABLE_POINTS)
+        kind.ints[r.MODEL_TABLE + r.FINS + k] = len(kind.tables)
+        kind.tables.append(np.stack([interpolate(grid, table[:, 0], table[:, 1]), np.zeros(len(grid))]))
+        law[r.LAW_AHEAD : r.LAW_AHEAD + 6] = 0.0
+        law[r.LAW_SCALE], law[r.LAW_DIAMETER] = share * d4, o.diameter
+        law[r.LAW_LEAST_J], law[r.LAW_PER_J] = low, (r.TABLE_POINTS - 1) / (high - low)
+        flags |= r.HAS_KT_TABLE
+    return flags
+
+
+def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[float, Sequence[float]]) -> int:
+    p, flags = kind.params, 0
+    kind.ints[r.MODEL_FINS] = len(model.fin)
+    for k, f in enumerate(model.fin):
+        normal = np.array(f.normal) / norm(f.normal)
+        chord = np.array(f.chord) / norm(f.chord)
+        slot = r.SLOT_FIN + k
+        kind.limits[slot] = -f.limit, f.limit
+        _set_actuator_lag(kind, slot, f.lag, f.rate, timing)
+        if f.law == "linear":
+            flags |= r.HAS_FIN | (r.HAS_STALL if f.stall > 0.0 else 0)
+            p[r.FIN_LIFT + k] = 0.5 * world.density * f.area * f.lift_slope
+            p[r.FIN_WRENCH + 6 * k : r.FIN_WRENCH + 6 * k + 6] = (*normal, *np.cross(f.position, normal))
+            p[r.FIN_INFLOW + k] = float(f.inflow)
+            p[r.FIN_PLACE_Y + k], p[r.FIN_PLACE_Z + k] = f.position[1], f.position[2]
+            p[r.F_STALL + k], p[r.F_SLOPE + k], p[r.F_PLATE + k] = f.stall, f.lift_slope, f.plate
+        elif f.law == "coefficients":
+            flags |= r.HAS_FIN_COEFFICIENTS
+            if f.speed == "plane":
+                p[r.FIN_SPAN + 3 * k : r.FIN_SPAN + 3 * k + 3] = np.cross(chord, normal)
+            p[r.FIN_PER_ANGLE + 6 * k : r.FIN_PER_ANGLE + 6 * k + 6] = f.per_angle
+            p[r.FIN_PER_SQUARE + 6 * k : r.FIN_PER_SQUARE + 6 * k + 6] = f.per_square
+        elif f.law == "aerofoil":
+            flags |= r.HAS_AEROFOIL
+            across = normal - dot(normal, chord) * chord
+            across /= norm(across)
+            p[r.FIN_FOIL + r.FOIL * k : r.FIN_FOIL + r.FOIL * (k + 1)] = (
+                *f.position,
+                *chord,
+                *across,
+                0.5 * world.density * f.area,
+            )
+            kind.ints[r.MODEL_TABLE + k] = len(kind.tables)
+            assert f.aerofoil is not None
+            kind.tables.append(aerofoil_table(f.aerofoil, f.plate))
+    return flags
+
+
+def aerofoil_table(a: Aerofoil, across: float) -> Floats:
+    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate whose normal force is `across` times
+    the sine of the angle."""
+    rows = np.array(a.rows).reshape(-1, 3)
+    alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
+    rad = np.radians(alpha)
+    plate = across * np.stack([0.5 * sin(2 * rad), sin(rad) * sin(rad)])
+    given = np.stack([interpolate(alpha, rows[:, 0], rows[:, k]) for k in (1, 2)])
+    outside = np.maximum(rows[0, 0] - alpha, alpha - rows[-1, 0])
+    blend = np.clip(outside / 10.0, 0.0, 1.0)
+    return np.asarray(given * (1 - blend) + plate * blend)

@@ -1,0 +1,145 @@
+"""Which commands hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from wavesim_sdk.algebra import dot, matvec, norm, pseudo_inverse, vecmat
+from wavesim_server.dynamics import effort
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.bodies import BodyArrays
+from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
+from wavesim_server.dynamics.types import Floats
+from wavesim_server.row_pool import aligned_zeros, grown_to
+
+MIN_FORWARD_SHARE = 0.3  #: thrusters whose force acts ahead or astern by at least this share take part
+MAX_IMBALANCE = 0.02  #: of the thrust, that may be left over to the side (for moments: times half the length)
+SEARCH_POINTS = 64  #: of the search for a command, from none to the limit
+STRAIGHT_DOFS = [0, 1, 5]  #: surge, sway, yaw
+NEAR = 1e-9  #: of a thrust, relative
+
+
+class TowedModel:
+    """A model held at a surge speed, level: what its actuators and its hull make of that."""
+
+    def __init__(self, form: VehicleType, speed: float) -> None:
+        kind = form.compiled
+        self.vehicle_type, self.actuator_state = form, ActuatorState(form)
+        self._ints = kind.ints.copy()
+        self._ints[r.MODEL_TABLE :][self._ints[r.MODEL_TABLE :] >= 0] += 1
+        self._tables = grown_to(np.zeros((1, 2, r.TABLE_POINTS)), 1 + len(kind.tables))
+        for k, table in enumerate(kind.tables):
+            self._tables[1 + k] = table
+        block = np.zeros((r.BLOCK_ROWS, r.LANES))
+        block[r.QW] = block[r.PRESENT] = 1.0
+        block[r.PZ] = (
+            100.0 * kind.params[r.BOUNDING_RADIUS]
+        )  # whole under water; heave, roll and pitch are not looked at
+        block[r.ACTUATOR_EFFECT : r.ACTUATOR_EFFECT + r.THRUSTERS + r.FINS] = 1.0
+        block[r.NU] = speed
+        self._rest = np.tile(kind.rest_values[:, None], r.LANES)
+        self._block, self._work, self._parts = block, aligned_zeros(r.WORK), effort.scratch()
+        self._out, self._last = np.zeros((r.LANES, effort.EFFORT)), np.zeros((r.LANES, r.RIGID_ROWS))
+        self._last[:, r.NU] = speed
+
+    def forces(self, actual: Floats) -> tuple[Floats, Floats]:
+        """(of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
+        self._block[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = actual
+        bodies = BodyArrays(
+            self._block.reshape(1, -1),
+            np.arange(r.LANES),
+            np.array([[r.LANES, 0, 0]]),
+            self.vehicle_type.compiled.params[None],
+        )
+        effort.fill_efforts(
+            bodies, self._ints[None], self._tables, self._work, self._parts, np.arange(r.LANES), self._last,
+            np.zeros(r.LANES, np.int64), 1.0, self._out,
+        )  # fmt: skip
+        of_actuators, of_hull = (self._out[:, k : k + 6].T.copy() for k in (effort.ACTUATORS, effort.DRAG))
+        return of_actuators, of_hull
+
+    def at_rest(self) -> Floats:
+        """Values of the actuators before any command, in all lanes."""
+        return self._rest.copy()
+
+    @functools.cached_property
+    def _idle(self) -> Floats:
+        return self.forces(self._rest)[0]
+
+    def thrusts(self, k: int, commands: Floats) -> Floats:
+        """Thrust of thruster k at commands, along its column of the allocation."""
+        column = self.column(k)[:3]
+        found = []
+        for first in range(0, len(commands), r.LANES):
+            some = commands[first : first + r.LANES]
+            actual = self.at_rest()
+            for l, command in enumerate(some):
+                self.actuator_state.commands[k] = float(command)
+                actual[k, l] = self.actuator_state.setpoint(k)[1]
+            found.append((vecmat(column, (self.forces(actual)[0] - self._idle)[:3]) / dot(column, column))[: len(some)])
+        return np.concatenate(found)
+
+    def column(self, k: int) -> Floats:
+        """Force and moment of unit thrust."""
+        return self.vehicle_type.compiled.params[r.THRUSTER_WRENCH + 6 * k : r.THRUSTER_WRENCH + 6 * k + 6]
+
+
+def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
+    """Commands, by position, with which a body keeps a surge speed through the water; ValueError if it cannot."""
+    name = form.model.name
+    if speed == 0.0:
+        return []
+    towed = TowedModel(form, speed)
+    columns = [towed.column(k) for k in range(len(form.model.thruster))]
+    pushing = [k for k, c in enumerate(columns) if abs(c[0]) > MIN_FORWARD_SHARE * max(float(norm(c[:3])), 1e-300)]
+    if not pushing:
+        raise ValueError(f"model '{name}' has no thruster that pushes ahead, so it holds no speed")
+    idle, drag = towed.forces(towed.at_rest())
+    wanted = -(idle + drag)[STRAIGHT_DOFS, 0]
+    matrix = np.array([columns[k][STRAIGHT_DOFS] for k in pushing]).T
+    scale = np.array([1.0, 1.0, 2.0 / form.compiled.params[r.BOUNDING_RADIUS]])
+    thrust = matvec(pseudo_inverse(matrix * scale[:, None], 1e-9)[0], wanted * scale)
+    left = np.abs((matvec(matrix, thrust) - wanted) * scale)
+    if left.max() > MAX_IMBALANCE * abs(wanted[0]) + 1e-9:
+        raise ValueError(f"model '{name}' cannot be held straight at {speed:g} m/s: its thrusters alone would turn it")
+    ahead = dot(matrix[0], thrust)
+    thrust *= wanted[0] / ahead if ahead else 1.0
+    commands: list[float | None] = [None] * len(form.actuators)
+    for k, size in zip(pushing, thrust, strict=True):
+        found = _least_command(towed, k, float(size))
+        if found is None:
+            actuator = form.actuators[k]
+            most = towed.thrusts(k, np.array([actuator.minimum, actuator.maximum]))
+            raise ValueError(
+                f"model '{name}' cannot hold {speed:g} m/s: '{actuator.name}' would have to push {size:.4g} N and can push "
+                f"{most[0]:.4g} to {most[1]:.4g} N at that speed"
+            )
+        commands[k] = found
+    return commands
+
+
+def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
+    """The least command of a thruster that gives a thrust; None if there is none within its limits."""
+    actuator = towed.vehicle_type.actuators[k]
+    if abs(thrust) < 1e-12:
+        return 0.0
+    for limit in (actuator.maximum, actuator.minimum):
+        grid = np.linspace(0.0, limit, SEARCH_POINTS + 1)
+        excess = (towed.thrusts(k, grid) - thrust) * math.copysign(1.0, thrust)
+        reached = np.flatnonzero(excess[1:] >= 0.0)
+        if not len(reached):
+            continue
+        low, high = float(grid[reached[0]]), float(grid[reached[0] + 1])
+        while abs(high - low) > 1e-14 * max(abs(high), 1e-3):
+            parts = np.linspace(low, high, r.LANES + 2)
+            enough = (towed.thrusts(k, parts[1:-1]) - thrust) * math.copysign(1.0, thrust) >= 0.0
+            j = int(np.argmax(enough)) if enough.any() else r.LANES
+            if (low, high) == (parts[j], parts[j + 1]):
+                break
+            low, high = float(parts[j]), float(parts[j + 1])
+        if abs(towed.thrusts(k, np.array([high]))[0] - thrust) <= NEAR * abs(thrust):  # else it jumps: a jet that idles
+            return high
+    return None

@@ -1,0 +1,208 @@
+"""The weather of a run as an object: from the configuration, and changed on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import randomness, units
+from wavesim_sdk.config import LoadedConfig, Model
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.schema import Key, keys
+from wavesim_sdk.config.world import Current, Waves, Wind
+from wavesim_sdk.names import shorten
+from wavesim_sdk.ocean import surface
+from wavesim_sdk.ocean.bed import mean_depth
+from wavesim_sdk.ocean.water import Water
+from wavesim_server.dynamics.fleet import FleetDynamics
+from wavesim_server.environment import exposure, flow, spectra
+from wavesim_server.environment import weather as w
+from wavesim_server.row_pool import RowPool, grown_to
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: what may be changed on the way: the element of <world> and its key
+CHANGEABLE = {
+    "current_north": ("current", "north"),
+    "current_east": ("current", "east"),
+    "wind_speed": ("wind", "speed"),
+    "wind_direction": ("wind", "direction"),
+    "wave_height": ("waves", "height"),
+    "wave_peak": ("waves", "peak"),
+    "wave_direction": ("waves", "direction"),
+}
+
+
+class WeatherModel:
+    """Flow, wind, waves and tide, and what each body feels of them."""
+
+    def __init__(self, loaded: LoadedConfig, water: Water, capacity: int, seed: int) -> None:
+        world = self.world = loaded.config.world
+        self.seed = seed
+        self.current: Current = world.current
+        self._bed = mean_depth(loaded)
+        self.wind: Wind = world.wind
+        self.waves: Waves = world.waves
+        self.flow = flow.make_flow(loaded, water)
+        self._operators: dict[int, tuple[int, exposure.ResponseOperators, int]] = {}  # by model: row, operators, users
+        self._tables = RowPool()
+        d = world.current.drift
+        self.weather = w.WeatherArrays(
+            np.zeros(w.WEATHER),
+            np.zeros(w.WIND),
+            np.zeros((0, 3)),
+            np.array(
+                [d.speed, d.speed_deviation, d.speed_minimum, d.speed_maximum, d.direction, d.direction_deviation]
+                + [d.direction_range, d.time_constant]
+                if d
+                else [0.0] * 7 + [1.0]
+            ),
+            np.array([world.tide.amplitude, world.tide.period, world.tide.phase]),
+            np.zeros((0, surface.SEA_COLUMNS)),
+            np.array(
+                [randomness.key(seed, "weather", p) for p in ("wind", "drift speed", "drift direction")], np.uint64
+            ),
+            np.zeros((capacity, w.EXPOSURE)),
+            np.zeros(capacity, np.uint64),
+            np.zeros((capacity, 6, 2)),
+            np.zeros((1, 1, 0, 6, 2)),
+            np.zeros((1, 1, 0, 3)),
+            np.zeros((capacity, w.VOLUMES)),
+        )
+        self._make_components()
+        w.advance_weather(self.weather, 0, 0.0, 0.0)  # wind and level at the start
+
+    def _make_components(self) -> None:
+        """The components of gusts and sea, and the forces of the operators at their frequencies."""
+        height, peak = surface.sea_state(self.waves)
+        a = self.wind
+        self.weather.wind[:] = (
+            a.mean, a.direction, a.slow_deviation, a.slow_time, a.minimum, a.maximum, a.air_density, self.world.gravity,
+            peak, height, self.waves.direction,
+        )  # fmt: skip
+        sea = surface.wave_components(self.waves, self.world.gravity, self.seed, self.waves.depth or self._bed)
+        self.weather = self.weather._replace(gusts=spectra.gust_components(a, self.seed), sea=sea)
+        self._reserve_tables(0, 0)
+        for row, operators, _ in self._operators.values():
+            self._tabulate(row, operators)
+
+    # -- bodies ------------------------------------------------------------------------------
+
+    def operators(self, model: Model) -> exposure.ResponseOperators | None:
+        """The force operators of a model that has some; ConfigError if its file cannot be used."""
+        if model.rao is None:
+            return None
+        known = self._operators.get(id(model))
+        return known[1] if known else exposure.read_operators(model, model.rao)
+
+    def add(self, row: int, name: str, model: Model, operators: exposure.ResponseOperators | None) -> None:
+        """What wind and waves need to know of a body that has entered."""
+        e = exposure.exposure_row(model, self.world.wind.drag, shape_of(model))
+        self.weather.streams[row] = randomness.key(self.seed, name, "waves")
+        self.weather.filters[row] = 0.0
+        if operators is not None:
+            place, _, users = self._operators.get(id(model), (-1, operators, 0))
+            if place < 0:
+                place = self._tables.acquire()
+                self._reserve_tables(place + 1, operators.headings)
+                self._tabulate(place, operators)
+            self._operators[id(model)] = place, operators, users + 1
+            e[w.E_RAO], e[w.E_HEADINGS] = place, operators.headings
+        if self.world.is_stratified and model.restoring is None:
+            e[w.E_FLAGS] += w.HAS_WATER
+        self.weather.exposure[row] = e
+
+    def remove(self, row: int, model: Model) -> None:
+        """A body has left."""
+        self.weather.exposure[row] = 0.0
+        if id(model) in self._operators:
+            place, operators, users = self._operators[id(model)]
+            self._operators[id(model)] = place, operators, users - 1
+            if users == 1:
+                del self._operators[id(model)]
+                self._tables.release(place)
+
+    def _reserve_tables(self, tables: int, headings: int) -> None:
+        """Room for so many tables of so many headings at the sea's components."""
+        old = self.weather.rao
+        headings, components = max(headings, old.shape[1]), len(self.weather.sea)
+        if (headings, components) != old.shape[1:3]:
+            wider = np.zeros((len(old), headings, components, 6, 2))
+            slow = np.zeros((len(old), headings, components, 3))
+            if components == old.shape[2]:
+                wider[:, : old.shape[1]] = old
+                slow[:, : old.shape[1]] = self.weather.drift_rao
+            self.weather = self.weather._replace(rao=wider, drift_rao=slow)
+        w0 = self.weather
+        self.weather = w0._replace(rao=grown_to(w0.rao, tables), drift_rao=grown_to(w0.drift_rao, tables))
+
+    def _tabulate(self, place: int, operators: exposure.ResponseOperators) -> None:
+        frequencies = self.weather.sea[:, surface.S_FREQUENCY]
+        self.weather.rao[place, : operators.headings] = operators.force_at(frequencies)
+        self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
+
+    def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
+        """Let the environment of this moment act on one body, so that what is published of it is true."""
+        kept = self.weather.filters[row].copy()
+        w.apply_to_bodies(
+            self.weather, self.flow, fleet.blocks, fleet.slots, np.array([row]), 1, tick, time, fleet.step
+        )
+        self.weather.filters[row] = kept
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def with_changes(self, **values: float | None) -> tuple[Current, Wind, Waves]:
+        """What mean current (m/s), wind (m/s and whence it blows, rad) and sea (significant height in m, peak frequency in
+        rad/s, whither it travels, rad) would be with other values; None leaves a value as it is. ValueError for what cannot be.
+        """
+        new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
+        height, peak = surface.sea_state(self.waves)
+        for name, value in values.items():
+            if name not in CHANGEABLE:
+                raise ValueError(f"'{name}' is nothing that can be set; that can be {', '.join(CHANGEABLE)}")
+            if value is None:
+                continue
+            element, key = CHANGEABLE[name]
+            number = _in_range(name, value, next(k for n, k in keys(type(new[element])) if n == key))
+            given: dict[str, float] = {key: number}
+            if element == "wind" and key == "speed":
+                given["beaufort"] = -1
+            elif element == "waves" and key != "direction":
+                given = {"height": height, "peak": peak} if new["waves"].beaufort >= 0 else {}
+                given |= {"beaufort": -1, key: number}
+            new[element] = dataclasses.replace(new[element], **given)
+        return new["current"], new["wind"], new["waves"]
+
+    def set_weather(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:
+        """Another weather from now on.
+
+        A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
+        """
+        self.current = current
+        self.flow.uniform[0:2] = current.north, current.east
+        if (wind, waves) != (self.wind, self.waves):
+            self.wind, self.waves = wind, waves
+            self._make_components()
+        w.update_weather(self.weather, time)
+
+    # -- what others see ---------------------------------------------------------------------
+
+    def uniform_flow(self, time: float) -> Array:
+        """The part of the flow that is the same everywhere, drift included, W."""
+        north, east = flow.uniform_flow(self.flow, time)
+        state = self.weather.state
+        return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])
+
+    def surroundings(self, out: Array, rows: Any, fleet: FleetDynamics, time: float) -> None:
+        """Fill rows of the flat view of the table `surroundings`."""
+        w.fill_surroundings(self.weather, self.flow, fleet.blocks, fleet.slots, rows, time, out)
+
+
+def _in_range(name: str, value: Any, key: Key) -> float:
+    number = units.to_real(value)
+    low = -1e3 if key.low is None else key.low
+    high = 1e3 if key.high is None else key.high
+    if not low <= number <= high:
+        raise ValueError(f"{name} {shorten(value, 20)} is out of range ({low:g} to {high:g})")
+    return number

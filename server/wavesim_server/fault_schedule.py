@@ -1,0 +1,98 @@
+"""Faults by the clock: when each fault of the configuration begins and ends, in ticks, so that runs repeat.
+
+    schedule = Schedule(loaded, step_ns)
+    schedule.next_tick(tick)      # the next tick after this one at which something changes
+    for change in schedule.due(tick): ...
+    for change in schedule.active("auv", tick): ...    # what a body that comes now finds
+
+A change says what a part of a body suffers from now on.  Where a fault ends while another one of the same part goes on,
+the part is repaired and the other one begins anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.model import FaultConfig
+
+NEVER = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class FaultChange:
+    """What a part suffers from now on; the kind ``none`` ends all that it had."""
+
+    body: str
+    part: str  #: an actuator or a sensor
+    kind: str
+    amount: str  #: as it is written, with its unit; empty = none
+    field: str  #: of a sensor; empty = all
+
+
+@dataclass(frozen=True, slots=True)
+class _ScheduledFault:
+    """A fault in ticks: it acts from ``at`` for ``length``, and again after each ``every`` (0: once)."""
+
+    body: str
+    fault: FaultConfig
+    at: int
+    length: int
+    every: int
+
+    def is_active(self, tick: int) -> bool:
+        since = tick - self.begins_at
+        return since >= 0 and (since % self.period if self.period else since) < self.duration
+
+    def next_change(self, tick: int) -> int:
+        """The next tick after this one at which it begins or ends."""
+        if tick < self.begins_at:
+            return self.begins_at
+        into = (tick - self.begins_at) % self.period if self.period else tick - self.begins_at
+        if into < self.duration:
+            return NEVER if self.duration == NEVER else tick + self.duration - into
+        return tick + self.period - into if self.period else NEVER
+
+    @property
+    def change(self) -> FaultChange:
+        f = self.fault
+        return FaultChange(self.body, f.part, f.kind, f.amount, f.field)
+
+
+class FaultSchedule:
+    """All faults of a configuration that have a time."""
+
+    def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
+        def ticks(seconds: float) -> int:  # rounded up: nothing begins or ends before its time
+            return -(-round(seconds * 1e9) // step_ns)
+
+        self._scheduled = [
+            _ScheduledFault(
+                body.name, f, ticks(f.at), max(1, ticks(f.duration)) if f.duration else NEVER, ticks(f.every)
+            )
+            for body in loaded.config.fleet.bodies
+            for f in body.fault
+        ]
+
+    def next_tick(self, tick: int) -> int:
+        """The next tick after this one at which something changes."""
+        return min((p.next_change(tick) for p in self._scheduled), default=NEVER)
+
+    def changes_at(self, tick: int) -> Iterator[FaultChange]:
+        """What changes at a tick, in the order of bodies and of their faults in the configuration."""
+        changed = [p for p in self._scheduled if p.is_active(tick) != (tick > 0 and p.is_active(tick - 1))]
+        repaired: set[tuple[str, str]] = set()
+        for p in changed:
+            where = p.body, p.fault.part
+            if not p.is_active(tick) and where not in repaired:
+                repaired.add(where)
+                yield FaultChange(*where, "none", "", "")
+        for p in self._scheduled:
+            if p.is_active(tick) and (p in changed or (p.body, p.fault.part) in repaired):
+                yield p.change
+
+    def active_faults(self, body: str, tick: int) -> Iterator[FaultChange]:
+        """What a body that comes at this tick suffers from."""
+        return (p.change for p in self._scheduled if p.body == body and p.is_active(tick))

@@ -1,0 +1,187 @@
+"""A model in the making: what a file says, what it does not say, and what of it finds no place here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from lxml import etree
+
+from wavesim_sdk.errors import ConfigError
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: what may be given by ``--set``, and its meaning
+SETTINGS = {
+    "mass": "mass in kg",
+    "added-mass": "diagonal of the added mass, six numbers",
+    "inertia": "moments of inertia about x, y, z in kg m2, three numbers",
+    "rigid-body": "`upper` or `lower`: which half of the unsymmetric M_RB is right",
+    "size": "length, width, height in m, three numbers",
+    "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
+    "cross-flow-density": "density of the water in kg/m3 that the drag was made for",
+    "centre": "centre of mass from the origin, forward, starboard, down, in m, three numbers",
+    "linear-drag": "drag beside that of radiated waves, N per m/s and N m per rad/s, six numbers (0 0 0 0 0 0 for none)",
+    "restoring": "linear restoring G by rows, z down, weight's part included, 36 numbers",
+    "origin-depth": "depth below the mean surface of the point that the moments are about, in m",
+    "length": "length scale (ULEN) of the dimensionless numbers in m",
+    "gravity": "gravity in m/s2 that they were made with",
+    "water-density": "density of the water in kg/m3 that they were made with",
+    "wave-column": "what the first column of WAMIT's files is, `period` or `frequency` (default period)",
+    "active": "degrees of freedom that move: `u v r` for a boat in the plane, `u v w p q r` for all of them",
+}
+EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
+
+
+class ImportedModel(NamedTuple):
+    """A models file, what the user should know of it, and the text of each file that belongs beside it."""
+
+    xml: str
+    notes: list[str]
+    files: dict[str, str]
+
+
+class TrackedTable(Mapping[str, Any]):
+    """A table of a file that knows which of its entries nobody asked for."""
+
+    def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
+        self._table, self._where, self._read = table, where, set[str]()
+        self._ignored: list[str] = []
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return self._table[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def ignore(self, *keys: str) -> None:
+        """These say nothing about the model: its code does not use them, or they are told otherwise."""
+        self._ignored += [k for k in keys if k in self._table and k not in self._read]
+        self._read.update(keys)
+
+    @property
+    def unread(self) -> list[str]:
+        """`where: key = value` of each entry that says something and was not asked for."""
+        return self._describe(k for k in self._table if k not in self._read)
+
+    @property
+    def ignored(self) -> list[str]:
+        """The same of those that say nothing about the model."""
+        return self._describe(self._ignored)
+
+    def _describe(self, keys: Iterable[str]) -> list[str]:
+        at = f"{self._where}: " if self._where else ""
+        return [f"{at}{k} = {str(self._table[k])[:60]}" for k in keys if _is_meaningful(self._table[k])]
+
+
+def _is_meaningful(value: Any) -> bool:
+    """Whether an entry says something: anything but zeros, `None` and what is empty."""
+    if isinstance(value, Mapping):
+        return any(map(_is_meaningful, value.values()))
+    return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES
+
+
+def format_numbers(*numbers: float) -> str:
+    return " ".join(f"{float(n) + 0.0:.12g}" for n in numbers)
+
+
+@dataclass
+class ModelDraft:
+    """Attributes and elements of a <model>, gaps, notes."""
+
+    name: str
+    source: str
+    settings: dict[str, str]
+    angles: str | None
+    attributes: dict[str, str] = field(default_factory=dict)
+    elements: list[etree._Element] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)  #: what the file says and the model cannot have
+    notes: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to stand beside it
+
+    def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
+        """An element of the model."""
+        element = etree.Element(tag, attributes)
+        element.text = content or None
+        self.elements.append(element)
+        return element
+
+    def matrix(self, tag: str, m: Array) -> None:
+        """A 6x6 element: its diagonal if it has nothing else."""
+        if np.count_nonzero(m - np.diag(np.diag(m))) == 0:
+            self.add(tag, diagonal=format_numbers(*np.diag(m)))
+        else:
+            self.add(tag, "\n" + "\n".join("      " + format_numbers(*row) for row in m) + "\n    ")
+
+    def derivatives(self, found: Mapping[str, float], **system: str) -> None:
+        """Those of the named derivatives that are not zero."""
+        nonzero = {name: value for name, value in found.items() if value}
+        if nonzero:
+            list_ = self.add("derivatives", **system)
+            for name, value in nonzero.items():
+                etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
+
+    def record_unused(self, table: TrackedTable) -> None:
+        """Name what of a table finds no place, and what of it has no meaning for the model."""
+        self.unused += table.unread
+        if table.ignored:
+            self.notes.append(f"without a meaning for the model: {', '.join(table.ignored)}")
+
+    def require_numbers(self, key: str, count: int) -> list[float] | None:
+        """Numbers that the user gave for what the file lacks; notes the gap otherwise."""
+        given = self.require_text(key)
+        if given is None:
+            return None
+        numbers = [float(n) for n in re.split(r"[\s,]+", given)]
+        if count and len(numbers) != count:
+            raise ConfigError(f"--set {key}: {SETTINGS[key]}; {len(numbers)} were given")
+        return numbers
+
+    def require_text(self, key: str, why: str = "") -> str | None:
+        """The same, as it was written."""
+        self.used_settings.add(key)
+        if key not in self.settings:
+            self.missing.append(f"--set {key}=...  ({SETTINGS[key]}{why})")
+            return None
+        return self.settings[key].strip()
+
+    def angle(self, value: float, where: str) -> float:
+        """An angle of the file in rad, by the unit that the user names."""
+        if self.angles is None:
+            note = f"--angles deg or --angles rad  (the file gives no unit for {where})"
+            if note not in self.missing:
+                self.missing.append(note)
+            return 0.0
+        return math.radians(value) if self.angles == "deg" else value
+
+    def xml(self, path: Path, partial: bool) -> ImportedModel:
+        """The models file; ConfigError with all gaps, and with all that would be lost."""
+        useless = [k for k in self.settings if k not in self.used_settings]
+        if useless:
+            raise ConfigError(f"--set {useless[0]}: nothing asks for it; the file says that itself", str(path))
+        if self.missing:
+            gaps = "\n  ".join(self.missing)
+            raise ConfigError(f"the file does not say all that a model needs; give\n  {gaps}", str(path))
+        if self.unused and not partial:
+            lost = "\n  ".join(self.unused)
+            raise ConfigError(
+                f"this of the file finds no place in a model; --partial leaves it out\n  {lost}", str(path)
+            )
+        notes = [*self.notes, *(f"left out: {item}" for item in self.unused)]
+        root = etree.Element("models")
+        model = etree.SubElement(root, "model", {"name": self.name, "source": self.source, **self.attributes})
+        model.extend([etree.Comment(f" {note.replace('--', '- -')} ") for note in notes])
+        model.extend(self.elements)
+        etree.indent(root)
+        xml = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()
+        return ImportedModel(xml, notes, self.files)

@@ -1,0 +1,114 @@
+"""What a panel code has computed of a hull, in the project's own axes; common to the readers of all codes.
+
+The codes use x forward, y to port, z up, waves that travel in the direction of their heading counted towards port.  Here
+it is x forward, y to starboard, z down, headings clockwise seen from above, and phases lead the elevation at the origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DOFS = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+AXIS_SIGNS = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: from the codes' axes to body axes
+MIRROR_SIGNS = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])  #: the same wave from the other side
+AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
+
+
+@dataclass(frozen=True)
+class RadiationCoefficients:
+    """Added mass and damping (frequencies, 6, 6), SI, by ascending frequency (rad/s); added mass at infinite frequency
+    (6, 6) where it was computed."""
+
+    frequencies: Array
+    added_mass: Array
+    damping: Array
+    infinite: Array | None
+
+
+@dataclass(frozen=True)
+class PanelOperators:
+    """Complex force (N, N m) or motion (m, rad) per m of amplitude, (6, frequencies, headings): :attr:`headings` in rad over
+    the full circle in equal steps from 0, a following sea; what it is called in <rao>."""
+
+    frequencies: Array
+    headings: Array
+    response: Array
+    use: str
+
+
+@dataclass
+class PanelResults:
+    """All that was found of a hull: stiffness (6, 6) with the weight's part, M_RB (6, 6), all about the origin, which lies so
+    deep below the mean surface (m)."""
+
+    make_coefficients: RadiationCoefficients | None = None
+    make_operators: PanelOperators | None = None
+    stiffness: Array | None = None
+    rigid_body: Array | None = None
+    depth: float = 0.0
+    density: float = 0.0  # kg/m3 of its water; 0 = not said
+    notes: tuple[str, ...] = ()
+
+
+def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:
+    """From a code's axes, its frequencies in any order; ValueError for frequencies that cannot be."""
+    w = np.asarray(frequencies, float)
+    if len(np.unique(w)) != len(w) or not (w > 0.0).all() or not np.isfinite(w).all():
+        raise ValueError("its frequencies are not positive and different from each other")
+    order = np.argsort(w)
+    a, b = (np.asarray(m, float)[order] * AXIS_SIGN_PRODUCTS for m in (added, damping))
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("it holds something that is not finite")
+    return RadiationCoefficients(
+        w[order], a, b, None if infinite is None else np.asarray(infinite, float) * AXIS_SIGN_PRODUCTS
+    )
+
+
+def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> PanelOperators:
+    """From a code's axes: headings (rad) in any order, response (6, frequencies, headings) with phases that lead.
+
+    Headings from 0 to 180 deg are enough for a hull that is alike on both sides; ValueError for others.
+    """
+    w, x = np.asarray(frequencies, float), np.asarray(response, complex)
+    if not np.isfinite(x).all() or not (w > 0.0).all():
+        raise ValueError("it holds something that is not finite, or frequencies that are not positive")
+    degrees = np.round(np.degrees(np.asarray(headings, float)), 6)
+    all_headings = f"its headings are {' '.join(f'{d:g}' for d in degrees)} deg; needed are equal steps from 0 to 360 deg, or from 0 to 180 deg for a hull that is alike on both sides"
+    turned = np.mod(degrees, 360.0)
+    turned, first = np.unique(turned, return_index=True)
+    x = x[:, :, first]
+    if turned[0] == 0.0 and turned[-1] == 180.0:
+        _check_symmetry(x[:, :, [0, -1]], all_headings)
+        inner = slice(len(turned) - 2, 0, -1)
+        x = np.concatenate([x, MIRROR_SIGNS[:, None, None] * x[:, :, inner]], axis=2)
+        turned = np.concatenate([turned, 360.0 - turned[inner]])
+    steps = np.diff([*turned, 360.0])
+    if turned[0] != 0.0 or len(turned) < 2 or np.ptp(steps) > 1e-3:
+        raise ValueError(all_headings)
+    order, ahead = np.argsort(w), np.argsort(np.mod(360.0 - turned, 360.0))
+    x = (AXIS_SIGNS[:, None, None] * x)[:, order][:, :, ahead]
+    return PanelOperators(w[order], np.radians(np.mod(360.0 - turned, 360.0)[ahead]), x, use)
+
+
+def _check_symmetry(x: Array, heading_name: str) -> None:
+    """ValueError if a sea from ahead or astern pushes the hull aside: it is not alike on both sides."""
+    for odd, even in ((1, (0, 2)), (3, (4,)), (5, (4,))):
+        most = max(np.abs(x[list(even)]).max(), 1e-300)
+        if np.abs(x[odd]).max() > 0.02 * most:
+            raise ValueError(f"{heading_name}; this one is not: a following or head sea moves it in {DOFS[odd]}")
+
+
+def operators_csv(o: PanelOperators) -> str:
+    """The operators as the text of a CSV file that <rao> reads."""
+    names = [f"{d}{part}" for d in DOFS for part in ("", "_phase_deg")]
+    lines = [",".join(["heading_deg", "frequency", *names])]
+    for k, heading in enumerate(o.headings):
+        for j, w in enumerate(o.frequencies):
+            z = o.response[:, j, k]
+            cells = np.stack([np.abs(z), np.degrees(np.angle(z))], axis=1).ravel()
+            lines.append(",".join(f"{c + 0.0:.9g}" for c in (np.degrees(heading), w, *cells)))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,59 @@
+"""Kernels that other kernels call by address.
+
+What a kernel calls by name is compiled into it: optimised, and made machine code, once more.  Called by address a large kernel stays
+as it was compiled, once; that costs a call, which is nothing beside what it does, and the caller may be compiled before it.
+
+With compilation off the address is the function itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from wavesim_server.array_tables import JIT_DISABLED
+
+
+def kernel_address(kernel: Any, *arguments: Any) -> Any:
+    """Where the machine code of a kernel for arguments like these is, for :data:`call_kernel`; compiled or loaded if it is not there yet.
+
+    TypeError if it returns no integer of 64 bits.
+    """
+    if JIT_DISABLED:
+        return kernel
+    kinds = tuple(map(nb.typeof, arguments))
+    if kinds not in kernel.overloads:
+        kernel.compile(kinds)
+    made = kernel.overloads[kinds]
+    if made.signature.return_type != types.int64:
+        raise TypeError(f"{kernel.__name__} returns {made.signature.return_type}, no integer")
+    return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+
+
+def _make_call() -> Any:
+    if JIT_DISABLED:
+        return lambda address, table, tick, start, end: address(table, tick, start, end)
+
+    @intrinsic
+    def made(typing_context: Any, address: Any, table: Any, tick: Any, start: Any, end: Any) -> Any:
+        kinds = (table, tick, start, end)
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            convention = context.call_conv
+            kind = convention.get_function_type(types.int64, kinds)
+            function = builder.inttoptr(arguments[0], kind.as_pointer())
+            status, result = convention.call_function(builder, function, types.int64, kinds, arguments[1:])
+            with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
+                convention.return_status_propagate(builder, status)
+            return result
+
+        return types.int64(address, *kinds), build
+
+    return made
+
+
+#: ``call_kernel(address, table, tick, start, end)``: a kernel of these arguments, which returns an integer
+call_kernel: Any = _make_call()

@@ -1,0 +1,300 @@
+"""The lines of a run as an object: from the configuration, laid out when their bodies come, and told of to others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.algebra import dot, interpolate, matvec, norm
+from wavesim_sdk.config.lines import STRETCHED, Line
+from wavesim_sdk.config.validation import fail_at
+from wavesim_sdk.config.world import World
+from wavesim_sdk.tables import MAX_SEGMENTS
+from wavesim_server.dynamics import lines as w
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics.fleet import FleetDynamics
+from wavesim_server.dynamics.types import Floats
+
+MAX_SUBSTEPS = 1000  #: substeps of a tick
+STABILITY_MARGIN = 0.9  #: of the step that would just be stable
+CURVE_POINTS = 64  #: points of the curve in which a line is laid out
+BedDepthFunction = Callable[[Any, Any], Any]  #: depth at north, east
+
+
+class LineSystem:
+    """All lines. ``rows``: the rows of the bodies of the configuration; ``params``: the parameters of a row's model."""
+
+    def __init__(
+        self,
+        declared: Sequence[Line],
+        rows: Mapping[str, int],
+        params: Callable[[int], Floats],
+        world: World,
+        step: float,
+        bed: Callable[[], BedDepthFunction],
+    ) -> None:
+        self.declared = tuple(declared)
+        self._bed = bed() if declared else None
+        ends = [[rows[e.body] if e.body else -1 for e in line.end] for line in declared]
+        self._order, groups, bodies = _group_lines(ends)
+        at_bodies = [row for pair in ends for row in pair if row >= 0]
+        first = np.cumsum([0, *(self.declared[k].segments + 1 for k in self._order)])
+        m = len(declared)
+        self.arrays = w.LineArrays(
+            np.zeros((int(first[-1]), w.NODE)),
+            np.zeros((m, w.LINE)),
+            np.zeros((m, w.LINE_INTS), np.int64),
+            np.zeros((2 * m, w.END)),
+            np.zeros((len(bodies), w.BODY)),
+            np.array(bodies, np.int64),
+            np.array(groups, np.int64).reshape(-1, w.GROUP),
+            np.zeros(int(first[-1]), np.int64),
+        )
+        self._reported = np.zeros(m, bool)  # whether somebody knows that it has broken
+        self._present_rows: set[int] = set()  # rows of bodies that are in
+        for k, number in enumerate(self._order):
+            line, ints = self.declared[number], self.arrays.ints[k]
+            self.arrays.lines[k] = _line_row(line, world)
+            ints[w.I_FIRST], ints[w.I_SEGMENTS], ints[w.I_BROKEN_SEGMENT] = first[k], line.segments, -1
+            for j, (end, row) in enumerate(zip(line.end, ends[number], strict=True)):
+                ints[w.I_BODY + j] = bodies.index(row) if row >= 0 else -1
+                self.arrays.ends[2 * k + j, w.E_AT : w.E_AT + 3] = end.position
+            yields = [_point_mobility(params(row), e.position) * at_bodies.count(row) if row >= 0 else 0.0
+                      for e, row in zip(line.end, ends[number], strict=True)]  # fmt: skip
+            needed = _substeps(line, self.arrays.lines[k], yields, step)
+            group = next(g for g in self.arrays.groups if g[w.G_LINE] <= k < g[w.G_LINES])
+            group[w.G_STEPS] = max(group[w.G_STEPS], line.substeps or needed)
+
+    def has_lines(self, row: int) -> bool:
+        """Whether lines are made for the body of a row."""
+        return bool((self.arrays.rows == row).any())
+
+    # -- bodies come and go --------------------------------------------------------------------
+
+    def enter(self, row: int, fleet: FleetDynamics) -> None:
+        """A body has come, or is elsewhere at once: its lines are laid anew."""
+        self._present_rows.add(row)
+        for k in self._lines_of(row):
+            if all(
+                b < 0 or int(self.arrays.rows[b]) in self._present_rows
+                for b in self.arrays.ints[k, w.I_BODY : w.I_BODY + 2]
+            ):
+                self._lay_line(k, fleet)
+        if self.has_lines(row):
+            fleet.body(row)[r.LINE_WRENCH : r.LINE_WRENCH + 6] = 0.0
+
+    def lay_anchored_lines(self, fleet: FleetDynamics) -> None:
+        """Lines between anchors are there from the start."""
+        for k, ints in enumerate(self.arrays.ints):
+            if (ints[w.I_BODY : w.I_BODY + 2] < 0).all():
+                self._lay_line(k, fleet)
+
+    def leave(self, row: int) -> None:
+        """A body goes, and its lines with it."""
+        self._present_rows.discard(row)
+        for k in self._lines_of(row):
+            self.arrays.ints[k, w.I_BOTH_PRESENT] = 0
+
+    def _lines_of(self, row: int) -> list[int]:
+        body = np.flatnonzero(self.arrays.rows == row)
+        if not len(body):
+            return []
+        return np.flatnonzero((self.arrays.ints[:, w.I_BODY : w.I_BODY + 2] == body[0]).any(axis=1)).tolist()
+
+    def _lay_line(self, k: int, fleet: FleetDynamics) -> None:
+        """A line as a parabola of its length, or straight; above the bed."""
+        ints, line = self.arrays.ints[k], self.declared[self._order[k]]
+        places, speeds = zip(*(self._end_motion(k, j, fleet) for j in range(2)), strict=True)
+        first, n = int(ints[w.I_FIRST]), line.segments
+        nodes = self.arrays.nodes[first : first + n + 1]
+        nodes[:] = 0.0
+        heavy = self.arrays.lines[k, w.L_WEIGHT] >= self.arrays.lines[k, w.L_DISPLACED_WEIGHT]
+        points = _parabola_nodes(places[0], places[1], line.length, n, 1.0 if heavy else -1.0)
+        between = slice(1, n)
+        assert self._bed is not None
+        points[between, 2] = np.minimum(points[between, 2], self._bed(points[between, 0], points[between, 1]))
+        if not heavy:
+            points[between, 2] = np.maximum(points[between, 2], 0.0)
+        share = np.linspace(0.0, 1.0, n + 1)[:, None]
+        nodes[:, w.N_P : w.N_P + 3] = points
+        nodes[:, w.N_V : w.N_V + 3] = (1.0 - share) * speeds[0] + share * speeds[1]
+        ints[w.I_BOTH_PRESENT], ints[w.I_BROKEN_SEGMENT] = 1, -1
+        self._reported[k] = False
+
+    def _end_motion(self, k: int, j: int, fleet: FleetDynamics) -> tuple[Floats, Floats]:
+        """Place and velocity of an end."""
+        body, place = int(self.arrays.ints[k, w.I_BODY + j]), self.arrays.ends[2 * k + j, w.E_AT : w.E_AT + 3]
+        if body < 0:
+            return place.copy(), np.zeros(3)
+        b = fleet.body(int(self.arrays.rows[body]))
+        R_WB = frames.rotation(b[r.QW : r.QW + 4])
+        speed = b[r.NU : r.NU + 3] + np.cross(b[r.NU + 3 : r.NU + 6], place)
+        return b[r.PX : r.PX + 3] + matvec(R_WB, place), matvec(R_WB, speed)
+
+    def check_reach(self, row: int, position: Floats, q_WB: Floats, fleet: FleetDynamics) -> None:
+        """ValueError if a line of a body cannot reach from where it is to be to where the line's other end is now."""
+        for k in self._lines_of(row):
+            line, ints = self.declared[self._order[k]], self.arrays.ints[k]
+            mine = next(j for j in range(2) if ints[w.I_BODY + j] >= 0 and self.arrays.rows[ints[w.I_BODY + j]] == row)
+            other = ints[w.I_BODY + 1 - mine]
+            if other >= 0 and int(self.arrays.rows[other]) not in self._present_rows:
+                continue
+            place = position + matvec(frames.rotation(q_WB), self.arrays.ends[2 * k + mine, w.E_AT : w.E_AT + 3])
+            away = float(norm(place - self._end_motion(k, 1 - mine, fleet)[0]))
+            if away > STRETCHED * line.length:
+                raise ValueError(
+                    f"line '{line.name}' is {line.length:g} m long, and its ends would be {away:.4g} m apart"
+                )
+
+    # -- what others see -----------------------------------------------------------------------
+
+    def take_breaks(self) -> list[tuple[int, str, int, float]]:
+        """Lines that have broken since the last call: (tick, name, row of a body at it or -1, tension)."""
+        found = []
+        for k in np.flatnonzero((self.arrays.ints[:, w.I_BROKEN_SEGMENT] >= 0) & ~self._reported).tolist():
+            ints = self.arrays.ints[k]
+            rows = [int(self.arrays.rows[b]) for b in ints[w.I_BODY : w.I_BODY + 2] if b >= 0]
+            found.append(
+                (
+                    int(ints[w.I_BROKEN_TICK]),
+                    self._order[k],
+                    rows[0] if rows else -1,
+                    float(self.arrays.lines[k, w.L_BROKEN_TENSION]),
+                )
+            )
+            self._reported[k] = True
+        return [(tick, self.declared[k].name, row, load) for tick, k, row, load in sorted(found)]
+
+    def publish(self, table: Any) -> None:
+        """Fill the table `lines`, in the order of the configuration."""
+        nodes, ints = self.arrays.nodes, self.arrays.ints
+        number = np.arange(MAX_SEGMENTS + 1)
+        at_node = ints[:, w.I_FIRST, None] + np.minimum(number, ints[:, w.I_SEGMENTS, None])
+        there = ints[:, w.I_BOTH_PRESENT] == 1
+        is_node = (number <= ints[:, w.I_SEGMENTS, None]) & there[:, None]
+        is_segment = is_node & (number < ints[:, w.I_SEGMENTS, None])
+        tension = np.where(is_segment, nodes[at_node, w.N_TENSION], 0.0)
+        places = np.where(is_node[:, :, None], nodes[at_node, w.N_P : w.N_P + 3], 0.0)
+        lies = np.where(is_node, nodes[at_node, w.N_ON_BED], 0.0)
+        rows = np.append(self.arrays.rows, -1)
+        out = np.zeros(len(ints), table.dtype)
+        out["present"], out["nodes"], out["broken"] = there, ints[:, w.I_SEGMENTS] + 1, ints[:, w.I_BROKEN_SEGMENT]
+        out["name"] = [self.declared[k].name.encode() for k in self._order]
+        out["first_body"], out["second_body"] = rows[ints[:, w.I_BODY]], rows[ints[:, w.I_BODY + 1]]
+        out["tension"][:, 0] = tension[:, 0]
+        out["tension"][:, 1] = np.take_along_axis(tension, ints[:, w.I_SEGMENTS, None] - 1, axis=1)[:, 0]
+        out["greatest"] = tension.max(axis=1)
+        out["on_bed"] = lies.sum(axis=1) * self.arrays.lines[:, w.L_LENGTH]
+        out["nodes_W"] = places.reshape(out["nodes_W"].shape)
+        table[: len(ints)][self._order] = out
+
+
+def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
+    """Lines that hang together by their bodies, side by side: (their order, groups, rows of their bodies in the same order)."""
+    group = list(range(len(ends)))
+    first: dict[int, int] = {}  # by body: the group of a line of it
+    for k, pair in enumerate(ends):
+        for row in pair:
+            if row >= 0:
+                known = first.setdefault(row, group[k])
+                old = group[k]
+                if known != old:
+                    group = [min(known, old) if g in (known, old) else g for g in group]
+                    first = {b: min(known, old) if g in (known, old) else g for b, g in first.items()}
+    order: list[int] = []
+    bodies: list[int] = []
+    groups: list[list[int]] = []
+    for g in sorted(set(group)):
+        mine = [k for k in range(len(ends)) if group[k] == g]
+        theirs = sorted({row for k in mine for row in ends[k] if row >= 0})
+        groups.append([len(order), len(order) + len(mine), len(bodies), len(bodies) + len(theirs), 1])
+        order += mine
+        bodies += theirs
+    return order, groups, bodies
+
+
+def _line_row(line: Line, world: World) -> Floats:
+    """The row of a line."""
+    segment = line.length / line.segments
+    displaced = world.density * 0.25 * math.pi * line.diameter * line.diameter * segment
+    o = np.zeros(w.LINE)
+    o[w.L_LENGTH], o[w.L_EA] = segment, line.stiffness
+    o[w.L_DAMPING] = line.damping * math.sqrt(line.stiffness * line.mass) * segment
+    o[w.L_MASS], o[w.L_WEIGHT] = line.mass * segment, line.mass * segment * world.gravity
+    o[w.L_DISPLACED_MASS], o[w.L_DISPLACED_WEIGHT] = displaced, displaced * world.gravity
+    o[w.L_ADDED] = line.added_mass * displaced
+    o[w.L_NORMAL_DRAG] = 0.5 * world.density * line.drag * line.diameter * segment
+    o[w.L_TANGENTIAL_DRAG] = 0.5 * world.density * line.drag_along * math.pi * line.diameter * segment
+    o[w.L_DIAMETER], o[w.L_FRICTION], o[w.L_BREAKING_LOAD] = line.diameter, line.friction, line.breaking
+    return o
+
+
+def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
+    """How much a point of a body accelerates per force there, at most, 1/kg."""
+    x, y, z = arm
+    jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
+    inverse = params[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6)
+    return sum(float(dot(jacobian[i], matvec(inverse, jacobian[i]))) for i in range(3))
+
+
+def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
+    """Substeps of a tick with which the stretching of a line is stable; ConfigError if these are too many, or more than it has.
+
+    The fastest motion is not faster than that of a segment that swings with its share of the nodes at its ends.
+    """
+    stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
+    shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)
+    shares[0], shares[-1] = yields
+    fastest = math.sqrt(stiffness * max(a + b for a, b in zip(shares[::2], shares[1::2], strict=True)))
+    if fastest == 0.0:  # one segment between two anchors
+        return 1
+    damped = float(0.5 * fastest * numbers[w.L_DAMPING] / numbers[w.L_EA])
+    longest = STABILITY_MARGIN * 2.0 / fastest * (math.sqrt(1.0 + damped * damped) - damped)
+    needed = math.ceil(float(step / longest))
+    tick = f"a tick of {1e3 * step:g} ms"
+    if needed > MAX_SUBSTEPS:
+        fail_at(
+            line.place,
+            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}, and at most {MAX_SUBSTEPS} are made; divide it into "
+            f"fewer segments than {line.segments}, or give it less stiffness, less damping or more mass",
+        )
+    if 0 < line.substeps < needed:
+        fail_at(
+            line.place,
+            f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0: that "
+            "many by itself)",
+        )
+    return needed
+
+
+def _parabola_nodes(first: Floats, second: Floats, length: float, segments: int, down: float) -> Floats:
+    """Nodes (segments + 1, 3) at equal steps along a parabola of a length, or on the straight line where that is longer."""
+    chord = second - first
+    away = float(norm(chord))
+    share = np.linspace(0.0, 1.0, segments + 1)
+    if away >= 0.9999 * length or segments == 1:
+        return first + share[:, None] * chord
+    along = chord / max(away, 1e-9)
+    aside = np.array([0.0, 0.0, down]) - down * along[2] * along
+    if norm(aside) < 0.1:  # one end above the other: it bows to the north
+        aside = np.array([1.0, 0.0, 0.0]) - along[0] * along
+    aside = aside / norm(aside)
+    s = np.linspace(0.0, 1.0, CURVE_POINTS * 4 + 1)
+
+    def curve(sag: float) -> Floats:
+        return np.asarray(first + s[:, None] * chord + (4.0 * sag * s * (1.0 - s))[:, None] * aside)
+
+    def passed(points: Floats) -> Floats:
+        return np.append(0.0, np.cumsum(norm(np.diff(points, axis=0))))
+
+    low, high = 0.0, length
+    for _ in range(60):
+        sag = 0.5 * (low + high)
+        low, high = (sag, high) if passed(curve(sag))[-1] < length else (low, sag)
+    points = curve(0.5 * (low + high))
+    way = passed(points)
+    return np.stack([interpolate(share * way[-1], way, points[:, k]) for k in range(3)], axis=1)

@@ -1,0 +1,123 @@
+"""One file of a log: MCAP in chunks, flushed as they come, made durable now and then if that is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from wavesim_sdk.errors import LogError
+from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
+from wavesim_sdk.tables import Table, ros2_definition
+from wavesim_server.logbook.mcap_file import McapFile
+
+MAX_TOPICS = 8192  #: in a file: their numbers have 16 bits, and each costs half a kilobyte of memory
+MAX_CHUNK_BYTES = 512 * 1024  #: bytes in a chunk: a larger one would hold the front up while it is packed
+CHUNK_NS = 500_000_000  #: and so much simulation time
+
+
+def open_durably(path: Path) -> BinaryIO:
+    """A new file, and the folder that it is in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("wb")
+    except OSError as error:
+        raise LogError(f"cannot write the log {path}: {error.strerror}") from None
+
+
+class LogPart:
+    """A file under way. OSError where the disk does not take it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self._mcap = McapFile(file, MAX_CHUNK_BYTES)
+        self._since: int | None = None  # simulation time of the first message in the chunk under way
+        self._channels: dict[str, int] = {}
+        self._schemas: dict[str, int] = {}
+
+    def write_metadata(self, name: str, metadata: dict[str, str]) -> None:
+        """What comes first."""
+        self._mcap.begin(profile="ros2", library="wavesim")
+        self._mcap.metadata(name, metadata)
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file has."""
+        return self.file.tell()
+
+    def has_room(self, topic: str) -> bool:
+        """Whether a topic can be written here."""
+        return topic in self._channels or len(self._channels) < MAX_TOPICS
+
+    def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
+        """A message; one that was ``said_before``, in another part, has the number 0."""
+        channel = self.channel(topic, table)
+        self._since = time_ns if self._since is None else self._since
+        self._mcap.message(channel, time_ns, data, not said_before)
+
+    def add_records(self, channels: Sequence[int], times_ns: Any, records: bytes) -> None:
+        """Records of a table, each on its channel, all at one time or each at its own."""
+        if channels:
+            self._since = int(np.min(times_ns)) if self._since is None else self._since
+            self._mcap.messages(channels, times_ns, CDR_HEADER, records)
+
+    def channel(self, topic: str, table: Table | None) -> int:
+        """The number of a topic in this file."""
+        if topic not in self._channels:
+            name, text = (table.message, ros2_definition(table)) if table else (TEXT, TEXT_SCHEMA)
+            if name not in self._schemas:
+                self._schemas[name] = self._mcap.schema(name, "ros2msg", text.encode())
+            self._channels[topic] = self._mcap.channel(topic, "cdr", self._schemas[name])
+        return self._channels[topic]
+
+    def flush(self, now_ns: int) -> None:
+        """Hand what is complete to the system: a killed server loses at most the chunk under way."""
+        if self._since is not None and now_ns - self._since >= CHUNK_NS:
+            self._since = None
+            self._mcap.end_chunk()
+        else:
+            self.file.flush()
+
+    def finish(self) -> None:
+        """The index; the file is whole then."""
+        self._mcap.finish()
+
+
+class DiskSync:
+    """Makes what was written last through a loss of power, every so many seconds, in a thread of its own: a disk may take its time."""
+
+    def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:
+        self._period, self._failed = period, failed
+        self._over = threading.Event()
+        self._file: BinaryIO | None = None
+        self._thread = threading.Thread(target=self._run, name="log-sync", daemon=True)
+        self._thread.start()
+
+    def set_file(self, file: BinaryIO) -> None:
+        """Of this file from now on."""
+        self._file = file
+
+    def _run(self) -> None:
+        while not self._over.wait(self._period):
+            if self._file is not None:
+                self.sync_now(self._file)
+
+    def sync_now(self, file: BinaryIO) -> None:
+        """At once."""
+        with contextlib.suppress(ValueError, io.UnsupportedOperation):  # closed meanwhile; no file of the system
+            try:
+                os.fsync(file.fileno())
+            except OSError as error:
+                if not isinstance(error, io.UnsupportedOperation):
+                    self._failed(error)
+
+    def close(self) -> None:
+        """No more."""
+        self._over.set()
+        self._thread.join()

@@ -1,0 +1,109 @@
+"""A first model of a torpedo-shaped vehicle from its dimensions: stated formulas, no measurement.
+
+Added mass: the prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021, section 8.2), by
+the factors k1 (along), k2 (across), k' (about) of the displaced mass and of its moment of inertia.  Drag along: friction of the
+ITTC 1957 line on the surface of the cylinder, with Hoerner's form factor for streamlined bodies (1965, 6-28).  Drag across:
+strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9).  Mass is spread evenly; four fins are as large beside the hull as
+those of the LAUV; the propeller holds the stated speed at half of its thrust.
+
+Not in it: body lift, sails, antennas, the hull's true lines.  Expect 20 to 30 % in added mass and cross-flow, and twice or half in the
+drag along, which towing or a speed trial mends: ``wavesim_server.study.varied`` and ``batch`` fit it.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from wavesim_sdk.errors import ConfigError
+from wavesim_server.importers.model_draft import ModelDraft, format_numbers
+
+DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: kg/m3; m2/s, sea water of 15 C
+CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
+FIN_AREA_SHARE = 0.033  #: area of a fin over length times diameter, of the LAUV
+BUOYANCY_RESERVE = 1.005  #: displaced over own mass: it comes up when all fails
+CENTRE_OF_MASS_OFFSET = 0.05  #: centre of mass below the axis, in diameters
+
+
+def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
+    """(k1, k2, k') of a prolate spheroid whose length is so many times its diameter, more than 1: added mass along and across over
+    the displaced mass, and added moment of inertia about an axis across over that of the displaced water."""
+    b = 1.0 / slenderness
+    e = math.sqrt(1.0 - b * b)
+    log = math.log((1.0 + e) / (1.0 - e))
+    alpha = 2.0 * (1.0 - e * e) / e**3 * (0.5 * log - e)
+    beta = 1.0 / (e * e) - (1.0 - e * e) / (2.0 * e**3) * log
+    about = e**4 * (beta - alpha) / ((2.0 - e * e) * (2.0 * e * e - (2.0 - e * e) * (beta - alpha)))
+    return alpha / (2.0 - alpha), beta / (2.0 - beta), about
+
+
+def friction_coefficient(length: float, diameter: float, speed: float) -> float:
+    """Drag coefficient on the wetted surface: ITTC 1957 line times the form factor."""
+    reynolds = max(speed * length / VISCOSITY, 1e4)
+    d = diameter / length
+    form = 1.0 + 1.5 * float(d**1.5) + 7.0 * d**3
+    return 0.075 / (math.log10(reynolds) - 2.0) ** 2 * form
+
+
+def models_file(name: str, length: float, diameter: float, mass: float | None = None, speed: float = 1.5) -> str:
+    """The text of a models file. Lengths in m, ``mass`` in kg (None: that of the water that the cylinder displaces), ``speed`` in m/s: for
+    friction and propeller. ConfigError for a hull that is no torpedo."""
+    volume = 0.25 * math.pi * diameter**2 * length
+    if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):
+        raise ConfigError("these formulas want a torpedo: a length of 2 to 20 diameters")
+    mass = DENSITY * volume / BUOYANCY_RESERVE if mass is None else mass
+    if not 0.5 < mass / (DENSITY * volume) < 1.2:
+        raise ConfigError(
+            f"a cylinder of that size displaces {DENSITY * volume:.3g} kg, which a mass of {mass:g} kg does not suit"
+        )
+    if not 0.1 <= speed <= 20.0:
+        raise ConfigError("the speed is 0.1 to 20 m/s")
+    r = 0.5 * diameter
+    roll, turn = 0.5 * mass * r * r, mass * (3.0 * r * r + length**2) / 12.0
+    k1, k2, about = spheroid_added_mass(length / diameter)
+    half_rho, surface = 0.5 * DENSITY, math.pi * diameter * length
+    skin = half_rho * friction_coefficient(length, diameter, speed) * surface
+    across = half_rho * CROSS_FLOW_DRAG * diameter
+    drag = skin * speed * speed
+
+    draft = ModelDraft(name, "estimated from its dimensions by wavesim vehicles estimate", {}, None)
+    draft.attributes |= {
+        "type": "underwater",
+        "title": f"estimate: {length:g} m, {diameter:g} m across, {mass:.3g} kg",
+        "validated": "Not at all: every coefficient is an estimate.",
+    }
+    draft.notes += [
+        f"added mass: spheroid of slenderness {length / diameter:.3g}: k1 {k1:.4f}, k2 {k2:.4f}, k' {about:.4f} (Lamb)",
+        f"drag along: ITTC 1957 and Hoerner's form factor at {speed:g} m/s on {surface:.3g} m2: {drag:.3g} N",
+        f"drag across: strips of a cylinder, coefficient {CROSS_FLOW_DRAG:g}; spinning in roll: skin friction",
+        "mass spread evenly, its centre a twentieth of the diameter low; half a percent of spare buoyancy",
+        f"fins: {100 * FIN_AREA_SHARE:.2g} % of length times diameter each, as of the LAUV; propeller: twice that drag",
+    ]
+    draft.add("cylinder", length=f"{length:g} m", radius=f"{r:g} m")
+    draft.add("mass", value=f"{mass:.6g} kg", centre=format_numbers(0.0, 0.0, CENTRE_OF_MASS_OFFSET * diameter) + " m")
+    draft.add("inertia", xx=f"{roll:.4g}", yy=f"{turn:.4g}", zz=f"{turn:.4g}")
+    draft.add("buoyancy", volume=f"{BUOYANCY_RESERVE * mass / DENSITY:.6g} m3")
+    spun = about * turn  # the displaced water is the cylinder's
+    draft.add("added-mass", diagonal=_four_digits(k1 * mass, k2 * mass, k2 * mass, 0.0, spun, spun))
+    pitch = across * length**4 / 32.0
+    draft.add(
+        "quadratic-drag", diagonal=_four_digits(skin, across * length, across * length, skin * r**3, pitch, pitch)
+    )
+    draft.add(
+        "thruster", name="propeller", position=format_numbers(-0.5 * length, 0.0, 0.0) + " m", direction="1 0 0", law="force",
+        minimum=f"{-drag:.3g}", maximum=f"{2.0 * drag:.3g}", lag="0.2 s",
+    )  # fmt: skip
+    area, arm = FIN_AREA_SHARE * length * diameter, -0.42 * length
+    for fin, y, z, normal in (
+        ("rudder-top", 0.0, -1.2 * r, "0 1 0"), ("rudder-bottom", 0.0, 1.2 * r, "0 1 0"),
+        ("plane-port", -1.2 * r, 0.0, "0 0 1"), ("plane-starboard", 1.2 * r, 0.0, "0 0 1"),
+    ):  # fmt: skip
+        draft.add(
+            "fin", name=fin, position=format_numbers(round(arm, 6), y, z) + " m", normal=normal, area=f"{area:.4g} m2", lift_slope="3.55",
+            limit="25 deg", rate="90 deg/s", lag="0.1 s",
+        )  # fmt: skip
+    return draft.xml(Path(name), False).xml
+
+
+def _four_digits(*numbers: float) -> str:
+    return " ".join(f"{n:.4g}" for n in numbers)

@@ -1,0 +1,174 @@
+"""What a model is like: its source, and properties derived from its matrices and by letting it float and run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.config.vehicle import Performance
+from wavesim_server import manoeuvres, sailing
+from wavesim_server.dynamics import hull_mesh
+from wavesim_server.dynamics import rows as r
+from wavesim_server.simulation import Simulation
+from wavesim_server.study import empty_sea, track_row
+
+DENSITY = 1025.0
+STEP = 0.01
+
+
+def derived_properties(model: Model) -> dict[str, Any]:
+    """Displacement, natural periods, draft, full speed and turning circle, in still sea water.
+
+    `natural_periods_s` are those of small heave, roll and pitch (of the matrices of models with linear restoring; seen
+    in a lightly damped free decay of floating primitives; roll and pitch by the righting moment of submerged bodies).
+    `full_speed_m_s` is that over ground after ten minutes with all thrusters that push forward at their limits and the
+    helm amidships; `turning_diameter_m` with the fins, nozzles or one side's thrusters hard over: the model as it is,
+    nothing trimmed or held (:mod:`wavesim_server.sailing`). `straight_line_stable` says whether a push in yaw dies out
+    under thrust, at three speeds, in the horizontal plane where nothing steers (:mod:`wavesim_server.manoeuvres`).
+    """
+    shape = shape_of(model)
+    found: dict[str, Any] = {"mass_kg": model.mass.value}
+    if model.restoring is None:
+        hull = hull_mesh.hull_of(model)
+        volume = model.buoyancy.volume if model.buoyancy else hull.volume if hull else shape.volume
+        found["displacement_kg"] = round(DENSITY * volume, 3)
+        found["net_buoyancy_N"] = round((DENSITY * volume - model.mass.value) * 9.81, 2)
+    if model.type != "underwater" and model.restoring is None:
+        found |= _floating_properties(model)
+    else:
+        found["natural_periods_s"] = _natural_periods(model)
+    if sailing.forward_thrusters(model):
+        found |= _driven_properties(model)
+    if under_way := manoeuvres.trials([model], ("push",)):
+        found["straight_line_stable"] = {
+            f"at {np.hypot(*trial.before[:2]):.2f} m/s": "yes"
+            if trial.residual < manoeuvres.STABLE
+            else f"no: a push leaves {math.degrees(trial.residual):.1f} deg/s"
+            for trial in under_way
+        }
+    return found
+
+
+def _simulate_at_depth(model: Model, depth: float) -> tuple[Simulation, int]:
+    sim = empty_sea(1, STEP)
+    return sim, sim.enter("model", position=(0.0, 0.0, depth), variant=model)
+
+
+def _track(sim: Simulation, seconds: float, every: float = 0.05) -> Any:
+    rows = []
+    for _ in range(round(seconds / every)):
+        sim.advance(round(every / STEP))
+        rows.append(track_row(sim, sim.state()[0]))
+    return np.array(rows)
+
+
+def _period(values: Any, every: float = 0.05) -> float | None:
+    """Mean time between upward crossings of the mean; None without oscillation."""
+    v = values - values.mean()
+    up = np.flatnonzero((v[:-1] < 0) & (v[1:] >= 0))
+    return round(float(np.diff(up).mean() * every), 2) if len(up) > 1 else None
+
+
+def _natural_periods(model: Model) -> dict[str, float | None]:
+    """Undamped natural periods of the matrices, each named by the motion that leads."""
+    sim, row = _simulate_at_depth(model, 1000.0)
+    p = sim.fleet.coefficients(row)
+    stiffness = np.zeros((6, 6))
+    if model.restoring is not None:
+        stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
+    else:
+        stiffness[3, 3] = stiffness[4, 4] = p[r.WEIGHT_MOMENT + 2] - p[r.FULL_BUOYANCY] * p[r.FULL_BUOYANCY_CENTRE + 2]
+    values, vectors = np.linalg.eig(p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6) @ stiffness)
+    scale = np.sqrt(np.maximum(np.diag(stiffness), 0.0))
+    periods: dict[str, float | None] = {"heave": None, "roll": None, "pitch": None}
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value.real > 1e-9:
+            shares = dict(zip(periods, np.abs(scale * vector)[2:5], strict=True))
+            lead = max((k for k, v in periods.items() if v is None), key=lambda k: shares[k])
+            periods[lead] = round(2.0 * math.pi / math.sqrt(value.real), 2)
+    return periods
+
+
+def _floating_properties(model: Model) -> dict[str, Any]:
+    sim, row = _simulate_at_depth(model, 0.0)
+    rest = _track(sim, 120.0)[-1]
+    z = float(rest[3])
+    hull = hull_mesh.hull_of(model)
+    keel = float(hull.triangles[:, :, 2].max()) if hull else shape_of(model).half_size[2]
+    found: dict[str, Any] = {"draft_m": round(z + keel, 3)}
+    if hull:
+        afloat = hull.afloat(model.mass.value, model.mass.centre, DENSITY)
+        found["metacentric_height_m"] = {"roll": round(afloat.gm_roll, 3), "pitch": round(afloat.gm_pitch, 3)}
+    periods: dict[str, float | None] = {}
+    for name, push, column in (("heave", 0, 3), ("roll", r.NU + 3, 4), ("pitch", r.NU + 4, 5)):
+        sim, row = _simulate_at_depth(model, z)
+        own = sim.fleet.coefficients(row)  # lightly damped, to see the period
+        sim.fleet.override_parameters(
+            row,
+            {
+                k: 0.1 * own[k]
+                for k in (*range(r.LINEAR_DRAG, r.LINEAR_DRAG + 36), *range(r.QUADRATIC_DRAG, r.QUADRATIC_DRAG + 36))
+            },
+        )
+        b = sim.fleet.body(row)
+        b[r.QW : r.QW + 4] = frames.quaternion(*rest[4:7])
+        if push:
+            b[push] = 0.05
+        else:
+            b[r.PZ] += 0.01
+        periods[name] = _period(_track(sim, 10.0)[:, column])
+    return found | {"natural_periods_s": periods}
+
+
+def _driven_properties(model: Model) -> dict[str, Any]:
+    """Full speed and turning circle: the model as it is, sailed."""
+    runs = {run.manoeuvre: run for run in sailing.run_manoeuvres([model], manoeuvres=("ahead", "starboard"))}
+    found: dict[str, Any] = {}
+    ahead, turn = runs.get("ahead"), runs.get("starboard")
+    if ahead is not None:
+        found["full_speed_m_s"] = round(ahead.end_speed, 3) if ahead.is_finite else None
+    if turn is not None and turn.is_finite and turn.turning_circle[1] > 1e-3:
+        found["turning_diameter_m"] = round(turn.turning_circle[0], 1)
+        found["turning_rate_deg_s"] = round(math.degrees(turn.turning_circle[1]), 1)
+    if model.type == "surface":
+        upright = all(run.is_finite and run.tilts.max() < sailing.MAX_TILT for run in runs.values())
+        found["upright"] = "yes" if upright else "no: it overturns at full speed or in the turn"
+    return found
+
+
+def published(model: Model) -> dict[str, Any]:
+    """Figures of the vehicle itself, as far as they are published."""
+    p = model.performance or Performance(source="")
+    found: dict[str, Any] = {"straight_line_stable": p.stable}
+    if p.speed:
+        found["speed_m_s"] = p.speed
+    if p.turn_rate:
+        found["turning_rate_deg_s"] = round(math.degrees(p.turn_rate), 1)
+    return found | {k: v for k, v in (("source", p.source), ("remark", p.remark)) if v}
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """A model as plain data: identity, geometry, actuators, derived properties."""
+    size = shape_of(model).size
+    return {
+        "name": model.name,
+        "title": model.title,
+        "type": model.type,
+        "size_m": [round(s, 4) for s in size],
+        "thrusters": [t.name for t in model.thruster],
+        "fins": [f.name for f in model.fin],
+        "ballast": [b.name for b in model.ballast],
+        "transducer": model.transducer is not None,
+        "sensors": [i.as_dict for i in (model.sensors.instruments if model.sensors is not None else ())],
+        "source": model.source,
+        "validated": model.validated,
+        "valid_speed_m_s": model.valid_speed or None,
+        "valid_sea_m": model.valid_sea or None,
+        "published": published(model),
+        "derived": derived_properties(model),
+    }

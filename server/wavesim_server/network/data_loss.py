@@ -1,0 +1,62 @@
+"""What a run lost that it should have had: each is in the log and in the status, so that no such run passes as a whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wavesim_sdk.tables import RunState
+from wavesim_server.logbook.writer import LogWriter
+
+MAX_TEXTS = 100  #: texts that are kept; more are counted
+
+
+class DataLossReport:
+    """What was lost while time ran. ``clock`` gives the clock's record."""
+
+    def __init__(self, log: LogWriter | None, clock: Callable[[], Any]) -> None:
+        self.log, self._clock = log, clock
+        self._texts: list[str] = []
+        self._unlisted_count = 0
+        self._omitted_count = 0  # records for which the log has no body
+        self._log_failed = False
+
+    @property
+    def texts(self) -> list[str]:
+        """What was lost, for people."""
+        more = [f"and {self._unlisted_count} more"] if self._unlisted_count else []
+        return [*self._texts, *more, *([self._omitted_text] if self._omitted_count else [])]
+
+    @property
+    def _omitted_text(self) -> str:
+        return f"{self._omitted_count} records of bodies that left while no front ran are not in the log"
+
+    def count_omitted(self, records: int) -> None:
+        """So many records are not in the log: their bodies had left before this front took over."""
+        self._omitted_count += records
+
+    def write_summary(self) -> None:
+        """The last words of the log."""
+        if self._omitted_count and self.log is not None:
+            self.log.damage(int(self._clock()["time_ns"]), self._omitted_text)
+
+    def record(self, text: str) -> None:
+        """Something is lost; nothing is while time does not run."""
+        clock = self._clock()
+        if clock["state"] != RunState.RUNNING:
+            return
+        if len(self._texts) >= MAX_TEXTS:
+            self._unlisted_count += 1
+            return
+        time_ns = int(clock["time_ns"])
+        self._texts.append(f"{text}, at {time_ns * 1e-9:.1f} s")
+        if self.log is not None:
+            self.log.damage(time_ns, text)
+
+    def take_log_failure(self) -> str:
+        """Why the log is no longer written, once."""
+        if self.log is None or self._log_failed or not self.log.failure:
+            return ""
+        self._log_failed = True
+        self._texts.append(self.log.failure)
+        return self.log.failure

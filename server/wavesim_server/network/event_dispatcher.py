@@ -1,0 +1,161 @@
+"""What the engine tells, handed on to sessions, log and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import commands
+from wavesim_sdk.tables import LINES, RECEPTION, SENT, BodyType, RunState
+from wavesim_sdk.wire import items
+from wavesim_sdk.wire.messages import TEXT_BYTES
+from wavesim_sdk.wire.server import ServerSessions
+from wavesim_sdk.wire.value_types import sanitise_text
+from wavesim_server import messages
+from wavesim_server.logbook.writer import LogWriter
+from wavesim_server.network import acoustic_events
+from wavesim_server.network.commands import PendingCommands
+from wavesim_server.network.crews import CrewMember, Crews
+from wavesim_server.network.front_tables import FrontTables
+from wavesim_server.network.observers import Observers
+
+
+class EngineEventDispatcher:
+    """Takes the records of the engine, all but :class:`~wavesim_server.messages.LockstepDueEvent`."""
+
+    def __init__(
+        self,
+        sessions: ServerSessions,
+        crews: Crews,
+        observers: Observers,
+        tables: FrontTables,
+        under_way: PendingCommands,
+        log: LogWriter | None,
+        clock: Callable[[], Any],
+        step_ns: int,
+        say: Callable[[str], None],
+        lives: Any,
+        leave_out: Callable[[int], None],
+    ) -> None:
+        self.sessions, self.crews, self.observers, self.tables = sessions, crews, observers, tables
+        self.pending_commands, self.log, self.clock, self.step_ns, self.print_line = under_way, log, clock, step_ns, say
+        self._count_omitted = leave_out
+        self.generations = lives  # by row: generation of the body that the sessions there have
+        self.logged_generations = np.zeros_like(
+            lives
+        )  #: by row: generation of the body that the log has there; 0 = none
+        self.payloads = acoustic_events.PayloadStore()
+
+    def dispatch(self, event: messages.EngineEvent) -> None:
+        """One record."""
+        match event:
+            case messages.LogRecordsEvent() if self.log is not None:
+                self._table(self.log, event)
+            case messages.SignalsEvent():
+                self._signals(event)
+            case messages.RunStateEvent(state, time_ns):
+                self._run(state, time_ns)
+            case messages.ExecutedEvent():
+                self._executed(event)
+            case messages.SoundRefusedEvent(row, number, text):
+                member, own = self.crews.request_owner(row, number)
+                if member is not None:
+                    self.sessions.refuse(member.session, own, text)
+            case messages.BodyPresenceEvent():
+                self._body_presence(event)
+            case messages.NoticeEvent():
+                self._notice(event)
+            case messages.SessionFailedEvent():
+                self._ended(event)
+            case messages.BodiesFrozenEvent(time_ns, names):
+                self.print_line(f"frozen, the state diverged (NaN or infinity): {', '.join(names)}")
+                if self.log is not None:
+                    self.log.frozen(time_ns, names)
+
+    def _table(self, log: LogWriter, e: messages.LogRecordsEvent) -> None:
+        """Records for the log: of the bodies that it has. Where a front took over, others may have left meanwhile: those are
+        counted."""
+        lives = np.frombuffer(e.generations, np.int64)
+        rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # of a sensor: and the number of the instrument
+        there = self.logged_generations[rows[:, 0]] == lives if e.table != LINES.name else np.ones(len(rows), bool)
+        records = e.records
+        if not there.all():
+            self._count_omitted(int(np.count_nonzero(~there)))
+            rows, records = rows[there], np.frombuffer(records, f"V{len(records) // len(lives)}")[there].tobytes()
+        log.table(e.tick * self.step_ns, e.table, rows.ravel(), records)
+
+    def _ended(self, e: messages.SessionFailedEvent) -> None:
+        member = self.crews.by_token.get(e.session)
+        if member is None:
+            return
+        if e.is_internal:
+            self.sessions.drops["internal"] += 1
+        self.sessions.bye(member.session, e.text, "internal" if e.is_internal else "ended")
+
+    def _executed(self, event: messages.ExecutedEvent) -> None:
+        by, command = self.pending_commands.complete(event)
+        if (
+            event.ok
+            and isinstance(command, items.Mission)
+            and (pilot := self.crews.mission_pilot(command.body)) is not None
+        ):
+            part = items.MissionPart(command.number, command.first, command.count, command.points)
+            self.sessions.push(pilot.session, part)
+        if self.log is None or not event.ok:
+            return
+        arguments = commands.to_dict(command)
+        self.log.command(event.time_ns, by, arguments.pop("verb"), arguments)
+        if isinstance(command, items.Fault):
+            self.log.fault(
+                event.time_ns, command.body, command.part, command.kind, begins=command.kind != "none",
+                amount=command.amount, field=command.field or None,
+            )  # fmt: skip
+
+    def _signals(self, event: messages.SignalsEvent) -> None:
+        sent, receptions = np.frombuffer(event.sent, SENT.dtype), np.frombuffer(event.receptions, RECEPTION.dtype)
+        senders = self.generations[sent["source"]] == np.frombuffer(event.senders, np.int64)
+        receivers = self.generations[receptions["receiver"]] == np.frombuffer(event.receivers, np.int64)
+        if self.log is not None:
+            self.log.signals(sent, receptions)
+        self.tables.signals(sent, receptions)
+        acoustic_events.push_signal_events(
+            sent, receptions, senders, receivers, self.payloads, self.crews, self.sessions.push
+        )
+        self.observers.announce_signals(sent, receptions)
+
+    def _run(self, state: int, time_ns: int) -> None:
+        if self.log is not None:
+            self.log.run(time_ns, RunState(state).name.lower())
+            self.log.health(time_ns, self.clock())
+        for session in list(self.sessions.by_token.values()):
+            self.sessions.push(session, items.RunStateChanged(state, time_ns))
+
+    def _body_presence(self, r: messages.BodyPresenceEvent) -> None:
+        self.generations[r.row] = max(
+            self.generations[r.row], r.generation
+        )  # of those that the engine let in by itself
+        known = self.logged_generations[r.row]
+        if r.is_logged and self.log is not None and (r.generation > known if r.is_present else r.generation == known):
+            self.logged_generations[r.row] = r.generation if r.is_present else 0
+            self.log.body(r.time_ns, r.row, r.name, r.model, r.type, bool(r.is_present))
+        if r.is_new:
+            body = items.BodyChanged(r.row, r.is_present, int(BodyType[r.type.upper()]), r.name, r.model)
+            for member in self.crews.watching_others():
+                self.sessions.push(member.session, body)
+            self.observers.announce_body(body)
+
+    def report_notice(self, time_ns: int, member: CrewMember, text: str) -> None:
+        """What a pilot tells people. Not its crew: a session that says much costs no other."""
+        text = sanitise_text(text, TEXT_BYTES)
+        self.tables.notice(time_ns, member.row, member.grant.body, text)
+        if self.log is not None:
+            self.log.notice(time_ns, member.grant.body, text)
+
+    def _notice(self, n: messages.NoticeEvent) -> None:
+        self.tables.notice(n.time_ns, n.row, n.name, n.text)
+        if self.log is not None:
+            self.log.notice(n.time_ns, n.name, n.text)
+        for member in self.crews.members_of(n.row) if n.generation == self.generations[n.row] else ():
+            self.sessions.push(member.session, items.Notice(n.time_ns, sanitise_text(n.text, TEXT_BYTES)))

@@ -1,0 +1,135 @@
+"""What the front itself writes to shared memory: its clients, the newest signals and their fates, what navigators believe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk.shared_memory import Record, SharedMemoryArea, TableView
+from wavesim_sdk.tables import CLIENTS, CREW, ESTIMATE, NOTICE, RECEPTION, SENT
+from wavesim_sdk.wire.messages import Role
+from wavesim_sdk.wire.value_types import sanitise_text
+from wavesim_server.network.crews import CrewMember
+
+CLIENTS_PERIOD_S = 0.2
+HISTORY_PERIOD_S = 0.02
+
+
+class NewestRecords:
+    """The newest records of a table; its tick counts all that there ever were, so that a reader sees what it missed."""
+
+    def __init__(self, table: TableView) -> None:
+        self.table = table
+        self.total, self.rows = table.snapshot()  # of a front before this one
+        self._published = self.total
+        self._before = -1  # what had been published before that; -1 = nothing by this front
+
+    def add(self, records: Record) -> None:
+        first = max(0, len(records) - self.table.capacity)
+        self.rows[self._slots(self.total + first, self.total + len(records))] = records[first:]
+        self.total += len(records)
+
+    def publish(self) -> None:
+        if self._published == self.total:
+            return
+        # the buffer that is written holds what was published the time before last
+        known = self._before if self._before >= 0 else self.total - self.table.capacity
+        self._before, self._published = self._published, self.total
+        slots = self._slots(max(known, self.total - self.table.capacity), self.total)
+        self.table.begin_write()[slots] = self.rows[slots]
+        self.table.end_write(self.total)
+
+    def _slots(self, first: int, end: int) -> Any:
+        return np.arange(first, end) % self.table.capacity
+
+
+class FrontTables:
+    """The front's tables."""
+
+    def __init__(self, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> None:
+        self.clients, self.crew = simulation[CLIENTS.name], simulation[CREW.name]
+        self.sent, self.receptions = NewestRecords(simulation[SENT.name]), NewestRecords(simulation[RECEPTION.name])
+        self.notices = NewestRecords(simulation[NOTICE.name])
+        self.estimates = vehicles[ESTIMATE.name]
+        self.departed_status: dict[int, int] = {}  # row -> status to publish
+        self._estimate_records = np.zeros(self.estimates.capacity, self.estimates.dtype)
+        self._estimate_numbers = self._estimate_records.view(float).reshape(len(self._estimate_records), -1)
+        self._estimates_changed = False
+        self._publish_clients_at = self._publish_history_at = 0.0
+
+    def signals(self, sent: Record, receptions: Record) -> None:
+        """Signals sent, heard and lost."""
+        self.sent.add(sent)
+        self.receptions.add(receptions)
+
+    def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
+        """What a person should know."""
+        record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # no letter is cut in two
+        self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
+
+    def estimate(self, row: int, values: Sequence[float | None]) -> None:
+        """What an on-board navigator believes."""
+        if len(values) >= 10:
+            self._estimate_numbers[row] = [np.nan if v is None else v for v in values[:10]]
+            self._estimates_changed = True
+
+    def mark_departed(self, row: int, status: int) -> None:
+        """A client went: 2 silent, 3 left."""
+        self.departed_status[row] = status
+        self._estimate_numbers[row] = 0.0
+        self._estimates_changed = True
+
+    def poll(self, now: float, tick: int, members: Iterable[CrewMember]) -> None:
+        """Publish what is due."""
+        if now >= self._publish_clients_at:
+            self._publish_clients_at = now + CLIENTS_PERIOD_S
+            everybody = list(members)
+            self._publish_clients(now, tick, [m for m in everybody if m.role is Role.PILOT])
+            self._publish_crew(now, tick, [m for m in everybody if m.role is not Role.PILOT])
+        if now >= self._publish_history_at:
+            self._publish_history_at = now + HISTORY_PERIOD_S
+            self.flush(tick)
+
+    def flush(self, tick: int) -> None:
+        """Publish signals and estimates now."""
+        self.sent.publish()
+        self.receptions.publish()
+        self.notices.publish()
+        if self._estimates_changed:
+            self._estimates_changed = False
+            self.estimates.publish(self._estimate_records, tick)
+
+    def _publish_clients(self, now: float, tick: int, pilots: list[CrewMember]) -> None:
+        rows = self.clients.snapshot()[1]
+        for row, status in self.departed_status.items():
+            rows["status"][row] = status
+        self.departed_status.clear()
+        if pilots:
+            rows[[m.row for m in pilots]] = np.array([_client_row(m, now) for m in pilots], CLIENTS.dtype)
+        self.clients.publish(rows, tick)
+
+    def _publish_crew(self, now: float, tick: int, others: list[CrewMember]) -> None:
+        others = sorted(others, key=lambda m: (m.row, m.ordinal))[: self.crew.capacity]
+        rows = np.zeros(self.crew.capacity, CREW.dtype)
+        rows["body"] = -1
+        if others:
+            rows[: len(others)] = np.array([_crew_row(m, now) for m in others], CREW.dtype)
+        self.crew.publish(rows, tick)
+
+
+def _crew_row(m: CrewMember, now: float) -> tuple[object, ...]:
+    s = m.session
+    return (
+        m.row, int(m.role), m.ordinal, s.address[0].encode(), s.address[1], now - s.last_heard, s.rtt_statistics.mean,
+        s.datagrams_in, s.datagrams_out,
+    )  # fmt: skip
+
+
+def _client_row(m: CrewMember, now: float) -> tuple[object, ...]:
+    s, rtt = m.session, m.session.rtt_statistics
+    return (
+        1, m.grant.type, s.name.encode(), s.address[0].encode(), s.address[1], s.join.lockstep_ns, now - s.last_heard,
+        rtt.last, rtt.mean, rtt.minimum, rtt.maximum, rtt.sent, rtt.replies, s.datagrams_in, s.datagrams_out,
+    )  # fmt: skip

@@ -1,0 +1,450 @@
+"""STATE, STEP and SENSORS of many sessions at once: the bodies of docs/PROTOCOL.md written as rows of a matrix.
+
+A message of known shape has its numbers at fixed places; so NumPy fills those of all sessions together, a hundred times
+faster than packing lists.  Shapes differ by what a session hears and by the sensors that have a value now; a value with a
+gap in it is packed singly.  What fits into a datagram is decided by bytes, sealing included, as if there were no gaps.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+
+from wavesim_sdk.errors import AttachError
+from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
+from wavesim_sdk.shared_memory import DONE, SharedMemoryArea
+from wavesim_sdk.tables import MAX_ACTUATORS
+from wavesim_sdk.wire.messages import (
+    EFFORT_NUMBERS,
+    HEADER_BYTES,
+    MAGIC,
+    MAX_DATAGRAM,
+    MOTION_NUMBERS,
+    SEAL_BYTES,
+    VERSION,
+    Type,
+)
+from wavesim_sdk.wire.session import Session
+from wavesim_server.network.crews import CrewMember
+
+SNAPSHOT_TRIES = 50  #: to copy a table that is being written
+MAX_FUTURE_NS = 1_000_000_000  #: a value from further in the future is nonsense
+MAX_WRITTEN_SINGLY = 4  #: up to so many sessions of a shape are written one by one: matrices cost more than they save
+MAX_BODY_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
+_TIME, _VALID = 1, 2  # columns of a sensor's head
+_READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading beside its numbers
+_SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS beside its readings
+MAX_PIECE_NUMBERS = (
+    MAX_BODY_BYTES - _SENSORS_BYTES - _READING_BYTES
+) // 9  #: numbers in a piece of a sensor that is larger than a datagram
+
+
+class DatagramShape(NamedTuple):
+    """What a session hears: the truth or not, how many actuators, forces or not, (number, type) of its sensors."""
+
+    truth: bool
+    actuators: int
+    effort: bool
+    sensors: tuple[tuple[int, str], ...]
+
+
+class SensorPiece(NamedTuple):
+    """Some numbers of the k-th sensor of a shape."""
+
+    sensor: int
+    first: int
+    size: int
+
+
+#: (type, rows of bytes with room for the header) of each datagram of some sessions; of a single one it may be bytes, without
+DatagramBodies = list[tuple[Type, Any]]
+
+
+@functools.cache
+def value_count_of(type_: str) -> int:
+    """Numbers in a value of a type of sensor, as clients get it."""
+    return value_count(sensor_table_of(type_).visible)
+
+
+@functools.lru_cache(4096)
+def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -> tuple[tuple[SensorPiece, ...], ...]:
+    """Which sensors (of those that have a value) go into the first datagram, and into each that follows."""
+    size = 1 + 9 + 9 + 1 + 3 + (3 + 9 * MOTION_NUMBERS if shape.sends_truth else 1) + 3 + 9 * shape.actuators
+    size += (3 + 9 * EFFORT_NUMBERS if shape.sends_effort else 1) + 3 + (5 if kind is Type.STEP else 0)
+    parts: list[list[SensorPiece]] = [[]]
+    left = MAX_BODY_BYTES - size
+    for k in present:
+        count = value_count_of(shape.sensors[k][1])
+        for first in range(0, count, MAX_PIECE_NUMBERS):
+            piece = SensorPiece(k, first, min(MAX_PIECE_NUMBERS, count - first))
+            needed = _READING_BYTES + 9 * piece.size
+            if needed > left:
+                parts.append([])
+                left = MAX_BODY_BYTES - _SENSORS_BYTES
+            parts[-1].append(piece)
+            left -= needed
+    return tuple(tuple(p) for p in parts)
+
+
+# ------------------------------------------------------------------------------------------------ the tables of a tick
+
+
+class TableSnapshots:
+    """The tables at one moment, each copied when it is first asked for."""
+
+    def __init__(self, vehicles: SharedMemoryArea, tick: int, step_ns: int, run_state: int) -> None:
+        self.vehicles, self.tick, self.time_ns, self.run_state = vehicles, tick, tick * step_ns, run_state
+        self._flat: dict[str, Any] = {}
+
+    def table(self, name: str) -> Any:
+        """A copy of the records of a table."""
+        return self.vehicles[name].snapshot()[1]
+
+    def values(self, type_: str) -> Any:
+        """The values of a type of sensor (rows, columns); without any valid ones where its emulator writes nonsense."""
+        if type_ not in self._flat:
+            table = self.vehicles[type_]
+            try:
+                records = table.snapshot(SNAPSHOT_TRIES)[1]
+            except AttachError:
+                records = np.zeros(table.capacity, table.dtype)
+            self._flat[type_] = records.view(np.float64).reshape(len(records), -1)
+        return self._flat[type_]
+
+    def flat(self, name: str) -> Any:
+        """A table of numbers (rows, columns)."""
+        if name not in self._flat:
+            records = self.table(name)
+            self._flat[name] = records.view(np.float64).reshape(len(records), -1)
+        return self._flat[name]
+
+
+class InstrumentLocator:
+    """Where the sensors of each body stand, as the engine's table says."""
+
+    def __init__(self, vehicles: SharedMemoryArea) -> None:
+        self._table = vehicles["instruments"]
+        self._written = -1
+        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def locate(self, row: int, number: int) -> tuple[int, int] | None:
+        """(row in the table of its type, generation) of a sensor of a body; None if the body is not there."""
+        written = int(self._table.header[DONE])
+        if written != self._written:
+            records = self._table.snapshot()[1]
+            self._written = written
+            there = records[records["body"] >= 0]
+            keys = zip(there["body"].tolist(), there["number"].tolist(), strict=True)
+            values = zip(there["place"].tolist(), there["generation"].tolist(), strict=True)
+            self._places = dict(zip(keys, values, strict=True))
+        return self._places.get((row, number))
+
+
+# ------------------------------------------------------------------------------------------------ bytes
+
+
+def _array_header(count: int) -> bytes:
+    return b"\xdc" + count.to_bytes(2, "big")
+
+
+def _uint16(value: int) -> bytes:
+    """A whole number below 65536, always of the same length."""
+    return b"\xcd" + value.to_bytes(2, "big")
+
+
+class DatagramLayout:
+    """One datagram of a shape: its bytes where they are always the same, and where the others go."""
+
+    def __init__(self) -> None:
+        self.template = bytearray(HEADER_BYTES)
+        self.integer_offsets: dict[str, int] = {}  #: name -> place of eight bytes
+        self.blocks: list[tuple[int, int]] = []  #: place and length of lists of numbers: motion, actuation, effort
+        self.readings: list[
+            tuple[int, int, SensorPiece]
+        ] = []  #: place of the time and of the numbers of a piece of a sensor
+        self.run_state_offset = self.last_offset = 0  #: places
+
+    def add_integer(self, name: str) -> int:
+        """Room for a whole number of eight bytes."""
+        self.template += b"\xcf"
+        self.integer_offsets[name] = len(self.template)
+        self.template += bytes(8)
+        return self.integer_offsets[name]
+
+    def add_numbers(self, count: int) -> int:
+        """Room for a list of numbers; the place of the first one's type."""
+        self.template += _array_header(count)
+        place = len(self.template)
+        self.template += (b"\xcb" + bytes(8)) * count
+        return place
+
+    def add_readings(self, shape: DatagramShape, pieces: Sequence[SensorPiece]) -> None:
+        """Room for the readings."""
+        self.template += _array_header(len(pieces))
+        for p in pieces:
+            self.template += b"\x94" + _uint16(shape.sensors[p.sensor][0])
+            time = self.add_integer("")
+            self.template += _uint16(p.first)
+            self.readings.append((time, self.add_numbers(p.size), p))
+
+
+class DatagramTemplate:
+    """The datagrams of a shape, to be filled in for many sessions at once."""
+
+    def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
+        self.parts: list[tuple[Type, DatagramLayout, Any]] = []
+        parts = divide_sensors(shape, present, kind)
+        for k, pieces in enumerate(parts):
+            part = DatagramLayout()
+            if k == 0:
+                self._lay_out_first(part, shape, len(parts) - 1, kind)
+            else:
+                part.template += b"\x93"
+                part.add_integer("tick")
+                part.template += _uint16(k - 1)
+            part.add_readings(shape, pieces)
+            if k == 0 and kind is Type.STEP:
+                part.template += b"\xce"
+                part.last_offset = len(part.template)
+                part.template += bytes(4)
+            self.parts.append((kind if k == 0 else Type.SENSORS, part, np.frombuffer(bytes(part.template), np.uint8)))
+
+    @staticmethod
+    def _lay_out_first(part: DatagramLayout, shape: DatagramShape, more: int, kind: Type) -> None:
+        part.template += b"\x99" if kind is Type.STEP else b"\x98"
+        part.add_integer("tick")
+        part.add_integer("time")
+        part.run_state_offset = len(part.template)
+        part.template += b"\0" + _uint16(more)
+        counts = (
+            MOTION_NUMBERS if shape.sends_truth else None,
+            shape.actuators,
+            EFFORT_NUMBERS if shape.sends_effort else None,
+        )
+        for count in counts:
+            if count is None:
+                part.template += b"\xc0"
+            else:
+                part.blocks.append((part.add_numbers(count), count))
+
+    def fill(
+        self,
+        n: int,
+        head: tuple[Any, Any, Any],
+        values: list[tuple[Any, Any]],
+        view: TableSnapshots,
+        last: list[int] | None,
+    ) -> DatagramBodies:
+        """Their rows of bytes, one for each session, with room for the header."""
+        bodies = DatagramBodies()
+        for type_, part, row in self.parts:
+            matrix = np.empty((n, len(row)), np.uint8)
+            matrix[:] = row
+            for name, value in (("tick", view.tick), ("time", view.time_ns)):
+                if (at := part.integer_offsets.get(name)) is not None:
+                    matrix[:, at : at + 8] = np.frombuffer(value.to_bytes(8, "big"), np.uint8)
+            if part.run_state_offset:
+                matrix[:, part.run_state_offset] = view.run_state
+                present_blocks = (block for block in head if block is not None)
+                for (at, count), block in zip(part.blocks, present_blocks, strict=True):
+                    _write_numbers(matrix, at, count, block)
+            for time_at, at, p in part.readings:
+                numbers_, time = values[p.sensor]
+                matrix[:, time_at : time_at + 8] = time.astype(">u8").view(np.uint8).reshape(n, 8)
+                _write_numbers(matrix, at, p.size, numbers_[:, p.first : p.first + p.size])
+            if last is not None and part.last_offset:
+                matrix[:, part.last_offset : part.last_offset + 4] = np.array(last, ">u4").view(np.uint8).reshape(n, 4)
+            bodies.append((type_, matrix))
+        return bodies
+
+
+def _write_numbers(matrix: Any, at: int, count: int, values: Any) -> None:
+    """Numbers (n, count) of all rows, as float64 behind their types."""
+    n = len(matrix)
+    matrix[:, at : at + 9 * count].reshape(n, count, 9)[:, :, 1:] = (
+        np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, count, 8)
+    )
+
+
+cached_template = functools.lru_cache(1024)(DatagramTemplate)
+
+
+class StateWriter:
+    """Writes the states of many sessions."""
+
+    def __init__(self, vehicles: SharedMemoryArea, step_ns: int) -> None:
+        self.vehicles, self.step_ns = vehicles, step_ns
+        self.instruments = InstrumentLocator(vehicles) if "instruments" in vehicles.tables else None
+
+    def view(self, tick: int, run_state: int) -> TableSnapshots:
+        """The tables now."""
+        return TableSnapshots(self.vehicles, tick, self.step_ns, run_state)
+
+    def write(
+        self, members: Sequence[CrewMember], view: TableSnapshots, kind: Type
+    ) -> Iterator[tuple[list[CrewMember], DatagramBodies]]:
+        """Some of the sessions at a time, with their datagrams: STATE, or STEP, then SENSORS."""
+        shapes: dict[DatagramShape, list[CrewMember]] = defaultdict(list)
+        for m in members:
+            if m.datagram_shape is None:
+                m.datagram_shape = self._shape(m)
+            shapes[m.datagram_shape].append(m)
+        for shape, some in shapes.items():
+            yield from self._write_shape(shape, some, view, kind)
+
+    def _shape(self, m: CrewMember) -> DatagramShape:
+        sensors = tuple((k, m.grant.suite[k].type) for k in m.sensor_numbers)
+        return DatagramShape(m.grant.sends_truth, m.grant.actuator_count, m.wants_effort, sensors)
+
+    def _write_shape(
+        self, shape: DatagramShape, members: list[CrewMember], view: TableSnapshots, kind: Type
+    ) -> Iterator[tuple[list[CrewMember], DatagramBodies]]:
+        if len(members) <= MAX_WRITTEN_SINGLY:
+            for m in members:
+                yield [m], self._write_one(shape, m, view, kind)
+            return
+        if not shape.sensors:
+            yield members, self._write_matrix(shape, (), members, [], view, kind)
+            return
+        values = [self._sensor_values(members, number, type_, view) for number, type_ in shape.sensors]
+        bits, gaps = np.zeros(len(members), np.uint64), np.zeros(len(members), bool)
+        for k, (here, numbers_, _) in enumerate(values):
+            gaps |= here & ~np.isfinite(numbers_).all(axis=1)
+            bits |= here.astype(np.uint64) << np.uint64(k)
+        groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for i, (b, gap) in enumerate(zip(bits.tolist(), gaps.tolist(), strict=True)):
+            groups[b, i if gap else -1].append(i)
+        for (b, single), some in groups.items():
+            chosen = [members[i] for i in some]
+            present = tuple(k for k in range(len(values)) if b >> k & 1)
+            taken = [(n[some], t[some]) for _, n, t in values]
+            if single >= 0:
+                yield chosen, self._pack_one(shape, present, chosen[0], taken, view, kind)
+            else:
+                yield chosen, self._write_matrix(shape, present, chosen, taken, view, kind)
+
+    def _sensor_values(
+        self, members: list[CrewMember], number: int, type_: str, view: TableSnapshots
+    ) -> tuple[Any, Any, Any]:
+        """(has a value that may be sent, its numbers, its time) of a sensor of each body."""
+        assert self.instruments is not None
+        found = [self.instruments.locate(m.row, number) for m in members]
+        known = np.array([f is not None for f in found])
+        places = np.array([(0, 0) if f is None else f for f in found], np.int64)
+        max_age = np.array([m.grant.max_age_ns[number] for m in members], np.int64)
+        rows = view.values(type_)[places[:, 0]]
+        as_integers = rows.view(np.int64)
+        count = value_count_of(type_)
+        time = as_integers[:, _TIME]
+        is_valid = known & (as_integers[:, _VALID] == 1) & (as_integers[:, HEAD_COLUMNS + count] == places[:, 1])
+        is_valid &= (time >= 0) & (time <= view.time_ns + MAX_FUTURE_NS) & (view.time_ns - time <= max_age)
+        return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
+
+    def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramBodies:
+        """The datagrams of one session."""
+        values: list[tuple[Any, Any]] = []
+        present = []
+        for k, (number, type_) in enumerate(shape.sensors):
+            assert self.instruments is not None
+            place = self.instruments.locate(m.row, number)
+            count = value_count_of(type_)
+            row = view.values(type_)[0 if place is None else place[0]]
+            whole = row.view(np.int64)
+            time = int(whole[_TIME])
+            if (
+                place is not None and whole[_VALID] == 1 and whole[HEAD_COLUMNS + count] == place[1]
+                and 0 <= time <= view.time_ns + MAX_FUTURE_NS and view.time_ns - time <= m.grant.max_age_ns[number]
+            ):  # fmt: skip
+                present.append(k)
+            values.append((row[None, HEAD_COLUMNS : HEAD_COLUMNS + count], (time,)))
+        return self._pack_one(shape, tuple(present), m, values, view, kind)
+
+    def _motion_and_actuation(
+        self, shape: DatagramShape, members: list[CrewMember], view: TableSnapshots
+    ) -> tuple[Any, Any, Any]:
+        """Motion, actuation and effort of each body; None for what is not told."""
+        rows = np.array([m.row for m in members])
+        motion = view.flat("state")[rows] if shape.sends_truth else None
+        actual = view.flat("actuation")[rows, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators]
+        effort = np.nan_to_num(view.flat("effort")[rows]) if shape.sends_effort else None
+        return motion, actual, effort
+
+    def _write_matrix(
+        self, shape: DatagramShape, present: tuple[int, ...], members: list[CrewMember], values: list[tuple[Any, Any]], view: TableSnapshots,
+        kind: Type,
+    ) -> DatagramBodies:  # fmt: skip
+        """Rows of bytes for all sessions at once."""
+        last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
+        return cached_template(shape, present, kind).fill(
+            len(members), self._motion_and_actuation(shape, members, view), values, view, last
+        )
+
+    def _pack_one(
+        self, shape: DatagramShape, present: tuple[int, ...], m: CrewMember, values: list[tuple[Any, Any]], view: TableSnapshots, kind: Type,
+    ) -> DatagramBodies:  # fmt: skip
+        """The same for one session, as bytes, with nil for each number that there is not."""
+        bodies = DatagramBodies()
+        parts = divide_sensors(shape, present, kind)
+        for part, pieces in enumerate(parts):
+            entries = []
+            for p in pieces:
+                numbers_ = values[p.sensor][0][0, p.first : p.first + p.size].tolist()
+                kept = [v if math.isfinite(v) else None for v in numbers_]
+                entries.append([shape.sensors[p.sensor][0], int(values[p.sensor][1][0]), p.first, kept])
+            if part == 0:
+                motion = view.flat("state")[m.row].tolist() if shape.sends_truth else None
+                actual = view.flat("actuation")[m.row, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators].tolist()
+                effort = np.nan_to_num(view.flat("effort")[m.row]).tolist() if shape.sends_effort else None
+                body = [view.tick, view.time_ns, view.run_state, len(parts) - 1, motion, actual, effort, entries]
+                if kind is Type.STEP:
+                    body.append(m.session.outbox.last)
+            else:
+                body = [view.tick, part - 1, entries]
+            bodies.append((kind if part == 0 else Type.SENSORS, msgpack.packb(body)))
+        return bodies
+
+
+# ------------------------------------------------------------------------------------------------ headers
+
+
+_HEADER = np.dtype(
+    [
+        ("magic", "S4"),
+        ("version", "u1"),
+        ("type", "u1"),
+        ("flags", "<u2"),
+        ("token", "<u8"),
+        ("sequence", "<u4"),
+        ("ack", "<u4"),
+    ]
+)
+
+
+def finish_datagrams(sessions: Sequence[Session], kind: Type, matrix: Any) -> list[Any]:
+    """The datagrams: headers filled in, bodies sealed. One matrix for all, or one of a row for each."""
+    heads = np.zeros(len(sessions), _HEADER)
+    heads["magic"], heads["version"], heads["type"] = MAGIC, VERSION, kind
+    for s in sessions:
+        s.sequence += 1
+        s.datagrams_out += 1
+        s.ack_at = None
+    heads["flags"] = sessions[0].seal is not None  # all have one, or none
+    heads["token"] = [s.token for s in sessions]
+    heads["sequence"] = [s.sequence for s in sessions]
+    heads["ack"] = [s.inbox.received for s in sessions]
+    matrix[:, :HEADER_BYTES] = heads.view(np.uint8).reshape(len(heads), HEADER_BYTES)
+    if sessions[0].seal is None:
+        return [matrix]
+    rows = []
+    for s, row in zip(sessions, matrix, strict=True):
+        data = row.tobytes()
+        assert s.seal is not None
+        sealed = s.seal.seal(data[:HEADER_BYTES], data[HEADER_BYTES:], s.sequence)
+        rows.append(np.frombuffer(data[:HEADER_BYTES] + sealed, np.uint8).reshape(1, -1))
+    return rows

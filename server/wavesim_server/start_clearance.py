@@ -1,0 +1,143 @@
+"""Room for a body where it starts: not inside the bed, an obstacle or another body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wavesim_sdk import frames
+from wavesim_sdk.algebra import norm
+from wavesim_sdk.config import Model
+from wavesim_sdk.config.primitives import shape_of
+from wavesim_sdk.kernel_compiler import kernel
+from wavesim_server.dynamics import rows as r
+from wavesim_server.dynamics import shapes
+from wavesim_server.dynamics.fleet import FleetDynamics
+from wavesim_server.dynamics.model_compiler import contact_margin
+from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Vector = Sequence[float] | Array
+OVERLAP_TOLERANCE = 0.01  #: overlap that contact undoes unseen, m
+
+
+class StartClearance:
+    """The bed and the obstacles of a configuration, for bodies that are about to start."""
+
+    def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Array) -> None:
+        """``names`` of the obstacles, for each row of ``fixed``."""
+        self.bed, self.soundings_mesh, self.obstacles, self._names = bed, net, fixed, names
+        self._cursor = np.zeros(1, np.int64)
+        self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
+        # a ball around each
+        cores = fixed[:, shapes.CORE : shapes.CORE + 3]
+        self._reach = np.where(fixed[:, shapes.SHAPE_CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
+
+    def check(self, model: Model, position: Vector, attitude: Vector) -> None:
+        """ValueError if the body would start inside the bed or an obstacle; it says how deep."""
+        g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
+        self._check_bed(g, reach)
+        middles = self.obstacles[:, shapes.POSE : shapes.ROTATION]
+        away = norm(middles - g[shapes.POSE : shapes.ROTATION])
+        for k in np.flatnonzero(away < self._reach + reach).tolist():
+            if self._overlap(g, self.obstacles[k]) > OVERLAP_TOLERANCE:
+                place = ", ".join(f"{x:g}" for x in middles[k])
+                what = self._names[k].replace("tunnel", "a wall of tunnel")
+                raise ValueError(f"it starts inside {what} (at {place} m): {_place_text(g)}")
+
+    def overlapping_row(self, model: Model, position: Vector, attitude: Vector, fleet: FleetDynamics) -> int | None:
+        """The row of a body of the fleet inside which this one would start, if there is one."""
+        g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
+        seat = -1
+        while (
+            seat := _next_near_body(
+                fleet.blocks, fleet.block_heads, fleet.params, g[shapes.POSE : shapes.ROTATION], reach, seat + 1
+            )
+        ) >= 0:
+            row = int(np.flatnonzero(fleet.slots == seat)[0])
+            b, c = fleet.body(row), fleet.coefficients(row)
+            other = _geometry(
+                int(c[r.SHAPE]), c[r.HALF : r.HALF + 3], c[r.CONTACT_MARGIN], b[r.PX : r.PX + 3], b[r.QW : r.QW + 4]
+            )
+            if self._overlap(g, other) > OVERLAP_TOLERANCE:
+                return row
+        return None
+
+    def overlapping_pair(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
+        """The numbers of two of these (model, position, attitude) that would start inside each other, if there are such."""
+        shape = [model_geometry(m, p, a) for m, p, a in starts]
+        reach = [shape_of(m).bounding_radius for m, _, _ in starts]
+        order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])
+        active: list[int] = []
+        for k in order:
+            g = shape[k]
+            active = [i for i in active if shape[i][shapes.POSE] + reach[i] > g[shapes.POSE] - reach[k]]
+            for i in active:
+                near = (
+                    norm(shape[i][shapes.POSE : shapes.ROTATION] - g[shapes.POSE : shapes.ROTATION])
+                    < reach[i] + reach[k]
+                )
+                if near and self._overlap(g, shape[i]) > OVERLAP_TOLERANCE:
+                    return min(i, k), max(i, k)
+            active.append(k)
+        return None
+
+    def _check_bed(self, g: Array, reach: float) -> None:
+        if not self._is_under_bed(g[shapes.X], g[shapes.Y], g[shapes.Z] + reach * (1.0 + self.bed.max_slope)):
+            return
+        point, deepest = self._points[0], (0.0, 0.0, 0.0)
+        for k in range(shapes.MAX_FEATURES if g[shapes.SHAPE_CODE] != shapes.SPHERE else 1):
+            shapes.feature_point(g, k, 0.0, 0.0, 1.0, point)
+            z = point[2] + g[shapes.CORE_MARGIN]
+            depth = bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, point[0], point[1])
+            deepest = max(deepest, (z - depth, z, depth))
+        if deepest[0] > OVERLAP_TOLERANCE:
+            raise ValueError(
+                f"it starts {deepest[0]:.2f} m inside the bed: its lowest point is {deepest[1]:.2f} m deep, the bed "
+                f"there {deepest[2]:.2f} m; {_place_text(g)}"
+            )
+
+    def _is_under_bed(self, x: float, y: float, z: float) -> bool:
+        """Whether a point is under the bed; not where none is known."""
+        return bool(bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, x, y) < z)
+
+    def _overlap(self, a: Array, b: Array) -> float:
+        far = shapes.distance(a, b, self._work, self._points[1], self._points[2])
+        return float(a[shapes.CORE_MARGIN] + b[shapes.CORE_MARGIN] - far)
+
+
+@kernel
+def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
+    """The first seat of a fleet, from ``first`` on, with a body whose ball meets that of radius ``reach`` here; -1 if none."""
+    for seat in range(first, heads.shape[0] * r.LANES):
+        block, lane = seat // r.LANES, seat % r.LANES
+        if blocks[block, r.PRESENT * r.LANES + lane] != 0.0:
+            away = 0.0
+            for i in range(3):
+                d = blocks[block, (r.PX + i) * r.LANES + lane] - place[i]
+                away += d * d
+            near = reach + params[heads[block, r.BLOCK_MODEL], r.BOUNDING_RADIUS]
+            if away < near * near:
+                return seat
+    return -1
+
+
+def model_geometry(model: Model, position: Vector, attitude: Vector) -> Array:
+    """A body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m, roll, pitch, yaw in rad."""
+    shape = shape_of(model)
+    return _geometry(shape.code, shape.half_size, contact_margin(shape), position, frames.quaternion(*attitude))
+
+
+def _geometry(code: int, half: Any, margin: float, position: Any, q_WB: Any) -> Array:
+    g = np.zeros(shapes.GEOMETRY)
+    g[shapes.SHAPE_CODE], g[shapes.CORE_MARGIN] = code, margin
+    g[shapes.CORE : shapes.CORE + 3] = np.maximum(np.asarray(half) - margin, 0.0)
+    g[shapes.POSE : shapes.ROTATION] = position
+    g[shapes.ROTATION :] = frames.rotation(q_WB).ravel()
+    return g
+
+
+def _place_text(g: Array) -> str:
+    return f"it starts at {g[shapes.X]:g} {g[shapes.Y]:g} {g[shapes.Z]:g} m (north, east, down)"
