@@ -20,7 +20,7 @@ import numpy as np
 import trimesh
 from sensors_before import place
 
-from wavesim_emulators.station import Station
+from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk.attach import FleetSnapshot, SharedState
 from wavesim_sdk.commander import Commander
 from wavesim_sdk.config import LoadedConfig, load
@@ -71,7 +71,7 @@ class Fleet:
             "actuation": np.zeros(bodies, ACTUATION.dtype),
             "weather": np.zeros(1, WEATHER.dtype),
         }
-        self.station = Station(of(loaded), 1, np.zeros(bodies, SENSORS[name].dtype))
+        self.station = SensorBank(of(loaded), 1, np.zeros(bodies, SENSORS[name].dtype))
 
     def best(self, ticks: int) -> float:
         """Seconds for a value of all of them."""

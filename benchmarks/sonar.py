@@ -14,9 +14,9 @@ from embreex.mesh_construction import TriangleMesh
 from embreex.rtcore_scene import EmbreeScene
 
 from wavesim_emulators.sonar import design as shape
-from wavesim_emulators.sonar import engine, scene, soundings
-from wavesim_emulators.sonar.camera import View
-from wavesim_emulators.sonar.design import Design
+from wavesim_emulators.sonar import imaging, multibeam, scene
+from wavesim_emulators.sonar.camera import CameraView
+from wavesim_emulators.sonar.design import SonarDesign
 from wavesim_sdk.config import load
 from wavesim_sdk.config.imaging import Optics
 from wavesim_sdk.config.sensors import CameraConfig
@@ -26,7 +26,7 @@ from wavesim_sdk.sonars import presets
 TURNS = 9
 
 
-def world(folder: Path) -> tuple[scene.World3, Any]:
+def world(folder: Path) -> tuple[scene.SonarScene, Any]:
     """Rolling ground as 40 000 soundings, walls and posts."""
     n, e = np.meshgrid(np.arange(-200.0, 200.0, 2.0), np.arange(-200.0, 200.0, 2.0))
     depth = 20.0 + 1.5 * np.sin(n / 13.0) + np.cos(e / 9.0)
@@ -38,7 +38,7 @@ def world(folder: Path) -> tuple[scene.World3, Any]:
         f'<wavesim><world><soundings file="bed.txt"/><obstacles><block position="45 0 18 m" size="1 30 6 m"/>{posts}</obstacles></world></wavesim>'
     )
     loaded = load(folder / "c.xml")
-    return scene.World3(loaded), bed.triangulated_bed(loaded)
+    return scene.SonarScene(loaded), bed.triangulated_bed(loaded)
 
 
 def cpu(of: Callable[[], object]) -> float:
@@ -51,27 +51,29 @@ def cpu(of: Callable[[], object]) -> float:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         w, joined = world(Path(folder))
-    pose = engine.Pose(np.array([0.0, 0.0, 14.0]), np.eye(3), np.array([1.5, 0.0, 0.0]), np.array([0.0, 0.0, 0.02]))
+    pose = imaging.SonarPose(
+        np.array([0.0, 0.0, 14.0]), np.eye(3), np.array([1.5, 0.0, 0.0]), np.array([0.0, 0.0, 0.02])
+    )
     corners = joined.points[joined.simplices]
     bare = EmbreeScene()
     TriangleMesh(bare, np.ascontiguousarray(corners - pose.p, np.float32))
 
-    def make(name: str, bins: int, **changes: Any) -> Design:
+    def make(name: str, bins: int, **changes: Any) -> SonarDesign:
         p = replace(presets.find_preset(name), **changes)
-        return Design(p, p.range, bins, absorption=0.1)
+        return SonarDesign(p, p.range, bins, absorption=0.1)
 
-    forward = engine.Forward(make("m750d-low", 500, range=50.0), w, 5.0, 1)
-    half = engine.Forward(make("m750d-low", 500, range=50.0, beams=256), w, 5.0, 1)
+    forward = imaging.ForwardLookingSonar(make("m750d-low", 500, range=50.0), w, 5.0, 1)
+    half = imaging.ForwardLookingSonar(make("m750d-low", 500, range=50.0, beams=256), w, 5.0, 1)
     made = {
         "forward 512 x 500": (forward, 10.0),
         "forward 256 x 500": (half, 10.0),
-        "side-scan 2 x 1000": (engine.SideScan(make("starfish-450", 1000), w, 5.0, 1), 15.0),
-        "multibeam 256": (soundings.Bathymetry(make("r2sonic-2024", 2000), w, 5.0, 1), 20.0),
-        "its water column": (engine.Forward(make("r2sonic-2024-water", 500, range=35.0), w, 5.0, 1), 20.0),
-        "scanning 1200": (engine.Scanning(make("ping360", 1200), w, 5.0, 1), 45.0),
+        "side-scan 2 x 1000": (imaging.SideScanSonar(make("starfish-450", 1000), w, 5.0, 1), 15.0),
+        "multibeam 256": (multibeam.MultibeamSonar(make("r2sonic-2024", 2000), w, 5.0, 1), 20.0),
+        "its water column": (imaging.ForwardLookingSonar(make("r2sonic-2024-water", 500, range=35.0), w, 5.0, 1), 20.0),
+        "scanning 1200": (imaging.ScanningSonar(make("ping360", 1200), w, 5.0, 1), 45.0),
     }
     rays = forward.rays
-    along = scene.directions(rays.u, rays.e) @ (pose.R @ forward.axes).T
+    along = scene.fan_directions(rays.u, rays.e) @ (pose.R @ forward.axes).T
     d = np.ascontiguousarray(along.reshape(-1, 3), np.float32)
     o = np.zeros_like(d)
     R = pose.R @ forward.axes
@@ -79,7 +81,7 @@ def main() -> None:
     for turn in range(TURNS + 1):
         for name, (sonar, _) in made.items():
             spent[name].append(cpu(lambda: sonar.ping(pose, turn)))
-        spent["cast"].append(cpu(lambda: w.cast(pose.p, R, rays.u, rays.e, 51.0)))
+        spent["cast"].append(cpu(lambda: w.cast_fan(pose.p, R, rays.u, rays.e, 51.0)))
         spent["embree"].append(cpu(lambda: bare.run(o, d, output=True)))
     print(f"{'sonar':22} {'ms a frame':>10} {'rate':>6} {'of a core':>9}   (median of {TURNS}, processor time)")
     for name, (_, rate) in made.items():
@@ -90,7 +92,7 @@ def main() -> None:
     print(
         f"rays: {ours / 1e6:.2f} M/s with normals, materials, walls; embree alone {theirs / 1e6:.2f} M/s: {ours / theirs:.0%}"
     )
-    eye = View(CameraConfig(lamp=3.0), w, Optics(), (), 1)
+    eye = CameraView(CameraConfig(lamp=3.0), w, Optics(), (), 1)
     took = sorted(cpu(lambda: eye.picture(pose.p, pose.R, 1)) for _ in range(TURNS))[TURNS // 2]
     print(f"camera 320 x 240 with a lamp: {took * 1e3:.0f} ms")
     print(f"columns {len(rays.u)}, rays {shape.RAYS}, triangles {len(corners)}")

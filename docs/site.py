@@ -24,7 +24,7 @@ API = {
     "api/commander.md": ("Commander", ("wavesim_sdk.commander",)),
     "api/control.md": ("Control and guidance", ("wavesim_sdk.control",)),
     "api/log.md": ("Logs", ("wavesim_sdk.log",)),
-    "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.station")),
+    "api/emulators.md": ("Emulators", ("wavesim_emulators.base", "wavesim_emulators.sensor_bank")),
     "api/navigation.md": (
         "Navigation filter",
         (

@@ -140,9 +140,9 @@ class _PendingReply:
     """A reply of which not all is sent."""
 
     queue: posix_ipc.MessageQueue
-    left: deque[bytes]
+    unsent: deque[bytes]
     size: int
-    since: float | None = None  # nothing was taken since then
+    stalled_since: float | None = None  # nothing was taken since then
 
 
 class ReplyOutbox:

@@ -41,7 +41,7 @@ class ShipMotion:
     heading: float
     surge: float
     sway: float
-    rate: float
+    yaw_rate: float
 
     @classmethod
     def from_state(cls, state: Sequence[float], heading: float) -> ShipMotion:

@@ -23,11 +23,11 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.shared_memory import Record
 
-FORGOTTEN = 600.0  #: s after which a station that is no longer heard leaves the list; marks and anchored ones report every 180 s
+EXPIRY_S = 600.0  #: s after which a station that is no longer heard leaves the list; marks and anchored ones report every 180 s
 COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
 
 
-class Station(NamedTuple):
+class AisStation(NamedTuple):
     """A station as it is at a tick."""
 
     body: int
@@ -35,7 +35,7 @@ class Station(NamedTuple):
     due: bool  #: whether it reports now
 
 
-class Ais(Emulator):
+class AisEmulator(Emulator):
     """Each station reports by a clock of its own at the intervals of its class and speed; whoever is in reach of its antenna
     receives it, whole or not at all (no slots, no collisions)."""
 
@@ -55,15 +55,15 @@ class Ais(Emulator):
 
     def begin(self, view: FleetSnapshot, weather: object) -> None:
         self._view = view
-        self._stations: dict[int, list[Station]] = {}  # by period
+        self._stations: dict[int, list[AisStation]] = {}  # by period
 
-    def stations(self, period: int) -> list[Station]:
+    def stations(self, period: int) -> list[AisStation]:
         """All of them, and whether their time came within the last ``period`` ticks."""
         if period not in self._stations:
-            self._stations[period] = list(self._look(period))
+            self._stations[period] = list(self._find_stations(period))
         return self._stations[period]
 
-    def _look(self, period: int) -> Iterator[Station]:
+    def _find_stations(self, period: int) -> Iterator[AisStation]:
         view = self._view
         fitted = view.tables["instruments"]
         for entry in fitted[(fitted["body"] >= 0) & (fitted["type"] == b"ais")]:
@@ -71,7 +71,7 @@ class Ais(Emulator):
             who = view.identity[body]
             declared = self._declared(bytes(who["name"]), bytes(who["model"]), bytes(entry["name"]))
             if who["present"] == 1 and declared is not None:
-                yield Station(body, declared, self._due(view.state[body], declared, period))
+                yield AisStation(body, declared, self._due(view.state[body], declared, period))
 
     def _due(self, state: Record, declared: Declared, period: int) -> bool:
         """Whether the station's clock passed a multiple of its interval since the last value. Its phase follows from its number."""
@@ -87,7 +87,7 @@ class Ais(Emulator):
         step_ns = round(self.loaded.config.time.step * 1e9)
         return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
 
-    def _report(self, s: Station) -> tuple[Floats, ais.AisReport]:
+    def _report(self, s: AisStation) -> tuple[Floats, ais.AisReport]:
         """(place of the antenna in W, what the station says of itself now), exact."""
         who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
         R_WB = rotation(state["q_WB"])
@@ -104,7 +104,7 @@ class Ais(Emulator):
     def measure(self, now: Batch, out: Record) -> None:
         for name in (*COLUMNS, "called"):
             out[name][now.fresh] = math.nan
-        forgotten = ~(now.time - out["reported"] <= FORGOTTEN)
+        forgotten = ~(now.time - out["reported"] <= EXPIRY_S)
         forgotten[:, 0] = False
         out["mmsi"][forgotten] = math.nan
         own = {int(row): k for k, row in enumerate(now.rows)}
@@ -131,7 +131,9 @@ class Ais(Emulator):
         distance = math.sqrt(float((away * away).sum()))
         if place[2] > 0.0 or distance > min(p.maximum, float(horizon(-own[2], -place[2]))):
             return False
-        return not p.loss or bool(randomness.uniform(now.noise.of("loss").keys[k : k + 1], now.tick, mmsi)[0] >= p.loss)
+        return not p.loss or bool(
+            randomness.uniform(now.noise.for_purpose("loss").keys[k : k + 1], now.tick, mmsi)[0] >= p.loss
+        )
 
     @staticmethod
     def _place(row: Any, mmsi: int) -> int:
@@ -147,12 +149,12 @@ class Ais(Emulator):
         """A report, in the steps that its message has."""
         place, sigma = antenna, now.parameters.sigma * float(now.noise.scale[k])
         if sigma:
-            key = now.noise.of("place").keys[k : k + 1]
+            key = now.noise.for_purpose("place").keys[k : k + 1]
             error = [float(randomness.normal(key, now.tick, 2 * r.mmsi + j)[0]) for j in (0, 1)]
             place = antenna + sigma * np.array([*error, 0.0])
         latitude, longitude, _ = self.origin.geodetic(place[None])
         moves = r.kind != ais.AID_TO_NAVIGATION
-        told = {
+        columns = {
             "mmsi": float(r.mmsi), "latitude": ais.quantise(float(latitude[0]), ais.STEP_ANGLE),
             "longitude": ais.quantise(float(longitude[0]), ais.STEP_ANGLE),
             "sog": ais.quantise(r.sog or 0.0, ais.STEP_SPEED) if moves else math.nan,
@@ -161,7 +163,7 @@ class Ais(Emulator):
             "turn": r.turn if r.kind == ais.CLASS_A else math.nan, "station": float(r.kind), "kind": float(r.ship_type),
             "status": float(r.status), "length": r.length, "width": r.width,
         }  # fmt: skip
-        for name, value in told.items():
+        for name, value in columns.items():
             row[name][i] = value
         row["called"].reshape(-1, 3)[i] = ais.packed(r.name)
         row["reported"][i] = now.time

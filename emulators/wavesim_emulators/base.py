@@ -9,7 +9,7 @@ A new emulator names its type and says how values follow from poses::
 
 ``now`` holds instruments of equal parameters on any number of bodies, ``out`` a row for each of them.  Who has such an
 instrument, how often it is due, latency, drop-outs, faults at run time and hot swap are the affair of
-:class:`~wavesim_emulators.station.Station`.
+:class:`~wavesim_emulators.sensor_bank.SensorBank`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import WEATHER
 
 if TYPE_CHECKING:
-    from wavesim_emulators.station import Station
+    from wavesim_emulators.sensor_bank import SensorBank
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-AHEAD = 32  #: values for which random numbers are drawn at a time
+PREDRAWN_VALUES = 32  #: values for which random numbers are drawn at a time
 AHEAD_NUMBERS = 4096  #: at most so many at a time, where there are several
 
 
-class Streams:
+class NoiseStreams:
     """Random numbers of some instruments: a stream of its own for each and for each purpose.
 
     A number is known long before its tick (it is a hash of that), and a call of NumPy costs as much for a few numbers as for a
@@ -78,7 +78,7 @@ class Streams:
         ahead, rest = divmod(tick - begun, self._period)
         if rest or not 0 <= ahead < len(numbers):
             follows = not rest and ahead == len(numbers)  # who asks for any tick, at its own pace, asks for no other
-            more = max(1, min(AHEAD, AHEAD_NUMBERS // max(1, len(self) * count))) if follows else 1
+            more = max(1, min(PREDRAWN_VALUES, AHEAD_NUMBERS // max(1, len(self) * count))) if follows else 1
             ticks = tick + self._period * np.arange(more)
             numbers = law(self(purpose)[:, None], ticks[:, None, None], np.arange(first, first + count))
             numbers.flags.writeable = False  # they are handed out as they are
@@ -89,10 +89,10 @@ class Streams:
 class Noise:
     """Random numbers for some instruments at one tick, of one purpose."""
 
-    def __init__(self, streams: Streams, tick: int, scale: Any, purpose: str = "value") -> None:
+    def __init__(self, streams: NoiseStreams, tick: int, scale: Any, purpose: str = "value") -> None:
         self.streams, self.tick, self.purpose = streams, tick, purpose
         self.scale = np.broadcast_to(np.asarray(scale, float), len(streams))
-        self.silent = not self.scale.any()
+        self.is_zero = not self.scale.any()
 
     @property
     def keys(self) -> Any:
@@ -101,24 +101,24 @@ class Noise:
 
     def __call__(self, index: int) -> Floats:
         """One standard normal number for each, times the sensor's factor; ``index`` tells its quantities apart."""
-        return self.several(1, index)[:, 0]
+        return self.normals(1, index)[:, 0]
 
-    def several(self, count: int, index: int = 0) -> Floats:
+    def normals(self, count: int, index: int = 0) -> Floats:
         """``count`` of them for each (n, count), from ``index`` on."""
-        if self.silent:
+        if self.is_zero:
             return np.zeros((len(self.scale), count))
         return np.asarray(self.scale[:, None] * self.streams.normal(self.purpose, self.tick, index, count))
 
-    def chance(self, index: int = 0) -> Floats:
+    def uniform(self, index: int = 0) -> Floats:
         """One uniform number in (0, 1) for each, whatever the factor."""
         return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
 
-    def of(self, purpose: str) -> Noise:
+    def for_purpose(self, purpose: str) -> Noise:
         """Numbers for another purpose, that have nothing to do with these."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
-class Mounted(NamedTuple):
+class SensorKinematics(NamedTuple):
     """Where sensors are: position and velocity in W, rotations, angular velocity in B."""
 
     p_WS_W: Floats
@@ -134,7 +134,7 @@ class Mounting:
     def __init__(self, declared: Sequence[SensorConfig]) -> None:
         places, attitudes = ([getattr(s, name) for s in declared] for name in ("position", "attitude"))
         self.lever = np.array(places[0] if len(set(places)) == 1 else places, float)
-        self.turned = any(map(any, attitudes))
+        self.is_rotated = any(map(any, attitudes))
         turns = [frames.rotation(frames.quaternion(*a)) for a in dict.fromkeys(attitudes)]
         at = {a: k for k, a in enumerate(dict.fromkeys(attitudes))}
         self.R_BS = turns[0] if len(turns) == 1 else np.array(turns)[[at[a] for a in attitudes]]
@@ -142,18 +142,18 @@ class Mounting:
         for i, j, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 0, 2, 1), (1, 2, 0, -1), (2, 0, 1, -1), (2, 1, 0, 1)):
             self._cross[..., i, j] = sign * self.lever[..., k]
 
-    def place(self, R_WB: Floats) -> Floats:
+    def lever_W(self, R_WB: Floats) -> Floats:
         """The arms in W (n, 3)."""
         return np.asarray(matvec(R_WB, self.lever))
 
-    def speed(self, v_B: Floats, w_B: Floats) -> Floats:
+    def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:
         """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""
         turning = vecmat(w_B, self._cross)
         return np.asarray(v_B + turning)
 
-    def into_S(self, vectors_B: Floats) -> Floats:
+    def to_sensor_frame(self, vectors_B: Floats) -> Floats:
         """Vectors (n, 3) of B in S."""
-        if not self.turned:
+        if not self.is_rotated:
             return vectors_B
         return np.asarray(vecmat(vectors_B, self.R_BS))
 
@@ -167,15 +167,15 @@ class Batch:
 
     def __init__(
         self, parameters: Any, prepared: Any, mounting: Mounting, period: int, view: FleetSnapshot, rows: Rows, noise: Noise,
-        fresh: Flags, since: Floats, fault: Any, amount: Any, weather: Any, places: Rows,
+        fresh: Flags, since: Floats, fault: Any, fault_amount: Any, weather: Any, table_rows: Rows,
     ) -> None:  # fmt: skip
         self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
         self.period = period  #: ticks from one value to the next
         self.view, self.rows, self.noise, self.fresh = view, rows, noise, fresh
         self.tick, self.time_ns = view.tick, view.time_ns
         self.since = since  #: s since the last value, of types that keep a state; 0 = none before
-        self.fault, self.amount, self.weather = fault, amount, weather
-        self.places = places  #: rows of the type's table
+        self.fault, self.fault_amount, self.weather = fault, fault_amount, weather
+        self.table_rows = table_rows  #: rows of the type's table
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -196,7 +196,7 @@ class Batch:
     @functools.cached_property
     def p_WS_W(self) -> Floats:
         """Where the sensors are."""
-        return np.asarray(self.state["p_WB_W"] + self.mounting.place(self.R_WB))
+        return np.asarray(self.state["p_WB_W"] + self.mounting.lever_W(self.R_WB))
 
     @functools.cached_property
     def depth(self) -> Floats:
@@ -205,15 +205,15 @@ class Batch:
 
     @functools.cached_property
     def R_WS(self) -> Floats:
-        return np.asarray(matmul(self.R_WB, self.mounting.R_BS)) if self.mounting.turned else self.R_WB
+        return np.asarray(matmul(self.R_WB, self.mounting.R_BS)) if self.mounting.is_rotated else self.R_WB
 
     @functools.cached_property
-    def mounted(self) -> Mounted:
+    def mounted(self) -> SensorKinematics:
         """Place, attitude and motion of the sensors."""
         state = self.state
-        speed = self.mounting.speed(state["v_WB_B"], state["w_WB_B"])
+        speed = self.mounting.velocity_B(state["v_WB_B"], state["w_WB_B"])
         v_WS_W = matvec(self.R_WB, speed)
-        return Mounted(self.p_WS_W, self.R_WB, self.R_WS, v_WS_W, state["w_WB_B"])
+        return SensorKinematics(self.p_WS_W, self.R_WB, self.R_WS, v_WS_W, state["w_WB_B"])
 
 
 class Emulator:
@@ -230,11 +230,11 @@ class Emulator:
         """What follows from the parameters alone; done once for instruments of equal parameters."""
         return None
 
-    def station(self, seed: int, count: int) -> Station:
+    def sensor_bank(self, seed: int, count: int) -> SensorBank:
         """All instruments of this type, with a table of their own of so many rows: for who has no server."""
-        from wavesim_emulators.station import Station
+        from wavesim_emulators.sensor_bank import SensorBank
 
-        return Station(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
+        return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
         """Called once in a process that serves a running server: for what an emulator writes beside its table."""
@@ -250,7 +250,7 @@ class Emulator:
         raise NotImplementedError(f"{type(self).__name__} computes nothing")
 
 
-def still(world: World, time_s: float) -> Record:
+def steady_weather(world: World, time_s: float) -> Record:
     """The weather without gusts, drift and slow wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)

@@ -27,8 +27,8 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     *names, config = sensors if named else (*sensors, "config.xml")
     if not names:
         raise click.UsageError("name at least one sensor, or `all`")
-    from wavesim_emulators.manager import Manager
-    from wavesim_emulators.process import Process
+    from wavesim_emulators.manager import EmulatorManager
+    from wavesim_emulators.process import EmulatorProcess
     from wavesim_sdk.config import load
 
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
@@ -49,9 +49,9 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
             raise AttachError(f"nobody in {config} has a sensor of the type '{sensor}'{suggest_name(sensor, there)}")
     kinds = {s: known[s].load() for s in wanted}
     if len(wanted) > 1:
-        Manager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
+        EmulatorManager(wanted, config, server, free, lambda text: click.echo(text, err=True)).run()
         return
-    process = Process(kinds[wanted[0]](loaded), server, free)
+    process = EmulatorProcess(kinds[wanted[0]](loaded), server, free)
     written = process.run(lambda: click.echo(f"emulator {wanted[0]} serves '{server}'", err=True))
     click.echo(f"emulator {wanted[0]}: {written} values written", err=True)
 

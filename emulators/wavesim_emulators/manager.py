@@ -17,65 +17,65 @@ from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
 NICE = 5
-RESTARTS, QUICK_S = 5, 5.0  #: an emulator that dies more often in a row, each time within this, is given up
+RESTARTS, EARLY_DEATH_S = 5, 5.0  #: an emulator that dies more often in a row, each time within this, is given up
 END_S = 5.0
 
 
-class Manager:
+class EmulatorManager:
     """Watches one process per sensor."""
 
-    def __init__(self, sensors: list[str], config: str, server: str, free: bool, say: Callable[[str], None]) -> None:
-        self.server, self.say = server, say
-        self.tail = [config, "--server", server, *(["--free"] if free else [])]
+    def __init__(self, sensors: list[str], config: str, server: str, free: bool, report: Callable[[str], None]) -> None:
+        self.server, self.report = server, report
+        self.arguments = [config, "--server", server, *(["--free"] if free else [])]
         self.processes: dict[str, forked_process.ForkedProcess] = {}
-        self.quick = dict.fromkeys(sensors, 0)  # deaths in a row soon after the start
-        self.begun: dict[str, float] = {}
+        self.early_deaths = dict.fromkeys(sensors, 0)  # deaths in a row soon after the start
+        self.started_at: dict[str, float] = {}
         self._stop = False
 
     def _start(self, sensor: str) -> None:
         """As by its own command; in a session of its own: Ctrl-C comes to the manager, which ends them in order."""
         self.processes[sensor] = forked_process.fork_process(
-            f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.tail])
+            f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.arguments])
         )
         with contextlib.suppress(OSError):  # a start of theirs takes a core for a second; the engine's tick goes first
             os.setpriority(os.PRIO_PROCESS, self.processes[sensor].pid, NICE)
-        self.begun[sensor] = time.monotonic()
+        self.started_at[sensor] = time.monotonic()
 
     def run(self) -> None:
         """Until the server ends, a signal comes, or no emulator is left."""
         simulation = SharedState(self.server)
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)
-        for sensor in self.quick:
+        for sensor in self.early_deaths:
             self._start(sensor)
-        self.say(f"{len(self.processes)} emulators: {', '.join(self.processes)}")
+        self.report(f"{len(self.processes)} emulators: {', '.join(self.processes)}")
         try:
             while not self._stop and self.processes and simulation.alive():
                 time.sleep(POLL_S)
                 for sensor, process in list(self.processes.items()):
                     if (code := process.poll()) is not None and simulation.alive() and not self._stop:
-                        self._died(sensor, code)
+                        self._on_exit(sensor, code)
         except NotRunning:
             pass
         finally:
-            self._end()
+            self._terminate_all()
         if not self.processes and not self._stop and simulation.alive():
             raise WaveSimError("no emulator is left")
 
-    def _died(self, sensor: str, code: int) -> None:
-        quick = time.monotonic() - self.begun[sensor] < QUICK_S
-        self.quick[sensor] = self.quick[sensor] + 1 if quick else 0
+    def _on_exit(self, sensor: str, code: int) -> None:
+        quick = time.monotonic() - self.started_at[sensor] < EARLY_DEATH_S
+        self.early_deaths[sensor] = self.early_deaths[sensor] + 1 if quick else 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        if self.quick[sensor] > RESTARTS:
+        if self.early_deaths[sensor] > RESTARTS:
             del self.processes[sensor]
-            self.say(
-                f"emulator {sensor} {how}; it died {RESTARTS + 1} times in a row within {QUICK_S:g} s and is given up"
+            self.report(
+                f"emulator {sensor} {how}; it died {RESTARTS + 1} times in a row within {EARLY_DEATH_S:g} s and is given up"
             )
             return
-        self.say(f"emulator {sensor} {how}; started again")
+        self.report(f"emulator {sensor} {how}; started again")
         self._start(sensor)
 
-    def _end(self) -> None:
+    def _terminate_all(self) -> None:
         for process in self.processes.values():
             if process.poll() is None:
                 process.terminate()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator, Floats, Noise
-from wavesim_emulators.ranging import Scenery
+from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk import frames
 from wavesim_sdk.algebra import dot, matvec, pseudo_inverse, vecmat
 from wavesim_sdk.config import LoadedConfig
@@ -20,29 +20,29 @@ from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
 
-class Ahrs(Emulator):
+class AhrsEmulator(Emulator):
     """Roll, pitch, heading and rates. White noise: 0.1, 0.1, 0.3 deg, 0.02 deg/s; no bias."""
 
     sensor = "ahrs"
 
     def measure(self, now: Batch, out: Record) -> None:
-        angles, noise = frames.euler(now.state["q_WB"]), now.noise.several(6)
+        angles, noise = frames.euler(now.state["q_WB"]), now.noise.normals(6)
         out["roll"] = angles[:, 0] + TILT_SIGMA * noise[:, 0]
         out["pitch"] = angles[:, 1] + TILT_SIGMA * noise[:, 1]
         out["heading"] = np.mod(angles[:, 2] + HEADING_SIGMA * noise[:, 2], 2 * np.pi)
         out["rates"] = now.state["w_WB_B"] + RATE_SIGMA * noise[:, 3:]
 
 
-class SpeedLog(Emulator):
+class SpeedLogEmulator(Emulator):
     """Velocity through the water in B. White noise of 1 cm/s on each axis."""
 
     sensor = "speedlog"
 
     def measure(self, now: Batch, out: Record) -> None:
-        out["v_FB_B"] = now.state["v_FB_B"] + SPEED_SIGMA * now.noise.several(3)
+        out["v_FB_B"] = now.state["v_FB_B"] + SPEED_SIGMA * now.noise.normals(3)
 
 
-def _down(q_WB: Floats) -> Floats:
+def _down_B(q_WB: Floats) -> Floats:
     """Where down is in B (n, 3)."""
     return np.asarray(frames.rotation(q_WB)[:, 2, :])
 
@@ -53,7 +53,7 @@ GAUSS_MARKOV_PEAK = (
 )
 
 
-class Imu(Emulator):
+class ImuEmulator(Emulator):
     """Mean specific force and angular rate since the last value, at the sensor's place (lever arm included), with the errors
     of IEEE 952: white noise, biases, scale factors and misalignment, and steps whose rest the next value gets."""
 
@@ -63,7 +63,7 @@ class Imu(Emulator):
         super().__init__(loaded)
         world = loaded.config.world
         self.gravity = world.gravity
-        self.turn_W = EARTH_RATE * np.array([cos(world.latitude), 0.0, -sin(world.latitude)])
+        self.earth_rate_W = EARTH_RATE * np.array([cos(world.latitude), 0.0, -sin(world.latitude)])
 
     def prepare(self, parameters: ImuParameters) -> ImuParameters:
         return parameters.resolved
@@ -77,35 +77,35 @@ class Imu(Emulator):
         p, state, mounting = now.prepared, now.state, now.mounting
         fresh = now.fresh
         dt = np.where(fresh, 1.0, now.since)[:, None]
-        w0, w1 = mounting.into_S(out["w_WB_B"]), mounting.into_S(state["w_WB_B"])
-        v0, v1 = out["v_WS_S"], mounting.into_S(mounting.speed(state["v_WB_B"], state["w_WB_B"]))
+        w0, w1 = mounting.to_sensor_frame(out["w_WB_B"]), mounting.to_sensor_frame(state["w_WB_B"])
+        v0, v1 = out["v_WS_S"], mounting.to_sensor_frame(mounting.velocity_B(state["v_WB_B"], state["w_WB_B"]))
         q0, q1 = out["q_WB"], state["q_WB"]
         w, v = 0.5 * (w0 + w1), 0.5 * (v0 + v1)
         half = q0 + np.where((q0 * q1).sum(axis=1) < 0.0, -1.0, 1.0)[:, None] * q1
         half /= np.maximum(np.sqrt((half * half).sum(axis=1)), 1e-12)[:, None]
         turning = (np.cross(w0, v0) + 4.0 * np.cross(w, v) + np.cross(w1, v1)) / 6.0
-        down = (_down(q0) + 4.0 * _down(half) + _down(q1)) / 6.0
-        force = (v1 - v0) / dt + turning - self.gravity * mounting.into_S(down)
+        down = (_down_B(q0) + 4.0 * _down_B(half) + _down_B(q1)) / 6.0
+        force = (v1 - v0) / dt + turning - self.gravity * mounting.to_sensor_frame(down)
         out["v_WS_S"], out["q_WB"], out["w_WB_B"] = v1, q1, state["w_WB_B"]
         if p.earth:
-            earth = mounting.into_S(vecmat(self.turn_W, frames.rotation(half)))
+            earth = mounting.to_sensor_frame(vecmat(self.earth_rate_W, frames.rotation(half)))
             w, force = w + earth, force + 2.0 * np.cross(earth, v)
 
-        force, w = self._crooked(now, force, w)
+        force, w = self._apply_axis_errors(now, force, w)
         root = np.sqrt(dt)
-        white, walk, first = now.noise.several(6), now.noise.of("walk"), now.noise.of("turn-on")
-        out["force_bias"] += p.accelerometer_walk * root * walk.several(3)
-        out["rates_bias"] += p.gyro_walk * root * walk.several(3, 3)
+        white, walk, first = now.noise.normals(6), now.noise.for_purpose("walk"), now.noise.for_purpose("turn-on")
+        out["force_bias"] += p.accelerometer_walk * root * walk.normals(3)
+        out["rates_bias"] += p.gyro_walk * root * walk.normals(3, 3)
         if fresh.any():
-            out["force_bias"][fresh] = p.accelerometer_turn_on * first.several(3)[fresh]
-            out["rates_bias"][fresh] = p.gyro_turn_on * first.several(3, 3)[fresh]
+            out["force_bias"][fresh] = p.accelerometer_turn_on * first.normals(3)[fresh]
+            out["rates_bias"][fresh] = p.gyro_turn_on * first.normals(3, 3)[fresh]
         force = force + out["force_bias"] + p.accelerometer_noise / root * white[:, :3]
         w = w + out["rates_bias"] + p.gyro_noise / root * white[:, 3:]
         found = np.concatenate([force, w], axis=1)
         unstable = np.repeat([p.accelerometer_instability, p.gyro_instability], 3) / GAUSS_MARKOV_PEAK
         if unstable.any():
             keep = np.where(fresh, 0.0, exp(-now.since / p.instability_time))[:, None]
-            new = now.noise.of("instability").several(6)
+            new = now.noise.for_purpose("instability").normals(6)
             out["slow"] = keep * out["slow"] + np.sqrt(1.0 - keep * keep) * unstable * new
             found += out["slow"]
         step = np.repeat([p.accelerometer_step, p.gyro_step], 3)
@@ -119,12 +119,12 @@ class Imu(Emulator):
         out["valid"] = ~fresh
 
     @staticmethod
-    def _crooked(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    def _apply_axis_errors(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
         """Both as axes see them that are not straight, and not of one scale: the same for an instrument's whole life."""
         p = now.prepared
         if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
             return force, rates
-        drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").several(18).reshape(-1, 2, 3, 3)
+        drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").normals(18).reshape(-1, 2, 3, 3)
         diagonal = np.eye(3, dtype=bool)
         errors = [
             np.where(diagonal, scale, p.misalignment) * drawn[:, k]
@@ -136,7 +136,7 @@ class Imu(Emulator):
         )
 
 
-class Navigation(Emulator):
+class NavigationEmulator(Emulator):
     """Pose, velocity and acceleration of the body's origin: the truth, for reference."""
 
     sensor = "navigation"
@@ -151,15 +151,15 @@ class Navigation(Emulator):
         out["valid"] = ~now.fresh
 
 
-class Janus(NamedTuple):
+class DvlBeams(NamedTuple):
     """Beams of a Doppler log in S: directions, places, and the velocity from those that have lock, by their bits."""
 
-    along: Floats
-    places: Floats
-    solve: dict[int, Floats]
+    directions: Floats
+    positions: Floats
+    solutions_by_lock: dict[int, Floats]
 
 
-class Dvl(Scenery):
+class DvlEmulator(RaycastEmulator):
     """Three or four beams: velocity over the bottom from at least three that have lock, velocity through the water.
 
     A beam measures against what it hits: over another body, against that body.
@@ -167,7 +167,7 @@ class Dvl(Scenery):
 
     sensor = "dvl"
 
-    def prepare(self, parameters: DvlParameters) -> Janus:
+    def prepare(self, parameters: DvlParameters) -> DvlBeams:
         along, places = dvl_beams(parameters)
         solve = {}
         for mask in range(1 << len(along)):
@@ -175,19 +175,19 @@ class Dvl(Scenery):
             if len(used) >= 3 and (found := pseudo_inverse(along[used], 1e-3))[1] == 3:
                 solve[mask] = np.zeros((3, len(along)))
                 solve[mask][:, used] = found[0]
-        return Janus(along, places, solve)
+        return DvlBeams(along, places, solve)
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m, janus = now.parameters, now.mounted, now.prepared
         beams = len(janus.along)
         directions = matvec(m.R_WS[:, None], janus.along)
         starts = self.starts(now, janus.places)
-        ranges, hit = self.look(now, starts, directions, p.maximum, surface=False)
+        ranges, hit = self.cast_rays(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
         if p.beam_drop_out > 0.0:
-            lock &= np.stack([now.noise.chance(k) for k in range(beams)], axis=1) >= p.beam_drop_out
+            lock &= np.stack([now.noise.uniform(k) for k in range(beams)], axis=1) >= p.beam_drop_out
         lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
-        noise = now.noise.several(2 * beams)
+        noise = now.noise.normals(2 * beams)
         over = matvec(janus.along, vecmat(m.v_WS_W, m.R_WS))
         if (hit >= 0).any():
             points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
@@ -195,13 +195,13 @@ class Dvl(Scenery):
         found = over + p.bottom_sigma * noise[:, :beams]
         bottom = np.full((len(now), 3), np.nan)
         masks = (lock << np.arange(beams)).sum(axis=1)
-        for mask, inverse in janus.solve.items():
+        for mask, inverse in janus.solutions_by_lock.items():
             here = masks == mask
             if here.any():
                 bottom[here] = matvec(inverse, found[here])
-        through = now.mounting.into_S(now.mounting.speed(now.state["v_FB_B"], now.state["w_WB_B"]))
+        through = now.mounting.to_sensor_frame(now.mounting.velocity_B(now.state["v_FB_B"], now.state["w_WB_B"]))
         water = matvec(janus.along, through) + p.water_sigma * noise[:, beams:]
-        out["bottom"], out["water"] = bottom, matvec(janus.solve[(1 << beams) - 1], water)
+        out["bottom"], out["water"] = bottom, matvec(janus.solutions_by_lock[(1 << beams) - 1], water)
         if beams < DVL_BEAMS:
             out["beams"], out["ranges"] = np.nan, np.nan
         out["beams"][:, :beams] = np.where(lock, found, np.nan)

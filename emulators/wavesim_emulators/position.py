@@ -11,7 +11,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.shared_memory import Record
 
 
-class Gps(Emulator):
+class GpsEmulator(Emulator):
     """WGS84 position of the antenna: W is the plane that touches the ellipsoid at the origin, so a boat that has gone 10 km
     from there is 8 m high. Valid while the antenna is
     above the water as it stands. Position errors are slow (Gauss-Markov), velocity errors white."""
@@ -28,11 +28,13 @@ class Gps(Emulator):
         sigma = np.array([p.hacc, p.hacc, p.vacc]) * (np.sqrt(0.5), np.sqrt(0.5), 1.0)
         keep = exp(-now.since / p.correlation) if p.correlation > 0.0 else np.zeros(len(now))
         keep = np.where(now.fresh, 0.0, keep)[:, None]
-        error = keep * out["error_W"] + np.sqrt(1.0 - keep * keep) * sigma * now.noise.of("slow error").several(3)
+        error = keep * out["error_W"] + np.sqrt(1.0 - keep * keep) * sigma * now.noise.for_purpose(
+            "slow error"
+        ).normals(3)
         out["error_W"] = error
         place = m.p_WS_W + error
         latitude, longitude, height = self.origin.geodetic(place)
-        velocity = m.v_WS_W + p.speed_sigma * now.noise.several(3)
+        velocity = m.v_WS_W + p.speed_sigma * now.noise.normals(3)
         out["latitude"], out["longitude"], out["height"] = latitude, longitude, height
         out["sog"] = hypot(velocity[:, 0], velocity[:, 1])
         out["cog"] = np.mod(atan2(velocity[:, 1], velocity[:, 0]), 2.0 * np.pi)
@@ -40,11 +42,11 @@ class Gps(Emulator):
         out["valid"] = now.depth < 0.0
 
 
-class Uwb(Emulator):
+class UwbEmulator(Emulator):
     """Position in W with white noise, above the water."""
 
     sensor = "uwb"
 
     def measure(self, now: Batch, out: Record) -> None:
-        out["position"] = now.p_WS_W + now.parameters.sigma * now.noise.several(3)
+        out["position"] = now.p_WS_W + now.parameters.sigma * now.noise.normals(3)
         out["valid"] = now.depth < 0.0

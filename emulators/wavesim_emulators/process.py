@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from wavesim_emulators.base import Emulator
-from wavesim_emulators.station import Station
+from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk import termination_signals
 from wavesim_sdk.attach import SensorTableClaim, SharedState
 from wavesim_sdk.errors import AttachError, NotRunning
@@ -16,11 +16,11 @@ from wavesim_sdk.errors import AttachError, NotRunning
 LOOK_S = 0.2  #: how often it looks whether the server still lives
 
 
-class Process:
+class EmulatorProcess:
     """Serves a running server until it ends or a signal comes."""
 
-    def __init__(self, emulator: Emulator, server: str, free: bool = False) -> None:
-        self.emulator, self.free = emulator, free
+    def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
+        self.emulator, self.free_running = emulator, free_running
         self._stop = False
         self.simulation = SharedState(server)
         world = self.simulation.world()
@@ -31,9 +31,9 @@ class Process:
                 f"({ours[:12]}); name the file that it runs, as it was when it started"
             )
         self.step_ns = int(world["step_ns"])
-        self.column = SensorTableClaim(self.simulation, emulator.sensor)
+        self.claim = SensorTableClaim(self.simulation, emulator.sensor)
         emulator.open(server)
-        self.station = Station(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
+        self.sensor_bank = SensorBank(emulator, int(world["seed"]), self.simulation.values(emulator.sensor))
         self._tables = ("instruments", "weather", *emulator.needs)
 
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
@@ -46,35 +46,35 @@ class Process:
             signal.signal(s, self._on_signal)
         written = 0
         try:
-            if not self.free:
-                self.column.request_synchronous()
+            if not self.free_running:
+                self.claim.request_synchronous()
             ready()
             while not self._stop:
                 due = self._wait()
                 if due is not None:
                     view = self.simulation.snapshot(*self._tables)
-                    if self.station.compute(view, view.tick if self.free else due):
-                        self.column.write(self.station.table, view.tick)
+                    if self.sensor_bank.compute(view, view.tick if self.free_running else due):
+                        self.claim.write(self.sensor_bank.table, view.tick)
                     written += 1
-                    if not self.free:
-                        self.column.signal_done()
+                    if not self.free_running:
+                        self.claim.signal_done()
                 elif not self.simulation.alive():
                     break
                 elif (
-                    not self.free and not self.column.is_synchronous
+                    not self.free_running and not self.claim.is_synchronous
                 ):  # the engine gave up on us: ask to be waited for again
-                    self.column.request_synchronous()
+                    self.claim.request_synchronous()
         except NotRunning:
             pass
         finally:
-            self.column.release()
+            self.claim.release()
         return written
 
     def _wait(self) -> int | None:
         """Until values may be due: a tick; None after a while without."""
-        if not self.free:
-            return self.column.wait_due(LOOK_S)
-        time.sleep(min(LOOK_S, self.station.pause(self.step_ns)))
+        if not self.free_running:
+            return self.claim.wait_due(LOOK_S)
+        time.sleep(min(LOOK_S, self.sensor_bank.pause(self.step_ns)))
         return 0 if self.simulation.alive() else None
 
     def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:

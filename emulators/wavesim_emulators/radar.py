@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.base import Batch, Floats, Rows
-from wavesim_emulators.ranging import Scenery
+from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk import randomness
 from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
 from wavesim_sdk.shared_memory import Record
 
 HORIZON = 4110.0  #: m per root of m of height, of each of two antennas (four thirds of the earth's radius)
-GATE = 6.0  #: standard deviations, and what a turn may add, within which an echo belongs to a track
-TURN = 1.0  #: m/s2 that a target may change its velocity by
-SEEN, SCANS = 5, 10  #: a track stays while at least so many of so many scans showed it
-FOLLOWED = 3  #: scans after which a track is followed
-YOUNG, TURNED = 10.0, 3.5  #: an echo so many standard deviations off makes a track forget all but so many scans
-NUMBERS = 99
+GATE_SIGMAS = 6.0  #: standard deviations, and what a turn may add, within which an echo belongs to a track
+TARGET_ACCELERATION = 1.0  #: m/s2 that a target may change its velocity by
+MIN_HITS, SCANS = 5, 10  #: a track stays while at least so many of so many scans showed it
+CONFIRM_SCANS = 3  #: scans after which a track is followed
+MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
+    10.0,
+    3.5,
+)  #: an echo so many standard deviations off makes a track forget all but so many scans
+MAX_TRACK_NUMBER = 99
 
 
 def horizon(height: Any, other: Any) -> Any:
@@ -37,7 +40,7 @@ def gains(scans: float, memory: int) -> tuple[float, float]:
     return 2.0 * (2.0 * k - 1.0) / (k * (k + 1.0)), 6.0 / (k * (k + 1.0))
 
 
-class Radar(Scenery):
+class RadarEmulator(RaycastEmulator):
     """Echoes with errors of range and bearing; land, obstacles and hulls hide what is behind them, the horizon what is beyond.
     Tracks are kept over ground, by an own position without errors."""
 
@@ -56,8 +59,8 @@ class Radar(Scenery):
             seen &= (top < 0.0) & (distance < horizon(-antenna[2], -top))
             there = np.flatnonzero(seen)
             there = there[self._in_sight(antenna, away[there], distance[there], there, int(now.rows[k]))]
-            echoes = self._echoes(now, k, away[there], there)
-            self._follow(now, out, k, echoes)
+            echoes = self._detect(now, k, away[there], there)
+            self._update_tracks(now, out, k, echoes)
 
     def _in_sight(self, antenna: Floats, away: Floats, distance: Floats, there: Rows, own: int) -> Any:
         """Which of some bodies nothing hides."""
@@ -71,14 +74,14 @@ class Radar(Scenery):
         _, hit = self.bodies.cast(start, along, reach, float(distance.max()), np.array([own]))
         return clear & ((hit[0] < 0) | (hit[0] == there))
 
-    def _echoes(self, now: Batch, k: int, away: Floats, there: Rows) -> list[tuple[float, float]]:
+    def _detect(self, now: Batch, k: int, away: Floats, there: Rows) -> list[tuple[float, float]]:
         """Places (north, east) from the antenna that the scan of instrument k shows."""
         p, noise = now.parameters, now.noise
         key = noise.keys[k : k + 1]
         found = []
         for j, rel in zip(self.bodies.rows[there].tolist(), away, strict=True):
-            draws = noise.of("echo").keys[k : k + 1]
-            if randomness.uniform(noise.of("detection").keys[k : k + 1], now.tick, j)[0] > p.detection:
+            draws = noise.for_purpose("echo").keys[k : k + 1]
+            if randomness.uniform(noise.for_purpose("detection").keys[k : k + 1], now.tick, j)[0] > p.detection:
                 continue
             error = [float(randomness.normal(draws, now.tick, 2 * j + i)[0]) * float(noise.scale[k]) for i in (0, 1)]
             r = float(hypot(rel[0], rel[1])) + p.range_sigma * error[0]
@@ -93,7 +96,7 @@ class Radar(Scenery):
                     found.append((r * c, r * s))
         return found
 
-    def _follow(self, now: Batch, out: Record, k: int, echoes: list[tuple[float, float]]) -> None:
+    def _update_tracks(self, now: Batch, out: Record, k: int, echoes: list[tuple[float, float]]) -> None:
         """Bring the tracks of instrument k to this scan."""
         p, row, since = now.parameters, out[k], float(now.since[k])
         if now.fresh[k]:
@@ -110,8 +113,10 @@ class Radar(Scenery):
                 dn, de = n - row["north"][i], e - row["east"][i]
                 r = math.sqrt(echoes[j][0] * echoes[j][0] + echoes[j][1] * echoes[j][1])
                 # a young track knows its speed hardly: what is fast still belongs to it
-                free = (15.0 * since if row["scans"][i] < FOLLOWED else 0.0) + 0.5 * TURN * since * since
-                gate = GATE * (p.range_sigma + p.bearing_sigma * r) + free
+                free = (
+                    15.0 * since if row["scans"][i] < CONFIRM_SCANS else 0.0
+                ) + 0.5 * TARGET_ACCELERATION * since * since
+                gate = GATE_SIGMAS * (p.range_sigma + p.bearing_sigma * r) + free
                 square = dn * dn + de * de
                 if square < gate * gate:
                     pairs.append((square, i, j))
@@ -120,28 +125,30 @@ class Radar(Scenery):
             if i not in taken and j not in taken.values():
                 taken[i] = j
         for i in live:
-            self._renew(row, i, places[taken[i]] if i in taken else None, place, since, p)
+            self._update_track(row, i, places[taken[i]] if i in taken else None, place, since, p)
         for j, at in enumerate(places):
             if j not in taken.values():
-                self._acquire(row, at, now.time)
-        self._tell(row, place, now.time, p.trend)
+                self._start_track(row, at, now.time)
+        self._write_tracks(row, place, now.time, p.trend)
 
-    def _renew(self, row: Any, i: int, at: tuple[float, float] | None, place: Floats, since: float, p: Any) -> None:
+    def _update_track(
+        self, row: Any, i: int, at: tuple[float, float] | None, place: Floats, since: float, p: Any
+    ) -> None:
         row["missed"][i] = (int(row["missed"][i]) << 1 | (at is None)) & (1 << SCANS) - 1
         if at is None:
             row["age"][i] += since
-            lost = int(row["missed"][i]).bit_count() > SCANS - SEEN
-            if lost or (row["scans"][i] < FOLLOWED and int(row["missed"][i]) & 3 == 3):
+            lost = int(row["missed"][i]).bit_count() > SCANS - MIN_HITS
+            if lost or (row["scans"][i] < CONFIRM_SCANS and int(row["missed"][i]) & 3 == 3):
                 row["scans"][i] = 0.0
             return
         row["age"][i] = 0.0
         errors = at[0] - row["north"][i], at[1] - row["east"][i]
         off = math.sqrt(errors[0] * errors[0] + errors[1] * errors[1])
         scans = min(float(row["scans"][i]), float(p.memory))
-        if scans > YOUNG and off > TURNED * (
+        if scans > MANOEUVRE_MEMORY and off > MANOEUVRE_SIGMAS * (
             p.range_sigma + p.bearing_sigma * float(hypot(at[0] - place[0], at[1] - place[1]))
         ):
-            scans = YOUNG  # it turns
+            scans = MANOEUVRE_MEMORY  # it turns
         row["scans"][i] = scans + 1.0
         alpha, beta = gains(scans + 1.0, p.memory)
         for axis, speed, error in (("north", "v_north", errors[0]), ("east", "v_east", errors[1])):
@@ -149,7 +156,7 @@ class Radar(Scenery):
             if since > 0.0:
                 row[speed][i] += beta * error / since
 
-    def _acquire(self, row: Any, at: tuple[float, float], time: float) -> None:
+    def _start_track(self, row: Any, at: tuple[float, float], time: float) -> None:
         """A new track, if there is room for it."""
         free = [i for i in range(RADAR_TARGETS) if row["scans"][i] == 0.0]
         if not free:
@@ -157,14 +164,14 @@ class Radar(Scenery):
         used = {int(row["target"][i]) for i in range(RADAR_TARGETS) if row["scans"][i] > 0.0}
         number = int(row["next"])
         while number in used:
-            number = number % NUMBERS + 1
+            number = number % MAX_TRACK_NUMBER + 1
         i = free[0]
-        row["next"], row["target"][i] = number % NUMBERS + 1, number
+        row["next"], row["target"][i] = number % MAX_TRACK_NUMBER + 1, number
         row["north"][i], row["east"][i] = at
         row["v_north"][i] = row["v_east"][i] = row["age"][i] = row["missed"][i] = 0.0
         row["scans"][i], row["since"][i] = 1.0, time
 
-    def _tell(self, row: Any, place: Floats, time: float, trend: float) -> None:
+    def _write_tracks(self, row: Any, place: Floats, time: float, trend: float) -> None:
         for i in range(RADAR_TARGETS):
             if row["scans"][i] == 0.0:
                 for name in ("target", "range", "bearing", "course", "speed", "age", "status"):
@@ -172,8 +179,8 @@ class Radar(Scenery):
                 continue
             n, e = row["north"][i] - place[0], row["east"][i] - place[1]
             row["range"][i], row["bearing"][i] = hypot(n, e), np.mod(atan2(e, n), 2.0 * math.pi)
-            row["status"][i] = 2.0 if row["scans"][i] >= FOLLOWED else 1.0
-            known = time - row["since"][i] >= trend and row["scans"][i] >= FOLLOWED
+            row["status"][i] = 2.0 if row["scans"][i] >= CONFIRM_SCANS else 1.0
+            known = time - row["since"][i] >= trend and row["scans"][i] >= CONFIRM_SCANS
             vn, ve = row["v_north"][i], row["v_east"][i]
             row["speed"][i] = hypot(vn, ve) if known else math.nan
             row["course"][i] = np.mod(atan2(ve, vn), 2.0 * math.pi) if known else math.nan

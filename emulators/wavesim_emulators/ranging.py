@@ -33,18 +33,18 @@ def cone(width: float) -> Floats:
     return np.array(rays)
 
 
-class Beams(NamedTuple):
+class BeamGeometry(NamedTuple):
     """Beams in S: directions and places (n, 3)."""
 
-    along: Floats
-    places: Floats
+    directions: Floats
+    positions: Floats
 
     @classmethod
-    def from_origin(cls, along: Floats) -> Beams:
+    def from_origin(cls, along: Floats) -> BeamGeometry:
         return cls(along, np.zeros((1, 3)))
 
 
-class Scenery(Emulator):
+class RaycastEmulator(Emulator):
     """An emulator that looks into the world: bed, obstacles, surface, and the bodies as they are now."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
@@ -61,7 +61,7 @@ class Scenery(Emulator):
             return now.p_WS_W[:, None, :]
         return np.asarray(now.p_WS_W[:, None, :] + matvec(now.R_WS[:, None], places))
 
-    def look(
+    def cast_rays(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
     ) -> tuple[Floats, Rows]:
         """(ranges, number of the body that was hit or -1), both (n, beams), along unit vectors of W; inf = nothing within reach."""
@@ -69,19 +69,19 @@ class Scenery(Emulator):
         ranges = self.scene.cast(starts, along, maximum, surface=surface, level=level)
         return self.bodies.cast(starts, along, ranges, maximum, now.rows)
 
-    def ranges(self, now: Batch, beams: Beams, surface: bool = True, level: bool = False) -> Floats:
+    def ranges(self, now: Batch, beams: BeamGeometry, surface: bool = True, level: bool = False) -> Floats:
         """Ranges (n, beams) along beams of S, or of W if ``level``."""
-        along = beams.along[None] if level else matvec(now.R_WS[:, None], beams.along)
-        return self.look(now, self.starts(now, beams.places), along, now.parameters.maximum, surface)[0]
+        along = beams.directions[None] if level else matvec(now.R_WS[:, None], beams.directions)
+        return self.cast_rays(now, self.starts(now, beams.positions), along, now.parameters.maximum, surface)[0]
 
 
-class Echosounder(Scenery):
+class EchosounderEmulator(RaycastEmulator):
     """The nearest of bottom, obstacles and bodies within the cone. Noise 2 cm."""
 
     sensor = "echosounder"
 
-    def prepare(self, parameters: declared.EchosounderConfig) -> Beams:
-        return Beams.from_origin(cone(parameters.width))
+    def prepare(self, parameters: declared.EchosounderConfig) -> BeamGeometry:
+        return BeamGeometry.from_origin(cone(parameters.width))
 
     def measure(self, now: Batch, out: Record) -> None:
         distance = self.ranges(now, now.prepared, False, now.parameters.level).min(axis=1)
@@ -90,22 +90,22 @@ class Echosounder(Scenery):
         out["valid"] = in_water & np.isfinite(distance) & (distance > now.parameters.minimum)
 
 
-class Ranger(Scenery):
+class RangerEmulator(RaycastEmulator):
     """Ranges along fixed beams."""
 
     sensor = "ranger"
 
-    def prepare(self, parameters: declared.RangerConfig) -> Beams:
-        return Beams(*ranger_beams(parameters))
+    def prepare(self, parameters: declared.RangerConfig) -> BeamGeometry:
+        return BeamGeometry(*ranger_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
         count = len(now.prepared.along)
-        found = self.ranges(now, now.prepared) + now.parameters.sigma * now.noise.several(count)
+        found = self.ranges(now, now.prepared) + now.parameters.sigma * now.noise.normals(count)
         out["range"] = np.nan
         out["range"][:, :count] = np.where(np.isfinite(found), found, np.nan)
 
 
-class Scanner(Scenery):
+class ScannerEmulator(RaycastEmulator):
     """One beam; its angle follows from the tick, so that a new process goes on where the old one was."""
 
     sensor = "scanner"
@@ -114,22 +114,22 @@ class Scanner(Scenery):
         p = now.parameters
         steps = max(1, round((p.last - p.first) / p.step))
         angle = p.first + (now.tick // now.period) % steps * p.step
-        beam = Beams.from_origin(np.array([(cos(angle), sin(angle), 0.0)]))
+        beam = BeamGeometry.from_origin(np.array([(cos(angle), sin(angle), 0.0)]))
         found = self.ranges(now, beam)[:, 0] + p.sigma * now.noise(0)
         out["angle"] = angle
         out["range"] = np.where(np.isfinite(found), found, np.nan)
 
 
-class Multibeam(Scenery):
+class MultibeamEmulator(RaycastEmulator):
     """A fan down and to both sides, or beams of any place and direction."""
 
     sensor = "multibeam"
 
-    def prepare(self, parameters: declared.MultibeamConfig) -> Beams:
-        return Beams(*multibeam_beams(parameters))
+    def prepare(self, parameters: declared.MultibeamConfig) -> BeamGeometry:
+        return BeamGeometry(*multibeam_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
         count = len(now.prepared.along)
-        found = self.ranges(now, now.prepared, surface=False) + now.parameters.sigma * now.noise.several(count)
+        found = self.ranges(now, now.prepared, surface=False) + now.parameters.sigma * now.noise.normals(count)
         out["range"] = np.nan
         out["range"][:, :count] = np.where(np.isfinite(found), found, np.nan)

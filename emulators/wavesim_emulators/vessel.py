@@ -21,7 +21,7 @@ from wavesim_sdk.tables import SensorFault
 VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
-class Anemometer(Emulator):
+class AnemometerEmulator(Emulator):
     """Apparent wind: the wind now (mean, slow part and gusts) at its height, less the sensor's own velocity."""
 
     sensor = "anemometer"
@@ -40,27 +40,27 @@ class Anemometer(Emulator):
         out["valid"] = height > 0.0
 
 
-class Drive(NamedTuple):
+class ThrusterDrive(NamedTuple):
     """Thrusters of a model: 1 for each with a shaft, and 1 for each that is commanded a force; else 0."""
 
     shaft: Floats
     force: Floats
 
 
-class WithActuators(Emulator):
+class ActuatorEmulator(Emulator):
     """A sensor that knows the actuators."""
 
     needs = ("actuation",)
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
-        self.drive = functools.cache(self._drive)
+        self.drive_of_model = functools.cache(self._drive)
 
-    def _drive(self, model: bytes) -> Drive:
+    def _drive(self, model: bytes) -> ThrusterDrive:
         thrusters = self.loaded.model(model.decode()).thruster
         shaft = [float(t.law == "shaft") for t in thrusters]
         rest = [0.0] * (MAX_THRUSTERS - len(thrusters))
-        return Drive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
+        return ThrusterDrive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
 
     def actual(self, now: Batch) -> Floats:
         """Actual actuation of the bodies."""
@@ -71,10 +71,12 @@ class WithActuators(Emulator):
         models = now.view.identity["model"][now.rows].tolist()
         kinds = list(dict.fromkeys(models))
         at = [kinds.index(m) for m in models] if len(kinds) > 1 else np.zeros(len(models), np.int64)
-        return np.array([self.drive(k).shaft for k in kinds])[at], np.array([self.drive(k).force for k in kinds])[at]
+        return np.array([self.drive_of_model(k).shaft for k in kinds])[at], np.array(
+            [self.drive_of_model(k).force for k in kinds]
+        )[at]
 
 
-class Encoder(WithActuators):
+class EncoderEmulator(ActuatorEmulator):
     """Every actuator's actual value, as its encoder sees it."""
 
     sensor = "encoder"
@@ -83,7 +85,7 @@ class Encoder(WithActuators):
         out["actuator"] = self.actual(now)
 
 
-class Rpm(WithActuators):
+class RpmEmulator(ActuatorEmulator):
     """Propeller speeds, as pulses counted since the last value; of thrusters whose model has a shaft."""
 
     sensor = "rpm"
@@ -92,21 +94,21 @@ class Rpm(WithActuators):
         speed = self.actual(now)[:, :MAX_THRUSTERS]
         if pulses := now.parameters.pulses:
             counted = pulses * now.period * self.loaded.config.time.step
-            speed = np.floor(np.abs(speed) * counted + now.noise.chance()[:, None]) / counted * np.sign(speed)
+            speed = np.floor(np.abs(speed) * counted + now.noise.uniform()[:, None]) / counted * np.sign(speed)
         out["rpm"] = np.where(self.drives(now)[0] == 1.0, 60.0 * speed, np.nan)
 
 
-class Leak(Emulator):
+class LeakEmulator(Emulator):
     """Dry, until the fault `wet` names a compartment."""
 
     sensor = "leak"
 
     def measure(self, now: Batch, out: Record) -> None:
-        wet = np.where(now.fault == SensorFault.WET, now.amount, 0.0).astype(np.int64)
+        wet = np.where(now.fault == SensorFault.WET, now.fault_amount, 0.0).astype(np.int64)
         out["wet"] = wet[:, None] >> np.arange(LEAK_COMPARTMENTS) & 1
 
 
-class Battery(WithActuators):
+class BatteryEmulator(ActuatorEmulator):
     """Charge, current and voltage: a linear open-circuit voltage behind a resistance; noise 10 mV, 50 mA.
 
     Power is the hotel load, and for each thruster c1 T^1.5 of its thrust T, or c2 n^3 of its shaft speed n, by the law of its

@@ -38,9 +38,9 @@ class _ScheduledFault:
 
     body: str
     fault: FaultConfig
-    at: int
-    length: int
-    every: int
+    begins_at: int
+    duration: int
+    period: int
 
     def is_active(self, tick: int) -> bool:
         since = tick - self.begins_at

@@ -48,7 +48,7 @@ class InstalledInstrument:
     instrument: InstrumentConfig
     row: int
     place: int
-    pace: MeasurementSchedule
+    schedule: MeasurementSchedule
 
 
 def describe_instrument(number: int, instrument: InstrumentConfig, step_ns: int) -> SensorDescription:

@@ -217,9 +217,9 @@ class BodyPresenceEvent:
     name: str = record_field(_NAME, "name")
     model: str = record_field(_NAME, "model")
     type: str = record_field(_NAME, "surface, underwater or buoy")
-    present: int = record_field(_FLAG, "1 = it came")
-    new: int = record_field(_FLAG, "1 = just now; 0 = said again at the start, for the log")
-    logged: int = record_field(_FLAG, "1 = the log shall have it")
+    is_present: int = record_field(_FLAG, "1 = it came")
+    is_new: int = record_field(_FLAG, "1 = just now; 0 = said again at the start, for the log")
+    is_logged: int = record_field(_FLAG, "1 = the log shall have it")
     generation: int = record_field(_GENERATION, "the how-many-th body in this row it is")
 
 
@@ -249,7 +249,7 @@ class SessionFailedEvent:
     row: int = record_field(_ROW, "row of its body")
     session: int = record_field(_REQUEST, "number of the session")
     text: str = record_field(_MESSAGE_TEXT, "why")
-    internal: int = record_field(_FLAG, "1 = the fault is the engine's own")
+    is_internal: int = record_field(_FLAG, "1 = the fault is the engine's own")
 
 
 @dataclass(frozen=True, slots=True)

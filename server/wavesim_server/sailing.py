@@ -42,7 +42,7 @@ class ManoeuvreRun:
     model: str
     manoeuvre: str
     track: Array  # (times, 13): the rigid rows of the state, one a second
-    finite: bool
+    is_finite: bool
 
     @property
     def speeds(self) -> Array:

@@ -20,8 +20,8 @@ class BedParameters(NamedTuple):
 
     plane: Array
     bumps: Array
-    slope: float
-    soundings: bool
+    max_slope: float
+    has_soundings: bool
 
 
 class SoundingsMesh(NamedTuple):

@@ -74,11 +74,11 @@ class ProcessArguments:
 
     loaded: LoadedConfig
     options: ServerOptions
-    commands: int  #: descriptor by which the engine is told of commands
-    events: int  #: and the front of events
-    supervisor: int  #: process id; without it nothing goes on
+    commands_fd: int  #: descriptor by which the engine is told of commands
+    events_fd: int  #: and the front of events
+    supervisor_pid: int  #: process id; without it nothing goes on
     socket: int = -1  #: the front's UDP socket, a descriptor
-    again: bool = False  #: the front takes over from one that crashed
+    is_restart: bool = False  #: the front takes over from one that crashed
 
 
 @contextlib.contextmanager

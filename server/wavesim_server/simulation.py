@@ -81,12 +81,12 @@ class Occupant:
 class PreparedEntry:
     """All that is needed to let a body in: whatever could be wrong has been found before."""
 
-    form: VehicleType
+    vehicle_type: VehicleType
     transducer: TransducerConfig | None
     position: Array
     attitude: Array
     operators: exposure.ResponseOperators | None
-    fittings: PreparedTransducer | None
+    acoustics: PreparedTransducer | None
     body: BodyConfig | None = None  #: of the configuration
     commands: list[float | None] | None = None  #: that hold its speed
 
@@ -369,7 +369,7 @@ class Simulation:
     def _reset_last_finite(self, row: int) -> None:
         """The state of a body is a new one, not come about by contact."""
         self._scratch.last_finite[row] = self.fleet.body(row)[: r.RIGID_ROWS]
-        sleep.wake_body(self._contacts.sleep, row)
+        sleep.wake(self._contacts.sleep, row)
 
     def _place_transducer(self, row: int) -> None:
         """A transducer is here now, and was: after a jump no path leads through the water in between."""
@@ -429,7 +429,7 @@ class Simulation:
             raise ValueError(f"'{self.occupants[row].name}' has no thrusters")
         wanted = checked_numbers(f"an allocation matrix of 6 x {count}", matrix, 6 * count, MAX_FORCE, (6, count))
         self.fleet.allocate(row, wanted.reshape(6, count))
-        sleep.wake_body(self._contacts.sleep, row)
+        sleep.wake(self._contacts.sleep, row)
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
         """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""

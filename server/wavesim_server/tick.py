@@ -21,7 +21,7 @@ class Environment(NamedTuple):
     """What the tick needs of the environment."""
 
     bed: BedParameters
-    net: SoundingsMesh
+    soundings_mesh: SoundingsMesh
     flow: FlowField
     cursor: Ints
 
@@ -30,14 +30,14 @@ class FleetArrays(NamedTuple):
     """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     sequence: Ints
-    kinds: Ints
+    model_ints: Ints
     tables: Floats
-    work: Floats
-    holds: Floats
-    held: Ints
-    wanted: Floats
-    meters: Ints
-    rings: Floats
+    block_scratch: Floats
+    actuator_holds: Floats
+    hold_count: Ints
+    setpoints: Floats
+    speed_averages: Ints
+    average_windows: Floats
     feedback: Floats
 
 
@@ -45,8 +45,8 @@ class TickScratch(NamedTuple):
     """Scratch of the tick: rows present, transducers on the bodies, last finite states."""
 
     order: Ints
-    lever: Floats
-    last: Floats
+    transducer_levers: Floats
+    last_finite: Floats
     faults: Ints
     counters: Ints  # bodies, contacts, new faults
 
@@ -54,15 +54,15 @@ class TickScratch(NamedTuple):
 class TickState(NamedTuple):
     """All that a tick works on."""
 
-    f: BodyArrays
-    machine: FleetArrays
+    bodies: BodyArrays
+    fleet: FleetArrays
     integrator: int
-    touch: ContactMemory
-    air: weather.WeatherArrays
-    sea: Environment
-    rig: lines.LineArrays
-    work: TickScratch
-    sound: Ints
+    contacts: ContactMemory
+    weather: weather.WeatherArrays
+    environment: Environment
+    lines: lines.LineArrays
+    scratch: TickScratch
+    medium_table: Ints
     scene: medium.AcousticScene
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from tests.conftest import wavesim
 from tests.data.test_real_input import SOUNDINGS, soundings
-from wavesim_emulators.sonar.emulator import angles, describe
-from wavesim_emulators.sonar.engine import Pose
-from wavesim_emulators.sonar.scene import World3
-from wavesim_emulators.sonar.soundings import Bathymetry
+from wavesim_emulators.sonar.emulator import describe, euler_of
+from wavesim_emulators.sonar.imaging import SonarPose
+from wavesim_emulators.sonar.multibeam import MultibeamSonar
+from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.log import frames
 from wavesim_sdk.ocean.bed import sea_bed
@@ -45,7 +45,7 @@ def survey(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     )
     loaded = load(folder / "a.xml")
     d = design("norbit-wbms", 40.0, 1000, {"beams": 128}, noise=True)
-    sonar = Bathymetry(d, World3(loaded), 0.0, 1)
+    sonar = MultibeamSonar(d, SonarScene(loaded), 0.0, 1)
     record = describe(d, b"auv", b"bed", 1, "norbit-wbms")
     north, east, _ = np.median(soundings(data_dir), axis=0)
     writer, number = LogWriter(folder / "run.mcap", loaded, 1), 0
@@ -55,10 +55,10 @@ def survey(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
             number += 1
             tilt = (math.radians(6.0 * math.sin(number / 3.0)), math.radians(3.0 * math.cos(number / 5.0)))
             p = np.array([north + math.cos(heading) * k, east + (line - 2) * APART, 0.5 + 0.2 * math.sin(number / 4.0)])
-            ping = Pose(p, rotation(quaternion(*tilt, heading)), np.zeros(3), np.zeros(3))
+            ping = SonarPose(p, rotation(quaternion(*tilt, heading)), np.zeros(3), np.zeros(3))
             table = np.ascontiguousarray(sonar.ping(ping, number).soundings)
             record["number"], record["ping_ns"], record["bytes"] = number, number * 10**8, table.nbytes
-            record["time_ns"], record["p_WS_W"], record["euler"] = number * 10**8 + 1, p, angles(ping.R)
+            record["time_ns"], record["p_WS_W"], record["euler"] = number * 10**8 + 1, p, euler_of(ping.R)
             writer.frame(ImagingFrame(record.copy(), table.tobytes()))
     writer.close()
     return folder / "run.mcap", sea_bed(loaded)

@@ -18,8 +18,8 @@ from tests.e2e.test_sensors import processes
 from tests.emulators.bench import STEP_NS, Bench
 from tests.nursery import launch
 from wavesim_emulators.base import Emulator
-from wavesim_emulators.sonar.camera import Camera
-from wavesim_emulators.sonar.emulator import Sonar
+from wavesim_emulators.sonar.camera import CameraEmulator
+from wavesim_emulators.sonar.emulator import SonarEmulator
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Broker
 from wavesim_sdk.config import LoadedConfig
@@ -38,8 +38,8 @@ WORLD = """<time pace="fast"/><log state_rate="10 Hz"/><network lockstep_timeout
 <fleet><vehicle name="auv" model="lauv" position="0 0 4 m" client="optional"><sensors>
 {sensor}</sensors></vehicle></fleet>"""
 EYES: dict[str, tuple[str, type[Emulator]]] = {
-    "sonar": ('preset="m750d-low" range="15 m" beams="32" bins="200" speckle="no"', Sonar),
-    "camera": ('width="60" height="40" attitude="0 -90 0 deg" log="1"', Camera),
+    "sonar": ('preset="m750d-low" range="15 m" beams="32" bins="200" speckle="no"', SonarEmulator),
+    "camera": ('width="60" height="40" attitude="0 -90 0 deg" log="1"', CameraEmulator),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.base import Emulator
-from wavesim_emulators.station import Station
+from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
@@ -51,7 +51,7 @@ class Bench:
             if keep
             else np.zeros(self.loaded.sensor_rows[self.of.sensor], sensor_table_of(self.of.sensor).dtype)
         )
-        self.station = Station(self.of(self.loaded), self.seed, old.copy())
+        self.station = SensorBank(self.of(self.loaded), self.seed, old.copy())
 
     @property
     def out(self) -> Any:

@@ -93,7 +93,7 @@ def test_the_velocity_of_what_a_beam_hits(config: Make) -> None:
 
 
 def test_an_echosounder_sees_who_dives_below_but_not_itself(config: Make) -> None:
-    b = bench(config, ranging.Echosounder, world='<bed depth="60 m"/>', bodies=2)
+    b = bench(config, ranging.EchosounderEmulator, world='<bed depth="60 m"/>', bodies=2)
     b.put((0.0, 0.0, 5.0))
     depths = [20.0, 30.0, 40.0]
     found = []
@@ -115,7 +115,7 @@ def test_a_doppler_log_over_a_moving_body_measures_against_it(config: Make) -> N
         '<world><bed depth="75 m"/></world><fleet><vehicle name="b0" model="lauv" position="0 0 0 m"><sensors>'
         '<dvl noise="0"/></sensors></vehicle></fleet>'
     )
-    b = Bench(loaded, motion.Dvl, bodies=2)
+    b = Bench(loaded, motion.DvlEmulator, bodies=2)
     b.identity["model"][1] = b"supply"
     b.put((0.0, 0.0, 10.0), v=(1.5, 0.2, 0.0))
     b.put((2.0, 1.0, 30.0), v=(1.0, 0.0, 0.0), row=1)
@@ -133,7 +133,7 @@ def test_a_doppler_log_over_a_moving_body_measures_against_it(config: Make) -> N
 def test_beams_start_where_they_are_mounted(config: Make) -> None:
     beams = '<beam elevation="90 deg" position="0 0 1 m"/><beam azimuth="90 deg" position="0 2 0 m"/><beam position="1 0 0 m"/>'
     wall = '<bed depth="50 m"/><obstacles><block position="10 0 20 m" size="2 60 40 m"/><block position="0 10 20 m" size="60 2 40 m"/></obstacles>'
-    b = bench(config, ranging.Ranger, 'noise="0" position="0.5 0 0.2 m" maximum="60 m"', beams, wall)
+    b = bench(config, ranging.RangerEmulator, 'noise="0" position="0.5 0 0.2 m" maximum="60 m"', beams, wall)
     b.put((0.0, 0.0, 10.0))
     assert b.at(0)["range"][0][:3] == pytest.approx([50.0 - 10.0 - 1.2, 9.0 - 2.0, 9.0 - 1.5], abs=1e-3)
     b.put((0.0, 0.0, 10.0), (0.0, 0.0, math.pi / 2))  # turned to starboard: the beam ahead meets the east wall
@@ -142,14 +142,14 @@ def test_beams_start_where_they_are_mounted(config: Make) -> None:
 
 def test_a_multibeam_of_own_beams(config: Make) -> None:
     beams = '<beam elevation="90 deg"/><beam elevation="90 deg" position="0 0 2 m"/><beam azimuth="90 deg" elevation="45 deg"/>'
-    b = bench(config, ranging.Multibeam, 'noise="0"', beams, '<bed depth="40 m"/>')
+    b = bench(config, ranging.MultibeamEmulator, 'noise="0"', beams, '<bed depth="40 m"/>')
     b.put((0.0, 0.0, 10.0))
     out = b.at(0)["range"][0]
     assert out[:3] == pytest.approx([30.0, 28.0, 30.0 * math.sqrt(2.0)], abs=1e-3) and np.isnan(out[3:]).all()
 
 
 def test_janus_beams_on_a_circle(config: Make) -> None:
-    b = bench(config, motion.Dvl, 'noise="0" radius="0.1 m"', world='<bed depth="60 m" slope_north="0.3"/>')
+    b = bench(config, motion.DvlEmulator, 'noise="0" radius="0.1 m"', world='<bed depth="60 m" slope_north="0.3"/>')
     b.put((0.0, 0.0, 30.0), v=(1.0, -0.5, 0.2))
     out = b.at(0)[0]
     assert out["bottom"] == pytest.approx((1.0, -0.5, 0.2), abs=1e-12)
@@ -163,7 +163,7 @@ def test_janus_beams_on_a_circle(config: Make) -> None:
 
 def test_a_doppler_log_with_three_beams(config: Make) -> None:
     beams = "".join(f'<beam azimuth="{a} deg" elevation="65 deg" position="0 0 0.1 m"/>' for a in (0, 120, 240))
-    b = bench(config, motion.Dvl, 'noise="0"', beams, '<bed depth="60 m"/>')
+    b = bench(config, motion.DvlEmulator, 'noise="0"', beams, '<bed depth="60 m"/>')
     b.put((0.0, 0.0, 30.0), (0.1, -0.1, 0.3), (1.0, 0.5, -0.2))
     out = b.at(0)[0]
     assert out["bottom"] == pytest.approx((1.0, 0.5, -0.2), abs=1e-12) == out["water"]
@@ -173,7 +173,9 @@ def test_a_doppler_log_with_three_beams(config: Make) -> None:
 # ------------------------------------------------------------------ the water as it stands
 
 
-@pytest.mark.parametrize(("of", "in_air"), [(position.Gps, 1), (position.Uwb, 1), (motion.Dvl, 0)])
+@pytest.mark.parametrize(
+    ("of", "in_air"), [(position.GpsEmulator, 1), (position.UwbEmulator, 1), (motion.DvlEmulator, 0)]
+)
 def test_air_and_water_part_at_the_level_of_the_water(config: Make, of: Any, in_air: int) -> None:
     b = bench(config, of, world='<bed depth="20 m"/>')
     for tick, (z, level, in_water) in enumerate(
@@ -185,7 +187,7 @@ def test_air_and_water_part_at_the_level_of_the_water(config: Make, of: Any, in_
 
 
 def test_an_echosounder_falls_dry_with_the_water(config: Make) -> None:
-    b = bench(config, ranging.Echosounder, world='<bed depth="20 m"/>')
+    b = bench(config, ranging.EchosounderEmulator, world='<bed depth="20 m"/>')
     for tick, (z, level, wet) in enumerate([(-0.3, 0.0, 1), (-1.0, 0.0, 0), (-1.0, 0.8, 1), (0.5, -1.5, 0)]):
         b.level(level)
         b.put((0.0, 0.0, z))
@@ -193,7 +195,7 @@ def test_an_echosounder_falls_dry_with_the_water(config: Make) -> None:
 
 
 def test_a_beam_upwards_meets_the_water_where_it_stands(config: Make) -> None:
-    b = bench(config, ranging.Ranger, 'noise="0"', '<beam elevation="-90 deg"/>', '<bed depth="40 m"/>')
+    b = bench(config, ranging.RangerEmulator, 'noise="0"', '<beam elevation="-90 deg"/>', '<bed depth="40 m"/>')
     b.put((0.0, 0.0, 10.0))
     for tick, level in enumerate((0.0, 2.0, -3.0)):
         b.level(level)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.emulators.bench import Bench
-from wavesim_emulators.sonar.camera import Camera, View
-from wavesim_emulators.sonar.scene import World3
+from wavesim_emulators.sonar.camera import CameraEmulator, CameraView
+from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.config.sensors import CameraConfig as Declared
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
@@ -22,19 +22,19 @@ CLEAR = '<optics turbidity="0" backscatter="0 0 0" veil="0 0 0" diffuse="0 0 0" 
 HERE = np.array([0.0, 0.0, 10.0])
 
 
-def view(config: Any, inner: str, **changes: Any) -> View:
+def view(config: Any, inner: str, **changes: Any) -> CameraView:
     """A camera of 80 x 60 pixels without noise and gamma, unless the changes say otherwise."""
     loaded = config(f"<world>{DEEP}{inner}</world>")
     given = {"width": 80, "height": 60, "gamma": 1.0, "exposure": 1.0, **changes}
-    return View(Declared(**given), World3(loaded), loaded.config.world.optics, loaded.config.world.board, 7)
+    return CameraView(Declared(**given), SonarScene(loaded), loaded.config.world.optics, loaded.config.world.board, 7)
 
 
 def board(where: str, size: str = "4 4 m", cells: str = "1", more: str = 'heading="180 deg"') -> str:
     return f'<board name="b" position="{where}" size="{size}" cells="{cells}" {more}/>'
 
 
-def middle(v: View, p: Any = HERE) -> Any:
-    light, r, _ = v.light(np.asarray(p, float), np.eye(3))
+def middle(v: CameraView, p: Any = HERE) -> Any:
+    light, r, _ = v.trace(np.asarray(p, float), np.eye(3))
     return light[40, 30], r[40, 30]
 
 
@@ -106,7 +106,7 @@ def test_depths_of_a_bed(config: Any) -> None:
     """A level bed under a camera that looks 40 deg down: each pixel by the plane."""
     loaded = config('<world><bed depth="14 m"/></world>')
     c = Declared(width=60, height=40, depth=True, range=40.0)
-    v = View(c, World3(loaded), loaded.config.world.optics, (), 7)
+    v = CameraView(c, SonarScene(loaded), loaded.config.world.optics, (), 7)
     R = rotation(quaternion(0.0, -math.radians(40.0), 0.3))
     _, depths, _, _ = v.picture(HERE, R, 1)
     y, z = lens.pixel_slopes(60, 40, c.view, c.distortion)
@@ -158,7 +158,7 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
     def run() -> list[frames.ImagingFrame]:
         frames.create_rings(loaded, name)
         try:
-            bench = Bench(loaded, Camera, period=25)
+            bench = Bench(loaded, CameraEmulator, period=25)
             bench.emulator.open(name)
             rings = frames.FrameRings.attach(name)
             assert rings.rings == 4

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.emulators.bench import Make, bench
-from wavesim_emulators.currents import Adcp
-from wavesim_emulators.magnetic import Magnetometer, field
+from wavesim_emulators.adcp import AdcpEmulator
+from wavesim_emulators.magnetometer import MagnetometerEmulator, field
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.instruments import magnetic_heading
@@ -39,7 +39,7 @@ def test_the_earths_field_is_that_of_the_world_magnetic_model(config: Make) -> N
 
 def test_a_heading_follows_from_the_field_at_any_attitude(config: Make) -> None:
     """Fails when the field is turned the wrong way, or the declination has the wrong sign."""
-    b = bench(config, Magnetometer, 'grade="none"', world=FIELD)
+    b = bench(config, MagnetometerEmulator, 'grade="none"', world=FIELD)
     declination = math.atan2(-2.0, 15.0)
     for tick, (roll, pitch, heading) in enumerate(((0, 0, 0.3), (0.4, -0.3, 2.0), (-1.0, 0.9, 4.0), (2.5, 0.2, 6.0))):
         b.put((0.0, 0.0, 5.0), (roll, pitch, heading))
@@ -51,7 +51,7 @@ def test_a_heading_follows_from_the_field_at_any_attitude(config: Make) -> None:
 
 def test_hard_and_soft_iron_move_and_bend_the_circle(config: Make) -> None:
     iron = 'hard_iron="3 -1 2 uT" soft_iron="1.1 0.05 0 0.02 0.9 0 0 0 1.2" attitude="0 0 90 deg"'
-    b = bench(config, Magnetometer, f'grade="none" {iron}', world=FIELD)
+    b = bench(config, MagnetometerEmulator, f'grade="none" {iron}', world=FIELD)
     for tick, heading in enumerate(np.linspace(0.0, 6.0, 5)):
         b.put((0.0, 0.0, 5.0), (0.1, 0.2, heading))
         R_WS = rotation(quaternion(0.1, 0.2, heading)) @ rotation(quaternion(0.0, 0.0, math.pi / 2))
@@ -64,7 +64,7 @@ def test_hard_and_soft_iron_move_and_bend_the_circle(config: Make) -> None:
 @pytest.mark.parametrize(("grade", "sigma", "step"), [("rm3100", 15e-9, 1e-6 / 75), ("hmc5883l", 200e-9, 1e-4 / 1090)])
 def test_noise_and_steps_are_those_of_the_data_sheet(config: Make, grade: str, sigma: float, step: float) -> None:
     """White: an Allan deviation of sigma/sqrt(n), with that of the steps (`allantools`); a tilt between steps, so that these are random."""
-    b = bench(config, Magnetometer, f'grade="{grade}" rate="25 Hz"', world=FIELD, bodies=20)
+    b = bench(config, MagnetometerEmulator, f'grade="{grade}" rate="25 Hz"', world=FIELD, bodies=20)
     for row in range(20):
         b.put((0.0, 0.0, 5.0), (0.01 * row, 0.02 * row, 0.3 * row), row=row)
     series = np.array([b.at(10 * k)["field"][:20].copy() for k in range(600)])
@@ -78,7 +78,7 @@ def test_noise_and_steps_are_those_of_the_data_sheet(config: Make, grade: str, s
 def test_instruments_differ_and_stay_as_they_are(config: Make) -> None:
     """Offset, scale and axes are drawn once for each; a limit cuts."""
     wrong = 'grade="none" offset="100 nT" scale="1000 ppm" misalignment="0.5 deg" limit="40 uT"'
-    b = bench(config, Magnetometer, wrong, world=FIELD, bodies=40)
+    b = bench(config, MagnetometerEmulator, wrong, world=FIELD, bodies=40)
     first = b.at(0)["field"][:40].copy()
     assert np.array_equal(first, b.at(50)["field"][:40])
     assert first[:, 2] == pytest.approx(40e-6), "the limit"
@@ -91,7 +91,7 @@ def test_instruments_differ_and_stay_as_they_are(config: Make) -> None:
 
 
 def profiler(config: Make, attributes: str = 'noise="0"', world: str = "", **more: Any) -> Any:
-    return bench(config, Adcp, attributes, world=world or '<bed depth="300 m"/>', **more)
+    return bench(config, AdcpEmulator, attributes, world=world or '<bed depth="300 m"/>', **more)
 
 
 def test_every_cell_of_a_uniform_flow_is_the_water_past_the_instrument(config: Make) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.emulators.bench import Make
 from wavesim_emulators import water
-from wavesim_emulators.process import Process
+from wavesim_emulators.process import EmulatorProcess
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.conformance_emulator import MOUNTED_INSTRUMENTS, FakeEngine
 from wavesim_sdk.errors import AttachError
@@ -46,24 +46,24 @@ def run_as(engine: FakeEngine, digest: str) -> None:
 def test_another_configuration_than_the_servers_is_refused(engine: FakeEngine, loaded: LoadedConfig) -> None:
     run_as(engine, "0" * 64)
     with pytest.raises(AttachError, match=r"runs another configuration \(digest 000000000000\) than .*config.*\.xml"):
-        Process(water.Pressure(loaded), engine.name)
+        EmulatorProcess(water.PressureEmulator(loaded), engine.name)
     assert engine.table.header[SYNCHRONOUS] == 0, "it claims nothing"
     run_as(engine, loaded.digest)
-    assert Process(water.Pressure(loaded), engine.name).column.table is not None
+    assert EmulatorProcess(water.PressureEmulator(loaded), engine.name).claim.table is not None
 
 
 def test_a_comment_more_is_another_configuration(config: Make, engine: FakeEngine, loaded: LoadedConfig) -> None:
     """The digest is of the text: whoever changed the file while the server ran is told so."""
     run_as(engine, config(FLEET + "<!-- changed -->").digest)
     with pytest.raises(AttachError, match="another configuration"):
-        Process(water.Pressure(loaded), engine.name)
+        EmulatorProcess(water.PressureEmulator(loaded), engine.name)
 
 
 def test_it_answers_only_for_those_that_are_due(
     engine: FakeEngine, loaded: LoadedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("signal.signal", lambda *_: None)  # the process is a thread here
-    process = Process(water.Pressure(loaded), engine.name)
+    process = EmulatorProcess(water.PressureEmulator(loaded), engine.name)
     thread = threading.Thread(target=process.run)
     thread.start()
     try:

@@ -23,7 +23,7 @@ from wavesim_sdk.ocean.scene import RaycastScene
 
 
 def test_latency_delays_values_but_not_their_time(config: Make) -> None:
-    b = bench(config, position.Uwb, 'noise="0" latency="100 ms" rate="25 Hz"')
+    b = bench(config, position.UwbEmulator, 'noise="0" latency="100 ms" rate="25 Hz"')
     for k in range(8):
         b.put((float(k), 0.0, -1.0))
         out = b.at(10 * k)[0]
@@ -34,7 +34,7 @@ def test_latency_delays_values_but_not_their_time(config: Make) -> None:
 
 
 def test_values_drop_out(config: Make) -> None:
-    b = bench(config, position.Uwb, 'noise="0" drop_out="0.3"', bodies=40)
+    b = bench(config, position.UwbEmulator, 'noise="0" drop_out="0.3"', bodies=40)
     b.state["p_WB_W"][:, 2] = -1.0
     for tick in range(100):
         b.at(tick)
@@ -42,7 +42,7 @@ def test_values_drop_out(config: Make) -> None:
 
 
 def test_faults(config: Make) -> None:
-    b = bench(config, position.Uwb, 'sigma="0.1 m"', bodies=6)
+    b = bench(config, position.UwbEmulator, 'sigma="0.1 m"', bodies=6)
     b.state["p_WB_W"][:, 2] = -1.0
     b.at(0)
     kinds: list[tuple[str, float | str]] = [
@@ -70,7 +70,7 @@ def test_faults(config: Make) -> None:
 
 
 def test_a_body_that_leaves_and_another_that_enters(config: Make) -> None:
-    b = bench(config, motion.Imu, bodies=2)
+    b = bench(config, motion.ImuEmulator, bodies=2)
     b.at(0)
     assert b.at(10)["valid"][:2].tolist() == [1, 1]
     b.leave(1)
@@ -81,7 +81,7 @@ def test_a_body_that_leaves_and_another_that_enters(config: Make) -> None:
 
 
 def test_a_replaced_emulator_goes_on_with_the_same_numbers(config: Make) -> None:
-    one, other = (bench(config, motion.Ahrs, "", bodies=3) for _ in range(2))
+    one, other = (bench(config, motion.AhrsEmulator, "", bodies=3) for _ in range(2))
     for tick in range(0, 50, 10):
         one.at(tick)
     other.at(40)
@@ -95,7 +95,7 @@ def test_a_replaced_emulator_goes_on_with_the_same_numbers(config: Make) -> None
 def test_the_echosounder_on_slopes_hills_and_walls(config: Make) -> None:
     hill = '<bed depth="60 m" slope_north="0.1" slope_east="-0.05"><bump height="-25 m" north="40 m" east="10 m" alpha="0.03 1/m" beta="0.05 1/m"/></bed>'
     loaded = config(f"<world>{hill}</world><fleet><sensors><echosounder noise='0' level='no'/></sensors></fleet>")
-    b = Bench(loaded, ranging.Echosounder)
+    b = Bench(loaded, ranging.EchosounderEmulator)
     rng = np.random.default_rng(1)
     for k in range(40):
         p = np.array([rng.uniform(-50, 100), rng.uniform(-50, 60), rng.uniform(0, 20)])
@@ -113,7 +113,9 @@ def test_the_echosounder_on_slopes_hills_and_walls(config: Make) -> None:
 
 
 def test_a_cone_hears_the_nearest_point(config: Make) -> None:
-    b = bench(config, ranging.Echosounder, 'noise="0" width="30 deg"', world='<bed depth="50 m" slope_north="0.2"/>')
+    b = bench(
+        config, ranging.EchosounderEmulator, 'noise="0" width="30 deg"', world='<bed depth="50 m" slope_north="0.2"/>'
+    )
     b.put((0.0, 0.0, 0.0))
     narrow = 50.0 / (math.cos(math.radians(15)) - -0.2 * math.sin(math.radians(15)))
     # the outermost ray uphill (to the south, where the bed rises) meets first, or the normal if it lies in the cone
@@ -127,7 +129,7 @@ def test_the_walls_of_a_tunnel(config: Make) -> None:
     beams = (
         '<beam azimuth="90 deg"/><beam azimuth="-90 deg"/><beam elevation="90 deg"/><beam elevation="-90 deg"/><beam/>'
     )
-    b = bench(config, ranging.Ranger, 'noise="0" maximum="40 m"', beams, tunnel)
+    b = bench(config, ranging.RangerEmulator, 'noise="0" maximum="40 m"', beams, tunnel)
     c, s = math.cos(math.radians(30)), math.sin(math.radians(30))
     b.put((-1.0 * s, 1.0 * c, 21.0), (0.0, 0.0, math.radians(30)))
     assert b.at(0)["range"][0][:4] == pytest.approx([3.0, 5.0, 2.0, 4.0], abs=1e-9)
@@ -140,7 +142,7 @@ def test_the_walls_of_a_tunnel(config: Make) -> None:
 
 def test_piers_the_surface_and_a_scan(config: Make) -> None:
     world = '<bed depth="40 m"/><obstacles><pier position="10 0 20 m" radius="2 m" height="40 m"/></obstacles>'
-    b = bench(config, ranging.Scanner, 'noise="0" step="10 deg" rate="250 Hz"', "", world)
+    b = bench(config, ranging.ScannerEmulator, 'noise="0" step="10 deg" rate="250 Hz"', "", world)
     b.put((0.0, 0.0, 10.0), (0.0, math.radians(10), 0.0))
     seen = {}
     for tick in range(36):
@@ -182,7 +184,7 @@ def test_rays_against_a_slow_march(config: Make) -> None:
 
 def test_specific_force_on_a_turning_accelerating_body(config: Make) -> None:
     """A body that yaws faster and faster and drives forward, the sensor on an arm and turned: force by hand."""
-    b = bench(config, motion.Imu, 'noise="0" position="1 0.5 -0.2 m" attitude="10 20 30 deg" rate="250 Hz"')
+    b = bench(config, motion.ImuEmulator, 'noise="0" position="1 0.5 -0.2 m" attitude="10 20 30 deg" rate="250 Hz"')
     r, R_BS = np.array([1.0, 0.5, -0.2]), rotation(quaternion(*np.radians((10.0, 20.0, 30.0))))
     accel, alpha = 0.3, 0.2
     for tick in range(500):
@@ -205,7 +207,7 @@ def test_specific_force_on_a_turning_accelerating_body(config: Make) -> None:
 def test_specific_force_in_a_fast_spin(config: Make) -> None:
     """6 rad/s about an axis that is itself carried around, at 50 Hz, on an arm: the mean of the true force over the interval,
     from positions of the sensor differenced twice."""
-    b = bench(config, motion.Imu, 'noise="0" position="0.3 -0.2 0.1 m" attitude="10 20 30 deg" rate="50 Hz"')
+    b = bench(config, motion.ImuEmulator, 'noise="0" position="0.3 -0.2 0.1 m" attitude="10 20 30 deg" rate="50 Hz"')
     arm, R_BS = np.array([0.3, -0.2, 0.1]), rotation(quaternion(*np.radians((10.0, 20.0, 30.0))))
 
     def attitude(t: float) -> Any:
@@ -252,7 +254,7 @@ def test_allan_deviation_of_the_inertial_unit(config: Make, which: str) -> None:
         (walk, 0.01, lambda t: 0.01 * math.sqrt(t / 3)),
     ):
         attributes = " ".join(f'{k}="{v}"' for k, v in {**zero, name: str(value)}.items())
-        b = bench(config, motion.Imu, attributes + ' rate="50 Hz"', bodies=40)
+        b = bench(config, motion.ImuEmulator, attributes + ' rate="50 Hz"', bodies=40)
         series = []
         for k in range(2001):
             b.at(5 * k)
@@ -297,12 +299,12 @@ def test_grades_have_the_allan_deviations_of_their_data_sheets(config: Make, gra
     """Gyros and accelerometers. At a second, the random walks of angle and velocity (the MEMS unit's biases walk too); the height of the
     instability by itself, at 1.89 of its (here short) time."""
     *white, gyro, accelerometer = SHEETS[grade]
-    b = bench(config, motion.Imu, f'grade="{grade}" rate="10 Hz"', bodies=30)
+    b = bench(config, motion.ImuEmulator, f'grade="{grade}" rate="10 Hz"', bodies=30)
     assert allan(b, 30, "rates force", 10.0, 400, [1.0]) == pytest.approx(white, rel=0.05)
     if not gyro:
         return
     quiet = f'grade="{grade}" gyro_noise="1e-15" accelerometer_noise="1e-15" instability_time="2 s" rate="10 Hz"'
-    b = bench(config, motion.Imu, quiet, bodies=40)
+    b = bench(config, motion.ImuEmulator, quiet, bodies=40)
     taus = [0.8, 3.8, 16.0]
     for floor, found in zip(
         (gyro, accelerometer), allan(b, 40, "rates force", 10.0, 800, taus).reshape(2, 3), strict=True
@@ -312,11 +314,11 @@ def test_grades_have_the_allan_deviations_of_their_data_sheets(config: Make, gra
 
 def test_steps_of_an_inertial_unit(config: Make) -> None:
     """Counts of 1e-3 rad: an Allan deviation of step / (2 tau), and no angle is ever lost."""
-    b = bench(config, motion.Imu, ALONE + ' gyro_step="0.001 rad" rate="25 Hz"', bodies=30)
+    b = bench(config, motion.ImuEmulator, ALONE + ' gyro_step="0.001 rad" rate="25 Hz"', bodies=30)
     for row in range(30):
         b.put((0.0, 0.0, 5.0), w=(0.0123 + 0.00137 * row, 0.0, 0.0), row=row)
     assert allan(b, 30, "rates", 25.0, 500, [0.4, 2.0]) == pytest.approx([1e-3 / 0.8, 1e-3 / 4.0], rel=0.1)
-    one = bench(config, motion.Imu, ALONE + ' gyro_step="0.001 rad" rate="25 Hz"')
+    one = bench(config, motion.ImuEmulator, ALONE + ' gyro_step="0.001 rad" rate="25 Hz"')
     one.put((0.0, 0.0, 5.0), w=(0.0123, 0.0, 0.0))
     turned = 0.0
     for k in range(101):
@@ -330,7 +332,7 @@ def test_axes_that_are_not_straight(config: Make) -> None:
     """Scale factors and misalignments: of the size that is given, the same for the whole life, others for each unit."""
     b = bench(
         config,
-        motion.Imu,
+        motion.ImuEmulator,
         ALONE + ' gyro_scale="1000 ppm" accelerometer_scale="0 ppm" misalignment="0.002 rad"',
         bodies=60,
     )
@@ -349,7 +351,7 @@ def test_the_earth_turns_under_an_inertial_unit(config: Make) -> None:
     world = config(
         f'<world latitude="41 deg"/><fleet><sensors><imu earth="yes" {ALONE} rate="10 Hz"/></sensors></fleet>'
     )
-    b = Bench(world, motion.Imu)
+    b = Bench(world, motion.ImuEmulator)
     for tick in (0, 25):
         b.put((0.0, 0.0, 5.0), (0.0, 0.0, math.pi / 2), (10.0, 0.0, 0.0))  # it goes east
         out = b.at(tick)[0]
@@ -364,7 +366,7 @@ def test_the_earth_turns_under_an_inertial_unit(config: Make) -> None:
 def test_the_doppler_log_in_four_mountings(config: Make, mount: tuple[float, float, float]) -> None:
     """Down, turned by 45 deg, looking up at nothing, askew: beams, velocity at the sensor's place, altitude, lock."""
     attributes = f'noise="0" position="0.5 0.2 0.1 m" attitude="{mount[0]} {mount[1]} {mount[2]} deg"'
-    b = bench(config, motion.Dvl, attributes, world='<bed depth="60 m"/>')
+    b = bench(config, motion.DvlEmulator, attributes, world='<bed depth="60 m"/>')
     v, w = np.array([1.2, -0.3, 0.1]), np.array([0.05, -0.1, 0.2])
     b.put((3.0, 4.0, 20.0), (0.1, -0.05, 0.7), v, w)
     out = b.at(0)[0]
@@ -386,7 +388,7 @@ def test_the_doppler_log_in_four_mountings(config: Make, mount: tuple[float, flo
 
 
 def test_three_beams_are_enough_and_two_are_not(config: Make) -> None:
-    b = bench(config, motion.Dvl, 'noise="0" beam_drop_out="0.4"', world='<bed depth="60 m"/>', bodies=60)
+    b = bench(config, motion.DvlEmulator, 'noise="0" beam_drop_out="0.4"', world='<bed depth="60 m"/>', bodies=60)
     for row in range(60):
         b.put((0.0, 100.0 * row, 30.0), v=(1.0, 0.5, -0.2), row=row)  # they would see each other
     out = b.at(0)[:60]
@@ -410,7 +412,7 @@ def test_gps_against_pyproj(config: Make) -> None:
     world = config(
         '<world latitude="41.18 deg" longitude="-8.70 deg"/><fleet><sensors><gps noise="0" position="0 0 -2 m"/></sensors></fleet>'
     )
-    b = Bench(world, position.Gps)
+    b = Bench(world, position.GpsEmulator)
     to_geodetic = pyproj.Transformer.from_pipeline(
         "+proj=pipeline +step +inv +proj=topocentric +lat_0=41.18 +lon_0=-8.70 +h_0=0 +ellps=WGS84 +step +inv +proj=cart +ellps=WGS84"
     )
@@ -429,7 +431,7 @@ def test_gps_against_pyproj(config: Make) -> None:
 
 
 def test_gps_errors_are_slow_and_of_the_right_size(config: Make) -> None:
-    b = bench(config, position.Gps, 'hacc="2 m" correlation="10 s"', bodies=60)
+    b = bench(config, position.GpsEmulator, 'hacc="2 m" correlation="10 s"', bodies=60)
     b.state["p_WB_W"][:, 2] = -1.0
     north = []
     for k in range(400):
@@ -441,7 +443,7 @@ def test_gps_errors_are_slow_and_of_the_right_size(config: Make) -> None:
 
 
 def test_the_battery_counts_energy(config: Make) -> None:
-    b = bench(config, vessel.Battery, 'noise="0" capacity="100" hotel="15" per_thrust="1"', model="vita1")
+    b = bench(config, vessel.BatteryEmulator, 'noise="0" capacity="100" hotel="15" per_thrust="1"', model="vita1")
     b.drive(4.0, -9.0)
     for k in range(361):
         b.at(2500 * k)  # an hour
@@ -460,7 +462,7 @@ def test_power_follows_the_law_of_the_thruster(config: Make) -> None:
     for model, one, factor in (("vita1", 2.0 * 4.0**1.5, 2.0**1.5), ("jolner", 0.01 * 4.0**3, 8.0)):
         used = []
         for n in (4.0, 8.0, -8.0):
-            b = bench(config, vessel.Battery, attributes, model=model)
+            b = bench(config, vessel.BatteryEmulator, attributes, model=model)
             b.drive(n)
             b.at(0)
             used.append(1.0 - b.at(250 * 60)["charge"][0])
@@ -469,7 +471,10 @@ def test_power_follows_the_law_of_the_thruster(config: Make) -> None:
 
 def test_the_apparent_wind(config: Make) -> None:
     b = bench(
-        config, vessel.Anemometer, 'noise="0" position="0 0 -10 m"', world='<wind speed="5 m/s" direction="0 deg"/>'
+        config,
+        vessel.AnemometerEmulator,
+        'noise="0" position="0 0 -10 m"',
+        world='<wind speed="5 m/s" direction="0 deg"/>',
     )
     b.put((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (2.0, 0.0, 0.0))  # north, against a northerly
     assert (b.at(0)["speed"][0], b.out["angle"][0]) == pytest.approx((7.0, 0.0), abs=1e-9)
@@ -478,12 +483,12 @@ def test_the_apparent_wind(config: Make) -> None:
     assert b.out["angle"][0] == pytest.approx(2 * math.pi - math.pi / 4)
     b.put((0.0, 0.0, 8.0))  # 2 m above the water: less wind
     assert b.at(2)["speed"][0] == pytest.approx(5.0 * (1.0 + 2.5 * math.sqrt(0.003) * math.log(0.2)))
-    strong = bench(config, vessel.Anemometer, 'noise="0" position="0 0 -10 m"', world='<wind beaufort="5"/>')
+    strong = bench(config, vessel.AnemometerEmulator, 'noise="0" position="0 0 -10 m"', world='<wind beaufort="5"/>')
     assert strong.at(0)["speed"][0] == pytest.approx(9.4)
 
 
 def test_the_tide_raises_the_pressure(config: Make) -> None:
-    b = bench(config, water.Pressure, world='<tide amplitude="2 m" period="1 h"/>')
+    b = bench(config, water.PressureEmulator, world='<tide amplitude="2 m" period="1 h"/>')
     b.put((0.0, 0.0, 10.0))
     assert b.at(0)["depth"][0] == pytest.approx(12.0)
     assert b.at(round(1800.0 / 0.004))["depth"][0] == pytest.approx(8.0)
@@ -494,7 +499,7 @@ def test_parts_of_the_ctd_agree_with_it(config: Make) -> None:
         "<fleet><sensors><ctd noise='0'/><conductivity noise='0'/><salinity noise='0'/><temperature noise='0'/></sensors></fleet>"
     )
     found = {}
-    for of in (water.Ctd, water.Conductivity, water.Salinity, water.Temperature):
+    for of in (water.CtdEmulator, water.ConductivityEmulator, water.SalinityEmulator, water.TemperatureEmulator):
         b = Bench(loaded, of)
         b.put((3.0, 4.0, 33.0))
         found[of.sensor] = b.at(0)[0].copy()
@@ -504,7 +509,7 @@ def test_parts_of_the_ctd_agree_with_it(config: Make) -> None:
 
 def test_other_quantities_are_measured(config: Make) -> None:
     cloud = '<gaussian peak="4" north="5 m" east="0 m" sigma_north="10 m" sigma_east="10 m"/>'
-    b = bench(config, water.Scalar, world=f'<scalar name="dye" above="3 m">{cloud}</scalar>')
+    b = bench(config, water.ScalarEmulator, world=f'<scalar name="dye" above="3 m">{cloud}</scalar>')
     b.put((15.0, 0.0, 5.0))
     assert b.at(0)["value"][0] == pytest.approx([4.0 * math.exp(-0.5), -1.0, -1.0, -1.0])
     b.put((15.0, 0.0, 2.0))
@@ -512,7 +517,7 @@ def test_other_quantities_are_measured(config: Make) -> None:
 
 
 def test_propellers_are_counted_by_pulses(config: Make) -> None:
-    b = bench(config, vessel.Rpm, 'pulses="16" rate="10 Hz"', period=0, model="jolner")  # two shafts
+    b = bench(config, vessel.RpmEmulator, 'pulses="16" rate="10 Hz"', period=0, model="jolner")  # two shafts
     b.drive(12.3, -7.7, 5.0)
     values = []
     for k in range(400):
@@ -522,22 +527,22 @@ def test_propellers_are_counted_by_pulses(config: Make) -> None:
     one = 60.0 / (16 * 0.1)
     assert np.allclose(r[:, :2] / one, np.round(r[:, :2] / one)), "whole pulses"
     assert r[:, 0].mean() == pytest.approx(738.0, abs=3.0) and r[:, 1].mean() == pytest.approx(-462.0, abs=3.0)
-    force = bench(config, vessel.Rpm, model="vita1")
+    force = bench(config, vessel.RpmEmulator, model="vita1")
     force.drive(3.0, 3.0)
     assert np.isnan(force.at(0)["rpm"][0]).all(), "thrusters that are commanded a force have no shaft to count"
 
 
 def test_a_leak_in_named_compartments(config: Make) -> None:
-    b = bench(config, vessel.Leak, 'compartments="bow stern"')
+    b = bench(config, vessel.LeakEmulator, 'compartments="bow stern"')
     assert (b.at(0)["wet"][0] == 0).all()
     b.fault(0, "wet", "stern")
     assert b.at(1)["wet"][0].tolist() == [0, 1, 0, 0]
     with pytest.raises(ConfigError, match="one to 4 different names"):
-        bench(config, vessel.Leak, 'compartments="bow bow"')
+        bench(config, vessel.LeakEmulator, 'compartments="bow bow"')
 
 
 def test_the_doppler_log_loses_the_bottom_on_command(config: Make) -> None:
-    b = bench(config, motion.Dvl, world='<bed depth="60 m"/>')
+    b = bench(config, motion.DvlEmulator, world='<bed depth="60 m"/>')
     b.put((0.0, 0.0, 30.0), v=(1.0, 0.5, -0.2))
     assert b.at(0)["locked"][0] == 4
     b.fault(0, "unlocked")
@@ -547,12 +552,12 @@ def test_the_doppler_log_loses_the_bottom_on_command(config: Make) -> None:
 
 
 def test_sensors_in_the_water_and_in_the_air(config: Make) -> None:
-    b = bench(config, water.Pressure, 'noise="0" position="0 0 0.5 m"')
+    b = bench(config, water.PressureEmulator, 'noise="0" position="0 0 0.5 m"')
     b.put((0.0, 0.0, 9.5))
     out = b.at(0)[0]
     assert out["depth"] == pytest.approx(10.0) and out["pressure"] == pytest.approx(10.1325 + 10.05547)
     b.put((0.0, 0.0, -1.0))
     assert b.at(1)["valid"][0] == 0
-    s = bench(config, water.SoundVelocity, 'noise="0"')
+    s = bench(config, water.SoundVelocityEmulator, 'noise="0"')
     s.put((0.0, 0.0, 5.0))
     assert 1490.0 < s.at(0)["speed"][0] < 1520.0

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import wavesim
 from tests.emulators.bench import Bench
-from wavesim_emulators.sonar.emulator import Sonar
+from wavesim_emulators.sonar.emulator import SonarEmulator
 from wavesim_sdk.conformance_emulator import FakeEngine
 from wavesim_sdk.errors import AttachError, ConfigError, NotRunning
 from wavesim_sdk.shared_memory import segment_name
@@ -183,7 +183,7 @@ def run(loaded: Any, name: str, ticks: Any, replace_at: int = -1) -> list[bytes]
     """All frames of the first body's sonar."""
     frames.create_rings(loaded, name)
     try:
-        bench = Bench(loaded, Sonar, period=25)
+        bench = Bench(loaded, SonarEmulator, period=25)
         bench.emulator.open(name)
         reader, found = frames.FrameReader(frames.FrameRings.attach(name), 0), []
         for tick in ticks:

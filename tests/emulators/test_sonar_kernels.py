@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.emulators.sonar import world
-from wavesim_emulators.sonar import engine, kernels, scene
+from wavesim_emulators.sonar import imaging, kernels, scene
 from wavesim_sdk import randomness
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.ocean.bed import sea_bed
@@ -29,13 +29,13 @@ def soundings(tmp_path: Any) -> str:
 
 def test_rays_end_where_the_other_emulators_scene_says(config: Any) -> None:
     loaded = config(f"<world>{HILLS}</world>")
-    w, slow, bed = scene.World3(loaded), RaycastScene(loaded), sea_bed(loaded)
+    w, slow, bed = scene.SonarScene(loaded), RaycastScene(loaded), sea_bed(loaded)
     rng = np.random.default_rng(1)
     for p, heading in (((0.0, 0.0, 5.0), 0.2), ((-9.0, 3.0, 9.0), 1.3)):
         R = rotation(quaternion(0.1, -0.2, heading))
         u, e = np.sort(rng.uniform(-0.9, 0.9, 40)), np.sort(rng.uniform(-0.5, 1.4, 30))
-        out, what = w.cast(np.array(p), R, u, e, 60.0, 0.0, True)
-        d = scene.directions(u, e) @ R.T
+        out, what = w.cast_fan(np.array(p), R, u, e, 60.0, 0.0, True)
+        d = scene.fan_directions(u, e) @ R.T
         far = slow.cast(np.array(p), d.reshape(-1, 3), 60.0).reshape(out.shape[:2])
         hit = np.isfinite(far)
         assert ((out[..., 0] < kernels.FAR) == hit).mean() > 0.999
@@ -50,11 +50,11 @@ def test_rays_end_where_the_other_emulators_scene_says(config: Any) -> None:
 
 def test_rays_over_soundings_end_where_a_fine_march_does(config: Any, tmp_path: Any) -> None:
     loaded = config(f"<world>{soundings(tmp_path)}</world>")
-    w, bed = scene.World3(loaded), sea_bed(loaded)
+    w, bed = scene.SonarScene(loaded), sea_bed(loaded)
     p, R = np.array([-9.0, 3.0, 9.0]), rotation(quaternion(0.1, -0.2, 1.3))
     u, e = np.linspace(-0.8, 0.8, 12), np.linspace(0.0, 1.3, 12)
-    out, _ = w.cast(p, R, u, e, 30.0, 0.0, False)
-    d = scene.directions(u, e) @ R.T
+    out, _ = w.cast_fan(p, R, u, e, 30.0, 0.0, False)
+    d = scene.fan_directions(u, e) @ R.T
     t = np.arange(0.0, 30.0, 0.06)
     points = p + t[:, None, None, None] * d
     clear = bed(points[..., 0], points[..., 1]) - points[..., 2]
@@ -77,9 +77,9 @@ def test_objects_are_looked_for_where_they_may_be_seen(kind: float) -> None:
         half = {kernels.CYLINDER: half[[0, 1, 1]], kernels.SPHERE: half[[0, 0, 0]]}.get(kind, half)
         R, W = (rotation(quaternion(*rng.uniform(-3, 3, 3))) for _ in range(2))
         centre = rng.uniform(-15, 15, 3)
-        shape = scene.an_object(kind, centre, W, half, 0, 0)
+        shape = scene.object_row(kind, centre, W, half, 0, 0)
         around = np.empty(2)
-        kernels.seen_between(W.T @ -centre, shape, R, around)
+        kernels.angular_extent(W.T @ -centre, shape, R, around)
         points = rng.uniform(-1, 1, (4000, 3))
         if kind == kernels.CYLINDER:
             points = points[np.hypot(points[:, 1], points[:, 2]) <= 1.0]
@@ -89,7 +89,7 @@ def test_objects_are_looked_for_where_they_may_be_seen(kind: float) -> None:
         u = (seen @ R[:, 1]) / np.linalg.norm(seen, axis=1)
         assert around[0] <= u.min() and u.max() <= around[1]
         away = 50.0 * centre / np.linalg.norm(centre)
-        kernels.seen_between(W.T @ -away, shape, R, around)
+        kernels.angular_extent(W.T @ -away, shape, R, around)
         assert around[1] - around[0] < 2.5 * np.linalg.norm(half) * math.sqrt(3.0) / 40.0 + 0.1
 
 
@@ -98,11 +98,11 @@ def test_normals_are_those_of_the_bed(config: Any) -> None:
     w = world(config, HILLS)
     R, p = rotation(quaternion(0.1, -0.3, 0.4)), np.array([0.0, 0.0, 8.0])
     u, e, h = np.linspace(-0.6, 0.6, 9), np.linspace(0.3, 1.0, 9), 1e-5
-    out, what = w.cast(p, R, u, e, 60.0)
-    by_e = (w.cast(p, R, u, e + h, 60.0)[0][..., 0] - w.cast(p, R, u, e - h, 60.0)[0][..., 0]) / (2 * h)
+    out, what = w.cast_fan(p, R, u, e, 60.0)
+    by_e = (w.cast_fan(p, R, u, e + h, 60.0)[0][..., 0] - w.cast_fan(p, R, u, e - h, 60.0)[0][..., 0]) / (2 * h)
     angle = np.arcsin(u)
     up, down = np.sin(angle + h), np.sin(angle - h)
-    by_a = (w.cast(p, R, up, e, 60.0)[0][..., 0] - w.cast(p, R, down, e, 60.0)[0][..., 0]) / (2 * h)
+    by_a = (w.cast_fan(p, R, up, e, 60.0)[0][..., 0] - w.cast_fan(p, R, down, e, 60.0)[0][..., 0]) / (2 * h)
     bed = what[..., 1] == kernels.BED
     r, cosine = out[..., 0], out[..., 1]
     ahead = np.sqrt(1 - u * u)[:, None]
@@ -120,12 +120,12 @@ def test_energy_is_shared_as_a_loop_over_finer_rays_would(config: Any) -> None:
     def fan(columns: int, rays: int) -> Any:
         a, da = (np.arange(columns) + 0.5) / columns * 0.2 - 0.1, 0.2 / columns
         e, de = (np.arange(rays) + 0.5) / rays * 0.9 + 0.5, 0.9 / rays
-        out, what = w.cast(p, R, np.sin(a), e, 60.0)
+        out, what = w.cast_fan(p, R, np.sin(a), e, 60.0)
         return np.sin(a), da, e, de, out, what
 
     u, da, e, de, out, what = fan(3, 64)
     energy, none = np.zeros((3, bins)), np.zeros((0, 0))
-    kernels.spread(
+    kernels.bin_energy(
         p, R, u, e, np.full(3, da), np.full(64, de), np.ones(3), np.ones(64), out, what, tables, 0.02,
         w.palette.patches, w.palette.cells, np.uint64(1), np.zeros(2), np.zeros(3), 1500.0, 0.0, bin_, energy, none,
         np.zeros((0, 0, 2), np.int32),
@@ -145,7 +145,7 @@ def test_blur_matrix_and_levels() -> None:
     rng = np.random.default_rng(2)
     power, kernel = rng.random((3, 50)), rng.random(7)
     out = np.empty_like(power)
-    kernels.blur(power, kernel, out)
+    kernels.convolve_pulse(power, kernel, out)
     assert out == pytest.approx(np.array([np.convolve(row, kernel, "same") for row in power]))
     x = np.arange(65) / 8.0
     table = np.cos(x) ** 2
@@ -167,11 +167,15 @@ def test_random_numbers_are_those_of_the_project() -> None:
     n = 200
     power, z = np.ones((1, n)), np.zeros((1, n, 2), np.float32)
     key = np.uint64(randomness.key(1, "a", "b"))
-    kernels.speckle(power, np.zeros(n), key, 5, z, np.zeros(1), engine.NORMAL, engine.EXPONENTIAL)
+    kernels.apply_speckle(
+        power, np.zeros(n), key, 5, z, np.zeros(1), imaging.NORMAL_QUANTILES, imaging.EXPONENTIAL_QUANTILES
+    )
     bits = randomness.uniform(np.full(n, key), 5, np.arange(n)) * 2.0**32  # the upper half of a hash
-    exact = engine.EXPONENTIAL[np.floor(bits).astype(np.uint64) & np.uint64(65535)]
+    exact = imaging.EXPONENTIAL_QUANTILES[np.floor(bits).astype(np.uint64) & np.uint64(65535)]
     quiet, other = np.zeros((1, n)), np.zeros((1, n, 2), np.float32)
-    kernels.speckle(quiet, np.ones(n), key, 5, other, np.zeros(1), engine.NORMAL, engine.EXPONENTIAL)
+    kernels.apply_speckle(
+        quiet, np.ones(n), key, 5, other, np.zeros(1), imaging.NORMAL_QUANTILES, imaging.EXPONENTIAL_QUANTILES
+    )
     assert quiet[0] == pytest.approx(exact)
     assert power[0] == pytest.approx((z[0].astype(float) ** 2).sum(axis=1))
 
@@ -182,8 +186,15 @@ def test_speckle_has_the_moments_of_a_complex_gaussian() -> None:
 
     def draw(ping: int, memory: float) -> Any:
         power = np.ones((beams, bins))
-        kernels.speckle(
-            power, np.zeros(bins), np.uint64(99), ping, z, np.full(beams, memory), engine.NORMAL, engine.EXPONENTIAL
+        kernels.apply_speckle(
+            power,
+            np.zeros(bins),
+            np.uint64(99),
+            ping,
+            z,
+            np.full(beams, memory),
+            imaging.NORMAL_QUANTILES,
+            imaging.EXPONENTIAL_QUANTILES,
         )
         return power
 
@@ -197,7 +208,16 @@ def test_speckle_has_the_moments_of_a_complex_gaussian() -> None:
     half = draw(2, 0.14)
     assert abs(np.corrcoef(half.ravel(), first.ravel())[0, 1]) < 0.1
     power = np.zeros((beams, bins))
-    kernels.speckle(power, np.full(bins, 2.0), np.uint64(7), 0, z, np.zeros(beams), engine.NORMAL, engine.EXPONENTIAL)
+    kernels.apply_speckle(
+        power,
+        np.full(bins, 2.0),
+        np.uint64(7),
+        0,
+        z,
+        np.zeros(beams),
+        imaging.NORMAL_QUANTILES,
+        imaging.EXPONENTIAL_QUANTILES,
+    )
     assert power.mean() == pytest.approx(2.0, rel=0.01)
     assert power.std() == pytest.approx(2.0, rel=0.02), "noise is exponential in power"
 
@@ -208,10 +228,15 @@ def test_patches_follow_a_K_distribution_and_stay_where_they_are() -> None:
     quantiles = scene.gamma_quantiles(nu)
     key = np.uint64(3)
     cells = np.array(
-        [[kernels.texture(x, y, 0.5, key, quantiles) for x in np.arange(0.2, 80, 0.5)] for y in np.arange(0.2, 80, 0.5)]
+        [
+            [kernels.ground_texture(x, y, 0.5, key, quantiles) for x in np.arange(0.2, 80, 0.5)]
+            for y in np.arange(0.2, 80, 0.5)
+        ]
     )
     assert cells.mean() == pytest.approx(1.0, abs=0.02)
     rng = np.random.default_rng(5)
     intensity = cells * rng.exponential(size=cells.shape)
     assert (intensity**2).mean() / intensity.mean() ** 2 - 1.0 == pytest.approx(1.0 + 2.0 / nu, rel=0.08)
-    assert kernels.texture(10.1, -3.2, 0.5, key, quantiles) == kernels.texture(10.4, -3.4, 0.5, key, quantiles)
+    assert kernels.ground_texture(10.1, -3.2, 0.5, key, quantiles) == kernels.ground_texture(
+        10.4, -3.4, 0.5, key, quantiles
+    )

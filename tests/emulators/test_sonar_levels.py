@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.emulators.sonar import dB, design, pose, world
-from wavesim_emulators.sonar import engine, kernels
-from wavesim_emulators.sonar.design import Rays, cells
-from wavesim_emulators.sonar.soundings import SOUNDING_COLUMNS, Bathymetry
+from wavesim_emulators.sonar import imaging, kernels
+from wavesim_emulators.sonar.design import RayFan, cells
+from wavesim_emulators.sonar.multibeam import SOUNDING_COLUMNS, MultibeamSonar
 from wavesim_sdk.ocean.sound import francois_garrison
 from wavesim_sdk.sonars import materials, patterns
 
@@ -91,7 +91,7 @@ def test_strip_of_a_side_scan(config: Any) -> None:
         {"bandwidth": 20e3, "beam": math.radians(0.5), "vertical": math.radians(170.0), "tilt": 0.0},
         absorption=0.1097,
     )
-    sonar = engine.SideScan(d, world(config, f'{SAND}<bed depth="20 m"/>'), 0.0, 1)
+    sonar = imaging.SideScanSonar(d, world(config, f'{SAND}<bed depth="20 m"/>'), 0.0, 1)
     near = sonar.ping(pose((0.0, 0.0, 10.0)), 0).power
     sonar.side = 0.0  # the sonar equation knows no near field
     power = sonar.ping(pose((0.0, 0.0, 10.0)), 1).power
@@ -110,12 +110,12 @@ def test_a_small_sphere_is_a_point(config: Any) -> None:
     """0.1 m at 10 m, SL 210, 750 kHz: 139.53 dB."""
     deep = '<bed depth="500 m"/><target name="ball" position="10 0 100 m" size="0.1 0.1 m"/>'
     d = design("m750d-low", 20.0, 1067, {"beams": 33, "sector": 1.0}, absorption=0.2224)
-    sonar = engine.Forward(d, world(config, deep), 0.0, 1)
+    sonar = imaging.ForwardLookingSonar(d, world(config, deep), 0.0, 1)
     power = sonar.ping(pose((0, 0, 100.0)), 0).power
     assert dB(power.max(axis=0).sum()) == pytest.approx(139.53, abs=0.1)
     assert np.unravel_index(power.argmax(), power.shape)[0] == 16
     far = world(config, deep.replace("10 0 100", "20 0 100"))
-    twice = engine.Forward(
+    twice = imaging.ForwardLookingSonar(
         design("m750d-low", 25.0, 1333, {"beams": 33, "sector": 1.0}, absorption=0.2224), far, 0.0, 1
     )
     lower = dB(twice.ping(pose((0, 0, 100.0)), 0).power.max(axis=0).sum()) - dB(power.max(axis=0).sum())
@@ -127,20 +127,20 @@ def sphere_strength(config: Any, material: str, rays: int) -> float:
     w = world(config, f'<bed depth="900 m"/>{material}')
     w.objects = np.array([_sphere(w.palette["ball"] if "ball" in w.palette.names else w.palette["lambert"])])
     d = design("m750d-low", 120.0, 200, {"beams": 9, "sector": 0.2})
-    image = engine.Image(d, w, 0.0, 1, 1)
+    image = imaging.ImagingSonar(d, w, 0.0, 1, 1)
     half = 0.006
     n = max(3, round(math.sqrt(rays * 4 / math.pi) * half / 0.005))
     a, width = cells(half, n)
-    fan = Rays(a, np.full(n, width), a, np.full(n, width), np.ones(n), np.ones(n))
-    energy, _ = image.energy(pose((0, 0, 100.0)), np.eye(3), fan, 0.0)
+    fan = RayFan(a, np.full(n, width), a, np.full(n, width), np.ones(n), np.ones(n))
+    energy, _ = image.echo_energy(pose((0, 0, 100.0)), np.eye(3), fan, 0.0)
     r = 99.5  # near enough to a plane wave
     return float(dB(energy.sum()) - 210.0 + 40.0 * math.log10(r))
 
 
 def _sphere(material: int) -> Any:
-    from wavesim_emulators.sonar.scene import an_object
+    from wavesim_emulators.sonar.scene import object_row
 
-    return an_object(kernels.SPHERE, (100.0, 0.0, 100.0), np.eye(3), (0.5, 0.5, 0.5), material, 5)
+    return object_row(kernels.SPHERE, (100.0, 0.0, 100.0), np.eye(3), (0.5, 0.5, 0.5), material, 5)
 
 
 def test_spheres_of_facets_and_of_lambert(config: Any) -> None:
@@ -154,12 +154,12 @@ def test_twice_the_rays_the_same_sum_and_no_empty_bin(config: Any) -> None:
     """A flat bottom 5 m below, a fan of 20 deg, 500 bins to 50 m: 64 spread rays within 0.2 dB rms of many."""
     w = world(config, f'{SAND}<bed depth="25 m"/>')
     d = design("m750d-low", 50.0, 500, {"beams": 3, "sector": 0.05})
-    image, here = engine.Image(d, w, 0.0, 1, 1), pose((0, 0, 20.0))
+    image, here = imaging.ImagingSonar(d, w, 0.0, 1, 1), pose((0, 0, 20.0))
 
     def by(count: int) -> Any:
         e, de = cells(math.radians(10.0), count)
-        fan = Rays(np.zeros(1), np.full(1, 0.01), e, np.full(count, de), np.ones(1), np.ones(count))
-        return image.energy(here, engine.ahead(math.radians(10.0)), fan, 0.0)[0][0]
+        fan = RayFan(np.zeros(1), np.full(1, 0.01), e, np.full(count, de), np.ones(1), np.ones(count))
+        return image.echo_energy(here, imaging.forward_axes(math.radians(10.0)), fan, 0.0)[0][0]
 
     few, twice, many = by(64), by(128), by(8192)
     lit = slice(160, 480)
@@ -173,10 +173,14 @@ def test_scene_and_sonar_turned_together(config: Any) -> None:
         '{}<bed depth="20 m"/><obstacles><block position="{} {} 15 m" size="2 3 10 m" heading="{} deg"/></obstacles>'
     )
     d = design("m750d-low", 30.0, 100, {"beams": 32})
-    straight = engine.Forward(d, world(config, inner.format(SAND, 15, 0, 20)), 0.0, 1).ping(pose((0, 0, 12.0)), 0).power
+    straight = (
+        imaging.ForwardLookingSonar(d, world(config, inner.format(SAND, 15, 0, 20)), 0.0, 1)
+        .ping(pose((0, 0, 12.0)), 0)
+        .power
+    )
     c, s = 15 * math.cos(1.0), 15 * math.sin(1.0)
     turned = world(config, inner.format(SAND, repr(c), repr(s), repr(20 + math.degrees(1.0))))
-    power = engine.Forward(d, turned, 0.0, 1).ping(pose((0, 0, 12.0), heading=1.0), 0).power
+    power = imaging.ForwardLookingSonar(d, turned, 0.0, 1).ping(pose((0, 0, 12.0), heading=1.0), 0).power
     assert power == pytest.approx(straight, rel=1e-6)
 
 
@@ -189,7 +193,7 @@ def test_two_points_are_told_apart_by_the_resolution(config: Any) -> None:
         )
         d = design("m750d-low", 12.0, 3200, {"beams": 61, "sector": 0.08, "shading": "none"})
         power = (
-            engine.Forward(d, world(config, f'<bed depth="900 m"/>{targets}'), 0.0, 1)
+            imaging.ForwardLookingSonar(d, world(config, f'<bed depth="900 m"/>{targets}'), 0.0, 1)
             .ping(pose((0, 0, 100.0)), 0)
             .power
         )
@@ -210,7 +214,9 @@ def test_two_points_are_told_apart_by_the_resolution(config: Any) -> None:
 def test_bin_length_does_not_change_the_level_of_a_bed(config: Any) -> None:
     w, here = world(config, f'{SAND}<bed depth="20 m"/>'), pose((0, 0, 16.0))
     levels = [
-        engine.Forward(design("m750d-low", 30.0, bins, {"beams": 8, "sector": 0.2}), w, 0.0, 1).ping(here, 0).power[4]
+        imaging.ForwardLookingSonar(design("m750d-low", 30.0, bins, {"beams": 8, "sector": 0.2}), w, 0.0, 1)
+        .ping(here, 0)
+        .power[4]
         for bins in (1600, 3200)
     ]
     assert dB(levels[1].reshape(-1, 2).mean(axis=1)[1400:1500] / levels[0][1400:1500]) == pytest.approx(0.0, abs=0.1)
@@ -220,7 +226,7 @@ def test_nadir_of_an_echosounder_is_beam_limited_or_pulse_limited(config: Any) -
     """A beam straight down: h^2 phi phi when the pulse is long."""
     w = world(config, f'{SAND}<bed depth="30 m"/>')
     d = design("norbit-wbms", 50.0, 100, {"beams": 3, "sector": 0.1, "bandwidth": 2e3})
-    frame = Bathymetry(d, w, 0.0, 1).ping(pose((0, 0, 10.0)), 0)
+    frame = MultibeamSonar(d, w, 0.0, 1).ping(pose((0, 0, 10.0)), 0)
     phi = d.wavelength / d.array * d.wavelength / d.height  # energy widths, one way each
     want = 10 * math.log10(d.energy_per_ray) - 40 * math.log10(20.0) - 18.0 + 10 * math.log10(20.0**2 * phi)
     assert frame.soundings[1, SOUNDING_COLUMNS.index("level")] == pytest.approx(want, abs=0.7)

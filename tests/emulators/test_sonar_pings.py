@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.emulators.sonar import dB, design, pose, world
-from wavesim_emulators.sonar import engine
-from wavesim_emulators.sonar.soundings import SOUNDING_COLUMNS, Bathymetry
+from wavesim_emulators.sonar import imaging
+from wavesim_emulators.sonar.multibeam import SOUNDING_COLUMNS, MultibeamSonar
 
 FLAT = '<ground material="medium-sand"/><bed depth="20 m"/>'
 
@@ -23,12 +23,12 @@ def column(name: str) -> int:
 def test_first_bottom_echo_and_surface(config: Any) -> None:
     """10 m above the bed: sample 133 of 1000 over 75 m; the surface at the depth of the sonar."""
     d = design("starfish-450", 75.0, 1000, {"vertical": math.radians(100)})
-    frame = engine.SideScan(d, world(config, FLAT), 0.0, 1).ping(pose((0, 0, 10.0)), 0)
+    frame = imaging.SideScanSonar(d, world(config, FLAT), 0.0, 1).ping(pose((0, 0, 10.0)), 0)
     assert pytest.approx(13.333e-3, abs=1e-6) == 2 * 10.0 / 1500.0
     for side in frame.power:
         assert abs(int(np.flatnonzero(side > 1e3)[0]) - 133) <= 1
     d = design("starfish-450", 75.0, 1000, {"vertical": math.radians(170), "tilt": 0.0}, surface=True)
-    frame = engine.SideScan(d, world(config, FLAT), 12.0, 1).ping(pose((0, 0, 5.0)), 0)
+    frame = imaging.SideScanSonar(d, world(config, FLAT), 12.0, 1).ping(pose((0, 0, 5.0)), 0)
     assert int(np.flatnonzero(frame.power[0] > 1.0)[0]) * d.bin == pytest.approx(5.0, abs=2 * d.bin)
 
 
@@ -36,7 +36,7 @@ def test_shadow_of_a_thin_wall(config: Any) -> None:
     """1 m high, 30 m away, seen from 10 m above the bed: dark from 31.321 to 34.801 m."""
     wall = '<obstacles><block position="0 30 19.5 m" size="40 0.02 1 m"/></obstacles>'
     d = design("starfish-450", 50.0, 1000, {"vertical": math.radians(100)})
-    line = engine.SideScan(d, world(config, FLAT + wall), 0.0, 1).ping(pose((0, 0, 10.0)), 0).power[1]
+    line = imaging.SideScanSonar(d, world(config, FLAT + wall), 0.0, 1).ping(pose((0, 0, 10.0)), 0).power[1]
     before = line[int(29.0 / d.bin)]
     # behind the wall's top (r = 31.321) nothing but leakage; beyond its shadow the bed again
     dark = np.flatnonzero((line < 1e-2 * before) & (np.arange(1000) * d.bin > 31.0) & (np.arange(1000) * d.bin < 36.0))
@@ -50,7 +50,7 @@ def test_shadow_of_a_thin_wall(config: Any) -> None:
 def test_still_sonars_see_still_speckle_and_moving_ones_do_not(config: Any) -> None:
     w = world(config, FLAT)
     d = design("m750d-low", 30.0, 200, {"beams": 32}, speckle=True)
-    sonar, numbers = engine.Forward(d, w, 0.0, 7), itertools.count()
+    sonar, numbers = imaging.ForwardLookingSonar(d, w, 0.0, 7), itertools.count()
 
     def at(**where: float) -> Any:
         """Intensity of the speckle."""
@@ -70,7 +70,11 @@ def test_still_sonars_see_still_speckle_and_moving_ones_do_not(config: Any) -> N
 def test_frames_are_identical_to_the_byte_for_a_seed(config: Any) -> None:
     w = world(config, FLAT)
     for preset in ("m750d-low", "starfish-450", "ping360"):
-        of = {"forward": engine.Forward, "sidescan": engine.SideScan, "scanning": engine.Scanning}
+        of = {
+            "forward": imaging.ForwardLookingSonar,
+            "sidescan": imaging.SideScanSonar,
+            "scanning": imaging.ScanningSonar,
+        }
         d = design(
             preset, 30.0, 100, noise=True, speckle=True, **({} if preset != "m750d-low" else {"changes": {"beams": 16}})
         )
@@ -85,7 +89,7 @@ def test_turning_blurs_what_a_turning_receiver_hears(config: Any) -> None:
     """A point at 60 m, 20 deg/s: the receiver has turned by 1.6 deg when its echo comes."""
     point = '<bed depth="900 m"/><target name="p" position="60 0 100 m" size="1 1 m"/>'
     d = design("m750d-low", 75.0, 600, {"beams": 131})
-    sonar = engine.Forward(d, world(config, point), 0.0, 1)
+    sonar = imaging.ForwardLookingSonar(d, world(config, point), 0.0, 1)
     rate = math.radians(20.0)
 
     def bearing(w: float) -> float:
@@ -100,7 +104,7 @@ def test_moving_towards_a_wall_shortens_its_range(config: Any) -> None:
     wall = '<obstacles><block position="41 0 10 m" size="2 200 40 m"/></obstacles><bed depth="400 m"/>'
     w = world(config, wall)
     d = design("m750d-low", 60.0, 3000, {"beams": 9, "sector": 0.2, "bandwidth": 20e3})
-    sonar = engine.Forward(d, w, 0.0, 1)
+    sonar = imaging.ForwardLookingSonar(d, w, 0.0, 1)
     still, moving = (int(sonar.ping(pose((0, 0, 10.0), v=(v, 0, 0)), 0).power[4].argmax()) * d.bin for v in (0.0, 5.0))
     assert still - moving == pytest.approx(40.0 * 5.0 / 1500.0, abs=2 * d.bin)
 
@@ -109,7 +113,7 @@ def test_a_post_is_no_streak(config: Any) -> None:
     """Rays at its edges meet it at grazing angles; their energy stays where it stands."""
     post = '<bed depth="400 m"/><obstacles><pier position="20 3 10 m" radius="0.5 m" height="30 m"/></obstacles>'
     d = design("m750d-low", 30.0, 600, {"beams": 64})
-    power = engine.Forward(d, world(config, post), 0.0, 1).ping(pose((0, 0, 5.0)), 0).power
+    power = imaging.ForwardLookingSonar(d, world(config, post), 0.0, 1).ping(pose((0, 0, 5.0)), 0).power
     near = math.hypot(20.0, 3.0) - 0.5
     inside = (d.ranges > near - 0.1) & (d.ranges < (near + 0.5) / math.cos(math.radians(13.0)) + 0.1)
     assert power[:, inside].max() > 1e6 * power[:, ~inside].max()
@@ -119,7 +123,7 @@ def test_labels_say_what_was_seen(config: Any) -> None:
     inner = FLAT + '<obstacles><block position="20 0 15 m" size="2 40 10 m" material="steel"/></obstacles>'
     w = world(config, inner)
     d = design("m750d-low", 40.0, 200, {"beams": 16}, labels=True)
-    frame = engine.Forward(d, w, 0.0, 1).ping(pose((0, 0, 16.0)), 0)
+    frame = imaging.ForwardLookingSonar(d, w, 0.0, 1).ping(pose((0, 0, 16.0)), 0)
     assert frame.labels is not None
     wall = frame.labels[8, int(19.1 / d.bin)]
     assert w.palette.names[wall[0]] == "steel"
@@ -129,11 +133,11 @@ def test_labels_say_what_was_seen(config: Any) -> None:
 
 def test_a_body_is_seen_and_a_body_hides(config: Any) -> None:
     w = world(config, '<bed depth="400 m"/>')
-    from wavesim_emulators.sonar.scene import an_object
+    from wavesim_emulators.sonar.scene import object_row
 
-    w.objects = np.array([an_object(1.0, (12.0, 0.0, 100.0), np.eye(3), (1.0, 0.2, 0.2), w.palette["steel"], 3)])
+    w.objects = np.array([object_row(1.0, (12.0, 0.0, 100.0), np.eye(3), (1.0, 0.2, 0.2), w.palette["steel"], 3)])
     d = design("m750d-low", 20.0, 200, {"beams": 33, "sector": 1.0}, labels=True)
-    frame = engine.Forward(d, w, 0.0, 1).ping(pose((0, 0, 100.0)), 0)
+    frame = imaging.ForwardLookingSonar(d, w, 0.0, 1).ping(pose((0, 0, 100.0)), 0)
     beam, at = np.unravel_index(frame.power.argmax(), frame.power.shape)
     assert (beam, frame.labels[beam, at, 1]) == (16, 3)
     assert (at + 0.5) * d.bin == pytest.approx(11.0, abs=0.2)
@@ -145,7 +149,7 @@ def test_a_body_is_seen_and_a_body_hides(config: Any) -> None:
 def soundings(config: Any, inner: str = FLAT, p: Any = (0, 0, 0.0), changes: Any = None, **given: Any) -> Any:
     pose_ = {k: given.pop(k) for k in ("roll", "pitch", "heading") if k in given}
     d = design("r2sonic-2024", 200.0, 2000, changes, **given)
-    return Bathymetry(d, world(config, inner), 0.0, 1).ping(pose(p, **pose_), 0).soundings
+    return MultibeamSonar(d, world(config, inner), 0.0, 1).ping(pose(p, **pose_), 0).soundings
 
 
 def test_soundings_of_a_plane_in_any_attitude(config: Any) -> None:
@@ -160,7 +164,7 @@ def test_soundings_of_a_plane_in_any_attitude(config: Any) -> None:
 def test_two_thirds_of_the_soundings_lie_within_their_sigma(config: Any) -> None:
     w = world(config, FLAT)
     d = design("r2sonic-2024", 100.0, 2000, noise=True)
-    sonar = Bathymetry(d, w, 0.0, 1)
+    sonar = MultibeamSonar(d, w, 0.0, 1)
     tables = np.concatenate([sonar.ping(pose((0, 0, 0)), n).soundings for n in range(20)])
     good = tables[:, column("detection")] > 0
     error = np.abs(tables[good, column("z")] - 20.0) / tables[good, column("sigma_z")]
@@ -192,7 +196,7 @@ def test_the_water_column_of_a_multibeam_echosounder(config: Any) -> None:
     water where it hangs."""
     w = world(config, FLAT + '<target name="buoy" position="0 4 12 m" size="0.3 0.1 m"/>')
     d = design("norbit-wbms-water", 40.0, 1600, {"beams": 61})
-    frame = engine.Forward(d, w, 0.0, 1).ping(pose((0, 0, 5.0)), 0)
+    frame = imaging.ForwardLookingSonar(d, w, 0.0, 1).ping(pose((0, 0, 5.0)), 0)
     angles = np.linspace(-60.0, 60.0, 61)
     for beam in (30, 20, 45):
         want = 15.0 / math.cos(math.radians(angles[beam]))
@@ -217,7 +221,7 @@ def test_faint_soundings_are_lost(config: Any) -> None:
 def test_levels_come_back_from_numbers(config: Any) -> None:
     """A reader recovers dB from gain, floor and span."""
     d = design("m750d-low", 30.0, 200, {"beams": 16}, bits=16, floor=30.0, span=120.0)
-    frame = engine.Forward(d, world(config, FLAT), 0.0, 1).ping(pose((0, 0, 15.0)), 0)
+    frame = imaging.ForwardLookingSonar(d, world(config, FLAT), 0.0, 1).ping(pose((0, 0, 15.0)), 0)
     recovered = frame.levels * d.span / d.top + d.floor - d.gain_dB
     lit = (frame.levels > 0) & (frame.levels < d.top)
     assert lit.sum() > 500
@@ -234,7 +238,7 @@ def test_a_turning_head_bends_a_tank(config: Any) -> None:
         for n, e in ((1, 0), (0, 1), (-1, 0), (0, -1))
     )
     d = design("ping360", 20.0, 1200)
-    head = engine.Scanning(d, world(config, f'<bed depth="400 m"/><obstacles>{walls}</obstacles>'), 0.0, 1)
+    head = imaging.ScanningSonar(d, world(config, f'<bed depth="400 m"/><obstacles>{walls}</obstacles>'), 0.0, 1)
     rate, step = math.radians(5.0), 0.0125
     headings = rate * step * np.arange(400)
     pings = [head.ping(pose((0, 0, 5.0), heading=h, w=(0, 0, rate)), n) for n, h in enumerate(headings)]

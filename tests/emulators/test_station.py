@@ -10,8 +10,8 @@ import pytest
 
 from tests.emulators.bench import Bench, Make, bench
 from wavesim_emulators import motion, position, vessel, water
-from wavesim_emulators.base import Batch, Emulator, Noise, Streams
-from wavesim_emulators.station import DROP, SIGN, SPIKE
+from wavesim_emulators.base import Batch, Emulator, Noise, NoiseStreams
+from wavesim_emulators.sensor_bank import DROP, SIGN, SPIKE
 from wavesim_sdk import randomness
 from wavesim_sdk.errors import AttachError
 
@@ -22,7 +22,7 @@ FLEET = """<fleet><vehicle name="b0" model="lauv" position="0 0 5 m"><sensors><p
 
 
 def test_each_has_its_own_mounting_and_rate(config: Make) -> None:
-    b = Bench(config(FLEET), water.Pressure, bodies=3, period=0)
+    b = Bench(config(FLEET), water.PressureEmulator, bodies=3, period=0)
     for row, depth in enumerate((5.0, 7.0, 9.0)):
         b.put((0.0, 0.0, depth), row=row)
     counts = [b.at(tick)["sequence"][:3].tolist() for tick in range(1, 51)]
@@ -34,14 +34,14 @@ def test_each_has_its_own_mounting_and_rate(config: Make) -> None:
 
 
 def test_nobody_is_an_empty_pass(config: Make) -> None:
-    for of in (water.Ctd, vessel.Rpm, vessel.Battery, motion.Dvl, position.Gps):
+    for of in (water.CtdEmulator, vessel.RpmEmulator, vessel.BatteryEmulator, motion.DvlEmulator, position.GpsEmulator):
         b = bench(config, of, bodies=0)
         assert not b.station.compute(b.view(0), 0) and not b.out["valid"].any()
 
 
 def test_a_late_asker_gets_each_value_once(config: Make) -> None:
     """The engine goes on in real time: an emulator that is behind computes what was due, of the newest tick, and no value twice."""
-    b = bench(config, water.Pressure, 'rate="25 Hz"', period=0)
+    b = bench(config, water.PressureEmulator, 'rate="25 Hz"', period=0)
     assert b.at(10)["sequence"][0] == 1
     assert b.at(21, due=20)["sequence"][0] == 2 and b.out["tick"][0] == 21
     assert b.at(21, due=20)["sequence"][0] == 2, "asked again for the same"
@@ -50,7 +50,7 @@ def test_a_late_asker_gets_each_value_once(config: Make) -> None:
 
 
 def test_a_late_value_comes_out_at_its_time_however_rare_the_values_are(config: Make) -> None:
-    b = bench(config, water.Pressure, 'noise="0" rate="2 Hz" latency="50 ms"', period=0)
+    b = bench(config, water.PressureEmulator, 'noise="0" rate="2 Hz" latency="50 ms"', period=0)
     b.put((0.0, 0.0, 5.0))
     assert b.at(125)["sequence"][0] == 0
     b.put((0.0, 0.0, 9.0))
@@ -59,7 +59,7 @@ def test_a_late_value_comes_out_at_its_time_however_rare_the_values_are(config: 
 
 
 def test_bodies_that_come_and_go_find_their_places(config: Make) -> None:
-    b = bench(config, water.Pressure, 'noise="0"', bodies=3)
+    b = bench(config, water.PressureEmulator, 'noise="0"', bodies=3)
     b.at(0)
     b.leave(1)
     assert b.at(1)["valid"][:3].tolist() == [1, 0, 1]
@@ -72,7 +72,7 @@ def test_bodies_that_come_and_go_find_their_places(config: Make) -> None:
 
 
 def test_a_value_of_a_predecessor_never_comes_out(config: Make) -> None:
-    b = bench(config, water.Pressure, 'noise="0" latency="12 ms"', bodies=1)
+    b = bench(config, water.PressureEmulator, 'noise="0" latency="12 ms"', bodies=1)
     b.put((0.0, 0.0, 5.0))
     b.at(0)
     b.leave(0)
@@ -84,7 +84,7 @@ def test_a_value_of_a_predecessor_never_comes_out(config: Make) -> None:
 
 
 def test_a_server_with_another_suite_is_refused(config: Make) -> None:
-    b = bench(config, water.Pressure)
+    b = bench(config, water.PressureEmulator)
     b.instruments.rows["name"][0] = b"unknown"
     with pytest.raises(
         AttachError, match="the server's body 'b0' has a pressure 'unknown' that this configuration does not give"
@@ -96,7 +96,7 @@ def test_a_server_with_another_suite_is_refused(config: Make) -> None:
 
 
 def test_a_bias_on_a_field_leaves_the_others_alone(config: Make) -> None:
-    good, bad = (bench(config, position.Gps, 'position="0 0 -2 m"') for _ in range(2))
+    good, bad = (bench(config, position.GpsEmulator, 'position="0 0 -2 m"') for _ in range(2))
     for b in (good, bad):
         b.put((100.0, 50.0, 0.0), v=(1.0, 0.5, 0.0))
     bad.fault(0, "bias", "5 deg", "cog")
@@ -108,7 +108,7 @@ def test_a_bias_on_a_field_leaves_the_others_alone(config: Make) -> None:
 
 def test_every_fault_of_one_number_of_a_field(config: Make) -> None:
     def run(kind: str, amount: float | str = 0.0) -> Any:
-        b = bench(config, motion.SpeedLog, "")
+        b = bench(config, motion.SpeedLogEmulator, "")
         b.put((0.0, 0.0, 5.0), v=(1.0, 2.0, 3.0))
         b.at(0)
         b.fault(0, kind, amount, "v_FB_B.1")
@@ -131,8 +131,8 @@ def test_every_fault_of_one_number_of_a_field(config: Make) -> None:
 
 def test_a_fault_does_not_touch_the_state_behind_a_value(config: Make) -> None:
     """A battery that showed a wrong charge is as full as before when it is mended; noise on an IMU does not move its bias."""
-    good, bad = (bench(config, vessel.Battery, 'hotel="3600" capacity="1000"', model="vita1") for _ in range(2))
-    imu, loud = (bench(config, motion.Imu, "") for _ in range(2))
+    good, bad = (bench(config, vessel.BatteryEmulator, 'hotel="3600" capacity="1000"', model="vita1") for _ in range(2))
+    imu, loud = (bench(config, motion.ImuEmulator, "") for _ in range(2))
     for tick in range(0, 2500, 250):
         if tick == 500:
             bad.fault(0, "bias", "-0.5", "charge")
@@ -148,7 +148,14 @@ def test_a_fault_does_not_touch_the_state_behind_a_value(config: Make) -> None:
 
 # ------------------------------------------------------------------ hot swap
 
-STATEFUL = [motion.Imu, motion.Navigation, position.Gps, vessel.Battery, vessel.Rpm, motion.Ahrs]
+STATEFUL = [
+    motion.ImuEmulator,
+    motion.NavigationEmulator,
+    position.GpsEmulator,
+    vessel.BatteryEmulator,
+    vessel.RpmEmulator,
+    motion.AhrsEmulator,
+]
 
 
 @pytest.mark.parametrize("attributes", ["", 'latency="20 ms" drop_out="0.2"'], ids=["prompt", "late"])
@@ -178,7 +185,7 @@ def test_who_takes_over_goes_on_to_the_bit(config: Make, of: type[Emulator], att
 
 
 def test_a_state_of_another_body_is_not_taken_over(config: Make) -> None:
-    b = bench(config, vessel.Battery, 'hotel="3600" capacity="1"', model="vita1")
+    b = bench(config, vessel.BatteryEmulator, 'hotel="3600" capacity="1"', model="vita1")
     b.at(0)
     assert b.at(2500)["charge"][0] == 0.0
     b.leave(0)
@@ -195,13 +202,13 @@ def draws(count: int) -> dict[str, Any]:
     keys = np.array([randomness.key(1, f"b{k}", "imu") for k in range(count)], np.uint64)
     found: dict[str, Any] = {}
     for tick in (0, 1, 250):
-        noise = Noise(Streams(keys, 250), tick, 1.0)
+        noise = Noise(NoiseStreams(keys, 250), tick, 1.0)
         for purpose in ("value", "turn-on", "walk", "slow error", DROP, SPIKE, SIGN):
-            of = noise.of(purpose)
+            of = noise.for_purpose(purpose)
             for index in (0, 1, 2, 100, 500, 501, 1000, 1001):
-                found[f"{tick} {purpose} chance {index}"] = of.chance(index)
+                found[f"{tick} {purpose} chance {index}"] = of.uniform(index)
         for purpose, index in itertools.product(("value", "turn-on", "walk", "slow error"), (0, 1, 5, 250, 500)):
-            found[f"{tick} {purpose} normal {index}"] = noise.of(purpose)(index)
+            found[f"{tick} {purpose} normal {index}"] = noise.for_purpose(purpose)(index)
     return found
 
 
@@ -219,13 +226,13 @@ def test_no_draw_depends_on_another() -> None:
 @pytest.mark.parametrize("ticks", [range(0, 1200, 10), (7, 17, 27, 29, 39, 20, 30, 0, 0, 10)])
 def test_numbers_drawn_ahead_are_those_of_their_ticks(ticks: Any) -> None:
     """To the bit: value by value, after a tick was left out, and for who asks for any tick."""
-    streams = Streams(np.array([randomness.key(1, f"b{k}", "imu") for k in range(3)], np.uint64), 10)
+    streams = NoiseStreams(np.array([randomness.key(1, f"b{k}", "imu") for k in range(3)], np.uint64), 10)
     for tick in ticks:
         noise, keys = Noise(streams, tick, 0.5), streams("value")
         assert np.array_equal(noise(4), 0.5 * randomness.normal(keys, tick, 4))
         singly = [0.5 * randomness.normal(keys, tick, k) for k in range(2, 8)]
-        assert np.array_equal(noise.several(6, 2), np.stack(singly, axis=1))
-        assert np.array_equal(noise.chance(1), randomness.uniform(streams("value chance"), tick, 1))
+        assert np.array_equal(noise.normals(6, 2), np.stack(singly, axis=1))
+        assert np.array_equal(noise.uniform(1), randomness.uniform(streams("value chance"), tick, 1))
 
 
 def test_several_values_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,13 +240,13 @@ def test_several_values_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     drawn: list[int] = []
     law = randomness.normal
     monkeypatch.setattr(randomness, "normal", lambda *a: [drawn.append(np.size(a[1])), law(*a)][1])
-    streams = Streams(np.arange(5, dtype=np.uint64), 25)
+    streams = NoiseStreams(np.arange(5, dtype=np.uint64), 25)
     for tick in range(0, 2500, 25):
-        Noise(streams, tick, 1.0).several(3)
+        Noise(streams, tick, 1.0).normals(3)
     assert len(drawn) == 4 and sum(drawn) == 128, "32 values at a time"
     drawn.clear()
     for tick in (2501, 2530, 2533, 2600):
-        Noise(streams, tick, 1.0).several(3)
+        Noise(streams, tick, 1.0).normals(3)
     assert drawn == [1, 1, 1, 1]
 
 
@@ -247,7 +254,7 @@ def test_instruments_of_one_body_draw_for_themselves(config: Make) -> None:
     loaded = config(
         '<fleet><vehicle name="b0" model="lauv" position="0 0 5 m"><sensors><ahrs name="one"/><ahrs name="two"/></sensors></vehicle></fleet>'
     )
-    b = Bench(loaded, motion.Ahrs)
+    b = Bench(loaded, motion.AhrsEmulator)
     out = np.array([b.at(t)["roll"][:2].copy() for t in range(400)])
     assert len(b.station.groups) == 1 and abs(np.corrcoef(out.T)[0, 1]) < 0.2
 
@@ -258,7 +265,7 @@ class Chance(Emulator):
     sensor = "speedlog"
 
     def measure(self, now: Batch, out: Any) -> None:
-        out["v_FB_B"] = np.column_stack([now.noise(0), now.noise.chance(0), now.noise.chance(1)])
+        out["v_FB_B"] = np.column_stack([now.noise(0), now.noise.uniform(0), now.noise.uniform(1)])
 
 
 def test_a_chance_is_no_part_of_a_normal_number(config: Make) -> None:

@@ -11,8 +11,8 @@ import pyais
 import pytest
 
 from tests.emulators.bench import STEP_NS, Bench, bench
-from wavesim_emulators.ais import Ais
-from wavesim_emulators.radar import Radar, horizon
+from wavesim_emulators.ais import AisEmulator
+from wavesim_emulators.radar import RadarEmulator, horizon
 from wavesim_sdk import ais
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.encounters import closest_approach
@@ -24,7 +24,13 @@ SCAN = 600  # ticks of 4 ms: 2.4 s
 
 def radar(config: Make, attributes: str = "", world: str = "", bodies: int = 2, model: str = "ship") -> Bench:
     return bench(
-        config, Radar, f'position="0 0 -20 m" {attributes}', world=world, bodies=bodies, period=SCAN, model=model
+        config,
+        RadarEmulator,
+        f'position="0 0 -20 m" {attributes}',
+        world=world,
+        bodies=bodies,
+        period=SCAN,
+        model=model,
     )
 
 
@@ -64,7 +70,7 @@ def test_tracks_within_the_limits_of_the_performance_standard(config: Make) -> N
         v, at = own_v + relative, distance * NM * heading(bearing)
         here = at + 180.0 * relative
         true = closest_approach(here, relative)
-        b = Bench(loaded, Radar, 2, seed=int(own + bearing), period=SCAN, model="ship")
+        b = Bench(loaded, RadarEmulator, 2, seed=int(own + bearing), period=SCAN, model="ship")
         starts, courses, speeds = [(0.0, 0.0), at], [0.0, math.atan2(v[1], v[0])], [own * KNOT, float(np.hypot(*v))]
         sail(b, starts, courses, speeds, range(27))
         trends += int(np.isfinite(b.out["course"][:many]).sum())
@@ -151,7 +157,7 @@ def stations(config: Make, given: list[str], model: str = "ship") -> Bench:
         for k, text in enumerate(given)
     )
     loaded = config(f"<shared vehicles='64'/><fleet>{vehicles}</fleet>")
-    return Bench(loaded, Ais, len(given), period=0, model=model)
+    return Bench(loaded, AisEmulator, len(given), period=0, model=model)
 
 
 def test_reports_come_at_the_intervals_of_their_class(config: Make) -> None:

@@ -153,7 +153,7 @@ from wavesim_sdk.console import main
 sys.argv = ["wavesim", "emulate", "ctd", sys.argv[1], "--server", sys.argv[2]]
 main()
 """
-OLD = "from wavesim_emulators.station import Station, Group\n"
+OLD = "from wavesim_emulators.sensor_bank import Station, Group\n"
 WRONG = {
     "each instrument has a value at each multiple of its period, and its number grows by one": OLD + "old = Station._come_out\n"
     "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.emulators import sonar
 from tests.sdk.test_devices import step
-from wavesim_emulators.sonar import engine
+from wavesim_emulators.sonar import imaging
 from wavesim_emulators.sonar.emulator import describe
-from wavesim_emulators.sonar.soundings import Bathymetry
+from wavesim_emulators.sonar.multibeam import MultibeamSonar
 from wavesim_sdk.devices import cerulean, ping1d, ping360
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.sonars.frames import ImagingFrame
@@ -25,7 +25,7 @@ from wavesim_sdk.sonars.frames import ImagingFrame
 FLAT = '<bed depth="20 m"/>'
 
 
-def framed(d: Any, made: engine.Frame, number: int) -> ImagingFrame:
+def framed(d: Any, made: imaging.PingResult, number: int) -> ImagingFrame:
     """What an engine made, as it goes over the network."""
     record = describe(d, b"auv", b"sonar", 1, d.preset.name)
     payload = np.ascontiguousarray(made.soundings if made.levels is None else made.levels).tobytes()
@@ -58,7 +58,7 @@ def test_brping_reads_our_omniscan(config: Any) -> None:
     """First bottom echo where the altitude says; levels come back; both sides."""
     w = sonar.world(config, FLAT)
     d = sonar.design("omniscan-450", 50.0, 1000)
-    side = engine.SideScan(d, w, 0.0, 1)
+    side = imaging.SideScanSonar(d, w, 0.0, 1)
     made = side.ping(sonar.pose((0.0, 0.0, 12.0)), 0)
     driver = Omniscan450()
     driver.iodev = wire = Wire(cerulean.OmniscanDevice, iter(framed(d, made, n) for n in range(1, 9)))
@@ -88,7 +88,7 @@ def test_brping_reads_our_omniscan(config: Any) -> None:
 def test_brping_reads_our_surveyor(config: Any) -> None:
     w = sonar.world(config, FLAT)
     d = sonar.design("surveyor-240", 60.0, 1200)
-    table = Bathymetry(d, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0)
+    table = MultibeamSonar(d, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0)
     driver = Surveyor240()
     driver.iodev = Wire(cerulean.SurveyorDevice, iter(framed(d, table, n) for n in range(1, 9)))
     assert driver.initialize() is not False
@@ -101,7 +101,7 @@ def test_brping_reads_our_surveyor(config: Any) -> None:
     assert math.degrees(points[0].angle - points[-1].angle) == pytest.approx(80.0, abs=0.5), "port is positive"
     many = sonar.design("r2sonic-2024", 60.0, 1200, {"beams": 400})
     (told,) = cerulean.SurveyorDevice(lambda _: None, list)._payloads(
-        framed(many, Bathymetry(many, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0), 1)
+        framed(many, MultibeamSonar(many, w, 0.0, 1).ping(sonar.pose((0.0, 0.0, 5.0)), 0), 1)
     )
     assert len(ping1d.encode_frame(cerulean.ATOF, told)) <= 4096, "more its hosts cannot read from a datagram"
 
@@ -114,7 +114,7 @@ def test_brping_turns_a_head_over_frames(config: Any) -> None:
     )
     w = sonar.world(config, f'<bed depth="400 m"/><obstacles>{tank}</obstacles>')
     d = sonar.design("ping360", 20.0, 1200, gain=-75.0)
-    head = engine.Scanning(d, w, 0.0, 1)
+    head = imaging.ScanningSonar(d, w, 0.0, 1)
     turn = [framed(d, head.ping(sonar.pose((0.0, 0.0, 5.0)), n), n + 1) for n in range(0, 400, 10)]
     driver = Ping360()
     made: list[ping360.Ping360Device] = []
@@ -141,7 +141,7 @@ def test_brping_turns_a_head_over_frames(config: Any) -> None:
 
 def test_a_sonar_of_another_kind_is_refused(config: Any) -> None:
     d = sonar.design("ping360", 20.0, 100)
-    frame = framed(d, engine.Scanning(d, sonar.world(config, FLAT), 0.0, 1).ping(sonar.pose((0, 0, 5.0)), 0), 1)
+    frame = framed(d, imaging.ScanningSonar(d, sonar.world(config, FLAT), 0.0, 1).ping(sonar.pose((0, 0, 5.0)), 0), 1)
 
     class Broker:
         def subscribe_frames(self, *names: str) -> None:

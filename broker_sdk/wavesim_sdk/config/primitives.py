@@ -15,8 +15,8 @@ class PrimitiveShape:
     """A primitive in numbers: code, half sizes, radius of its enclosing sphere, volume, outer size."""
 
     code: int
-    half: tuple[float, float, float]
-    reach: float
+    half_size: tuple[float, float, float]
+    bounding_radius: float
     volume: float
     size: tuple[float, float, float]
 

@@ -34,22 +34,22 @@ class DeviceType:
     """A kind of device: its title, the types of sensors that it looks at, the one without which it is none, how it is made."""
 
     title: str
-    make: Maker
+    create: Maker
     types: tuple[str, ...] = ()
-    needs: str = ""
-    sound: bool = False  #: whether it hears
+    required_type: str = ""
+    uses_acoustics: bool = False  #: whether it hears
 
 
 @dataclass(frozen=True)
 class DeviceOptions:
     """Whose device it is, and where."""
 
-    name: str
+    body: str
     server: tuple[str, int]
     pilot: bool = False  #: the body comes and goes with it; else it serves beside whoever drives
     lockstep: float = 0.0
     sensors: tuple[str, ...] = ()  #: by name, where the body has several of a type
-    say: Callable[[str], None] = print
+    report: Callable[[str], None] = print
 
 
 class ServedDevice:
@@ -90,7 +90,7 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Port
                 o.device = o.device_type.create(broker, o.port.send, own)
             broker.subscribe(tuple(selected.values()), acoustics=any(o.device_type.uses_acoustics for o in outlets))
             for o in outlets:
-                options.report_notice(f"{o.device_type.title} of '{options.body}' at {o.port.path}")
+                options.report(f"{o.device_type.title} of '{options.body}' at {o.port.path}")
             async for step in broker.steps():
                 for o in outlets:
                     if o.device is not None:

@@ -31,7 +31,7 @@ class _PartialFrame:
     number: int = 0
     parts: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)
-    whole: int = 0
+    last_complete: int = 0
 
 
 class FrameAssembler:

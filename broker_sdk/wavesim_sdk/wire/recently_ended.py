@@ -20,8 +20,8 @@ class _EndedSession:
     session: Session
     text: str
     until: float
-    again_at: float
-    said: int
+    repeat_at: float
+    sent: int
     answer_at: float
 
 

@@ -72,7 +72,7 @@ class RecordField:
     """One declared item of a record."""
 
     name: str
-    kind: ValueType
+    value_type: ValueType
     unit: str
     doc: str
     optional: bool

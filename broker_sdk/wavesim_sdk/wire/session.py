@@ -51,8 +51,8 @@ class RttStatistics:
     replies: int = 0
     last: float = 0.0
     mean: float = 0.0
-    least: float = 0.0
-    greatest: float = 0.0
+    minimum: float = 0.0
+    maximum: float = 0.0
 
     def add_sample(self, seconds: float) -> None:
         self.replies += 1
@@ -136,7 +136,7 @@ class AddressMigrated:
     """The client has another address, and proved it."""
 
     session: Session
-    before: Address
+    old_address: Address
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ class List(ValueType):
 class Nullable(ValueType):
     """The kind, or nil."""
 
-    of: ValueType
+    value_type: ValueType
 
     def make_checker(self) -> Checker:
         some = self.value_type.make_checker()

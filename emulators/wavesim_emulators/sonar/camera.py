@@ -17,9 +17,9 @@ import numpy as np
 
 from wavesim_emulators.base import Batch
 from wavesim_emulators.sonar import kernels as k
-from wavesim_emulators.sonar.engine import NORMAL
-from wavesim_emulators.sonar.framed import Framed, angles
-from wavesim_emulators.sonar.scene import World3, directions
+from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_emulators.sonar.imaging import NORMAL_QUANTILES
+from wavesim_emulators.sonar.scene import SonarScene, fan_directions
 from wavesim_sdk import randomness
 from wavesim_sdk.config.imaging import Board, Optics
 from wavesim_sdk.config.sensors import CameraConfig as Declared
@@ -30,13 +30,13 @@ Array = np.ndarray[Any, Any]
 STEPS = 8  #: of a ray in which water scatters a lamp's light
 TURBID = 0.02  #: share of turbidity that scatters back
 NEAR = 0.05  #: m: nearer to a lamp water is not looked at
-BRIGHT, SHARE = 0.9, 0.98  #: an exposure that is chosen puts so much of the numbers below that
+EXPOSURE_LEVEL, SHARE = 0.9, 0.98  #: an exposure that is chosen puts so much of the numbers below that
 FIRST_BOARD = -10  #: labels of boards, downwards
-BACK = 0.3  #: colour of a board's back
+BOARD_BACK_COLOUR = 0.3  #: colour of a board's back
 
 
 @dataclass(frozen=True)
-class Water:
+class WaterOptics:
     """Its coefficients (3,) with turbidity: direct light, veil, daylight with depth, scattering back; the veil's colour; daylight."""
 
     direct: Array
@@ -47,7 +47,7 @@ class Water:
     daylight: float
 
     @classmethod
-    def of(cls, o: Optics) -> Water:
+    def from_optics(cls, o: Optics) -> WaterOptics:
         direct, back, diffuse = (
             np.array(a, np.float32) + o.turbidity for a in (o.attenuation, o.backscatter, o.diffuse)
         )
@@ -55,7 +55,7 @@ class Water:
         return cls(direct, back, diffuse, scatter, np.array(o.veil, np.float32), o.daylight)
 
 
-class Plate:
+class BoardGeometry:
     """A board: its middle, axes to the right and down as one sees it, its normal, in W; its pattern."""
 
     def __init__(self, b: Board) -> None:
@@ -67,7 +67,7 @@ class Plate:
         self.axes = np.stack([right, np.cross(-self.normal, right)])
         self.cells = np.array([[float(cell) for cell in row] for row in b.cell_rows])
 
-    def seen(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
+    def intersect(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
         """(range (inf = past it), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes ``R``."""
         n, c = R.T @ self.normal, R.T @ (self.centre - p)
         towards = D @ n
@@ -79,15 +79,15 @@ class Plate:
         x = np.where(there[..., None], x, 0.0)
         i = np.minimum((x[..., 1] * rows).astype(int), rows - 1)
         j = np.minimum((x[..., 0] * columns).astype(int), columns - 1)
-        return np.where(there, t, np.inf), np.where(towards < 0.0, self.cells[i, j], BACK), n
+        return np.where(there, t, np.inf), np.where(towards < 0.0, self.cells[i, j], BOARD_BACK_COLOUR), n
 
 
-class View:
+class CameraView:
     """One camera: what it sees from a pose. No clock, process or shared memory in here."""
 
-    def __init__(self, c: Declared, world: World3, optics: Optics, boards: tuple[Board, ...], key: int) -> None:
+    def __init__(self, c: Declared, world: SonarScene, optics: Optics, boards: tuple[Board, ...], key: int) -> None:
         self.camera, self.world, self.key = c, world, np.array([key], np.uint64)
-        self.water, self.boards = Water.of(optics), [Plate(b) for b in boards]
+        self.water, self.boards = WaterOptics.from_optics(optics), [BoardGeometry(b) for b in boards]
         self.colours = world.palette.colours().astype(np.float32)
         y, z = lens.pixel_slopes(c.width, c.height, c.view, c.distortion)
         across, down = np.arcsin(y / np.sqrt(1.0 + y * y + z * z)), np.arctan(z)
@@ -99,23 +99,23 @@ class View:
         self._steps = (0, 1, c.height, c.height + 1)
         i, j = (i - i0).ravel(), (j - j0).ravel()
         self._parts = np.stack([(1 - i) * (1 - j), (1 - i) * j, i * (1 - j), i * j]).astype(np.float32)
-        self.D = directions(self.u, self.e).astype(np.float32)
+        self.D = fan_directions(self.u, self.e).astype(np.float32)
         cosine, sine, ahead = np.cos(e), np.sin(e), np.cos(a)[:, None]
         side = np.broadcast_to(self.u[:, None], ahead.shape[:1] + e.shape)
         self._along_u = np.stack([-side * cosine, np.broadcast_to(ahead, side.shape), -side * sine], axis=-1)
         self._along_e = np.broadcast_to(np.stack([-sine, np.zeros_like(e), cosine], axis=-1), (*side.shape, 3))
 
-    def light(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
+    def trace(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
         """(light (columns, rows, 3), range, label, both (columns, rows)) of each ray; range inf where there is nothing."""
         w, far = self.water, self.camera.range
-        out, what = self.world.cast(p, R, self.u, self.e, far, level, True)
+        out, what = self.world.cast_fan(p, R, self.u, self.e, far, level, True)
         r, label = np.where(out[..., 0] < k.FAR, out[..., 0], np.inf), what[..., 1].copy()
         colour = self.colours[np.maximum(what[..., 0], 0)]
         normal = -out[..., 1:2] * self.D + out[..., 2:3] * self._along_u + out[..., 3:4] * self._along_e
         for number, board in enumerate(self.boards):
             if np.linalg.norm(board.centre - p) > far + float(np.hypot(*board.half)):
                 continue
-            t, white, n = board.seen(p, R, self.D)
+            t, white, n = board.intersect(p, R, self.D)
             nearer = (t < r) & (t < far)
             r[nearer], label[nearer] = t[nearer], FIRST_BOARD - number
             colour[nearer], normal[nearer] = white[nearer, None], n
@@ -173,45 +173,47 @@ class View:
     ) -> tuple[Array, Any, float, int]:
         """(numbers (rows, columns, 3), depths or None, exposure, numbers cut at the top)."""
         c = self.camera
-        light, r, label = self.light(p, R, level)
-        share = self._pixels(light)
+        light, r, label = self.trace(p, R, level)
+        light_level = self._pixels(light)
         exposure = c.exposure
         if exposure <= 0.0:
-            bright = float(np.quantile(share, SHARE))
-            exposure = BRIGHT / bright if bright > 0.0 else 1.0
-        share *= np.float32(exposure)
+            bright = float(np.quantile(light_level, SHARE))
+            exposure = EXPOSURE_LEVEL / bright if bright > 0.0 else 1.0
+        light_level *= np.float32(exposure)
         if noise > 0.0:
-            spread = noise * np.sqrt(np.maximum(share, 0.0) * c.electrons + c.read_noise**2) / c.electrons
-            bits = randomness.uniform(self.key, number, np.arange(share.size)) * len(NORMAL)
-            share += spread * NORMAL[bits.astype(int)].reshape(share.shape) * np.float32(math.sqrt(2.0))
-        cut = int((share >= 1.0).sum())
-        numbers = np.rint(255.0 * np.clip(share, 0.0, 1.0) ** (1.0 / c.gamma)).astype(np.uint8)
+            spread = noise * np.sqrt(np.maximum(light_level, 0.0) * c.electrons + c.read_noise**2) / c.electrons
+            bits = randomness.uniform(self.key, number, np.arange(light_level.size)) * len(NORMAL_QUANTILES)
+            light_level += (
+                spread * NORMAL_QUANTILES[bits.astype(int)].reshape(light_level.shape) * np.float32(math.sqrt(2.0))
+            )
+        cut = int((light_level >= 1.0).sum())
+        numbers = np.rint(255.0 * np.clip(light_level, 0.0, 1.0) ** (1.0 / c.gamma)).astype(np.uint8)
         return numbers.reshape(c.height, c.width, 3), self.depths(r, label) if c.depth else None, exposure, cut
 
 
-class Camera(Framed):
+class CameraEmulator(FrameEmulator):
     """Pictures of all cameras."""
 
     sensor = "camera"
 
     def __init__(self, loaded: Any) -> None:
         super().__init__(loaded)
-        self._views: dict[int, tuple[int, View, Any]] = {}
+        self._views: dict[int, tuple[int, CameraView, Any]] = {}
 
-    def warm(self) -> None:
-        self.world.cast(np.zeros(3), np.eye(3), np.zeros(1), np.zeros(1), 1.0, 0.0)
+    def warm_up(self) -> None:
+        self.world.cast_fan(np.zeros(3), np.eye(3), np.zeros(1), np.zeros(1), 1.0, 0.0)
 
     def measure(self, now: Batch, out: Record) -> None:
         keys = now.noise.streams("frames")
         mounted = now.mounted
         R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
         c: Declared = now.parameters
-        for i, place in enumerate(now.places.tolist()):
+        for i, place in enumerate(now.table_rows.tolist()):
             out["valid"][i] = 0
             if now.depth[i] <= 0.0:  # in the air
                 continue
             view, record = self._view(now, i, place, int(out["generation"][i]), int(keys[i]))
-            self.world.with_bodies(self.bodies, int(now.rows[i]))
+            self.world.set_bodies(self.bodies, int(now.rows[i]))
             p, R = mounted.p_WS_W[i], R_WS[i]
             noise = float(np.broadcast_to(now.noise.scale, (len(now),))[i])
             numbers, depths, exposure, cut = view.picture(
@@ -219,19 +221,19 @@ class Camera(Framed):
             )
             record["ping_ns"] = record["time_ns"] = now.time_ns
             record["saturated"], record["gain"] = cut, exposure
-            record["p_WS_W"], record["v_WS_W"], record["euler"] = p, mounted.v_WS_W[i], angles(R)
+            record["p_WS_W"], record["v_WS_W"], record["euler"] = p, mounted.v_WS_W[i], euler_of(R)
             payload = [numbers.tobytes()] + ([depths.tobytes()] if depths is not None else [])
             out["frame"][i] = self.write(place, record, *payload)
             out["valid"][i] = 1
             out["width"][i], out["height"][i], out["exposure"][i] = c.width, c.height, exposure
             out["saturated"][i] = cut / numbers.size
 
-    def _view(self, now: Batch, i: int, place: int, generation: int, key: int) -> tuple[View, Any]:
+    def _view(self, now: Batch, i: int, place: int, generation: int, key: int) -> tuple[CameraView, Any]:
         known = self._views.get(place)
         if known is None or known[0] != generation:
             world = self.loaded.config.world
-            view = View(now.parameters, self.world, world.optics, world.board, key)
-            known = generation, view, describe(now.parameters, *self.named(now, i, place), generation)
+            view = CameraView(now.parameters, self.world, world.optics, world.board, key)
+            known = generation, view, describe(now.parameters, *self.names_of(now, i, place), generation)
             self._views[place] = known
         return known[1:]
 

@@ -24,7 +24,7 @@ ACROSS = 3  #: rays of a sounding in each direction
 
 
 @dataclass(frozen=True)
-class Design:
+class SonarDesign:
     """Everything about a sonar but its place. Levels dB re 1 uPa at 1 m, SI units, rad."""
 
     preset: Preset
@@ -125,12 +125,12 @@ class Design:
         """Of energy over range, both ways, 1/m: 10^(-2 alpha r/10)."""
         return float(2.0 * self.absorption * math.log(10.0) / 10.0)
 
-    def with_(self, **changes: Any) -> Design:
+    def with_(self, **changes: Any) -> SonarDesign:
         return replace(self, **changes)
 
 
 @dataclass(frozen=True)
-class Rays:
+class RayFan:
     """A fan: angles off broadside and their widths, elevations and their widths, patterns (linear)."""
 
     angle: Array
@@ -161,26 +161,26 @@ def mean_pattern(centres: Array, width: float, scale: float, shading: str, power
     return np.asarray(b.mean(axis=1))
 
 
-def image_rays(d: Design) -> Rays:
+def image_rays(d: SonarDesign) -> RayFan:
     """Of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the sector."""
     p = d.preset
     count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
     angle, width = cells(0.5 * p.sector, count)
     e, de = cells(0.5 * HEIGHT * p.vertical, RAYS)
     gain = patterns.line(np.sin(e) * d.height / d.wavelength) ** 2
-    return Rays(angle, np.full(count, width), e, np.full(RAYS, de), np.ones(count), gain)
+    return RayFan(angle, np.full(count, width), e, np.full(RAYS, de), np.ones(count), gain)
 
 
-def pencil_rays(d: Design) -> Rays:
+def pencil_rays(d: SonarDesign) -> RayFan:
     """Of a scanning sonar."""
     half = math.asin(min(0.99, WIDE * d.wavelength / d.array))
     angle, width = cells(half, PENCIL_COLUMNS)
     e, de = cells(0.5 * HEIGHT * d.preset.vertical, RAYS)
     gain = patterns.line(np.sin(e) * d.height / d.wavelength) ** 2
-    return Rays(angle, np.full(PENCIL_COLUMNS, width), e, np.full(RAYS, de), np.ones(PENCIL_COLUMNS), gain)
+    return RayFan(angle, np.full(PENCIL_COLUMNS, width), e, np.full(RAYS, de), np.ones(PENCIL_COLUMNS), gain)
 
 
-def side_rays(d: Design, altitude: float, roll: float) -> Rays:
+def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
     """Of one side of a side-scan: by equal steps of range over a level bed at ``altitude``, and some upward. ``roll`` is how far
     the side points below the horizontal."""
     angle, width = cells(WIDE * d.wavelength / d.array, SIDE_COLUMNS)
@@ -192,15 +192,15 @@ def side_rays(d: Design, altitude: float, roll: float) -> Rays:
     e, de = 0.5 * (edges[:-1] + edges[1:]), edges[:-1] - edges[1:]
     gain = patterns.line(np.sin(e - d.preset.tilt) * d.height / d.wavelength) ** 2
     gain = np.where(np.abs(e - d.preset.tilt) < 0.5 * math.pi, gain, 0.0)
-    return Rays(angle, np.full(SIDE_COLUMNS, width), e, de, np.ones(SIDE_COLUMNS), gain)
+    return RayFan(angle, np.full(SIDE_COLUMNS, width), e, de, np.ones(SIDE_COLUMNS), gain)
 
 
-def whole(weights: Array, width: float, energy: float) -> Array:
+def normalised_weights(weights: Array, width: float, energy: float) -> Array:
     """Weights of a few cells, so scaled that they hold the energy of the whole pattern, sidelobes included."""
     return np.asarray(weights * energy / (weights.sum() * width))
 
 
-def beam_angles(d: Design) -> Array:
+def beam_angles(d: SonarDesign) -> Array:
     """Across, from port to starboard, as a multibeam echosounder believes them."""
     half = 0.5 * d.preset.sector
     if d.equidistant:
@@ -208,16 +208,18 @@ def beam_angles(d: Design) -> Array:
     return np.linspace(-half, half, d.preset.beams)
 
 
-def sounding_rays(d: Design, angles: Array) -> Rays:
+def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
     """Three by three for each beam, across ones beside each other; weights are those of the patterns."""
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)
-    weight = whole(mean_pattern(off, width, d.array / d.wavelength, d.preset.shading, 1), width, d.wavelength / d.array)
+    weight = normalised_weights(
+        mean_pattern(off, width, d.array / d.wavelength, d.preset.shading, 1), width, d.wavelength / d.array
+    )
     stretch = 1.0 / np.maximum(np.cos(angles), 0.05)  # a steered array is shorter
     angle = (angles[:, None] + stretch[:, None] * off).ravel()
     along, de = cells(WIDE * d.wavelength / d.height, ACROSS)
-    gain = whole(mean_pattern(along, de, d.height / d.wavelength, "none", 1), de, d.wavelength / d.height)
+    gain = normalised_weights(mean_pattern(along, de, d.height / d.wavelength, "none", 1), de, d.wavelength / d.height)
     angle = np.clip(angle, -1.55, 1.55)
-    return Rays(
+    return RayFan(
         angle, np.repeat(stretch * width, ACROSS), along, np.full(ACROSS, de), np.tile(weight, len(angles)), gain
     )

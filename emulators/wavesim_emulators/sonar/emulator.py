@@ -9,25 +9,30 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.base import Batch
-from wavesim_emulators.sonar.design import Design
-from wavesim_emulators.sonar.engine import Forward, Frame, Pose, Scanning, SideScan
-from wavesim_emulators.sonar.framed import Framed, angles
-from wavesim_emulators.sonar.soundings import Bathymetry
+from wavesim_emulators.sonar.design import SonarDesign
+from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_emulators.sonar.imaging import ForwardLookingSonar, PingResult, ScanningSonar, SideScanSonar, SonarPose
+from wavesim_emulators.sonar.multibeam import MultibeamSonar
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.sensors import SonarConfig as Declared
 from wavesim_sdk.ocean.sound import francois_garrison
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.sonars import frames, presets
 
-MAKES: dict[str, Any] = {"forward": Forward, "sidescan": SideScan, "scanning": Scanning, "bathymetry": Bathymetry}
+SONAR_TYPES: dict[str, Any] = {
+    "forward": ForwardLookingSonar,
+    "sidescan": SideScanSonar,
+    "scanning": ScanningSonar,
+    "bathymetry": MultibeamSonar,
+}
 
 
-def design(loaded: LoadedConfig, p: Declared, noise: bool) -> Design:
+def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
     """A declared sonar, in the water of its configuration."""
     a = loaded.config.acoustics
     preset = frames.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
-    return Design(
+    return SonarDesign(
         preset, preset.range, preset.bins, a.sound_speed, absorbed, p.gain, p.tvg, p.hold or math.inf, p.floor, p.span,
         p.bits, p.volume, noise=noise, speckle=p.speckle and noise, labels=p.truth, stabilised=p.stabilised,
         equidistant=p.equidistant, assumed_speed=p.assumed_speed,
@@ -35,7 +40,7 @@ def design(loaded: LoadedConfig, p: Declared, noise: bool) -> Design:
 
 
 @dataclass
-class Instrument:
+class SonarInstrument:
     """One sonar: its engine, and what its record says of it."""
 
     generation: int
@@ -43,7 +48,7 @@ class Instrument:
     record: Any
 
 
-class Sonar(Framed):
+class SonarEmulator(FrameEmulator):
     """Frames of all imaging sonars. A ping that is due at a tick has been complete then: it was sent twice its range over the speed of
     sound before, from where the body was then if its velocities were constant."""
 
@@ -51,33 +56,33 @@ class Sonar(Framed):
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
-        self._instruments: dict[int, Instrument] = {}
-        self.newest: dict[int, Frame] = {}  #: by place
+        self._instruments: dict[int, SonarInstrument] = {}
+        self.newest: dict[int, PingResult] = {}  #: by place
 
-    def warm(self) -> None:
-        here = Pose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
+    def warm_up(self) -> None:
+        here = SonarPose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
         for preset in ("p900-45", "starfish-450"):
             small = replace(presets.find_preset(preset), beams=2, sector=0.1)
             for bits, bins, labels in ((8, 8, True), (16, 64, False)):
-                made = Design(small, 2.0, bins, bits=bits, labels=labels)
-                MAKES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
+                made = SonarDesign(small, 2.0, bins, bits=bits, labels=labels)
+                SONAR_TYPES[small.kind](made, self.world, 0.0, 1).ping(here, 0)
 
     def measure(self, now: Batch, out: Record) -> None:
         mounted = now.mounted
         keys = now.noise.streams("frames")
         turning = np.einsum("nij,nj->ni", mounted.R_WB, mounted.w_WB_B)
         R_WS = np.broadcast_to(mounted.R_WS, (len(now), 3, 3))
-        for i, place in enumerate(now.places.tolist()):
+        for i, place in enumerate(now.table_rows.tolist()):
             own = self._instrument(now, i, place, int(out["generation"][i]), int(keys[i]))
-            d: Design = own.engine.design
+            d: SonarDesign = own.engine.design
             out["valid"][i] = 0
             if now.time < d.ping_time:
                 continue
-            pose = Pose(mounted.p_WS_W[i], R_WS[i], mounted.v_WS_W[i], turning[i]).before(d.ping_time)
+            pose = SonarPose(mounted.p_WS_W[i], R_WS[i], mounted.v_WS_W[i], turning[i]).before(d.ping_time)
             level = float(now.weather["level"])
             if pose.p[2] + level <= 0.0:  # in the air
                 continue
-            self.world.with_bodies(self.bodies, int(now.rows[i]))
+            self.world.set_bodies(self.bodies, int(now.rows[i]))
             frame = own.engine.ping(pose, now.tick // now.period, level)
             out["valid"][i] = 1
             out["frame"][i] = self._publish(place, own.record, frame, now)
@@ -86,24 +91,26 @@ class Sonar(Framed):
             out["saturated"][i] = frame.saturated / (d.preset.beams * d.bins)
             out["altitude"][i] = frame.altitude
 
-    def _instrument(self, now: Batch, i: int, place: int, generation: int, key: int) -> Instrument:
+    def _instrument(self, now: Batch, i: int, place: int, generation: int, key: int) -> SonarInstrument:
         known = self._instruments.get(place)
         if known is None or known.generation != generation:
             p: Declared = now.parameters
             noise = bool(np.broadcast_to(now.noise.scale, (len(now),))[i] > 0.0)
-            made = design(self.loaded, p, noise)
-            engine = MAKES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
-            known = Instrument(generation, engine, describe(made, *self.named(now, i, place), generation, p.preset))
+            made = design_of(self.loaded, p, noise)
+            engine = SONAR_TYPES[made.preset.kind](made, self.world, self.loaded.config.world.wind.mean, key)
+            known = SonarInstrument(
+                generation, engine, describe(made, *self.names_of(now, i, place), generation, p.preset)
+            )
             self._instruments[place] = known
         return known
 
-    def _publish(self, place: int, record: Any, frame: Frame, now: Batch) -> int:
+    def _publish(self, place: int, record: Any, frame: PingResult, now: Batch) -> int:
         pose = frame.pose
         record["time_ns"] = now.time_ns
         record["ping_ns"] = now.time_ns - round(2e9 * float(record["range"]) / float(record["sound_speed"]))
         record["saturated"], record["altitude"], record["azimuth"] = frame.saturated, frame.altitude, frame.azimuth
         record["p_WS_W"], record["v_WS_W"] = pose.p, pose.v
-        record["euler"] = angles(pose.R)
+        record["euler"] = euler_of(pose.R)
         self.newest[place] = frame
         data = frame.soundings if frame.levels is None else frame.levels
         payload = [np.ascontiguousarray(data).tobytes()]
@@ -112,7 +119,7 @@ class Sonar(Framed):
         return self.write(place, record, *payload)
 
 
-def describe(d: Design, body: bytes, name: bytes, generation: int, preset: str) -> Any:
+def describe(d: SonarDesign, body: bytes, name: bytes, generation: int, preset: str) -> Any:
     """A record with all that does not change from frame to frame."""
     p = d.preset
     record = np.zeros((), frames.RECORD)

@@ -17,9 +17,18 @@ _inline: Any = nb.njit(cache=True, error_model="numpy", inline="always")
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: kinds of objects
 # columns of an object: kind, centre, rotation to W (row by row), half sizes, radius of the sphere around, material, label
-KIND, CENTRE, TURN, HALF, AROUND, OF, LABEL, OBJECT = 0, 1, 4, 13, 16, 17, 18, 19
+(
+    OBJECT_KIND,
+    OBJECT_CENTRE,
+    OBJECT_ROTATION,
+    OBJECT_HALF_SIZE,
+    OBJECT_RADIUS,
+    OBJECT_MATERIAL,
+    OBJECT_LABEL,
+    OBJECT_WIDTH,
+) = 0, 1, 4, 13, 16, 17, 18, 19
 # columns of a region of the bed: centre, cos and sin of its heading, half sizes, round or not, material
-REGION = 8
+REGION_WIDTH = 8
 FAR = 1e30
 CLOSE = 1e-4
 MARCH = 600
@@ -58,9 +67,14 @@ def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any
 
 
 @_jit
-def meet(p: Any, v: Any, shape: Any, n: Any) -> float:
+def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
     """Range at which a ray meets an object, both in its axes; ``n`` becomes the normal there. FAR = nowhere, 0 from inside."""
-    kind, a, b, c = shape[KIND], shape[HALF], shape[HALF + 1], shape[HALF + 2]
+    kind, a, b, c = (
+        shape[OBJECT_KIND],
+        shape[OBJECT_HALF_SIZE],
+        shape[OBJECT_HALF_SIZE + 1],
+        shape[OBJECT_HALF_SIZE + 2],
+    )
     n[0] = n[1] = n[2] = 0.0
     if kind == SPHERE:
         along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
@@ -131,7 +145,7 @@ def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: 
 
 
 @_jit
-def aim(R: Any, u: Any, e: Any, out: Any) -> None:
+def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
     """Unit vectors (columns, rays, 3) in W of a fan's rays."""
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
@@ -144,22 +158,28 @@ def aim(R: Any, u: Any, e: Any, out: Any) -> None:
 
 
 @_jit
-def seen_between(p: Any, shape: Any, R: Any, around: Any) -> None:
+def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
     """Least and greatest u (``around[0]``, ``around[1]``) between which an object lies for a sonar at ``p`` in its axes; ``R`` turns the
     fan's axes into W. From its box: y between its corners', range between its nearest point and its farthest corner; so it may
     seem larger than it is, never smaller."""
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's
     for i in range(3):
-        half = shape[HALF] if shape[KIND] == SPHERE else shape[HALF + i]
+        half = shape[OBJECT_HALF_SIZE] if shape[OBJECT_KIND] == SPHERE else shape[OBJECT_HALF_SIZE + i]
         beyond = abs(p[i]) - half
         near += beyond * beyond if beyond > 0.0 else 0.0
         far += (abs(p[i]) + half) ** 2
-        across[i] = shape[TURN + i] * R[0, 1] + shape[TURN + 3 + i] * R[1, 1] + shape[TURN + 6 + i] * R[2, 1]
+        across[i] = (
+            shape[OBJECT_ROTATION + i] * R[0, 1]
+            + shape[OBJECT_ROTATION + 3 + i] * R[1, 1]
+            + shape[OBJECT_ROTATION + 6 + i] * R[2, 1]
+        )
     middle = -(p[0] * across[0] + p[1] * across[1] + p[2] * across[2])
     reach = 0.0
     for i in range(3):
-        reach += abs(across[i]) * (shape[HALF] if shape[KIND] == SPHERE else shape[HALF + i])
+        reach += abs(across[i]) * (
+            shape[OBJECT_HALF_SIZE] if shape[OBJECT_KIND] == SPHERE else shape[OBJECT_HALF_SIZE + i]
+        )
     low, high, near, far = middle - reach, middle + reach, np.sqrt(near), np.sqrt(far)
     if near < 1e-6:
         around[0], around[1] = -2.0, 2.0
@@ -169,7 +189,7 @@ def seen_between(p: Any, shape: Any, R: Any, around: Any) -> None:
 
 
 @_jit
-def cast(
+def cast_fan(
     o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, far: Any, which: Any,
     triangles: Any, objects: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int, out: Any, what: Any,
 ) -> None:  # fmt: skip
@@ -187,12 +207,16 @@ def cast(
     rel = np.empty((len(objects), 4))  # from the middle of each object; how far outside of its sphere, squared
     for b in range(len(objects)):
         for i in range(3):
-            rel[b, i] = o[i] - objects[b, CENTRE + i]
-        rel[b, 3] = rel[b, 0] ** 2 + rel[b, 1] ** 2 + rel[b, 2] ** 2 - objects[b, AROUND] ** 2
+            rel[b, i] = o[i] - objects[b, OBJECT_CENTRE + i]
+        rel[b, 3] = rel[b, 0] ** 2 + rel[b, 1] ** 2 + rel[b, 2] ** 2 - objects[b, OBJECT_RADIUS] ** 2
         g = objects[b]
         for i in range(3):
-            own[b, i] = g[TURN + i] * rel[b, 0] + g[TURN + 3 + i] * rel[b, 1] + g[TURN + 6 + i] * rel[b, 2]
-        seen_between(own[b], g, R, around[b])
+            own[b, i] = (
+                g[OBJECT_ROTATION + i] * rel[b, 0]
+                + g[OBJECT_ROTATION + 3 + i] * rel[b, 1]
+                + g[OBJECT_ROTATION + 6 + i] * rel[b, 2]
+            )
+        angular_extent(own[b], g, R, around[b])
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
         side = u[j]
@@ -235,16 +259,20 @@ def cast(
                 b = some[m]
                 g = objects[b]
                 along = rel[b, 0] * d[0] + rel[b, 1] * d[1] + rel[b, 2] * d[2]
-                if along * along < rel[b, 3] or (along > 0.0 and rel[b, 3] > 0.0) or -along - g[AROUND] > best:
+                if along * along < rel[b, 3] or (along > 0.0 and rel[b, 3] > 0.0) or -along - g[OBJECT_RADIUS] > best:
                     continue
                 for i in range(3):
-                    v[i] = g[TURN + i] * d[0] + g[TURN + 3 + i] * d[1] + g[TURN + 6 + i] * d[2]
-                t = meet(own[b], v, g, n)
+                    v[i] = (
+                        g[OBJECT_ROTATION + i] * d[0]
+                        + g[OBJECT_ROTATION + 3 + i] * d[1]
+                        + g[OBJECT_ROTATION + 6 + i] * d[2]
+                    )
+                t = intersect_object(own[b], v, g, n)
                 if t < best:
-                    best, material, label = t, int(g[OF]), int(g[LABEL])
-                    nx = g[TURN] * n[0] + g[TURN + 1] * n[1] + g[TURN + 2] * n[2]
-                    ny = g[TURN + 3] * n[0] + g[TURN + 4] * n[1] + g[TURN + 5] * n[2]
-                    nz = g[TURN + 6] * n[0] + g[TURN + 7] * n[1] + g[TURN + 8] * n[2]
+                    best, material, label = t, int(g[OBJECT_MATERIAL]), int(g[OBJECT_LABEL])
+                    nx = g[OBJECT_ROTATION] * n[0] + g[OBJECT_ROTATION + 1] * n[1] + g[OBJECT_ROTATION + 2] * n[2]
+                    ny = g[OBJECT_ROTATION + 3] * n[0] + g[OBJECT_ROTATION + 4] * n[1] + g[OBJECT_ROTATION + 5] * n[2]
+                    nz = g[OBJECT_ROTATION + 6] * n[0] + g[OBJECT_ROTATION + 7] * n[1] + g[OBJECT_ROTATION + 8] * n[2]
             what[j, k, 0], what[j, k, 1] = material, label
             if label == NO_HIT:
                 out[j, k, 0], out[j, k, 1], out[j, k, 2], out[j, k, 3] = FAR, 0.0, 0.0, 0.0
@@ -264,7 +292,7 @@ def cast(
 
 
 @_inline
-def mixed(x: Any) -> Any:
+def splitmix64(x: Any) -> Any:
     """SplitMix64's last step, as in wavesim_sdk.randomness."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -272,15 +300,15 @@ def mixed(x: Any) -> Any:
 
 
 @_jit
-def texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
+def ground_texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
     """A gamma number of mean 1 that belongs to a cell of the ground: whoever looks sees the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
-    h = mixed(mixed(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
+    h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
     return quantiles[h >> np.uint64(52)]  # 4096 of them
 
 
 @_jit
-def spread(
+def bin_energy(
     o: Any, R: Any, u: Any, e: Any, du: Any, de: Any, gain_u: Any, gain_e: Any, out: Any, what: Any, tables: Any,
     decay: float, patches: Any, patch_cells: Any, key: Any, aperture: Any, v_S: Any, sound_speed: float,
     first: float, bin_: float, energy: Any, strongest: Any, labels: Any,
@@ -314,7 +342,7 @@ def spread(
             if patch_cells[material] > 0.0:
                 x = o[0] + r * (R[0, 0] * ahead * c + R[0, 1] * side + R[0, 2] * ahead * s)
                 y = o[1] + r * (R[1, 0] * ahead * c + R[1, 1] * side + R[1, 2] * ahead * s)
-                power *= texture(x, y, patch_cells[material], key, patches[material])
+                power *= ground_texture(x, y, patch_cells[material], key, patches[material])
             # the plane of the surface says at which range the edges of the ray meet it
             tilt_e, tilt_u = out[j, k, 3] * ahead * 0.5 * de[k], out[j, k, 2] * 0.5 * du[j]
             low, high = (
@@ -363,7 +391,7 @@ def spread(
 
 
 @_jit
-def blur(energy: Any, kernel: Any, out: Any) -> None:
+def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
     """Each row convolved with a pulse's envelope over the bins (odd length)."""
     half = len(kernel) // 2
     bins = energy.shape[1]
@@ -389,7 +417,9 @@ def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: fl
 
 
 @_jit
-def speckle(power: Any, noise: Any, key: Any, ping: int, old: Any, memory: Any, normal: Any, exponential: Any) -> None:
+def apply_speckle(
+    power: Any, noise: Any, key: Any, ping: int, old: Any, memory: Any, normal: Any, exponential: Any
+) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add noise of an exponential law, in place.
 
     ``old`` (beams, bins, 2) is z of the ping before, replaced by that of now: ``z = m old + sqrt(1 - m^2) w`` with ``memory``
@@ -402,8 +432,9 @@ def speckle(power: Any, noise: Any, key: Any, ping: int, old: Any, memory: Any, 
         m = memory[j]
         fresh = np.sqrt(max(0.0, 1.0 - m * m))
         for i in range(bins):
-            h = mixed(
-                mixed(counter + np.uint64(j * bins + i) * np.uint64(0xD1342543DE82EF95)) + np.uint64(0x9E3779B97F4A7C15)
+            h = splitmix64(
+                splitmix64(counter + np.uint64(j * bins + i) * np.uint64(0xD1342543DE82EF95))
+                + np.uint64(0x9E3779B97F4A7C15)
             )
             a = np.float32(m * old[j, i, 0] + fresh * normal[h & top])
             b = np.float32(m * old[j, i, 1] + fresh * normal[(h >> np.uint64(16)) & top])

@@ -21,10 +21,10 @@ from wavesim_sdk.sonars import materials
 Array = np.ndarray[Any, np.dtype[np.float64]]
 QUANTILES = 4096
 FIRST_LABEL = 1000  #: of obstacles; below it stand bodies, by their row + 2
-HULL = "steel"  #: what bodies are made of
+HULL_MATERIAL = "steel"  #: what bodies are made of
 
 
-class Palette:
+class MaterialPalette:
     """Materials by number: the tables of one sonar, the patches of all."""
 
     def __init__(self, world: World) -> None:
@@ -32,7 +32,12 @@ class Palette:
         ground = world.ground
         o = world.obstacles
         obstacles: list[Any] = [*o.block, *o.pier, *o.tunnel, *o.mesh]
-        names = (ground.material, HULL, *(r.material for r in ground.region), *(made.material for made in obstacles))
+        names = (
+            ground.material,
+            HULL_MATERIAL,
+            *(r.material for r in ground.region),
+            *(made.material for made in obstacles),
+        )
         self.names = [*dict.fromkeys(names), "surface"]
         self.materials = [materials.find_material(n, own) for n in self.names[:-1]]
         patchy = [(m.patch, m.cell if m.patch > 0.0 else 0.0) for m in self.materials] + [(0.0, 0.0)]
@@ -65,28 +70,32 @@ def gamma_quantiles(nu: float) -> Array:
     return np.array(_gamma(nu)) if nu > 0.0 else np.ones(QUANTILES)
 
 
-def an_object(kind: float, centre: Any, R: Array, half: Any, material: int, label: int) -> Array:
+def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, label: int) -> Array:
     """A row of the kernels' objects."""
-    row = np.zeros(k.OBJECT)
-    row[k.KIND], row[k.CENTRE : k.CENTRE + 3], row[k.TURN : k.TURN + 9] = kind, centre, R.ravel()
+    row = np.zeros(k.OBJECT_WIDTH)
+    row[k.OBJECT_KIND], row[k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3], row[k.OBJECT_ROTATION : k.OBJECT_ROTATION + 9] = (
+        kind,
+        centre,
+        R.ravel(),
+    )
     a, b, c = half
-    row[k.HALF : k.HALF + 3] = half
-    row[k.AROUND] = {BOX: math.hypot(a, b, c), CYLINDER: math.hypot(a, b)}.get(kind, a)
-    row[k.OF], row[k.LABEL] = material, label
+    row[k.OBJECT_HALF_SIZE : k.OBJECT_HALF_SIZE + 3] = half
+    row[k.OBJECT_RADIUS] = {BOX: math.hypot(a, b, c), CYLINDER: math.hypot(a, b)}.get(kind, a)
+    row[k.OBJECT_MATERIAL], row[k.OBJECT_LABEL] = material, label
     return row
 
 
-def upright(heading: float) -> Array:
+def yaw_rotation(heading: float) -> Array:
     """Rotation of an object that is turned about the vertical."""
     return frames.rotation(frames.quaternion(0.0, 0.0, heading))
 
 
-class World3:
+class SonarScene:
     """The fixed part of a scene: bed, obstacles, what they are made of; and the bodies of a tick beside it."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = loaded.config.world
-        self.palette = Palette(world)
+        self.palette = MaterialPalette(world)
         self.ground = self.palette[world.ground.material]
         self._bed(loaded)
         self.regions = np.array(
@@ -94,7 +103,7 @@ class World3:
                 (*r.position, math.cos(r.heading), math.sin(r.heading), 0.5 * r.size[0], 0.5 * r.size[1], float(r.round), self.palette[r.material])
                 for r in world.ground.region
             ]
-        ).reshape(-1, k.REGION)  # fmt: skip
+        ).reshape(-1, k.REGION_WIDTH)  # fmt: skip
         self.grid, self.raster = np.zeros(3), np.zeros((0, 0), np.int64)
         self.targets = world.target
         self.labels: dict[int, str] = {k.BED: "bed", k.SURFACE: "surface"}
@@ -103,10 +112,10 @@ class World3:
         self._triangles(loaded)
 
     def _bed(self, loaded: LoadedConfig) -> None:
-        self._joined = bed.triangulated_bed(loaded)
+        self._triangulated_bed = bed.triangulated_bed(loaded)
         b = loaded.config.world.bed
         self.bed = np.array(
-            [b.depth, b.slope_north, b.slope_east, bed.max_slope(loaded), float(self._joined is not None)]
+            [b.depth, b.slope_north, b.slope_east, bed.max_slope(loaded), float(self._triangulated_bed is not None)]
         )
         self.bumps = np.array([(b.height, b.north, b.east, b.alpha, b.beta) for b in b.bump]).reshape(-1, 5)
 
@@ -123,14 +132,16 @@ class World3:
             f"tunnel {i}" for i in range(len(o.tunnel)) for _ in range(4)
         ]
         for (x, y, z, a, b, c, heading), name, what in zip(boxes, names, made, strict=True):
-            rows.append(an_object(BOX, (x, y, z), upright(heading), (a, b, c), self.palette[what], self._label(name)))
+            rows.append(
+                object_row(BOX, (x, y, z), yaw_rotation(heading), (a, b, c), self.palette[what], self._label(name))
+            )
         stand = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its x axis upright
         for i, p in enumerate(o.pier):
             half = (p.height / 2, p.radius, p.radius)
             rows.append(
-                an_object(CYLINDER, p.position, stand, half, self.palette[p.material], self._label(f"pier {i}"))
+                object_row(CYLINDER, p.position, stand, half, self.palette[p.material], self._label(f"pier {i}"))
             )
-        return np.array(rows).reshape(-1, k.OBJECT)
+        return np.array(rows).reshape(-1, k.OBJECT_WIDTH)
 
     def _triangles(self, loaded: LoadedConfig) -> None:
         """The bed's triangles, if it has such, and those of the meshes, as one scene of embree's."""
@@ -139,8 +150,11 @@ class World3:
         found = mesh.mesh_triangles(loaded)
         declared = loaded.config.world.obstacles.mesh
         of = [(self.palette[m.material], self._label(f"mesh {m.file}")) for m in declared]
-        if self._joined is not None:
-            found, of = [self._joined.points[self._joined.simplices], *found], [(self.ground, k.BED), *of]
+        if self._triangulated_bed is not None:
+            found, of = (
+                [self._triangulated_bed.points[self._triangulated_bed.simplices], *found],
+                [(self.ground, k.BED), *of],
+            )
         if not found:
             return
         from embreex.mesh_construction import TriangleMesh
@@ -156,41 +170,41 @@ class World3:
         made = np.repeat(np.array(of, float), [len(f) for f in found], axis=0)
         self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
-    def with_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
+    def set_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
         """The bodies of this tick, without that of the row ``own``."""
         if bodies is None or not len(bodies.rows):
             self.objects = self.fixed
             return
         others = np.flatnonzero(bodies.rows != own)
-        hull = self.palette[HULL]
+        hull = self.palette[HULL_MATERIAL]
         turned = frames.rotation(bodies.state["q_WB"][others])
         rows = [
-            an_object(bodies.kind[j], bodies.p[j], R, bodies.half[j], hull, 2 + int(bodies.rows[j]))
+            object_row(bodies.kind[j], bodies.p[j], R, bodies.half[j], hull, 2 + int(bodies.rows[j]))
             for j, R in zip(others, turned, strict=True)
         ]
-        self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT)])
+        self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT_WIDTH)])
 
     def near(self, p: Array, reach: float) -> Array:
         """Objects that a ray from ``p`` can reach."""
         o = self.objects
-        apart = np.linalg.norm(o[:, k.CENTRE : k.CENTRE + 3] - p, axis=1)
-        return np.ascontiguousarray(o[apart < reach + o[:, k.AROUND]])
+        apart = np.linalg.norm(o[:, k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3] - p, axis=1)
+        return np.ascontiguousarray(o[apart < reach + o[:, k.OBJECT_RADIUS]])
 
     def depth(self, north: float, east: float) -> float:
         """Of the bed; NaN where there is none."""
-        if self._joined is not None:
-            return float(self._joined(np.array(north), np.array(east)))
+        if self._triangulated_bed is not None:
+            return float(self._triangulated_bed(np.array(north), np.array(east)))
         b = self.bed
         bumps = sum(h * math.exp(-((a * (north - n)) ** 2) - (c * (east - e)) ** 2) for h, n, e, a, c in self.bumps)
         return float(b[0] + b[1] * north + b[2] * east + bumps)
 
-    def cast(
+    def cast_fan(
         self, p: Array, R: Array, u: Array, e: Array, reach: float, level: float = 0.0, surface: bool = True
     ) -> tuple[Array, Any]:
-        """(out, what) of :func:`~wavesim_emulators.sonar.kernels.cast` for a fan at ``p`` with axes ``R`` in W."""
+        """(out, what) of :func:`~wavesim_emulators.sonar.kernels.cast_fan` for a fan at ``p`` with axes ``R`` in W."""
         out, what = np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64)
         far, which = self._on_triangles(p, R, u, e, reach)
-        k.cast(
+        k.cast_fan(
             p, R, u, e, reach, level, self.bed, self.bumps, far, which, self.triangles, self.near(p, reach), self.ground,
             self.regions, self.grid, self.raster, len(self.palette.names) - 1 if surface else -1, out, what,
         )  # fmt: skip
@@ -201,7 +215,7 @@ class World3:
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)
         rays = np.empty((len(u), len(e), 3), np.float32)
-        k.aim(R, u, e, rays)
+        k.ray_directions(R, u, e, rays)
         start = np.empty((len(u) * len(e), 3), np.float32)
         start[:] = p - self.middle
         found = self.scene.run(start, rays.reshape(-1, 3), output=True)
@@ -209,7 +223,7 @@ class World3:
         return found["tfar"].reshape(shape), found["primID"].reshape(shape)
 
 
-def directions(u: Array, e: Array) -> Array:
+def fan_directions(u: Array, e: Array) -> Array:
     """Unit vectors (columns, rays, 3) in a fan's axes."""
     ahead = np.sqrt(1.0 - u * u)[:, None]
     return np.stack([ahead * np.cos(e), np.broadcast_to(u[:, None], (len(u), len(e))), ahead * np.sin(e)], axis=-1)

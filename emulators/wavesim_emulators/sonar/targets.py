@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.sonar.design import Design
-from wavesim_emulators.sonar.scene import World3
+from wavesim_emulators.sonar.design import SonarDesign
+from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.config.imaging import TargetConfig
 from wavesim_sdk.sonars import materials, patterns
 
@@ -29,15 +29,15 @@ def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> flo
     return materials.trihedral(a, wavelength)
 
 
-class Targets:
+class PointTargets:
     """The targets of a world, for one sonar."""
 
-    def __init__(self, world: World3, design: Design) -> None:
+    def __init__(self, world: SonarScene, design: SonarDesign) -> None:
         self.world, self.design = world, design
         self.declared = world.targets
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
 
-    def seen(self, pose: Any, R: Array, level: float) -> list[tuple[TargetConfig, float, Array, float]]:
+    def visible_targets(self, pose: Any, R: Array, level: float) -> list[tuple[TargetConfig, float, Array, float]]:
         """(target, range, direction in the fan, echo level before patterns, linear) of those in sight."""
         d = self.design
         found = []
@@ -49,7 +49,7 @@ class Targets:
             if n_F[0] <= 0.0:
                 continue
             u, e = np.array([n_F[1]]), np.array([math.atan2(n_F[2], n_F[0])])
-            out, _ = self.world.cast(pose.p, R, u, e, r, level, False)
+            out, _ = self.world.cast_fan(pose.p, R, u, e, r, level, False)
             if out[0, 0, 0] < r - 0.05:  # what lies on the bed is not hidden by it
                 continue
             power = d.energy_per_ray * strength(t, d.wavelength, r, -along) * math.exp(-d.decay * r) / r**4
@@ -63,31 +63,31 @@ class Targets:
         e = math.atan2(n_F[2], n_F[0]) - (d.preset.tilt if d.preset.kind == "sidescan" else 0.0)
         return float(patterns.line(np.sin(e) * d.height / d.wavelength) ** 2) if abs(e) < 0.5 * math.pi else 0.0
 
-    def add(
+    def add_sector_echoes(
         self, power: Array, pose: Any, R: Array, angles: Array, pattern: Array, scale: float, w_F: Array, level: float
     ) -> None:
         """To beams that receive by a pattern (and transmit to all of the sector)."""
         d = self.design
-        for _, r, n_F, echo in self.seen(pose, R, level):
+        for _, r, n_F, echo in self.visible_targets(pose, R, level):
             if abs(math.asin(n_F[1])) > 0.5 * d.preset.sector:
                 continue
             t = 2.0 * r / d.sound_speed
             u = n_F[1] - w_F[2] * t * math.sqrt(1.0 - n_F[1] ** 2)
             gain = patterns.line((u - np.sin(angles)) * scale, d.preset.shading) * self._across(n_F)
-            put(power, r / d.bin, echo * gain)
+            add_to_bins(power, r / d.bin, echo * gain)
 
-    def add_two_way(self, power: Array, pose: Any, R: Array, level: float) -> None:
+    def add_beam_echoes(self, power: Array, pose: Any, R: Array, level: float) -> None:
         """To one beam (1, bins) that transmits and receives by the same pattern."""
         d = self.design
         w_F = R.T @ pose.w
-        for _, r, n_F, echo in self.seen(pose, R, level):
+        for _, r, n_F, echo in self.visible_targets(pose, R, level):
             scale = d.array / d.wavelength
             u = n_F[1] - w_F[2] * 2.0 * r / d.sound_speed
             sent, heard = patterns.line(np.array([n_F[1], u]) * scale, d.preset.shading)
-            put(power, r / d.bin, np.array([echo * sent * heard * self._across(n_F)]))
+            add_to_bins(power, r / d.bin, np.array([echo * sent * heard * self._across(n_F)]))
 
 
-def put(power: Array, at: float, echo: Array) -> None:
+def add_to_bins(power: Array, at: float, echo: Array) -> None:
     """Add echoes (beams) at a place between the middles of two bins."""
     i = math.floor(at - 0.5)
     part = at - 0.5 - i

@@ -34,7 +34,7 @@ class ActiveTransducer:
     head: int
     payloads: set[int] = field(default_factory=set)  # of packets to come
     packets: int = 0  # drawn for, by its type of modem
-    planned: float = -math.inf  # end of the last of them, by its clock, s
+    next_departure: float = -math.inf  # end of the last of them, by its clock, s
 
 
 @dataclass(frozen=True)

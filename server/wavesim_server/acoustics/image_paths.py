@@ -21,9 +21,9 @@ END_CLEARANCE = 1.0  #: m at both ends of a path where the sea bed cannot block 
 class AcousticScene(NamedTuple):
     """What may stand in the way of sound: obstacles (n, GEOMETRY), the sea bed, and where in its soundings (1,) was last looked."""
 
-    fixed: Array
+    obstacles: Array
     bed: BedParameters
-    net: SoundingsMesh
+    soundings_mesh: SoundingsMesh
     cursor: Ints
 
 

@@ -328,7 +328,7 @@ class ArraySpec:
     lengths: tuple[int | str, ...]
     fill: int = 0
     grows: bool = False
-    chain: str = ""
+    free_chain: str = ""
 
 
 def _fixed_array(of: Any, *lengths: int | str, fill: int = 0) -> Any:

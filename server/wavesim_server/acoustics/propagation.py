@@ -26,13 +26,13 @@ class PropagationPath(NamedTuple):
     ry: float
     rz: float
     c_source: float
-    c_here: float
+    c_receiver: float
     surface: int
     bottom: int
     caustics: int
     sine_top: float
-    spread: float
-    taken: float
+    spreading_loss: float
+    bottom_loss: float
     turned: float
 
 

@@ -67,11 +67,11 @@ class BedAlongPath(NamedTuple):
     is looked at and how far, in m; most bounces."""
 
     scene: AcousticScene
-    floor: float
-    steep: float
-    hop: float
-    limit: float
-    order: int
+    min_depth: float
+    max_slope: float
+    min_step: float
+    max_range: float
+    max_bounces: int
 
 
 @device_function

@@ -50,7 +50,7 @@ class BodyArrays(NamedTuple):
 
     blocks: Floats  # (n, BLOCK)
     slots: Ints  # of each row: block times LANES plus lane
-    heads: Ints  # (n, 3)
+    block_heads: Ints  # (n, 3)
     params: Floats  # (kinds, PARAMS)
 
 

@@ -24,8 +24,8 @@ N_EVENTS, N_QUIET = 0, 1
 class ContactEvents(NamedTuple):
     """Memory of them."""
 
-    last: Floats  # (rows, PARTNERS, 2): WHO, WHEN
-    news: Floats  # (n, 4)
+    last_contacts: Floats  # (rows, PARTNERS, 2): WHO, WHEN
+    events: Floats  # (n, 4)
     owners: Ints  # obstacle of each fixed geometry
     counters: Ints
 

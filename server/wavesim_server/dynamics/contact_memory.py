@@ -42,16 +42,16 @@ OVERLAP_TOLERANCE = 1e-4  #: overlap that is left alone, m
 class ContactMemory(NamedTuple):
     """Memory of the contacts: obstacles (n, GEOMETRY), pairs, contacts of the tick, scratch."""
 
-    fixed: Floats
+    obstacles: Floats
     pairs: Ints  # (n, 2): row, row; or row, -1 - obstacle
     contacts: Floats  # (n, CONTACT)
-    work: Floats  # (SCRATCH, 3)
+    scratch: Floats  # (SCRATCH, 3)
     levers: Floats  # (n, 2, LEVER), of the contacts of the tick
     directions: Floats  # (2, DIRECTION), scratch
     shapes: Floats  # (2, GEOMETRY)
-    travel: Floats  # (1,): way since the pairs were listed
+    moved_since_listing: Floats  # (1,): way since the pairs were listed
     counters: Ints
-    make_contact_events: ContactEvents
+    events: ContactEvents
     sleep: SleepState
 
 

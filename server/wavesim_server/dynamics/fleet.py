@@ -76,9 +76,9 @@ class VehicleType:
     """What a body of a model will be: made before it enters, so that what is wrong with it changes nothing."""
 
     model: Model
-    kind: CompiledModel
+    compiled: CompiledModel
     actuators: tuple[Actuator, ...]
-    shared: bool  #: with other bodies of the model
+    is_shared: bool  #: with other bodies of the model
 
 
 SLACK = 1e-9  #: share of an actuator's range: a limit that was computed is no command beyond it
@@ -114,13 +114,13 @@ class ActuatorState:
 class FleetDynamics:
     """All bodies of a run."""
 
-    kinds: Ints
+    model_ints: Ints
     params: Floats
     tables: Floats
     blocks: Floats
-    heads: Ints
-    rings: Floats
-    holds: Floats
+    block_heads: Ints
+    average_windows: Floats
+    actuator_holds: Floats
 
     def __init__(self, capacity: int, step: float, world: World, integrator: str = "rk4") -> None:
         if registry.load_error is not None:

@@ -77,12 +77,12 @@ class CompiledModel:
     ints: Ints  # (KIND,)
     tables: list[Floats]  # each (2, TABLE_POINTS)
     limits: Floats  # (SLOTS, 2), of commands
-    dead: Floats  # (SLOTS,)
-    motor: Floats  # (SLOTS, 2)
-    start: Floats  # (SLOTS,), s
-    window: Floats  # (SLOTS,), s
-    rest: Floats  # (SLOTS,), values before any command
-    present: Mask  # (SLOTS,), which actuators there are
+    dead_bands: Floats  # (SLOTS,)
+    motor_laws: Floats  # (SLOTS, 2)
+    start_delays: Floats  # (SLOTS,), s
+    averaging_windows: Floats  # (SLOTS,), s
+    rest_values: Floats  # (SLOTS,), values before any command
+    has_actuator: Mask  # (SLOTS,), which actuators there are
 
 
 def compile_model(model: Model, world: World, step: float, integrator: int) -> CompiledModel:

@@ -54,11 +54,11 @@ LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 class SleepState(NamedTuple):
     """Memory of who sleeps, and of who may soon."""
 
-    kept: Floats  # (rows, BLOCK_ROWS): a body as it lay down
-    notes: Ints  # (rows, 3)
-    half: Floats  # (rows,): way in the first half of its time, m
-    asleep: Ints  # (1,): how many
-    ticks: Ints  # (1,): half of the time for which it must lie still
+    resting_state: Floats  # (rows, BLOCK_ROWS): a body as it lay down
+    rest_ticks: Ints  # (rows, 3)
+    half_displacement: Floats  # (rows,): way in the first half of its time, m
+    asleep_count: Ints  # (1,): how many
+    settle_ticks: Ints  # (1,): half of the time for which it must lie still
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
@@ -72,7 +72,7 @@ def make_sleep_state(capacity: int, step: float) -> SleepState:
     )
 
 
-def wake_body(s: SleepState, row: int) -> None:
+def wake(s: SleepState, row: int) -> None:
     """A body was changed by hand: it wakes in the next tick, and has not lain still."""
     s.resting_state[row] = np.nan
 

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 class FlowField(NamedTuple):
     """Uniform stream, layers (n, 3) by depth, and a gridded volume (may be empty)."""
 
-    uniform_flow: Array  # north, east, amplitude, direction, period, phase
+    uniform: Array  # north, east, amplitude, direction, period, phase
     layers: Array
     origin: Array
     spacing: Array

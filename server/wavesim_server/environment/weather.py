@@ -108,7 +108,7 @@ class WeatherArrays(NamedTuple):
     drift_rao: (
         Floats  # (tables, most headings, components, 3): root of the mean drift force per amplitude^2, with its sign
     )
-    volumes: Floats  # (capacity, VOLUMES)
+    buoyancy_volumes: Floats  # (capacity, VOLUMES)
 
 
 @device_function

@@ -104,9 +104,9 @@ class ModelDraft:
     attributes: dict[str, str] = field(default_factory=dict)
     elements: list[etree._Element] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)  #: what the file says and the model cannot have
+    unused: list[str] = field(default_factory=list)  #: what the file says and the model cannot have
     notes: list[str] = field(default_factory=list)
-    asked: set[str] = field(default_factory=set)
+    used_settings: set[str] = field(default_factory=set)
     files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to stand beside it
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:

@@ -45,8 +45,8 @@ class PanelResults:
     """All that was found of a hull: stiffness (6, 6) with the weight's part, M_RB (6, 6), all about the origin, which lies so
     deep below the mean surface (m)."""
 
-    make_coefficients: RadiationCoefficients | None = None
-    make_operators: PanelOperators | None = None
+    coefficients: RadiationCoefficients | None = None
+    operators: PanelOperators | None = None
     stiffness: Array | None = None
     rigid_body: Array | None = None
     depth: float = 0.0

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 class JoinResult(Admission):
     """What a session is given: what its client is told, and what only the server knows."""
 
-    berth: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
+    grant: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
 
 
 @dataclass(frozen=True)

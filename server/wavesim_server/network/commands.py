@@ -81,7 +81,7 @@ def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[
 
 @dataclass(frozen=True)
 class _PendingCommand:
-    by: str
+    sender: str
     answer: AnswerCallback
 
 

@@ -27,15 +27,15 @@ class SessionGrant:
     body: str  #: its name
     model: str
     type: int  #: of the body
-    truth: bool
+    sends_truth: bool
     may_send: bool  #: acoustics
     rights: Right
-    others: bool  #: the rights are for other bodies too
-    actuators: int
+    watches_others: bool  #: the rights are for other bodies too
+    actuator_count: int
     suite: tuple[InstrumentConfig, ...]  #: the sensors of the body, by number
-    fresh_ns: tuple[int, ...]  #: how old a value of each may be
+    max_age_ns: tuple[int, ...]  #: how old a value of each may be
     lockstep_ticks: int = 0
-    newcomer: bool = False  #: the configuration does not name it
+    is_newcomer: bool = False  #: the configuration does not name it
 
 
 @dataclass
@@ -43,19 +43,19 @@ class CrewMember:
     """A session, and what it is told. ``chosen`` are numbers of sensors."""
 
     session: Session
-    berth: SessionGrant
+    grant: SessionGrant
     period: float  #: wall time between states; infinite = none
-    chosen: tuple[int, ...] = ()
-    told: set[int] = field(default_factory=set)  #: sensors that its client knows
-    acoustics: bool = True
-    effort: bool = False
-    others: bool = False
-    missions: bool = False  #: this pilot takes them
+    sensor_numbers: tuple[int, ...] = ()
+    described_sensors: set[int] = field(default_factory=set)  #: sensors that its client knows
+    wants_acoustics: bool = True
+    wants_effort: bool = False
+    wants_others: bool = False
+    takes_missions: bool = False  #: this pilot takes them
     ordinal: int = 0
     epoch: int = 0
-    aboard: bool = False  #: its body is there, with a state
+    is_aboard: bool = False  #: its body is there, with a state
     next_state: float = 0.0
-    shape: Any = field(default=None, repr=False)  #: of its states: a note of their writer
+    datagram_shape: Any = field(default=None, repr=False)  #: of its states: a note of their writer
 
     @property
     def row(self) -> int:

@@ -27,8 +27,8 @@ BURST_S = 0.01  #: so much of the rate goes out at a time: more would not fit in
 class _SonarCursor:
     """One instrument that a session wants frames of."""
 
-    seen: int  #: number of the newest frame in its ring that was looked at
-    told: int = 0  #: frames sent
+    last_frame: int  #: number of the newest frame in its ring that was looked at
+    last_described: int = 0  #: frames sent
     next: float = 0.0
 
 
@@ -38,10 +38,10 @@ class FrameSubscription:
 
     member: CrewMember
     period: float
-    sonars: dict[int, _SonarCursor] = field(default_factory=dict)  #: by number of the instrument
+    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by number of the instrument
     pieces: deque[Piece] = field(default_factory=deque)  #: of the frame under way
     credit: float = 0.0  #: bytes that may go out
-    at: float = 0.0
+    credited_at: float = 0.0
 
 
 class FrameStreamer:

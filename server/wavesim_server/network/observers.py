@@ -30,7 +30,7 @@ class ObserverView:
     bodies: np.ndarray[Any, np.dtype[np.int64]] | None = None
     center: np.ndarray[Any, np.dtype[np.float64]] | None = None
     radius: float = math.inf
-    sounds: bool = False
+    wants_signals: bool = False
 
 
 class Observers:

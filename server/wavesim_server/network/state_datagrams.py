@@ -48,9 +48,9 @@ MAX_PIECE_NUMBERS = (
 class DatagramShape(NamedTuple):
     """What a session hears: the truth or not, how many actuators, forces or not, (number, type) of its sensors."""
 
-    truth: bool
+    sends_truth: bool
     actuators: int
-    effort: bool
+    sends_effort: bool
     sensors: tuple[tuple[int, str], ...]
 
 

@@ -11,29 +11,29 @@ from scipy.special import ndtri
 
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
-from wavesim_emulators.sonar.design import Design, Rays
-from wavesim_emulators.sonar.scene import World3
-from wavesim_emulators.sonar.targets import Targets
+from wavesim_emulators.sonar.design import RayFan, SonarDesign
+from wavesim_emulators.sonar.scene import SonarScene
+from wavesim_emulators.sonar.targets import PointTargets
 from wavesim_sdk import randomness
 from wavesim_sdk.sonars import patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SLICES = 8  #: of a ping during which the receiver turns
-STILL = 0.1  #: of a beam: turning less than this during a ping is left out
-TABLE = 64  #: entries of a pattern's table per lambda/L
+STEADY_TURN = 0.1  #: of a beam: turning less than this during a ping is left out
+PATTERN_RESOLUTION = 64  #: entries of a pattern's table per lambda/L
 SIDELOBES = 40  #: lambda/L to which it reaches
 
 _q = (np.arange(65536) + 0.5) / 65536
 _NORMAL = ndtri(_q)
 #: quantiles of a normal law of variance 1/2 (a part of a complex number), and of an exponential one of mean 1
-NORMAL = (_NORMAL / math.sqrt(2.0 * float(np.mean(_NORMAL**2)))).astype(np.float32)
+NORMAL_QUANTILES = (_NORMAL / math.sqrt(2.0 * float(np.mean(_NORMAL**2)))).astype(np.float32)
 _EXPONENTIAL = -np.log1p(-_q)
-EXPONENTIAL = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.float32)
+EXPONENTIAL_QUANTILES = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.float32)
 
 
 @dataclass(frozen=True)
-class Pose:
+class SonarPose:
     """A sonar at the moment of transmission: place in W, rotation of its frame S to W, velocity in W, angular velocity in W."""
 
     p: Array
@@ -41,14 +41,14 @@ class Pose:
     v: Array
     w: Array
 
-    def before(self, seconds: float) -> Pose:
+    def before(self, seconds: float) -> SonarPose:
         """The pose so long ago, at constant velocities."""
         angle = float(np.linalg.norm(self.w)) * seconds
-        R = self.R if angle < 1e-12 else turn(-self.w * seconds) @ self.R
-        return Pose(self.p - seconds * self.v, R, self.v, self.w)
+        R = self.R if angle < 1e-12 else rotation_matrix(-self.w * seconds) @ self.R
+        return SonarPose(self.p - seconds * self.v, R, self.v, self.w)
 
 
-def turn(by: Array) -> Array:
+def rotation_matrix(by: Array) -> Array:
     """Rotation (3, 3) by a vector of angle (Rodrigues)."""
     angle = float(np.linalg.norm(by))
     if angle < 1e-12:
@@ -64,7 +64,7 @@ STARBOARD = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 PORT = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
-def ahead(tilt: float, azimuth: float = 0.0) -> Array:
+def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
     """Of a fan that looks ahead, turned to starboard and tilted down."""
     c, s = math.cos(azimuth), math.sin(azimuth)
     R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -73,11 +73,11 @@ def ahead(tilt: float, azimuth: float = 0.0) -> Array:
 
 
 @dataclass
-class Frame:
+class PingResult:
     """What a ping gave. ``levels`` (beams, bins) whole numbers, or ``soundings`` (beams, columns of SOUNDING); ``power`` the levels before
     gain; ``labels`` (beams, bins, 2) material and object of the strongest ray, -1 = none."""
 
-    pose: Pose
+    pose: SonarPose
     number: int
     azimuth: float = 0.0
     levels: Any = None
@@ -88,29 +88,29 @@ class Frame:
     altitude: float = math.nan
 
 
-class Image:
+class ImagingSonar:
     """Beams by ranges of one array: the part that forward-looking, side-scan and scanning sonars share."""
 
-    def __init__(self, design: Design, world: World3, wind: float, key: int, rows: int) -> None:
+    def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int, rows: int) -> None:
         self.design, self.world = design, world
         self.key = np.uint64(key)
         self.ground_key = np.uint64(randomness.key(0, "ground", "patches"))
         self.tables = world.palette.tables(design.preset.frequency, design.sound_speed, wind)
         self.z = np.zeros((rows, design.bins, 2), np.float32)
         self.fresh = True
-        self.last: Pose | None = None
+        self.last: SonarPose | None = None
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
-    def energy(self, pose: Pose, axes: Array, rays: Rays, level: float) -> tuple[Array, Any]:
+    def echo_energy(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Any]:
         """(energy (columns, bins), labels) of a fan."""
         d = self.design
         R = pose.R @ axes
-        out, what = self.world.cast(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
+        out, what = self.world.cast_fan(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
         energy = np.zeros((len(rays.u), d.bins))
         strongest = np.zeros((len(rays.u) if d.labels else 0, d.bins))
         labels = np.full((len(rays.u) if d.labels else 0, d.bins, 2), -1, np.int32)
         wide = np.array([self.side, patterns.HALF_POWER * d.wavelength / d.array])
-        k.spread(
+        k.bin_energy(
             pose.p, R, rays.u, rays.e, rays.du, rays.de, d.energy_per_ray * rays.gain_u, rays.gain_e, out, what,
             self.tables, d.decay, self.world.palette.patches, self.world.palette.cells, self.ground_key, wide,
             R.T @ pose.v, d.sound_speed, 0.0, d.bin, energy, strongest, labels,
@@ -124,24 +124,24 @@ class Image:
         per_bin = 10.0 ** (d.volume / 10.0) * d.energy_per_ray * max(d.bin, d.pulse) * np.exp(-d.decay * r) / r**2
         return np.asarray(solid[:, None] * per_bin)
 
-    def receive(self, power: Array, pose: Pose, along: Array, number: int, beam: float) -> tuple[Array, Any, int]:
+    def receive(self, power: Array, pose: SonarPose, along: Array, number: int, beam: float) -> tuple[Array, Any, int]:
         """(power, levels, number cut) of mean powers (beams, bins): speckle, noise, gain, quantisation."""
         d = self.design
         if len(d.envelope) > 1:
             mean = np.empty_like(power)
-            k.blur(power, d.envelope, mean)
+            k.convolve_pulse(power, d.envelope, mean)
             power = mean
         noise = np.full(d.bins, d.noise_power if d.noise else 0.0)
         if d.speckle:
-            memory = self.memory(pose, along, beam)
-            k.speckle(power, noise, self.key, number, self.z, memory, NORMAL, EXPONENTIAL)
+            memory = self.speckle_correlation(pose, along, beam)
+            k.apply_speckle(power, noise, self.key, number, self.z, memory, NORMAL_QUANTILES, EXPONENTIAL_QUANTILES)
         else:
             power = power + noise
         levels = np.empty(power.shape, np.uint8 if d.bits == 8 else np.uint16)
         cut = k.to_levels(power, d.gain_dB, d.floor, d.top / d.span, d.top, levels)
         return power, levels, int(cut)
 
-    def memory(self, pose: Pose, along: Array, beam: float) -> Array:
+    def speckle_correlation(self, pose: SonarPose, along: Array, beam: float) -> Array:
         """How much of the last speckle each beam keeps: 1 where nothing moves, 0.14 after half an aperture or half a beam."""
         last, self.last = self.last, pose
         if last is None or self.fresh:
@@ -156,57 +156,61 @@ class Image:
         return np.asarray(np.exp(-x))
 
 
-class Forward(Image):
+class ForwardLookingSonar(ImagingSonar):
     """A forward-looking sonar; with ``axes`` = DOWN the water column of a multibeam echosounder."""
 
-    def __init__(self, design: Design, world: World3, wind: float, key: int, axes: Array | None = None) -> None:
+    def __init__(
+        self, design: SonarDesign, world: SonarScene, wind: float, key: int, axes: Array | None = None
+    ) -> None:
         super().__init__(design, world, wind, key, design.preset.beams)
         p = design.preset
-        self.axes = ahead(p.tilt) if axes is None else axes
+        self.axes = forward_axes(p.tilt) if axes is None else axes
         self.rays = shape.image_rays(design)
         self.angles = np.linspace(-0.5 * p.sector, 0.5 * p.sector, p.beams)
         self.scale = design.array / design.wavelength
-        x = np.arange(TABLE * SIDELOBES + 1) / TABLE
+        x = np.arange(PATTERN_RESOLUTION * SIDELOBES + 1) / PATTERN_RESOLUTION
         self.pattern = patterns.line(x, p.shading)
-        self.targets = Targets(world, design)
-        self.W = self.mixing(np.zeros(len(self.rays.u)))
+        self.targets = PointTargets(world, design)
+        self.receive_gains = self.receive_gains_at(np.zeros(len(self.rays.u)))
         two_way = float(np.sum(self.rays.gain_e * self.rays.de))
-        self.volume = self.reverberation(self.W @ (np.cos(self.rays.angle) * self.rays.du) * two_way)
+        self.volume = self.reverberation(self.receive_gains @ (np.cos(self.rays.angle) * self.rays.du) * two_way)
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
-    def mixing(self, shift: Array) -> Array:
+    def receive_gains_at(self, shift: Array) -> Array:
         """Receive gains (beams, columns), for columns that seem displaced in u."""
         W = np.empty((len(self.angles), len(self.rays.u)))
-        k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * TABLE, W)
+        k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
         return W
 
-    def ping(self, pose: Pose, number: int, level: float = 0.0) -> Frame:
+    def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d, rays = self.design, self.rays
-        energy, (_, labels) = self.energy(pose, self.axes, rays, level)
+        energy, (_, labels) = self.echo_energy(pose, self.axes, rays, level)
         w_F = self.axes.T @ pose.R.T @ pose.w  # of the receiver, in the fan
-        if abs(w_F[2]) * d.ping_time < STILL * d.preset.beam:
-            power = self.W @ energy
+        if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
+            power = self.receive_gains @ energy
         else:
             power = np.empty((len(self.angles), d.bins))
             for some in np.array_split(np.arange(d.bins), SLICES):
                 t = 2.0 * d.ranges[some].mean() / d.sound_speed
-                power[:, some] = self.mixing(-w_F[2] * t * np.cos(rays.angle)) @ energy[:, some]
+                power[:, some] = self.receive_gains_at(-w_F[2] * t * np.cos(rays.angle)) @ energy[:, some]
         power += self.volume
-        self.targets.add(power, pose, pose.R @ self.axes, self.angles, self.pattern, self.scale, w_F, level)
+        self.targets.add_sector_echoes(
+            power, pose, pose.R @ self.axes, self.angles, self.pattern, self.scale, w_F, level
+        )
         along = np.stack([np.cos(self.angles), np.sin(self.angles), np.zeros(len(self.angles))], axis=1)
         power, levels, cut = self.receive(power, pose, along @ (pose.R @ self.axes).T, number, d.preset.beam)
         seen = labels[self.nearest] if d.labels else None
-        return Frame(pose, number, levels=levels, power=power, labels=seen, saturated=cut)
+        return PingResult(pose, number, levels=levels, power=power, labels=seen, saturated=cut)
 
 
-class Single(Image):
+class MonostaticSonar(ImagingSonar):
     """Sonars whose transmitter also receives: beams one at a time, by the same pattern twice."""
 
-    def one(self, pose: Pose, axes: Array, rays: Rays, level: float) -> tuple[Array, Array, Any]:
+    def one_beam(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Array, Any]:
         """(power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
         d = self.design
         scale = d.array / d.wavelength
-        energy, (strongest, labels) = self.energy(pose, axes, rays, level)
+        energy, (strongest, labels) = self.echo_energy(pose, axes, rays, level)
         w_F = axes.T @ pose.R.T @ pose.w
         width = float(rays.du[0])
 
@@ -214,7 +218,7 @@ class Single(Image):
             return shape.mean_pattern(rays.angle, width, scale, d.preset.shading, 2, shift)
 
         rest = weights(0.0)
-        if abs(w_F[2]) * d.ping_time < STILL * d.preset.beam:
+        if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
             power = rest @ energy
         else:
             power = np.empty(d.bins)
@@ -227,14 +231,14 @@ class Single(Image):
         return power, self.reverberation(np.array([solid]))[0], labels
 
 
-class SideScan(Single):
+class SideScanSonar(MonostaticSonar):
     """Port and starboard; levels (2, bins), the first bin nearest to the sonar."""
 
-    def __init__(self, design: Design, world: World3, wind: float, key: int) -> None:
+    def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 2)
-        self.targets = Targets(world, design)
+        self.targets = PointTargets(world, design)
 
-    def ping(self, pose: Pose, number: int, level: float = 0.0) -> Frame:
+    def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design
         altitude = self.world.depth(float(pose.p[0]), float(pose.p[1])) - float(pose.p[2])
         power, labels = np.empty((2, d.bins)), []
@@ -242,22 +246,22 @@ class SideScan(Single):
             R = pose.R @ axes
             below = math.atan2(float(R[2, 0]), float(R[2, 2]))  # how far broadside points down
             rays = shape.side_rays(d, altitude if math.isfinite(altitude) else d.range, below)
-            power[side], volume, seen = self.one(pose, axes, rays, level)
+            power[side], volume, seen = self.one_beam(pose, axes, rays, level)
             power[side] += volume
-            self.targets.add_two_way(power[side : side + 1], pose, R, level)
+            self.targets.add_beam_echoes(power[side : side + 1], pose, R, level)
             labels.append(seen)
         along = np.stack([-pose.R[:, 1], pose.R[:, 1]])
         power, levels, cut = self.receive(power, pose, along, number, d.preset.beam)
-        return Frame(pose, number, levels=levels, power=power, labels=np.stack(labels) if d.labels else None, saturated=cut, altitude=altitude)  # fmt: skip
+        return PingResult(pose, number, levels=levels, power=power, labels=np.stack(labels) if d.labels else None, saturated=cut, altitude=altitude)  # fmt: skip
 
 
-class Scanning(Single):
+class ScanningSonar(MonostaticSonar):
     """A head that turns by a step with each ping; levels (1, bins)."""
 
-    def __init__(self, design: Design, world: World3, wind: float, key: int) -> None:
+    def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 1)
         self.rays = shape.pencil_rays(design)
-        self.targets = Targets(world, design)
+        self.targets = PointTargets(world, design)
 
     def azimuth(self, number: int) -> float:
         """Of a ping, from S's x axis to its y axis: it follows from the number, so that a new process goes on where the old one was."""
@@ -266,15 +270,15 @@ class Scanning(Single):
         begin = -math.pi if p.sector > 6.28 else -0.5 * p.sector
         return begin + number % steps * p.step
 
-    def ping(self, pose: Pose, number: int, level: float = 0.0) -> Frame:
+    def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design
         azimuth = self.azimuth(number)
-        axes = ahead(d.preset.tilt, azimuth)
+        axes = forward_axes(d.preset.tilt, azimuth)
         power = np.empty((1, d.bins))
-        power[0], volume, labels = self.one(pose, axes, self.rays, level)
+        power[0], volume, labels = self.one_beam(pose, axes, self.rays, level)
         power[0] += volume
-        self.targets.add_two_way(power, pose, pose.R @ axes, level)
+        self.targets.add_beam_echoes(power, pose, pose.R @ axes, level)
         self.fresh = True  # it has turned by a step: nothing of the last speckle is left
         power, levels, cut = self.receive(power, pose, (pose.R @ axes)[:, :1].T, number, d.preset.beam)
         seen = labels[None] if d.labels else None
-        return Frame(pose, number, azimuth, levels=levels, power=power, labels=seen, saturated=cut)
+        return PingResult(pose, number, azimuth, levels=levels, power=power, labels=seen, saturated=cut)

@@ -27,7 +27,7 @@ def field(world: World) -> Floats:
     return 1e-9 * np.array([found.x, found.y, found.z], float)
 
 
-class Magnetometer(Emulator):
+class MagnetometerEmulator(Emulator):
     """B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise, cut at its limit and counted in steps."""
 
     sensor = "magnetometer"
@@ -43,12 +43,12 @@ class Magnetometer(Emulator):
         p = now.prepared
         iron = np.array(p.soft_iron).reshape(3, 3)
         found = matvec(iron, vecmat(self.field_W, now.R_WS)) + np.array(p.hard_iron)
-        drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").several(
+        drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").normals(
             12
         )  # the same for an instrument's whole life
         spread = np.where(np.eye(3, dtype=bool), p.scale, p.misalignment)
         found = found + matvec(spread * drawn[:, :9].reshape(-1, 3, 3), found) + p.offset * drawn[:, 9:]
-        found = found + p.sigma * now.noise.several(3)
+        found = found + p.sigma * now.noise.normals(3)
         if p.limit:
             found = np.clip(found, -p.limit, p.limit)
         if p.step:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_emulators.base import Batch, Floats
-from wavesim_emulators.ranging import Scenery
+from wavesim_emulators.ranging import RaycastEmulator
 from wavesim_sdk.algebra import dot, matvec, vecmat
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.config.adcp import AdcpConfig as Parameters
@@ -21,17 +21,17 @@ from wavesim_sdk.shared_memory import Record
 PLACES, WEIGHTS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0, np.array([1.0, 2.0, 3.0, 2.0, 1.0]) / 9.0
 
 
-class Profile(NamedTuple):
+class AdcpGeometry(NamedTuple):
     """A profiler: parameters, beams in S, distance of cells' middles along the axis, cosine of the beams' angle, noise of a beam."""
 
     parameters: Parameters
-    along: Floats
+    beam_directions: Floats
     middles: Floats
     steep: float
     sigma: float
 
 
-class Adcp(Scenery):
+class AdcpEmulator(RaycastEmulator):
     """Four beams. Each measures the water along itself at its own places, which lie apart by twice the distance times the angle's
     tangent; what they make together is the velocity only of a flow that is the same there, and the error velocity tells.
 
@@ -46,10 +46,10 @@ class Adcp(Scenery):
         self.water = Water(loaded)
         self.world = loaded.config.world
 
-    def prepare(self, parameters: Parameters) -> Profile:
+    def prepare(self, parameters: Parameters) -> AdcpGeometry:
         p = parameters.resolved
         middles = p.blank + p.cell * (1.0 + np.arange(p.cells))
-        return Profile(
+        return AdcpGeometry(
             p,
             adcp_beams(p),
             np.asarray(middles, np.float64),
@@ -65,7 +65,7 @@ class Adcp(Scenery):
         reach = (profile.middles[-1] + p.cell) / (
             profile.steep * profile.steep
         )  # so far that side lobes of a cell in range are seen
-        ranges, _ = self.look(now, starts, directions, reach)
+        ranges, _ = self.cast_rays(now, starts, directions, reach)
         slant = profile.middles / profile.steep
         beams = np.zeros((len(now), 4, cells))
         drift = np.array(now.weather["current_W"]) - uniform_current(self.world.current, now.time)
@@ -74,7 +74,7 @@ class Adcp(Scenery):
             points = starts[:, :, None] + away[:, None] * directions[:, :, None, :]
             flow = self.water.current(points, now.time) + drift - m.v_WS_W[:, None, None]
             beams += weight * dot(flow, directions[:, :, None, :])
-        beams += profile.sigma * now.noise.several(4 * cells).reshape(-1, 4, cells)
+        beams += profile.sigma * now.noise.normals(4 * cells).reshape(-1, 4, cells)
         nearest = profile.steep * ranges.min(axis=1)  # of what is across the axis
         ends = profile.middles + 0.5 * p.cell
         heard = (ends / profile.steep < ranges[:, :, None]) & (ends / profile.steep < nearest[:, None, None])
@@ -88,7 +88,9 @@ class Adcp(Scenery):
         out["valid"] = now.depth > 0.0
 
     @staticmethod
-    def _solve(p: Parameters, profile: Profile, beams: Floats, heard: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def _solve(
+        p: Parameters, profile: AdcpGeometry, beams: Floats, heard: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Velocity in S and error velocity (n, cells) from four beams; from three with the fourth as if it agreed."""
         whole = beams[:, 0] - beams[:, 1] + beams[:, 2] - beams[:, 3]  # opposite beams add up to the same
         count = heard.sum(axis=1)

@@ -9,42 +9,42 @@ import numpy as np
 
 from wavesim_emulators.sonar import design as shape
 from wavesim_emulators.sonar import kernels as k
-from wavesim_emulators.sonar.design import Design
-from wavesim_emulators.sonar.engine import DOWN, Frame, Pose
-from wavesim_emulators.sonar.scene import World3
+from wavesim_emulators.sonar.design import SonarDesign
+from wavesim_emulators.sonar.imaging import DOWN, PingResult, SonarPose
+from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk import randomness
 from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-LOST = 10.0  #: dB of signal over noise below which there is no sounding
-FEW = 2.0  #: cells of range in a footprint in which there is no phase to be followed
+DETECTION_SNR_DB = 10.0  #: dB of signal over noise below which there is no sounding
+MIN_PHASE_CELLS = 2.0  #: cells of range in a footprint in which there is no phase to be followed
 STABILISED = math.radians(10.0)  #: of roll, at most
 AMPLITUDE, PHASE, NONE = 1, 2, 0
 
 
-class Bathymetry:
+class MultibeamSonar:
     """Soundings (beams, SOUNDING): angle as believed (rad, to starboard), two-way time (s), place x ahead, y starboard, z down of the
     sonar in axes levelled by its true roll and pitch (m), standard deviations (m), echo level and signal over noise (dB), how it was
     detected (1 amplitude, 2 phase, 0 lost: all else NaN); then the true point in W, its material and its object."""
 
-    def __init__(self, design: Design, world: World3, wind: float, key: int) -> None:
+    def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         self.design, self.world = design, world
         self.tables = world.palette.tables(design.preset.frequency, design.sound_speed, wind)
-        self.believed = shape.beam_angles(design)
+        self.beam_angles = shape.beam_angles(design)
         self.keys = np.uint64(key)
-        self.ratio = design.sound_speed / (design.assumed_speed or design.sound_speed)
+        self.sound_speed_ratio = design.sound_speed / (design.assumed_speed or design.sound_speed)
 
-    def ping(self, pose: Pose, number: int, level: float = 0.0) -> Frame:
+    def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d = self.design
         beams = d.preset.beams
         R = pose.R @ DOWN
         roll = math.atan2(float(pose.R[2, 1]), float(pose.R[2, 2]))
         held = min(max(roll, -STABILISED), STABILISED) if d.stabilised else 0.0
-        steered = self.believed + held  # at the array: starboard down by roll, so beams go the other way
-        actual = np.arcsin(np.clip(np.sin(steered) * self.ratio, -1.0, 1.0))
+        steered = self.beam_angles + held  # at the array: starboard down by roll, so beams go the other way
+        actual = np.arcsin(np.clip(np.sin(steered) * self.sound_speed_ratio, -1.0, 1.0))
         rays = shape.sounding_rays(d, actual)
-        out, what = self.world.cast(pose.p, R, rays.u, rays.e, d.range, level, False)
+        out, what = self.world.cast_fan(pose.p, R, rays.u, rays.e, d.range, level, False)
         out, what = out.reshape(beams, -1, 4), what.reshape(beams, -1, 2)
         centre = shape.ACROSS * (shape.ACROSS // 2) + shape.ACROSS // 2
         r, cosine = out[:, centre, 0], np.clip(out[:, centre, 1], 1e-3, 1.0)
@@ -69,16 +69,16 @@ class Bathymetry:
             base = d.pulse**2 / 12.0
             by_amplitude = base + across**2 / (12.0 * cells)
             by_phase = base + across**2 / (10.0 ** (snr / 10.0) * cells)
-            by_phase = np.where(cells > FEW, by_phase, np.inf)
+            by_phase = np.where(cells > MIN_PHASE_CELLS, by_phase, np.inf)
         sigma_r = np.sqrt(np.minimum(by_amplitude, by_phase))
         detection = np.where(by_phase < by_amplitude, PHASE, AMPLITUDE)
-        lost = ~there | (snr < LOST) | (r < d.minimum)
+        lost = ~there | (snr < DETECTION_SNR_DB) | (r < d.minimum)
 
         noisy = sigma_r * self._normal(number, beams) if d.noise else 0.0
         measured = np.where(there, r, np.nan) * (1.0 - self._towards(pose, R, actual)) + noisy
         table = np.full((beams, len(SOUNDING_COLUMNS)), np.nan)
         n_F = np.stack([np.cos(steered), np.sin(steered), np.zeros(beams)], axis=1)
-        level_axes = levelled(pose.R).T @ pose.R @ DOWN
+        level_axes = level_axes_of(pose.R).T @ pose.R @ DOWN
         n_L = n_F @ level_axes.T
         place = measured[:, None] * n_L
         for name, value in {
@@ -93,9 +93,11 @@ class Bathymetry:
         table[:, 13:15] = what[:, centre]
         table[lost, 1:9] = np.nan
         table[lost, 9] = NONE
-        return Frame(pose, number, soundings=table, altitude=float(r[beams // 2]) if there[beams // 2] else math.nan)
+        return PingResult(
+            pose, number, soundings=table, altitude=float(r[beams // 2]) if there[beams // 2] else math.nan
+        )
 
-    def _towards(self, pose: Pose, R: Array, actual: Array) -> Array:
+    def _towards(self, pose: SonarPose, R: Array, actual: Array) -> Array:
         """Share by which a range is shorter because the receiver moves towards the echo."""
         v = R.T @ pose.v
         return np.asarray((v[0] * np.cos(actual) + v[1] * np.sin(actual)) / self.design.sound_speed)
@@ -104,7 +106,7 @@ class Bathymetry:
         return randomness.normal(np.full(beams, self.keys), number, np.arange(beams))
 
 
-def levelled(R: Array) -> Array:
+def level_axes_of(R: Array) -> Array:
     """Axes (3, 3, columns in W) that look where R's x axis does, but level."""
     heading = math.atan2(float(R[1, 0]), float(R[0, 0]))
     c, s = math.cos(heading), math.sin(heading)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_emulators.base import Batch, Emulator
-from wavesim_emulators.sonar.scene import World3
+from wavesim_emulators.sonar.scene import SonarScene
 from wavesim_sdk.attach import FleetSnapshot, SharedState
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import NotRunning
@@ -19,12 +19,12 @@ from wavesim_sdk.sonars import frames
 PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritten
 
 
-class Framed(Emulator):
+class FrameEmulator(Emulator):
     """An emulator that sees the world and writes frames."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
-        self.world = World3(loaded)
+        self.world = SonarScene(loaded)
         self._shapes = ModelShapes(loaded)
         self._rings: frames.FrameRings | None = None
         self._simulation: SharedState | None = None
@@ -33,15 +33,15 @@ class Framed(Emulator):
         self._rings = frames.FrameRings.attach(server, writable=True)
         with contextlib.suppress(NotRunning):  # rings alone, as tests have them
             self._simulation = SharedState(server)
-        self.warm()
+        self.warm_up()
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the kernels, or load what was compiled: in a run the first frame would come seconds late."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
-    def named(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
+    def names_of(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
         """Names of the body and of the instrument in a place."""
         entries = now.view.tables["instruments"]
         entry = entries[(entries["type"] == self.sensor.encode()) & (entries["place"] == place)][0]
@@ -58,7 +58,7 @@ class Framed(Emulator):
         )
 
 
-def angles(R: Any) -> Any:
+def euler_of(R: Any) -> Any:
     """Roll, pitch, heading of a rotation."""
     return np.array(
         [math.atan2(R[2, 1], R[2, 2]), math.asin(max(-1.0, min(1.0, -R[2, 0]))), math.atan2(R[1, 0], R[0, 0])]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, Rows, Streams, still
+from wavesim_emulators.base import Batch, Emulator, Flags, Floats, Mounting, Noise, NoiseStreams, Rows, steady_weather
 from wavesim_sdk import randomness
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.config.sensors import InstrumentConfig
@@ -24,10 +24,10 @@ from wavesim_sdk.tables import SensorFault
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
-Fitted = tuple[InstrumentConfig, int]  #: an instrument, and the key of its random numbers
+KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument, and the key of its random numbers
 
 
-class Group:
+class InstrumentGroup:
     """Instruments that differ in nothing but name, mounting, noise and body: one pass computes them all."""
 
     def __init__(self, emulator: Emulator, parameters: Any, period: int) -> None:
@@ -35,68 +35,68 @@ class Group:
         self.prepared = emulator.prepare(parameters)
         self.latency_ns = round(parameters.latency * 1e9)
         self.served = -1  # the due tick that was served last
-        self.seen = -1  # tick of the last values
-        self.late: deque[tuple[int, Rows, Record]] = deque()
-        self.places: Rows = np.zeros(0, np.int64)  # rows of the type's table
+        self.measured_tick = -1  # tick of the last values
+        self.pending: deque[tuple[int, Rows, Record]] = deque()
+        self.table_rows: Rows = np.zeros(0, np.int64)  # rows of the type's table
         self.bodies: Rows = np.zeros(0, np.int64)
         self.mounting = Mounting((parameters,))
         self.noise: Any = 1.0
-        self.streams = Streams(np.zeros(0, np.uint64), period)
+        self.streams = NoiseStreams(np.zeros(0, np.uint64), period)
 
-    def have(self, entries: Record, fitted: Sequence[Fitted]) -> None:
+    def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument]) -> None:
         """These are its instruments from now on."""
-        self.places, self.bodies = entries["place"], entries["body"]
-        self.streams = Streams(np.array([key for _, key in fitted], np.uint64), self.period)
+        self.table_rows, self.bodies = entries["place"], entries["body"]
+        self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64), self.period)
         self.mounting = Mounting([i.parameters for i, _ in fitted])
         self.noise = np.array([i.parameters.noise for i, _ in fitted])
 
-    def due(self, tick: int) -> bool:
+    def is_due(self, tick: int) -> bool:
         """Whether a multiple of its period has come since it was served."""
-        return len(self.places) > 0 and tick // self.period > self.served // self.period
+        return len(self.table_rows) > 0 and tick // self.period > self.served // self.period
 
 
-class Station:
+class SensorBank:
     """All instruments of a type. ``table`` holds their values, at the places that the table `instruments` says."""
 
     def __init__(self, emulator: Emulator, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table
-        self.groups: dict[tuple[Any, int], Group] = {}
+        self.groups: dict[tuple[Any, int], InstrumentGroup] = {}
         names = table.dtype.names or ()
-        self.remembers = "measured_ns" in names
+        self.has_state = "measured_ns" in names
         self._count = value_count(sensor_table_of(emulator.sensor))
-        self._told = (
+        self._visible_width = (
             HEAD_COLUMNS + self._count + 1
         )  # columns of a row without the state: what is told, and the generation
         self._last = table.copy()  # the newest of each, come out or not
         self._generations = np.zeros(len(table), np.int64)  # of the instruments that are there; 0 = none
         self._faults = np.zeros(len(table), np.int64)  # rows of the table `instruments`
         self._version: tuple[int, ...] | None = None
-        self._known: dict[Any, Fitted] = {}  # by names of body, model, instrument
+        self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
         """Bring the table to what is known at a tick: the values of all instruments that are due at or before ``due`` and have
         not been computed. True if it changed."""
-        changed = self._attend(view, due)
-        weather = view.tables["weather"][0] if "weather" in view.tables else self._still(view)
-        groups = [g for g in self.groups.values() if g.due(due) and view.tick > g.seen]
+        changed = self._update_groups(view, due)
+        weather = view.tables["weather"][0] if "weather" in view.tables else self._steady_weather(view)
+        groups = [g for g in self.groups.values() if g.is_due(due) and view.tick > g.measured_tick]
         if groups:
             self.emulator.begin(view, weather)
         for group in groups:
             self._measure(group, view, weather)
-            group.served, group.seen = due, view.tick
-            changed |= self.remembers
+            group.served, group.measured_tick = due, view.tick
+            changed |= self.has_state
         for group in self.groups.values():
-            while group.late and group.late[0][0] <= view.time_ns:
-                changed |= self._come_out(*group.late.popleft()[1:])
+            while group.pending and group.pending[0][0] <= view.time_ns:
+                changed |= self._publish(*group.pending.popleft()[1:])
         return changed
 
     def pause(self, step_ns: int) -> float:
         """The shortest period of an instrument in s; a fifth of a second while there is none."""
-        return min((g.period * step_ns * 1e-9 for g in self.groups.values() if len(g.places)), default=0.2)
+        return min((g.period * step_ns * 1e-9 for g in self.groups.values() if len(g.table_rows)), default=0.2)
 
     # -- who is there ------------------------------------------------------------------------------
 
-    def _attend(self, view: FleetSnapshot, due: int) -> bool:
+    def _update_groups(self, view: FleetSnapshot, due: int) -> bool:
         """Sort the instruments into groups, if bodies came or went; True if values became nobody's."""
         if view.version is not None and view.version == self._version:
             return False
@@ -105,8 +105,8 @@ class Station:
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
         mine = mine[view.identity["present"][instruments["body"][mine]] == 1]
         entries = instruments[mine]
-        known, self._known = self._known, {}  # without those that are gone
-        fitted = [self._fitted(view, entry, known) for entry in entries]
+        known, self._instruments = self._instruments, {}  # without those that are gone
+        fitted = [self._resolve_instrument(view, entry, known) for entry in entries]
         sorted_in: dict[tuple[Any, int], list[int]] = {}
         for k, (instrument, _) in enumerate(fitted):
             sorted_in.setdefault((instrument.batch_key[1], int(entries["period"][k])), []).append(k)
@@ -114,9 +114,9 @@ class Station:
             del self.groups[kind]
         for kind, members in sorted_in.items():
             if kind not in self.groups:
-                self.groups[kind] = Group(self.emulator, *kind)
+                self.groups[kind] = InstrumentGroup(self.emulator, *kind)
                 self.groups[kind].served = due - 1
-            self.groups[kind].have(entries[members], [fitted[k] for k in members])
+            self.groups[kind].set_instruments(entries[members], [fitted[k] for k in members])
         self._generations[:] = 0
         self._generations[entries["place"]] = entries["generation"]
         self._faults[entries["place"]] = mine
@@ -124,12 +124,14 @@ class Station:
         self.table["valid"][gone] = 0
         return bool(gone.any())
 
-    def _fitted(self, view: FleetSnapshot, entry: Any, known: dict[Any, Fitted]) -> Fitted:
+    def _resolve_instrument(
+        self, view: FleetSnapshot, entry: Any, known: dict[Any, KeyedInstrument]
+    ) -> KeyedInstrument:
         """How an instrument is declared, and the key of its random numbers."""
         who = view.identity[entry["body"]]
         asked = bytes(who["name"]), bytes(who["model"]), bytes(entry["name"])
         if asked in known:
-            self._known[asked] = known[asked]
+            self._instruments[asked] = known[asked]
             return known[asked]
         body, model, name = (part.decode() for part in asked)
         suite = self.emulator.loaded.suite_by_name(body, model)
@@ -138,23 +140,23 @@ class Station:
             raise AttachError(
                 f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that this configuration does not give it"
             )
-        self._known[asked] = found, randomness.key(self.seed, body, name)
-        return self._known[asked]
+        self._instruments[asked] = found, randomness.key(self.seed, body, name)
+        return self._instruments[asked]
 
-    def _still(self, view: FleetSnapshot) -> Any:
-        return still(self.emulator.loaded.config.world, view.time_ns * 1e-9)
+    def _steady_weather(self, view: FleetSnapshot) -> Any:
+        return steady_weather(self.emulator.loaded.config.world, view.time_ns * 1e-9)
 
     # -- values --------------------------------------------------------------------------------------
 
-    def _measure(self, group: Group, view: FleetSnapshot, weather: Any) -> None:
+    def _measure(self, group: InstrumentGroup, view: FleetSnapshot, weather: Any) -> None:
         """Values of a group: those that come at once go into the table, the others wait."""
-        places, p = group.places, group.parameters
+        places, p = group.table_rows, group.parameters
         now = self._last.take(places)
         fresh: Flags = now["generation"] != self._generations[places]
         if fresh.any():
             now[fresh] = np.zeros((), now.dtype)
             now["generation"] = self._generations[places]
-        since = (view.time_ns - now["measured_ns"]) * 1e-9 if self.remembers else np.zeros(len(now))
+        since = (view.time_ns - now["measured_ns"]) * 1e-9 if self.has_state else np.zeros(len(now))
         since = np.where(fresh, 0.0, since)
         faults = view.tables["instruments"].take(self._faults[places])
         before = now.copy() if faults["fault"].any() else None
@@ -164,29 +166,29 @@ class Station:
             faults["fault_amount"], weather, places,
         )  # fmt: skip
         now["valid"], now["tick"], now["time_ns"] = 1, view.tick, view.time_ns
-        if self.remembers:
+        if self.has_state:
             now["measured_ns"] = view.time_ns
         self.emulator.measure(batch, now)
         if before is not None:
-            self._break(group, batch, before, now, faults)
-        words(self._last)[places] = words(now)
+            self._apply_faults(group, batch, before, now, faults)
+        as_words(self._last)[places] = as_words(now)
         come: Any = slice(None)
         if p.drop_out > 0.0:
-            come = np.flatnonzero(noise.of(DROP).chance() >= p.drop_out)
-        if self.remembers:  # the state is there at once, however late the value: who takes over needs it
-            words(self.table)[places, self._told :] = words(now)[:, self._told :]
-        group.late.append((view.time_ns + group.latency_ns, places[come], now[come]))
+            come = np.flatnonzero(noise.for_purpose(DROP).uniform() >= p.drop_out)
+        if self.has_state:  # the state is there at once, however late the value: who takes over needs it
+            as_words(self.table)[places, self._visible_width :] = as_words(now)[:, self._visible_width :]
+        group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
-    def _come_out(self, places: Rows, values: Record) -> bool:
+    def _publish(self, places: Rows, values: Record) -> bool:
         """Values whose time has come; those of instruments that have gone meanwhile do not."""
         here = values["generation"] == self._generations[places]
         if not here.all():
             places, values = places[here], values[here]
         values["sequence"] = self.table["sequence"][places] + 1
-        words(self.table)[places, : self._told] = words(values)[:, : self._told]
+        as_words(self.table)[places, : self._visible_width] = as_words(values)[:, : self._visible_width]
         return len(places) > 0
 
-    def _break(self, group: Group, batch: Batch, before: Record, now: Record, faults: Record) -> None:
+    def _apply_faults(self, group: InstrumentGroup, batch: Batch, before: Record, now: Record, faults: Record) -> None:
         """What the commanded faults make of the values."""
         kind = faults["fault"]
         values, last = self._values(now), self._values(before)
@@ -212,8 +214,8 @@ class Station:
         values[frozen] = last[frozen]
         amount = faults["fault_amount"]
         np.add(values, amount[:, None], out=values, where=struck(SensorFault.BIAS))
-        spike = struck(SensorFault.SPIKES) & (batch.noise.of(SPIKE).chance() < amount)[:, None]
-        sign = np.where(batch.noise.of(SIGN).chance() < 0.5, -1.0, 1.0)[:, None]
+        spike = struck(SensorFault.SPIKES) & (batch.noise.for_purpose(SPIKE).uniform() < amount)[:, None]
+        sign = np.where(batch.noise.for_purpose(SIGN).uniform() < 0.5, -1.0, 1.0)[:, None]
         np.add(values, sign * 10.0 * (1.0 + np.abs(values)), out=values, where=spike)
 
     def _values(self, rows: Record) -> Floats:
@@ -221,6 +223,6 @@ class Station:
         return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
 
 
-def words(rows: Record) -> Any:
+def as_words(rows: Record) -> Any:
     """Rows as a matrix of 8 bytes each, as a view: copied five times as fast as records."""
     return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)
