@@ -12,9 +12,20 @@ from typing import NamedTuple, cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Latest, Seat, Vehicle, bridge, distances, last, taken, together, truth
-from wavesim_bridges.motion import Array, Motion
-from wavesim_bridges.outputs import Mixer, Output, chosen
+from wavesim_bridges.core import (
+    STACK_TIMEOUT_S,
+    BridgedVehicle,
+    BridgeOptions,
+    LatestValue,
+    bridge,
+    distances,
+    last,
+    port_unavailable,
+    run_together,
+    true_motion,
+)
+from wavesim_bridges.servo_outputs import Mixer, ServoOutput, chosen
+from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.names import suggest_name
 
@@ -24,25 +35,25 @@ NEUTRAL_US, FULL_US = 1500.0, 400.0
 RATE = 400.0  #: least number of states told in a second; an autopilot's depth loop hunts below
 
 _HORIZONTAL = {
-    1: Output("front-starboard", -1.0), 2: Output("front-port", -1.0), 3: Output("rear-starboard"), 4: Output("rear-port"),
+    1: ServoOutput("front-starboard", -1.0), 2: ServoOutput("front-port", -1.0), 3: ServoOutput("rear-starboard"), 4: ServoOutput("rear-port"),
 }  # fmt: skip
 #: ArduSub's FRAME_CONFIG and Rover's outputs: number -> actuator of our models
 FRAMES = {
-    "vectored": {**_HORIZONTAL, 5: Output("vertical-starboard"), 6: Output("vertical-port")},
+    "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
-        **_HORIZONTAL, 5: Output("vertical-front-starboard"), 6: Output("vertical-front-port"),
-        7: Output("vertical-rear-starboard"), 8: Output("vertical-rear-port"),
+        **_HORIZONTAL, 5: ServoOutput("vertical-front-starboard"), 6: ServoOutput("vertical-front-port"),
+        7: ServoOutput("vertical-rear-starboard"), 8: ServoOutput("vertical-rear-port"),
     },
-    "boat": {1: Output("rudder", -1.0), 3: Output("propeller")},  # a rudder's positive angle turns to port, Rover's to starboard
-    "skid": {1: Output("port"), 3: Output("starboard")},
+    "boat": {1: ServoOutput("rudder", -1.0), 3: ServoOutput("propeller")},  # a rudder's positive angle turns to port, Rover's to starboard
+    "skid": {1: ServoOutput("port"), 3: ServoOutput("starboard")},
 }  # fmt: skip
 
 
-class Unusable(Exception):
+class MalformedMessage(Exception):
     """A datagram that is no servo frame; the text is the reason."""
 
 
-class Servos(NamedTuple):
+class ServoFrame(NamedTuple):
     """A servo frame."""
 
     rate: int
@@ -54,18 +65,18 @@ class Servos(NamedTuple):
         return [None if us == 0 else min(max((us - NEUTRAL_US) / FULL_US, -1.0), 1.0) for us in self.pwm]
 
 
-def servos(data: bytes) -> Servos:
+def parse_servo_frame(data: bytes) -> ServoFrame:
     """The frame in a datagram of the autopilot."""
     layout = _SERVOS.get(int.from_bytes(data[:2], "little"))
     if layout is None:
-        raise Unusable("magic")
+        raise MalformedMessage("magic")
     if len(data) != layout.size:
-        raise Unusable("size")
+        raise MalformedMessage("size")
     _, rate, number, *pwm = layout.unpack(data)
-    return Servos(rate, number, tuple(pwm))
+    return ServoFrame(rate, number, tuple(pwm))
 
 
-def frame(motion: Motion, ranges: Sequence[float] = ()) -> bytes:
+def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
     """A state for the autopilot. It searches for its names in the text: no blanks, no others that contain them."""
 
     def numbers(values: Array) -> str:
@@ -79,11 +90,11 @@ def frame(motion: Motion, ranges: Sequence[float] = ()) -> bytes:
     return (text + "}\n").encode()
 
 
-class Port(asyncio.DatagramProtocol):
+class ArduPilotSocket(asyncio.DatagramProtocol):
     """The socket that an autopilot sends its servo frames to."""
 
-    def __init__(self, vehicle: Vehicle) -> None:
-        self.vehicle, self.frames = vehicle, Latest[Servos]()
+    def __init__(self, vehicle: BridgedVehicle) -> None:
+        self.vehicle, self.frames = vehicle, LatestValue[ServoFrame]()
         self.client: tuple[str, int] | None = None  #: the autopilot that flies; None: none does
         self.restarts = 0
         self._number, self._answered = -1, b""
@@ -96,15 +107,15 @@ class Port(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
         """A frame of the autopilot, to be answered by a state of the time after it. The same again: so is the answer."""
         try:
-            servo = servos(data)
-        except Unusable as unusable:
-            self.vehicle.drop(str(unusable))
+            servo = parse_servo_frame(data)
+        except MalformedMessage as unusable:
+            self.vehicle.count_dropped(str(unusable))
             return
         if self.client is None or (address != self.client and servo.number < self._number):
-            self.vehicle.seat.say(f"an autopilot at {address[0]}:{address[1]}")
+            self.vehicle.options.report(f"an autopilot at {address[0]}:{address[1]}")
             self.client = address
         elif address != self.client:
-            self.vehicle.drop("another sender")
+            self.vehicle.count_dropped("another sender")
             return
         elif servo.number == self._number:
             if self._answered and self._transport is not None:
@@ -128,7 +139,7 @@ class Port(asyncio.DatagramProtocol):
             self._transport.close()
 
 
-class Bridge:
+class ArduPilotBridge:
     """Flies a vehicle by an autopilot: each step of the simulation waits for a servo frame, each frame for a step.
 
     Where the simulation steps less often than ``RATE``, an autopilot is told what lies between: the same motion going on. The
@@ -136,9 +147,9 @@ class Bridge:
     outputs, and holds nobody up.
     """
 
-    def __init__(self, seat: Seat, outputs: dict[int, Output], ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat, self._joined)
-        self.port = Port(self.vehicle)
+    def __init__(self, seat: BridgeOptions, outputs: dict[int, ServoOutput], ranges: Sequence[str]) -> None:
+        self.vehicle = BridgedVehicle(seat, self._on_joined)
+        self.port = ArduPilotSocket(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
         self._parts = math.ceil(RATE * seat.period - 1e-6)
         self._mixer: Mixer  # of the vehicle, once it has joined
@@ -149,33 +160,33 @@ class Bridge:
         try:
             await loop.create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", port))
         except OSError as error:
-            raise taken("UDP", port, error) from None
+            raise port_unavailable("UDP", port, error) from None
         try:
             async for broker, step in self.vehicle.steps():
-                await self._step(broker, step)
+                await self._answer_step(broker, step)
         finally:
             self.port.close()
 
-    def _joined(self, broker: AsyncBroker) -> None:
+    def _on_joined(self, broker: AsyncBroker) -> None:
         self._mixer = Mixer(self._outputs, broker.actuators)
 
-    async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
-        servo: Servos | None = None
+    async def _answer_step(self, broker: AsyncBroker, step: Step) -> None:
+        motion, ranges = true_motion(step, "an autopilot's physics"), distances(step, self._ranges)
+        servo: ServoFrame | None = None
         for k in range(self._parts):
             if self.port.client is not None:
-                then = motion.after(k * self.vehicle.seat.period / self._parts) if k else motion
-                self.port.answer(frame(then, ranges))
+                then = motion.after(k * self.vehicle.options.period / self._parts) if k else motion
+                self.port.answer(state_message(then, ranges))
             servo = await self._next()
             if servo is None:
                 break
         broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
-    async def _next(self) -> Servos | None:
+    async def _next(self) -> ServoFrame | None:
         """The autopilot's next frame; None while there is none, or none any more."""
-        servo = await self.port.frames.take(SILENT_S if self.port.client is not None else 0.0)
+        servo = await self.port.frames.take(STACK_TIMEOUT_S if self.port.client is not None else 0.0)
         if servo is None and self.port.client is not None:
-            self.vehicle.seat.say("the autopilot is silent; the vehicle goes on at neutral outputs")
+            self.vehicle.options.report("the autopilot is silent; the vehicle goes on at neutral outputs")
             self.port.client = None
         return servo
 
@@ -235,12 +246,12 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
 )
 @click.option("--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is rng_1, ...")
 def command(
-    seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
+    seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
 ) -> None:  # fmt: skip
     """ArduSub or Rover (`--model JSON`): this is its physics."""
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, PORTS_APART, instance + len(also))
-    together(
-        Bridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
+    run_together(
+        ArduPilotBridge(replace(seat, vehicle=vehicle), outputs, ranges).run(PORT + PORTS_APART * k)
         for k, vehicle in enumerate((seat.vehicle, *also), instance)
     )

@@ -30,7 +30,7 @@ def bridge() -> None:
     """Fly a vehicle by existing on-board software."""
 
 
-def check(loaded: LoadedConfig) -> None:
+def check_bridge_names(loaded: LoadedConfig) -> None:
     """ConfigError if a program names a bridge that there is not."""
     known = sorted(e.name for e in entry_points(group="wavesim.bridges"))
     for body in loaded.config.fleet.bodies:

@@ -13,28 +13,30 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from wavesim_bridges.motion import Motion, motion_of
+from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
-AGAIN_S = 1.0  #: between two attempts to find a server that was lost
+RECONNECT_S = 1.0  #: between two attempts to find a server that was lost
 #: of wall time, so long a server is waited for: at the start, after it fell silent, after it said that the session is over
-START_S, LOST_S, OVER_S = JOIN_TIMEOUT_S, 60.0, 5.0
-SILENT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
+START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
+STACK_TIMEOUT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
 Frame = TypeVar("Frame")
 
 
 @dataclass(frozen=True)
-class Seat:
+class BridgeOptions:
     """Which vehicle, where, how often. ``say`` prints a line for people."""
 
     vehicle: str
     server: tuple[str, int]
     period: float  #: of lockstep, s of simulation time
     model: str = ""  #: for a vehicle that the configuration does not name
-    say: Callable[[str], None] = print
-    wait: float | None = None  #: for a server that is not there, s; None: ``START_S``, ``LOST_S``, ``OVER_S``
+    report: Callable[[str], None] = print
+    server_wait_s: float | None = (
+        None  #: for a server that is not there, s; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
+    )
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
@@ -66,7 +68,7 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
             def say(text: str) -> None:
                 click.echo(f"{name}: {text}", err=True)
 
-            function(Seat(vehicle, server, period, model, say, wait), **own)
+            function(BridgeOptions(vehicle, server, period, model, say, wait), **own)
 
         run.__doc__ = function.__doc__
         run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own
@@ -77,7 +79,7 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
     return make
 
 
-class Vehicle:
+class BridgedVehicle:
     """The vehicle of a bridge: its pilot, in lockstep, for as long as there is a run.
 
     A server that fell silent is waited for: it may be started anew. One that said that the session is over may only have missed
@@ -86,23 +88,23 @@ class Vehicle:
     the vehicle has, which is before its first step.
     """
 
-    def __init__(self, seat: Seat, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
-        self.seat, self._joined = seat, joined
+    def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
+        self.options, self._on_joined = options, joined
         self.broker: AsyncBroker | None = None
         self.drops: Counter[str] = Counter()  #: what came from the stack and could not be used, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
         """Every step until the run has ended; each waits for ``broker.answer``. BrokerError when there is no server any more."""
-        seat, known, clock = self.seat, False, asyncio.get_running_loop().time
+        seat, known, clock = self.options, False, asyncio.get_running_loop().time
         why: BrokerError | None = None  # there is no server
-        until = clock() + (START_S if seat.wait is None else seat.wait)
+        until = clock() + (START_WAIT_S if seat.server_wait_s is None else seat.server_wait_s)
         while True:
             broker = AsyncBroker(seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True)
             try:
-                await broker.connect(min(max(until - clock(), AGAIN_S), JOIN_TIMEOUT_S))
+                await broker.connect(min(max(until - clock(), RECONNECT_S), JOIN_TIMEOUT_S))
                 self.broker, known, why = broker, True, None
-                self._joined(broker)
-                seat.say(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
+                self._on_joined(broker)
+                seat.report(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
                 async for step in broker.steps():
                     yield broker, step
                 return
@@ -112,27 +114,27 @@ class Vehicle:
                 if known and why is None:
                     why, seconds = lost, self._patience(lost)
                     until = clock() + seconds
-                    seat.say(f"{lost}; waiting for a server, {seconds:g} s at most")
+                    seat.report(f"{lost}; waiting for a server, {seconds:g} s at most")
                 elif clock() >= until or (isinstance(lost, Refused) and not known):
                     raise why or lost from None
             finally:
                 self.broker = None
                 await broker.close()
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RECONNECT_S)
 
     def _patience(self, lost: BrokerError) -> float:
         """So long a server that was there is waited for."""
-        over = OVER_S if isinstance(lost, SessionEnded) else LOST_S
-        return over if self.seat.wait is None else self.seat.wait
+        over = ENDED_WAIT_S if isinstance(lost, SessionEnded) else LOST_WAIT_S
+        return over if self.options.server_wait_s is None else self.options.server_wait_s
 
-    def drop(self, reason: str) -> None:
+    def count_dropped(self, reason: str) -> None:
         """Something from the stack was of no use: counted, and told the first time."""
         self.drops[reason] += 1
         if self.drops[reason] == 1:
-            self.seat.say(f"a datagram of the stack was dropped: {reason}")
+            self.options.report(f"a datagram of the stack was dropped: {reason}")
 
 
-def together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
+def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Several bridges in one process, which costs a fraction of as many processes. The first that fails ends all."""
 
     async def run() -> None:
@@ -146,7 +148,7 @@ def together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
         raise errors.exceptions[0] from None
 
 
-def taken(kind: str, port: int, error: OSError) -> BrokerError:
+def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
     """A port (``kind``: UDP or TCP) cannot be had."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is it another bridge's?")
@@ -158,7 +160,7 @@ def last(first: int, apart: int, instance: int) -> None:
         raise BrokerError(f"instance {instance} would need port {port}; ports end at 65535")
 
 
-def truth(step: Step, who: str) -> Motion:
+def true_motion(step: Step, who: str) -> VehicleMotion:
     """How the vehicle moves; BrokerError where the server does not say, which ``who`` cannot do without."""
     motion = motion_of(step.state)
     if motion is None:
@@ -176,7 +178,7 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
     return found
 
 
-class Latest(Generic[Frame]):
+class LatestValue(Generic[Frame]):
     """Hands frames from a socket to a loop that waits for them: what is not taken in time is overtaken."""
 
     def __init__(self) -> None:

@@ -12,22 +12,31 @@ from typing import Any, cast
 import click
 
 from wavesim_bridges import imc
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge
-from wavesim_bridges.dune_operator import LEAKS, Operator, compartment
-from wavesim_bridges.dune_sound import Sound
+from wavesim_bridges.core import STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, bridge
+from wavesim_bridges.dune_acoustics import DuneAcoustics
+from wavesim_bridges.dune_operator import LEAKS, OperatorCommands, parse_compartment
 from wavesim_bridges.dune_vehicle import (
     SERVOS,
     THRUSTERS,
-    Instruments,
-    Moves,
-    Reference,
+    ImcActuators,
+    ImcInstruments,
+    ReferencePoint,
     estimated_state,
     simulated_state,
 )
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.imc_codec import EVERYBODY, UNKNOWN_ENTITY, Message, Other, Packet, Unusable, packed, read
-from wavesim_bridges.motion import Motion, motion_of
-from wavesim_bridges.outputs import Output, parsed
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.imc_codec import (
+    EVERYBODY,
+    UNKNOWN_ENTITY,
+    ImcMessage,
+    ImcPacket,
+    MalformedMessage,
+    UnknownMessage,
+    packed,
+    read,
+)
+from wavesim_bridges.servo_outputs import ServoOutput, parsed
+from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
 
@@ -46,19 +55,21 @@ ENTITIES = {
 Address = tuple[str, int]
 
 
-class Port(asyncio.DatagramProtocol):
+class ImcSocket(asyncio.DatagramProtocol):
     """The socket to DUNE: what it asks of the actuators, until it falls silent; operators, and who else listens."""
 
-    def __init__(self, vehicle: Vehicle, dune: Address, system: int, entities: Mapping[type[Message], str]) -> None:
+    def __init__(
+        self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
+    ) -> None:
         self.vehicle, self.dune, self.system = vehicle, dune, system
         self.client: Address | None = None  #: the DUNE that flies; None: none does
-        self.moves: Moves | None = None
+        self.actuators: ImcActuators | None = None
         self.commands: list[float | None] = []
-        self.operator: Operator | None = None
-        self.sound: Sound | None = None
+        self.operator: OperatorCommands | None = None
+        self.sound: DuneAcoustics | None = None
         self._entities, self._numbers = entities, dict[str, int]()
         self._peers: dict[int, tuple[Address, float]] = {}
-        self._heard = self._asked_at = 0.0
+        self._heard_at = self._asked_at = 0.0
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,54 +79,54 @@ class Port(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, address: Address) -> None:
         """A packet of somebody."""
         try:
-            self._take(read(data), address)
-        except Unusable as unusable:
-            self.vehicle.drop(str(unusable))
+            self._dispatch(read(data), address)
+        except MalformedMessage as unusable:
+            self.vehicle.count_dropped(str(unusable))
 
-    def _take(self, packet: Packet, address: Address) -> None:
+    def _dispatch(self, packet: ImcPacket, address: Address) -> None:
         own, message = packet.source == self.system, packet.message
 
-        def answer(message: Message) -> None:
-            self.tell(message, time.time(), address, to=packet.source)
+        def answer(message: ImcMessage) -> None:
+            self.send(message, time.time(), address, to=packet.source)
 
         if not own and isinstance(message, (imc.Heartbeat, imc.Announce)):
-            self._note(packet.source, address)
-        elif not own and isinstance(message, Other):
+            self._note_peer(packet.source, address)
+        elif not own and isinstance(message, UnknownMessage):
             return  # programs of operators say much that is for DUNE
         elif own and isinstance(message, imc.GpsFix):
             return  # DUNE's own GPS, not an operator
-        elif self.operator is not None and self.operator.hear(message, answer):
+        elif self.operator is not None and self.operator.handle(message, answer):
             return
         elif not own:
-            raise Unusable("another system")
-        elif self.moves is not None:
-            self._of_dune(self.moves, message, address)
+            raise MalformedMessage("another system")
+        elif self.actuators is not None:
+            self._handle_dune_message(self.actuators, message, address)
 
-    def _of_dune(self, moves: Moves, message: Message, address: Address) -> None:
+    def _handle_dune_message(self, moves: ImcActuators, message: ImcMessage, address: Address) -> None:
         """What the vehicle's own DUNE says."""
         if self.client is not None and address != self.client:
-            raise Unusable("another sender")
+            raise MalformedMessage("another sender")
         asked = moves.command(message)
         if self.client is None:
             self.client = address
             self.commands, self._numbers = list(moves.neutral), {}
-            self.vehicle.seat.say(f"a DUNE at {address[0]}:{address[1]}")
-        self._heard = time.monotonic()
-        if not self._numbers and self._heard - self._asked_at > ASK_AGAIN_S:
-            self._asked_at = self._heard
-            self.tell(imc.EntityList(imc.QUERY, ""), time.time())
+            self.vehicle.options.report(f"a DUNE at {address[0]}:{address[1]}")
+        self._heard_at = time.monotonic()
+        if not self._numbers and self._heard_at - self._asked_at > ASK_AGAIN_S:
+            self._asked_at = self._heard_at
+            self.send(imc.EntityList(imc.QUERY, ""), time.time())
         if asked is not None:
             self.commands[asked[0]] = asked[1]
         elif isinstance(message, imc.EntityList) and message.op == imc.REPORT:
             self._numbers = message.numbers
         elif isinstance(message, (imc.UamTxFrame, imc.UamTxRange)):
             if self.sound is None:
-                raise Unusable("no modem")
-            self.sound.hear(message)
-        elif isinstance(message, Other):
-            raise Unusable("unknown message")
+                raise MalformedMessage("no modem")
+            self.sound.handle(message)
+        elif isinstance(message, UnknownMessage):
+            raise MalformedMessage("unknown message")
 
-    def _note(self, system: int, address: Address) -> None:
+    def _note_peer(self, system: int, address: Address) -> None:
         """A program of an operator is there; what DUNE passes on of one is no sign of one at its own port."""
         if address not in (self.dune, self.client) and (system in self._peers or len(self._peers) < MOST_PEERS):
             self._peers[system] = address, time.monotonic()
@@ -130,46 +141,46 @@ class Port(asyncio.DatagramProtocol):
     def error_received(self, error: Exception) -> None:
         """Nobody is at a port: DUNE is found out by its silence."""
 
-    def asked(self, moves: Moves) -> list[float | None]:
+    def current_commands(self, moves: ImcActuators) -> list[float | None]:
         """The actuators' commands now."""
-        self.moves = moves
-        if self.client is not None and time.monotonic() - self._heard > SILENT_S:
-            self.vehicle.seat.say("DUNE is silent; the vehicle goes on at neutral outputs")
+        self.actuators = moves
+        if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
+            self.vehicle.options.report("DUNE is silent; the vehicle goes on at neutral outputs")
             self.client = None
         return list(moves.neutral if self.client is None else self.commands)
 
-    def tell(self, message: Message, now: float, *others: Address, to: int = EVERYBODY, label: str = "") -> None:
+    def send(self, message: ImcMessage, now: float, *others: Address, to: int = EVERYBODY, label: str = "") -> None:
         """To others, or else to DUNE: at the port where it listens, and at the one from which it sends. By the entity of this
         label, or by that of such messages."""
         if self._transport is not None:
             entity = self._numbers.get(label or self._entities.get(type(message), ""), UNKNOWN_ENTITY)
-            data = packed(Packet(message, now, self.system, to, entity))
+            data = packed(ImcPacket(message, now, self.system, to, entity))
             for address in others or {self.dune, self.client or self.dune}:
                 self._transport.sendto(data, address)
 
-    def tell_as(self, message: Message, label: str) -> None:
+    def send_as_entity(self, message: ImcMessage, label: str) -> None:
         """As an entity of DUNE's; nothing while it is not known, or has none of this label."""
         if label in self._numbers:
-            self.tell(message, time.time(), label=label)
+            self.send(message, time.time(), label=label)
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
 
 
-class Bridge:
+class DuneBridge:
     """A vehicle flown by DUNE. DUNE lives by the wall clock: nobody waits for it, the server has to keep real time."""
 
     def __init__(
-        self, port: Port, name: str, outputs: tuple[Mapping[int, Output], Mapping[int, Output]], reference: Reference,
+        self, port: ImcSocket, name: str, outputs: tuple[Mapping[int, ServoOutput], Mapping[int, ServoOutput]], reference: ReferencePoint,
         sensors: bool, announce: Sequence[Address],
     ) -> None:  # fmt: skip
         self.vehicle, self.port, self.name, self.sensors = port.vehicle, port, name, sensors
         self._outputs, self._announce, self._reference = outputs, announce, reference
-        self._there = asyncio.Event()  #: the vehicle is
-        self._motion: Motion | None = None
-        self._moves: Moves | None = None
-        self._instruments: Instruments | None = None
+        self._vehicle_present = asyncio.Event()  #: the vehicle is
+        self._motion: VehicleMotion | None = None
+        self._actuators: ImcActuators | None = None
+        self._instruments: ImcInstruments | None = None
 
     async def run(self, listen: int) -> None:
         """Until the run has ended."""
@@ -187,8 +198,10 @@ class Bridge:
         )  # not beyond this machine
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self.port, sock=sock)
         flying = asyncio.create_task(self._fly())
-        working = [flying] if self.port.sound is None else [flying, asyncio.create_task(self._sound(self.port.sound))]
-        presence = asyncio.create_task(self._be_seen(listen))
+        working = (
+            [flying] if self.port.sound is None else [flying, asyncio.create_task(self._run_acoustics(self.port.sound))]
+        )
+        presence = asyncio.create_task(self._announce_presence(listen))
         try:
             while not flying.done():  # a transducer that seeks its server again holds up no end
                 done, _ = await asyncio.wait({w for w in working if not w.done()}, return_when=asyncio.FIRST_COMPLETED)
@@ -201,32 +214,32 @@ class Bridge:
 
     async def _fly(self) -> None:
         async for broker, step in self.vehicle.steps():
-            self._step(broker, step)
-            self._there.set()
+            self._answer_step(broker, step)
+            self._vehicle_present.set()
 
-    async def _sound(self, sound: Sound) -> None:
-        await self._there.wait()
+    async def _run_acoustics(self, sound: DuneAcoustics) -> None:
+        await self._vehicle_present.wait()
         await sound.run()
 
-    def _step(self, broker: AsyncBroker, step: Step) -> None:
-        moves = self._moves = self._moves or Moves(*self._outputs, broker.actuators)
+    def _answer_step(self, broker: AsyncBroker, step: Step) -> None:
+        moves = self._actuators = self._actuators or ImcActuators(*self._outputs, broker.actuators)
         motion, now = motion_of(step.state), time.time()
         self._motion = motion
         if self.port.operator is not None:
-            self.port.operator.step(broker, step)
+            self.port.operator.advance(broker, step)
         if self.sensors:
-            self._instruments = self._instruments or Instruments(broker.sensors)
+            self._instruments = self._instruments or ImcInstruments(broker.sensors)
             for message in self._instruments.messages(step.sensors, step.state.time_ns, now):
-                self.port.tell(message, now)
+                self.port.send(message, now)
         elif motion is None or step.state.motion is None:
             raise BrokerError(
                 "the server hides the truth from this vehicle, and the simulated state is the truth; try --sensors"
             )
         else:
-            self.port.tell(simulated_state(motion, step.state.motion[13:16], self._reference), now)
-        broker.answer(self.port.asked(moves))
+            self.port.send(simulated_state(motion, step.state.motion[13:16], self._reference), now)
+        broker.answer(self.port.current_commands(moves))
 
-    async def _be_seen(self, listen: int) -> None:
+    async def _announce_presence(self, listen: int) -> None:
         """By Neptus and its like: who the vehicle is, and how it moves."""
         beats, reference = 0, self._reference
         while True:
@@ -236,13 +249,13 @@ class Bridge:
                 latitude, longitude = map(math.radians, reference.world.degrees(north, east))
                 services = f"imc+udp://127.0.0.1:{listen}/"
                 announce = imc.Announce(self.name, imc.UUV, EVERYBODY, latitude, longitude, 0.0, services)
-                self.port.tell(announce, now, *self._announce)
+                self.port.send(announce, now, *self._announce)
             if others := {*self._announce, *self.port.peers}:
-                self.port.tell(imc.Heartbeat(), now, *others)
+                self.port.send(imc.Heartbeat(), now, *others)
                 if motion is not None:
-                    self.port.tell(estimated_state(motion, reference), now, *others)
+                    self.port.send(estimated_state(motion, reference), now, *others)
                 if self.port.client is None:
-                    self.port.tell(imc.VehicleState(imc.BOOT), now, *others)
+                    self.port.send(imc.VehicleState(imc.BOOT), now, *others)
             beats += 1
             await asyncio.sleep(HEARTBEAT_S)
 
@@ -269,11 +282,11 @@ def _numbers(text: str, count: int) -> list[float]:
     return found if len(found) == count and all(map(math.isfinite, found)) else []
 
 
-def _origin(text: str) -> Origin:
+def _origin(text: str) -> WorldOrigin:
     place = _numbers(text, 2)
     if not place or not (abs(place[0]) <= 90.0 and abs(place[1]) <= 180.0):
         raise WaveSimError(f"'{text}' is no origin; write LATITUDE,LONGITUDE in degrees")
-    return Origin(*place)
+    return WorldOrigin(*place)
 
 
 def _modem(text: str) -> tuple[str, int]:
@@ -291,7 +304,7 @@ def _transponder(text: str) -> tuple[str, tuple[float, float]]:
     return name, (frequencies[0], frequencies[1])
 
 
-def _entity(text: str) -> tuple[type[Message], str]:
+def _entity(text: str) -> tuple[type[ImcMessage], str]:
     name, _, label = text.partition("=")
     kinds = {kind.__name__: kind for kind in ENTITIES}
     if name not in kinds or not label:
@@ -321,7 +334,7 @@ def _entity(text: str) -> tuple[type[Message], str]:
 @click.option("--leak", multiple=True, metavar="LABEL=COMPARTMENT", help="A leak sensor of another vehicle than LAUVs.")
 @click.option("--entity", multiple=True, metavar="MESSAGE=LABEL", help="DUNE's entity that a message comes from.")
 @click.option("--announce", multiple=True, metavar="[HOST:]PORT", help="Also seen by this one, Neptus for example.")
-def command(seat: Seat, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
+def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
     """DUNE (LAUV): this is its physics, or its sensors."""
     thrusters, servos = dict(map(parsed, options["thruster"])), dict(map(parsed, options["servo"]))
     if not thrusters and not servos:
@@ -332,15 +345,17 @@ def command(seat: Seat, listen: int, dune: str, system: str, name: str, origin: 
         number = -1
     if not 0 <= number < EVERYBODY:
         raise WaveSimError(f"'{system}' is no number of a system; write 0x00D1, or 209")
-    name, reference = name or seat.vehicle, Reference(_origin(origin))
-    port = Port(Vehicle(seat), _address(dune), number, {**ENTITIES, **dict(map(_entity, options["entity"]))})
+    name, reference = name or seat.vehicle, ReferencePoint(_origin(origin))
+    port = ImcSocket(
+        BridgedVehicle(seat), _address(dune), number, {**ENTITIES, **dict(map(_entity, options["entity"]))}
+    )
     modems, transponders = dict(map(_modem, options["modem"])), dict(map(_transponder, options["transponder"]))
     if modems or transponders:
-        port.sound = Sound(seat, name, modems, transponders, lambda message: port.tell(message, time.time()))
-    port.operator = Operator(
-        seat.say, reference, [o.actuator for o in servos.values()],
-        dict(map(compartment, options["leak"])) or LEAKS, port.sound,
-        port.tell_as, number,
+        port.sound = DuneAcoustics(seat, name, modems, transponders, lambda message: port.send(message, time.time()))
+    port.operator = OperatorCommands(
+        seat.report, reference, [o.actuator for o in servos.values()],
+        dict(map(parse_compartment, options["leak"])) or LEAKS, port.sound,
+        port.send_as_entity, number,
     )  # fmt: skip
     announce = [_address(a) for a in options["announce"]]
-    asyncio.run(Bridge(port, name, (thrusters, servos), reference, options["sensors"], announce).run(listen))
+    asyncio.run(DuneBridge(port, name, (thrusters, servos), reference, options["sensors"], announce).run(listen))

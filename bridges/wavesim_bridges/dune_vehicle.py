@@ -7,27 +7,27 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from wavesim_bridges import imc
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.imc_codec import Message, Unusable
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.outputs import Output, moved_by
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.imc_codec import ImcMessage, MalformedMessage
+from wavesim_bridges.servo_outputs import ServoOutput, moved_by
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
 #: of the model `lauv`: IMC's fins 1 and 2 push the nose down where ours push it up, and its fin 0 is the lower one
-THRUSTERS = {0: Output("propeller")}
+THRUSTERS = {0: ServoOutput("propeller")}
 SERVOS = {
-    0: Output("rudder-bottom"), 1: Output("plane-port", -1.0), 2: Output("plane-starboard", -1.0), 3: Output("rudder-top"),
+    0: ServoOutput("rudder-bottom"), 1: ServoOutput("plane-port", -1.0), 2: ServoOutput("plane-starboard", -1.0), 3: ServoOutput("rudder-top"),
 }  # fmt: skip
 
 # -- motion ----------------------------------------------------------------------------------------------
 
 
-class Reference:
+class ReferencePoint:
     """The place from which the states that are told count, on the sea: the world's origin, or where an operator put the vehicle."""
 
-    def __init__(self, world: Origin) -> None:
+    def __init__(self, world: WorldOrigin) -> None:
         self.world = world
         self.north = self.east = 0.0
         self.move(0.0, 0.0)
@@ -38,20 +38,20 @@ class Reference:
         latitude, longitude = self.world.degrees(north, east)
         self.latitude, self.longitude = math.radians(latitude), math.radians(longitude)
 
-    def offset(self, motion: Motion) -> tuple[float, float, float]:
+    def offset(self, motion: VehicleMotion) -> tuple[float, float, float]:
         """North, east and down of it."""
         north, east, down = map(float, motion.position)
         return north - self.north, east - self.east, down
 
 
-def simulated_state(motion: Motion, through: Sequence[float], reference: Reference) -> imc.SimulatedState:
+def simulated_state(motion: VehicleMotion, through: Sequence[float], reference: ReferencePoint) -> imc.SimulatedState:
     """The true motion as DUNE's own physics tells it: its velocity is that through the water (``through``, in the body)."""
     flow = motion.velocity - rotation(motion.attitude) @ through
     numbers = (*reference.offset(motion), *euler(motion.attitude), *through, *motion.rates, *flow)
     return imc.SimulatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
 
 
-def estimated_state(motion: Motion, reference: Reference) -> imc.EstimatedState:
+def estimated_state(motion: VehicleMotion, reference: ReferencePoint) -> imc.EstimatedState:
     """The true motion as a vehicle tells its operators. The altitude is not known."""
     place, over_ground = reference.offset(motion), rotation(motion.attitude).T @ motion.velocity
     numbers = (*place, *euler(motion.attitude), *over_ground, *motion.velocity, *motion.rates, max(place[2], 0.0), -1.0)
@@ -61,21 +61,24 @@ def estimated_state(motion: Motion, reference: Reference) -> imc.EstimatedState:
 # -- actuators -------------------------------------------------------------------------------------------
 
 
-class Moves:
+class ImcActuators:
     """Thrusters and servos of IMC, and the actuators that they move."""
 
     def __init__(
-        self, thrusters: Mapping[int, Output], servos: Mapping[int, Output], actuators: Sequence[ActuatorDescription]
+        self,
+        thrusters: Mapping[int, ServoOutput],
+        servos: Mapping[int, ServoOutput],
+        actuators: Sequence[ActuatorDescription],
     ) -> None:
-        self._moves: dict[tuple[bool, int], tuple[ActuatorDescription, float]] = {}
+        self._actuator_of_output: dict[tuple[bool, int], tuple[ActuatorDescription, float]] = {}
         self.neutral: list[float | None] = [None] * len(actuators)
         for thruster, outputs in ((True, thrusters), (False, servos)):
             for number, output in outputs.items():
                 a = moved_by(output, actuators)
-                self._moves[thruster, number] = (a, output.sign)
+                self._actuator_of_output[thruster, number] = (a, output.sign)
                 self.neutral[a.number] = 0.0
 
-    def command(self, message: Message) -> tuple[int, float] | None:
+    def command(self, message: ImcMessage) -> tuple[int, float] | None:
         """Position and value that a message asks for; None if it asks for nothing. Unusable for values that are none."""
         match message:
             case imc.SetThrusterActuation(id=number, value=value):
@@ -85,10 +88,10 @@ class Moves:
             case _:
                 return None
         if not math.isfinite(value):
-            raise Unusable("no number")
-        if (thruster, number) not in self._moves:
-            raise Unusable("no such thruster" if thruster else "no such servo")
-        a, sign = self._moves[thruster, number]
+            raise MalformedMessage("no number")
+        if (thruster, number) not in self._actuator_of_output:
+            raise MalformedMessage("no such thruster" if thruster else "no such servo")
+        a, sign = self._actuator_of_output[thruster, number]
         value *= sign
         if thruster:
             value *= a.maximum if value >= 0.0 else -a.minimum
@@ -102,7 +105,7 @@ def _whole(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
-def _gps(v: Value, at: float) -> Message | None:
+def _gps(v: Value, at: float) -> ImcMessage | None:
     if not _whole(*v.numbers):
         return None
     date, valid = time.gmtime(at), 0b010111111  # all but vacc and vdop, which no receiver of ours tells
@@ -112,47 +115,47 @@ def _gps(v: Value, at: float) -> Message | None:
     )  # fmt: skip
 
 
-def _euler(v: Value, at: float) -> Message | None:
+def _euler(v: Value, at: float) -> ImcMessage | None:
     heading = wrap(v.heading) if _whole(v.heading) else v.heading
     return imc.EulerAngles(at, v.roll, v.pitch, heading, heading) if _whole(v.roll, v.pitch, heading) else None
 
 
-def _rates(v: Value, at: float) -> Message | None:
+def _rates(v: Value, at: float) -> ImcMessage | None:
     return imc.AngularVelocity(at, *v.rates) if _whole(*v.rates) else None
 
 
-def _acceleration(v: Value, at: float) -> Message | None:
+def _acceleration(v: Value, at: float) -> ImcMessage | None:
     return imc.Acceleration(at, *v.force) if _whole(*v.force) else None
 
 
-def _velocity(kind: Callable[..., Message], field: str) -> Callable[[Value, float], Message | None]:
-    def told(v: Value, at: float) -> Message:
+def _velocity(kind: Callable[..., ImcMessage], field: str) -> Callable[[Value, float], ImcMessage | None]:
+    def told(v: Value, at: float) -> ImcMessage:
         bits = sum(1 << k for k, x in enumerate(v[field]) if math.isfinite(x))
         return kind(bits, *(x if math.isfinite(x) else 0.0 for x in v[field]))
 
     return told
 
 
-def _distance(field: str) -> Callable[[Value, float], Message | None]:
-    def told(v: Value, at: float) -> Message:
+def _distance(field: str) -> Callable[[Value, float], ImcMessage | None]:
+    def told(v: Value, at: float) -> ImcMessage:
         echo = math.isfinite(v[field])
         return imc.Distance(int(echo), (), (), v[field] if echo else 0.0)
 
     return told
 
 
-def _number(kind: Callable[[float], Message], field: str) -> Callable[[Value, float], Message | None]:
+def _number(kind: Callable[[float], ImcMessage], field: str) -> Callable[[Value, float], ImcMessage | None]:
     return lambda v, at: kind(v[field]) if _whole(v[field]) else None
 
 
-def _rpm(v: Value, at: float) -> Message | None:
+def _rpm(v: Value, at: float) -> ImcMessage | None:
     """Of the first thruster that has a shaft."""
     turning = [r for r in v.numbers if math.isfinite(r)]
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
 #: message, type of sensor: the first of these that the vehicle has tells it
-_TOLD: tuple[tuple[type[Message], str, Callable[[Value, float], Message | None]], ...] = (
+_MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),
     (imc.AngularVelocity, "imu", _rates),
@@ -172,25 +175,25 @@ _TOLD: tuple[tuple[type[Message], str, Callable[[Value, float], Message | None]]
 )
 
 
-class Instruments:
+class ImcInstruments:
     """The messages of a vehicle's instruments: each kind from one of them, each value once."""
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         names: dict[str, str] = {}
         for s in sensors:
             names.setdefault(s.type, s.name)
-        told: dict[type[Message], tuple[str, Callable[[Value, float], Message | None]]] = {}
-        for kind, sensor, tell in _TOLD:
+        told: dict[type[ImcMessage], tuple[str, Callable[[Value, float], ImcMessage | None]]] = {}
+        for kind, sensor, tell in _MESSAGE_OF_SENSOR:
             if sensor in names:
                 told.setdefault(kind, (names[sensor], tell))
         self.kinds = list(told)
-        self._told = list(told.values())
+        self._converters = list(told.values())
         self._seen: dict[str, int] = {}
 
-    def messages(self, sensors: Sensors, time_ns: int, now: float) -> list[Message]:
+    def messages(self, sensors: Sensors, time_ns: int, now: float) -> list[ImcMessage]:
         """What is new. Simulation time ``time_ns`` is unix time ``now``."""
         found = []
-        for name, tell in self._told:
+        for name, tell in self._converters:
             value = sensors.get(name)
             if value is not None and value.time_ns != self._seen.get(name):
                 message = tell(value, now - 1e-9 * (time_ns - value.time_ns))

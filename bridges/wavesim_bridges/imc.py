@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_bridges.imc_codec import UNKNOWN_ENTITY, Message, message
+from wavesim_bridges.imc_codec import UNKNOWN_ENTITY, ImcMessage, register_message
 
 
-@message(1, "BBt")
+@register_message(1, "BBt")
 @dataclass(frozen=True)
-class EntityState(Message):
+class EntityState(ImcMessage):
     """Of the entity that the packet comes from. Flag 1: somebody has to look at it."""
 
     state: int
@@ -20,9 +20,9 @@ class EntityState(Message):
 NORMAL, FAILURE = 1, 4  #: states of entities
 
 
-@message(5, "Bt")
+@register_message(5, "Bt")
 @dataclass(frozen=True)
-class EntityList(Message):
+class EntityList(ImcMessage):
     """``op`` 0: a report, in ``list``, as `Label=number;Label=number`; 1: the question for it."""
 
     op: int
@@ -38,9 +38,9 @@ class EntityList(Message):
 REPORT, QUERY = 0, 1
 
 
-@message(50, "ddf fff fff fff fff fff")
+@register_message(50, "ddf fff fff fff fff fff")
 @dataclass(frozen=True)
-class SimulatedState(Message):
+class SimulatedState(ImcMessage):
     """Origin (rad, m); north, east, down of it (m); roll, pitch, heading (rad); velocity through the water in the body (m/s);
     rates (rad/s); velocity of the water, north, east, down (m/s)."""
 
@@ -64,27 +64,27 @@ class SimulatedState(Message):
     svz: float
 
 
-@message(51, "Bt")
+@register_message(51, "Bt")
 @dataclass(frozen=True)
-class LeakSimulation(Message):
+class LeakSimulation(ImcMessage):
     """``op`` 1: water comes in at these sensors (labels with commas between; empty: all); 0: it is gone."""
 
     op: int
     entities: str
 
 
-@message(150)
+@register_message(150)
 @dataclass(frozen=True)
-class Heartbeat(Message):
+class Heartbeat(ImcMessage):
     """The sender lives."""
 
 
 UUV = 2
 
 
-@message(151, "tBHddft")
+@register_message(151, "tBHddft")
 @dataclass(frozen=True)
-class Announce(Message):
+class Announce(ImcMessage):
     """Who the sender is, where (rad, m), and at which addresses to be reached."""
 
     sys_name: str
@@ -96,18 +96,18 @@ class Announce(Message):
     services: str
 
 
-@message(200, "Bf")
+@register_message(200, "Bf")
 @dataclass(frozen=True)
-class LblRange(Message):
+class LblRange(ImcMessage):
     """``id``: place of the beacon in the configuration; ``range`` in m."""
 
     id: int
     range: float
 
 
-@message(202, "tddfBBB")
+@register_message(202, "tddfBBB")
 @dataclass(frozen=True)
-class LblBeacon(Message):
+class LblBeacon(ImcMessage):
     """Name and place (rad, m) of a beacon; channels and delay (ms) mean nothing here."""
 
     beacon: str
@@ -119,27 +119,27 @@ class LblBeacon(Message):
     transponder_delay: int
 
 
-@message(203, "Bl")
+@register_message(203, "Bl")
 @dataclass(frozen=True)
-class LblConfig(Message):
+class LblConfig(ImcMessage):
     """``op`` 0: these are the beacons; 1: which are they?; 2: the answer."""
 
     op: int
-    beacons: tuple[Message, ...]
+    beacons: tuple[ImcMessage, ...]
 
 
 SET_CFG, GET_CFG, CUR_CFG = 0, 1, 2
 
 
-@message(250, "h")
+@register_message(250, "h")
 @dataclass(frozen=True)
-class Rpm(Message):
+class Rpm(ImcMessage):
     value: int
 
 
-@message(253, "HBHBBfddfBffffff")
+@register_message(253, "HBHBBfddfBffffff")
 @dataclass(frozen=True)
-class GpsFix(Message):
+class GpsFix(ImcMessage):
     """``type`` 3: an operator says where the vehicle is. ``validity`` bits: date, time, position, course, speed, hacc, vacc, hdop, vdop."""
 
     validity: int
@@ -163,9 +163,9 @@ class GpsFix(Message):
 MANUAL_INPUT = 3
 
 
-@message(254, "ddddd")
+@register_message(254, "ddddd")
 @dataclass(frozen=True)
-class EulerAngles(Message):
+class EulerAngles(ImcMessage):
     time: float
     phi: float
     theta: float
@@ -173,27 +173,27 @@ class EulerAngles(Message):
     psi_magnetic: float
 
 
-@message(256, "dddd")
+@register_message(256, "dddd")
 @dataclass(frozen=True)
-class AngularVelocity(Message):
+class AngularVelocity(ImcMessage):
     time: float
     x: float
     y: float
     z: float
 
 
-@message(257, "dddd")
+@register_message(257, "dddd")
 @dataclass(frozen=True)
-class Acceleration(Message):
+class Acceleration(ImcMessage):
     time: float
     x: float
     y: float
     z: float
 
 
-@message(259, "Bddd")
+@register_message(259, "Bddd")
 @dataclass(frozen=True)
-class GroundVelocity(Message):
+class GroundVelocity(ImcMessage):
     """``validity`` bits: x, y, z."""
 
     validity: int
@@ -202,9 +202,9 @@ class GroundVelocity(Message):
     z: float
 
 
-@message(260, "Bddd")
+@register_message(260, "Bddd")
 @dataclass(frozen=True)
-class WaterVelocity(Message):
+class WaterVelocity(ImcMessage):
     """``validity`` bits: x, y, z."""
 
     validity: int
@@ -213,57 +213,57 @@ class WaterVelocity(Message):
     z: float
 
 
-@message(262, "Bllf")
+@register_message(262, "Bllf")
 @dataclass(frozen=True)
-class Distance(Message):
+class Distance(ImcMessage):
     validity: int
-    location: tuple[Message, ...]
-    beam_config: tuple[Message, ...]
+    location: tuple[ImcMessage, ...]
+    beam_config: tuple[ImcMessage, ...]
     value: float
 
 
-@message(263, "f")
+@register_message(263, "f")
 @dataclass(frozen=True)
-class Temperature(Message):
+class Temperature(ImcMessage):
     value: float
 
 
-@message(265, "f")
+@register_message(265, "f")
 @dataclass(frozen=True)
-class Depth(Message):
+class Depth(ImcMessage):
     value: float
 
 
-@message(269, "f")
+@register_message(269, "f")
 @dataclass(frozen=True)
-class Conductivity(Message):
+class Conductivity(ImcMessage):
     value: float
 
 
-@message(281, "Bf")
+@register_message(281, "Bf")
 @dataclass(frozen=True)
-class ServoPosition(Message):
+class ServoPosition(ImcMessage):
     id: int
     value: float
 
 
-@message(301, "Bf")
+@register_message(301, "Bf")
 @dataclass(frozen=True)
-class SetThrusterActuation(Message):
+class SetThrusterActuation(ImcMessage):
     id: int
     value: float
 
 
-@message(302, "Bf")
+@register_message(302, "Bf")
 @dataclass(frozen=True)
-class SetServoPosition(Message):
+class SetServoPosition(ImcMessage):
     id: int
     value: float
 
 
-@message(350, "ddf fff fff fff fff fff ff")
+@register_message(350, "ddf fff fff fff fff fff ff")
 @dataclass(frozen=True)
-class EstimatedState(Message):
+class EstimatedState(ImcMessage):
     """Reference (rad, m); north, east, down of it (m); roll, pitch, heading (rad); velocity over ground in the body and in the
     world (m/s); rates (rad/s); depth and altitude (m; -1: not known)."""
 
@@ -289,9 +289,9 @@ class EstimatedState(Message):
     alt: float
 
 
-@message(500, "BBtHdHIBtd")
+@register_message(500, "BBtHdHIBtd")
 @dataclass(frozen=True)
-class VehicleState(Message):
+class VehicleState(ImcMessage):
     op_mode: int
     error_count: int = 0
     error_ents: str = ""
@@ -307,34 +307,34 @@ class VehicleState(Message):
 BOOT = 5  #: mode of a vehicle whose software is not up
 
 
-@message(801, "tt")
+@register_message(801, "tt")
 @dataclass(frozen=True)
-class EntityParameter(Message):
+class EntityParameter(ImcMessage):
     name: str
     value: str
 
 
-@message(802, "tl")
+@register_message(802, "tl")
 @dataclass(frozen=True)
-class EntityParameters(Message):
+class EntityParameters(ImcMessage):
     """What the parameters of an entity are."""
 
     name: str
-    params: tuple[Message, ...]
+    params: tuple[ImcMessage, ...]
 
 
-@message(804, "tl")
+@register_message(804, "tl")
 @dataclass(frozen=True)
-class SetEntityParameters(Message):
+class SetEntityParameters(ImcMessage):
     """What they shall be."""
 
     name: str
-    params: tuple[Message, ...]
+    params: tuple[ImcMessage, ...]
 
 
-@message(814, "HtBr")
+@register_message(814, "HtBr")
 @dataclass(frozen=True)
-class UamTxFrame(Message):
+class UamTxFrame(ImcMessage):
     """A packet to send by modem; flag 1: acknowledged."""
 
     seq: int
@@ -343,9 +343,9 @@ class UamTxFrame(Message):
     data: bytes
 
 
-@message(815, "ttBr")
+@register_message(815, "ttBr")
 @dataclass(frozen=True)
-class UamRxFrame(Message):
+class UamRxFrame(ImcMessage):
     """A packet that a modem heard; flag 1: it was for another."""
 
     sys_src: str
@@ -357,9 +357,9 @@ class UamRxFrame(Message):
 ACKNOWLEDGED = PROMISCUOUS = 1
 
 
-@message(816, "HBt")
+@register_message(816, "HBt")
 @dataclass(frozen=True)
-class UamTxStatus(Message):
+class UamTxStatus(ImcMessage):
     """What became of the request ``seq``."""
 
     seq: int
@@ -370,17 +370,17 @@ class UamTxStatus(Message):
 DONE, FAILED, CANCELED, BUSY, INV_ADDR, IN_PROGRESS, UNSUPPORTED, INV_SIZE = range(8)
 
 
-@message(817, "Htf")
+@register_message(817, "Htf")
 @dataclass(frozen=True)
-class UamRxRange(Message):
+class UamRxRange(ImcMessage):
     seq: int
     sys: str
     value: float
 
 
-@message(818, "Htf")
+@register_message(818, "Htf")
 @dataclass(frozen=True)
-class UamTxRange(Message):
+class UamTxRange(ImcMessage):
     """``timeout`` in s."""
 
     seq: int

@@ -20,28 +20,28 @@ HEADER_SIZE, CRC_SIZE = struct.calcsize("<" + _HEADER), struct.calcsize("<" + _C
 _M = TypeVar("_M", bound="type[Message]")
 
 
-class Unusable(Exception):
+class MalformedMessage(Exception):
     """A datagram that is no packet with a message of ours; the text is the reason."""
 
 
-class Message:
+class ImcMessage:
     """The fields of a message, in order."""
 
     ID: ClassVar[int]
     LAYOUT: ClassVar[str]
 
 
-MESSAGES: dict[int, type[Message]] = {}
+MESSAGES: dict[int, type[ImcMessage]] = {}
 
 
 @dataclass(frozen=True)
-class Other(Message):
+class UnknownMessage(ImcMessage):
     """A message that is none of ours."""
 
     number: int
 
 
-def message(number: int, layout: str = "") -> Callable[[_M], _M]:
+def register_message(number: int, layout: str = "") -> Callable[[_M], _M]:
     def note(kind: _M) -> _M:
         kind.ID, kind.LAYOUT = number, layout.replace(" ", "")
         MESSAGES[number] = kind
@@ -51,10 +51,10 @@ def message(number: int, layout: str = "") -> Callable[[_M], _M]:
 
 
 @dataclass(frozen=True)
-class Packet:
+class ImcPacket:
     """A message on its way: unix time in s, systems and entities."""
 
-    message: Message
+    message: ImcMessage
     time: float
     source: int
     destination: int = EVERYBODY
@@ -82,7 +82,7 @@ def crc(data: bytes) -> int:
     return found
 
 
-def _payload(message: Message) -> bytes:
+def _payload(message: ImcMessage) -> bytes:
     found = b""
     for code, f in zip(message.LAYOUT, fields(message), strict=True):  # type: ignore[arg-type]  # all are dataclasses
         value = getattr(message, f.name)
@@ -98,7 +98,7 @@ def _payload(message: Message) -> bytes:
     return found
 
 
-def packed(packet: Packet) -> bytes:
+def packed(packet: ImcPacket) -> bytes:
     """The bytes of a packet, little-endian."""
     payload = _payload(packet.message)
     head = struct.pack(
@@ -108,32 +108,32 @@ def packed(packet: Packet) -> bytes:
     return head + payload + struct.pack("<" + _CRC, crc(head + payload))
 
 
-def read(data: bytes) -> Packet:
+def read(data: bytes) -> ImcPacket:
     """The packet that a datagram is, in either byte order. Refused in this order: truncated, sync, size, crc, payload."""
     if len(data) < HEADER_SIZE + CRC_SIZE:
-        raise Unusable("truncated")
+        raise MalformedMessage("truncated")
     order = {0x54: "<", 0xFE: ">"}.get(data[0], "<")
     sync, number, size, time, source, source_entity, destination, destination_entity = struct.unpack_from(
         order + _HEADER, data
     )
     if sync != SYNC:
-        raise Unusable("sync")
+        raise MalformedMessage("sync")
     if len(data) != HEADER_SIZE + size + CRC_SIZE:
-        raise Unusable("size")
+        raise MalformedMessage("size")
     if struct.unpack_from(order + _CRC, data, HEADER_SIZE + size)[0] != crc(data[:-CRC_SIZE]):
-        raise Unusable("crc")
-    found: Message = Other(number)
+        raise MalformedMessage("crc")
+    found: ImcMessage = UnknownMessage(number)
     if number in MESSAGES:
         try:
             found, end = _fields(MESSAGES[number], order, data[:-CRC_SIZE], HEADER_SIZE)
         except (struct.error, UnicodeDecodeError, KeyError):
-            raise Unusable("payload") from None
+            raise MalformedMessage("payload") from None
         if end != HEADER_SIZE + size:
-            raise Unusable("payload")
-    return Packet(found, time, source, destination, source_entity, destination_entity)
+            raise MalformedMessage("payload")
+    return ImcPacket(found, time, source, destination, source_entity, destination_entity)
 
 
-def _fields(kind: type[Message], order: str, data: bytes, at: int) -> tuple[Message, int]:
+def _fields(kind: type[ImcMessage], order: str, data: bytes, at: int) -> tuple[ImcMessage, int]:
     """A message whose fields begin at a place, and where they end."""
     values: list[Any] = []
     for code in kind.LAYOUT:

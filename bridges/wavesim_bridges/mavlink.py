@@ -12,12 +12,12 @@ from typing import Any, cast
 import click
 import numpy as np
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, truth
-from wavesim_bridges.geography import Origin, origin_of, with_origin
-from wavesim_bridges.mavlink_codec import LAYOUTS, Message, Writer, read
-from wavesim_bridges.mavlink_mission import ACTIVE, NOT_STARTED, PAUSED, Mission
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.pilot import Boat, Rov, Wish, pilot_for
+from wavesim_bridges.core import STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, bridge, true_motion
+from wavesim_bridges.geo_reference import WorldOrigin, origin_of, origin_options
+from wavesim_bridges.mavlink_codec import LAYOUTS, MavlinkMessage, MavlinkWriter, read
+from wavesim_bridges.mavlink_mission import ACTIVE, NOT_STARTED, PAUSED, MavlinkMission
+from wavesim_bridges.pilot import BoatPilot, RovPilot, Setpoint, pilot_for
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.frames import euler
 
@@ -45,24 +45,24 @@ _POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bi
 _NED, _OF_BODY = {1, 7}, {8, 9, 12}
 
 
-class Station:
+class MavlinkVehicle:
     """The vehicle's side of MAVLink: bytes in, bytes out, with the time as an argument.
 
     ``now`` is wall time in s: what a station sends counts for a second of it.
     """
 
-    def __init__(self, system: int, origin: Origin, drop: Callable[[str], None]) -> None:
+    def __init__(self, system: int, origin: WorldOrigin, drop: Callable[[str], None]) -> None:
         self.origin, self.armed, self.mode = origin, False, MANUAL
-        self.motion: Motion | None = None
-        self.boat = False
-        self._writer, self._drop = Writer(system, 1), drop
+        self.motion: VehicleMotion | None = None
+        self.is_boat = False
+        self._writer, self._drop = MavlinkWriter(system, 1), drop
         self._periods = {name: 1.0 / rate for name, rate in RATES.items()}
         self._next = dict.fromkeys(RATES, 0.0)
-        self._wishes: dict[int, tuple[float, Wish]] = {}  # by mode: when it came, and what
-        self.mission = Mission(self._writer, origin)
-        self._kept = Wish()  # the place that HOLD keeps
-        self._news: list[bytes] = []  # of the mission
-        self._calls: dict[str, Callable[[Message, float], list[bytes]]] = {
+        self._setpoints: dict[int, tuple[float, Setpoint]] = {}  # by mode: when it came, and what
+        self.mission = MavlinkMission(self._writer, origin)
+        self._hold_setpoint = Setpoint()  # the place that HOLD keeps
+        self._unsent_frames: list[bytes] = []  # of the mission
+        self._handlers: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
             "COMMAND_LONG": self._command, "COMMAND_INT": self._command, "PING": self._ping, "TIMESYNC": self._timesync,
             "PARAM_REQUEST_LIST": self._parameter, "PARAM_REQUEST_READ": self._parameter, "PARAM_SET": self._parameter,
             **dict.fromkeys(self.mission.names, self.mission.receive),
@@ -80,7 +80,7 @@ class Station:
         answers: list[bytes] = []
         for m in messages:
             target = m.fields.get("target_system", m.fields.get("target", 0))
-            call = self._calls.get(m.name)
+            call = self._handlers.get(m.name)
             if (
                 call is not None
                 and target in (0, self._writer.system)
@@ -89,51 +89,51 @@ class Station:
                 answers += call(m, now)
         return answers
 
-    def wish(self, now: float) -> Wish | None:
+    def current_setpoint(self, now: float) -> Setpoint | None:
         """What is to be done; None: nothing, stand."""
         if self.mode in (HOLD, MISSION):
-            wish = self.mission.wish() if self.mode == MISSION else None
-            return (wish or self._kept) if self.armed else None
-        at, wish = self._wishes.get(self.mode, (-math.inf, None))
-        return wish if self.armed and now - at <= SILENT_S else None
+            wish = self.mission.setpoint() if self.mode == MISSION else None
+            return (wish or self._hold_setpoint) if self.armed else None
+        at, wish = self._setpoints.get(self.mode, (-math.inf, None))
+        return wish if self.armed and now - at <= STACK_TIMEOUT_S else None
 
-    def moved(self, motion: Motion) -> None:
+    def update_motion(self, motion: VehicleMotion) -> None:
         """A new state of the vehicle."""
         if self.motion is None:
-            self._keep(motion)
+            self._set_hold_setpoint(motion)
         self.motion = motion
         if self.armed and self.mode == MISSION:
-            self._news += self.mission.advance(motion, level=self.boat)
+            self._unsent_frames += self.mission.update_progress(motion, level=self.is_boat)
 
-    def _keep(self, motion: Motion) -> None:
-        self._kept = Wish(motion.position.copy(), heading=float(euler(motion.attitude)[2]))
+    def _set_hold_setpoint(self, motion: VehicleMotion) -> None:
+        self._hold_setpoint = Setpoint(motion.position.copy(), heading=float(euler(motion.attitude)[2]))
 
-    def _enter(self, mode: int | None) -> bool:
+    def _enter_mode(self, mode: int | None) -> bool:
         if mode is None or (mode == MISSION and not self.mission.items):
             return False
         if self.motion is not None and mode != self.mode:
-            self._keep(self.motion)
+            self._set_hold_setpoint(self.motion)
         if mode == MISSION and self.mission.complete:
             self.mission.go_to(0)
         self.mode = mode
         self._next["HEARTBEAT"] = self._next["CURRENT_MODE"] = self._next["MISSION_CURRENT"] = 0.0
         return True
 
-    def _command(self, m: Message, now: float) -> list[bytes]:
+    def _command(self, m: MavlinkMessage, now: float) -> list[bytes]:
         f = m.fields
         result, more = ACCEPTED, list[bytes]()
         first, second = f["param1"], f["param2"]
         match f["command"]:
             case 400 if first in (0.0, 1.0):
                 self._arm(first == 1.0)
-            case 176 if self._enter(_mode(second, f["param3"])):
+            case 176 if self._enter_mode(_mode(second, f["param3"])):
                 pass
             case 262:
-                result = ACCEPTED if first == NAMES[MISSION][1] and self._enter(MISSION) else FAILED
-            case 300 if self._enter(MISSION):
+                result = ACCEPTED if first == NAMES[MISSION][1] and self._enter_mode(MISSION) else FAILED
+            case 300 if self._enter_mode(MISSION):
                 pass
             case 224 if self.mission.items and math.isfinite(first) and self.mission.go_to(int(first)):
-                more = self.mission.told_current()
+                more = self.mission.mission_current_frame()
             case 400 | 176 | 300 | 224:
                 result = DENIED
             case 511 if self._name(first) in RATES and math.isfinite(second):
@@ -175,23 +175,23 @@ class Station:
         self.armed = armed
         self._next["HEARTBEAT"] = 0.0
 
-    def _set_mode(self, m: Message, now: float) -> list[bytes]:
+    def _set_mode(self, m: MavlinkMessage, now: float) -> list[bytes]:
         mode = m.fields["custom_mode"]
         if m.fields["base_mode"] & 1:
-            self._enter(_mode(mode >> 16 & 0xFF, mode >> 24))
+            self._enter_mode(_mode(mode >> 16 & 0xFF, mode >> 24))
         return []
 
-    def _ping(self, m: Message, now: float) -> list[bytes]:
+    def _ping(self, m: MavlinkMessage, now: float) -> list[bytes]:
         if m.fields["target_system"]:
             return []  # the answer to one of ours
         return [self._writer.frame("PING", **{**m.fields, "target_system": m.system, "target_component": m.component})]
 
-    def _timesync(self, m: Message, now: float) -> list[bytes]:
+    def _timesync(self, m: MavlinkMessage, now: float) -> list[bytes]:
         if m.fields["tc1"]:
             return []
         return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
 
-    def _parameter(self, m: Message, now: float) -> list[bytes]:
+    def _parameter(self, m: MavlinkMessage, now: float) -> list[bytes]:
         """There is one, because stations wait for the list: the system's number."""
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
@@ -199,7 +199,7 @@ class Station:
             "PARAM_VALUE", param_id="MAV_SYS_ID", param_value=float(self._writer.system), param_type=9, param_count=1
         )]  # fmt: skip
 
-    def _manual(self, m: Message, now: float) -> list[bytes]:
+    def _manual(self, m: MavlinkMessage, now: float) -> list[bytes]:
         sticks = {k: m.fields[k] for k in "xyzr"}
         if any(abs(v) > 1000 for v in sticks.values() if v != 32767):
             self._drop("stick beyond 1000")
@@ -207,13 +207,16 @@ class Station:
         x, y, r = (0.0 if sticks[k] == 32767 else sticks[k] / 1000.0 for k in "xyr")
         z = 0.0 if sticks["z"] == 32767 else sticks["z"] / 500.0 - 1.0
         velocity = MANUAL_SPEED * np.array([x, y, -min(max(z, -1.0), 1.0)])
-        self._wishes[MANUAL] = now, Wish(velocity=velocity, of_body=True, rate=MANUAL_RATE * r if r else math.nan)
+        self._setpoints[MANUAL] = (
+            now,
+            Setpoint(velocity=velocity, body_velocity=True, rate=MANUAL_RATE * r if r else math.nan),
+        )
         return []
 
-    def _local(self, m: Message, now: float) -> list[bytes]:
+    def _local(self, m: MavlinkMessage, now: float) -> list[bytes]:
         return self._target(m, now, tuple(m.fields[k] for k in "xyz"), m.fields["coordinate_frame"])
 
-    def _global(self, m: Message, now: float) -> list[bytes]:
+    def _global(self, m: MavlinkMessage, now: float) -> list[bytes]:
         f = m.fields
         if f["coordinate_frame"] not in (0, 3, 5, 6):
             self._drop("frame")
@@ -224,7 +227,7 @@ class Station:
             return []
         return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
-    def _target(self, m: Message, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
+    def _target(self, m: MavlinkMessage, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
         """A position in the local frame; what ``frame`` says holds for velocities."""
         f, mask = m.fields, m.fields["type_mask"]
 
@@ -243,14 +246,14 @@ class Station:
             if heading is None or not math.isfinite(heading):
                 heading = math.nan
             turn = math.nan if rate is None else rate
-            self._wishes[OFFBOARD] = now, Wish(p, v, frame in _OF_BODY, heading, turn)
+            self._setpoints[OFFBOARD] = now, Setpoint(p, v, frame in _OF_BODY, heading, turn)
         return []
 
     # -- what is sent
 
-    def due(self, now: float) -> list[bytes]:
+    def take_due_frames(self, now: float) -> list[bytes]:
         """What is to be sent by now."""
-        found, self._news = self._news + self.mission.due(now), []
+        found, self._unsent_frames = self._unsent_frames + self.mission.take_due_frames(now), []
         for name, at in self._next.items():
             if now >= at:
                 self._next[name] = (
@@ -276,7 +279,9 @@ class Station:
             ]
         if name == "MISSION_CURRENT":
             going = self.armed and self.mode == MISSION
-            return self.mission.told_current(ACTIVE if going else PAUSED if self.mission.current else NOT_STARTED)
+            return self.mission.mission_current_frame(
+                ACTIVE if going else PAUSED if self.mission.current else NOT_STARTED
+            )
         content = self._content(name)
         return [] if content is None else [self._writer.frame(name, **content)]
 
@@ -292,7 +297,7 @@ class Station:
     def _is_heartbeat(self) -> dict[str, Any]:
         base = 1 | (64 if self.mode == MANUAL else 12 if self.mode == MISSION else 8) | (128 if self.armed else 0)
         return {
-            "type": 11 if self.boat else 12, "base_mode": base, "custom_mode": self.mode, "mavlink_version": 3,
+            "type": 11 if self.is_boat else 12, "base_mode": base, "custom_mode": self.mode, "mavlink_version": 3,
             "system_status": 4 if self.armed else 3,
         }  # fmt: skip
 
@@ -309,12 +314,12 @@ class Station:
     def _is_current_mode(self) -> dict[str, Any]:
         return {"standard_mode": NAMES[self.mode][1], "custom_mode": self.mode, "intended_custom_mode": self.mode}
 
-    def _of_vfr_hud(self, m: Motion) -> dict[str, Any]:
+    def _of_vfr_hud(self, m: VehicleMotion) -> dict[str, Any]:
         heading = round(math.degrees(float(euler(m.attitude)[2]))) % 360
         speed, depth, down = math.hypot(m.velocity[0], m.velocity[1]), float(m.position[2]), float(m.velocity[2])
         return {"groundspeed": speed, "heading": heading, "alt": -depth, "climb": -down}
 
-    def _of_system_time(self, m: Motion) -> dict[str, Any]:
+    def _of_system_time(self, m: VehicleMotion) -> dict[str, Any]:
         return {"time_boot_ms": _ms(m)}
 
     def _is_home_position(self) -> dict[str, Any]:
@@ -324,7 +329,7 @@ class Station:
             "q": (1, 0, 0, 0),
         }
 
-    def _of_gps_raw_int(self, m: Motion) -> dict[str, Any]:
+    def _of_gps_raw_int(self, m: VehicleMotion) -> dict[str, Any]:
         speed = math.hypot(m.velocity[0], m.velocity[1])
         course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
         seen = m.position[2] <= DEEP_M
@@ -333,22 +338,22 @@ class Station:
             "vel": min(round(100 * speed), 0xFFFF), "cog": course, "satellites_visible": 12 if seen else 0,
         }  # fmt: skip
 
-    def _of_attitude(self, m: Motion) -> dict[str, Any]:
+    def _of_attitude(self, m: VehicleMotion) -> dict[str, Any]:
         angles = zip(("roll", "pitch", "yaw"), euler(m.attitude), m.rates, strict=True)
         return {"time_boot_ms": _ms(m), **{k: float(v) for n, a, r in angles for k, v in ((n, a), (f"{n}speed", r))}}
 
-    def _of_attitude_quaternion(self, m: Motion) -> dict[str, Any]:
+    def _of_attitude_quaternion(self, m: VehicleMotion) -> dict[str, Any]:
         q, rates = map(float, m.attitude), map(float, m.rates)
         return {
             "time_boot_ms": _ms(m), **dict(zip(("q1", "q2", "q3", "q4"), q, strict=True)),
             **dict(zip(("rollspeed", "pitchspeed", "yawspeed"), rates, strict=True)),
         }  # fmt: skip
 
-    def _of_local_position_ned(self, m: Motion) -> dict[str, Any]:
+    def _of_local_position_ned(self, m: VehicleMotion) -> dict[str, Any]:
         values = map(float, (*m.position, *m.velocity))
         return {"time_boot_ms": _ms(m), **dict(zip(("x", "y", "z", "vx", "vy", "vz"), values, strict=True))}
 
-    def _of_global_position_int(self, m: Motion) -> dict[str, Any]:
+    def _of_global_position_int(self, m: VehicleMotion) -> dict[str, Any]:
         v = (min(max(round(100 * float(a)), -32768), 32767) for a in m.velocity)
         heading = round(math.degrees(float(euler(m.attitude)[2])) * 100) % 36000
         place = self._place(m)
@@ -364,7 +369,7 @@ class Station:
     def _is_protocol_version(self) -> dict[str, Any]:
         return {"version": 200, "min_version": 200, "max_version": 200}
 
-    def _place(self, m: Motion) -> dict[str, int]:
+    def _place(self, m: VehicleMotion) -> dict[str, int]:
         latitude, longitude = self.origin.degrees(float(m.position[0]), float(m.position[1]))
         return {"lat": round(latitude * 1e7), "lon": round(longitude * 1e7), "alt": round(-1e3 * float(m.position[2]))}
 
@@ -374,14 +379,14 @@ def _mode(main: float, sub: float) -> int | None:
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 
-def _ms(m: Motion) -> int:
+def _ms(m: VehicleMotion) -> int:
     return round(m.time * 1e3) & 0xFFFFFFFF
 
 
-class Port(asyncio.DatagramProtocol):
+class GroundStationSocket(asyncio.DatagramProtocol):
     """One socket that speaks to both stations."""
 
-    def __init__(self, station: Station, instance: int) -> None:
+    def __init__(self, station: MavlinkVehicle, instance: int) -> None:
         self._station = station
         self._addresses = [("127.0.0.1", port + instance) for port in (GCS_PORT, SDK_PORT)]
         self._transport: asyncio.DatagramTransport | None = None
@@ -399,10 +404,10 @@ class Port(asyncio.DatagramProtocol):
     def error_received(self, error: Exception) -> None:
         """There is no station at that port, for now."""
 
-    async def send(self) -> None:
+    async def send_due(self) -> None:
         """What is due, as long as the bridge lives."""
         while True:
-            for frame in self._station.due(time.monotonic()):
+            for frame in self._station.take_due_frames(time.monotonic()):
                 for address in self._addresses:
                     if self._transport is not None:
                         self._transport.sendto(frame, address)
@@ -413,15 +418,15 @@ class Port(asyncio.DatagramProtocol):
             self._transport.close()
 
 
-class Bridge:
+class MavlinkBridge:
     """The built-in pilot does what stations wish; disarmed, or when they are silent, its thrusters stand."""
 
-    def __init__(self, seat: Seat, origin: Origin, instance: int) -> None:
-        self.vehicle = Vehicle(seat, self._joined)
-        self.station = Station(1 + instance, origin, self.vehicle.drop)
-        self.port = Port(self.station, instance)
-        self._pilot: Rov | Boat  # of the vehicle, once it has joined
-        self._there = asyncio.Event()
+    def __init__(self, seat: BridgeOptions, origin: WorldOrigin, instance: int) -> None:
+        self.vehicle = BridgedVehicle(seat, self._on_joined)
+        self.station = MavlinkVehicle(1 + instance, origin, self.vehicle.count_dropped)
+        self.port = GroundStationSocket(self.station, instance)
+        self._pilot: RovPilot | BoatPilot  # of the vehicle, once it has joined
+        self._vehicle_present = asyncio.Event()
 
     async def run(self) -> None:
         """Until the run has ended."""
@@ -429,40 +434,42 @@ class Bridge:
         sender = asyncio.create_task(self._send())
         try:
             async for broker, step in self.vehicle.steps():
-                self._step(broker, step)
+                self._answer_step(broker, step)
         finally:
             sender.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await sender
             self.port.close()
 
-    def _joined(self, broker: AsyncBroker) -> None:
+    def _on_joined(self, broker: AsyncBroker) -> None:
         """Stations take the first heartbeat's word for what it is."""
         self._pilot = pilot_for(broker.actuators)
-        self.station.boat = isinstance(self._pilot, Boat)
-        self._there.set()
+        self.station.is_boat = isinstance(self._pilot, BoatPilot)
+        self._vehicle_present.set()
 
     async def _send(self) -> None:
-        await self._there.wait()
-        await self.port.send()
+        await self._vehicle_present.wait()
+        await self.port.send_due()
 
-    def _step(self, broker: AsyncBroker, step: Step) -> None:
+    def _answer_step(self, broker: AsyncBroker, step: Step) -> None:
         pilot = self._pilot
-        motion = truth(step, "the built-in pilot")
-        self.station.moved(motion)
-        wish = self.station.wish(time.monotonic())
-        if wish is None:
+        motion = true_motion(step, "the built-in pilot")
+        self.station.update_motion(motion)
+        setpoint = self.station.current_setpoint(time.monotonic())
+        if setpoint is None:
             pilot.rest()
             broker.answer([0.0] * len(broker.actuators))
         else:
-            broker.answer(pilot.commands(wish, motion, self.vehicle.seat.period))
+            broker.answer(pilot.commands(setpoint, motion, self.vehicle.options.period))
 
 
 @bridge("mavlink", period=0.02)
-@with_origin
+@origin_options
 @click.option(
     "--instance", type=click.IntRange(0, 254), default=0, show_default=True, help="Added to ports and system."
 )
-def command(seat: Seat, latitude: float | None, longitude: float | None, config: str | None, instance: int) -> None:
+def command(
+    seat: BridgeOptions, latitude: float | None, longitude: float | None, config: str | None, instance: int
+) -> None:
     """No autopilot: QGroundControl and MAVSDK see, arm and send a vehicle with a simple pilot."""
-    asyncio.run(Bridge(seat, origin_of(latitude, longitude, config), instance).run())
+    asyncio.run(MavlinkBridge(seat, origin_of(latitude, longitude, config), instance).run())

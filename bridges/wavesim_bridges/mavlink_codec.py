@@ -85,7 +85,7 @@ _DECLARED = (
 )  # fmt: skip
 
 
-class Unusable(Exception):
+class MalformedMessage(Exception):
     """Bytes that are no frame of MAVLink 2; the text is the reason."""
 
 
@@ -114,7 +114,7 @@ class _Field:
         return struct.calcsize(self.code)
 
 
-class Layout:
+class MessageLayout:
     """The bytes of one message: fields by size, the largest first, then those added later."""
 
     def __init__(self, number: int, name: str, fields: str) -> None:
@@ -161,12 +161,12 @@ def _field(text: str) -> _Field:
     return _Field(name, *_TYPES[base], int(count or 0))
 
 
-LAYOUTS = {number: Layout(number, name, fields) for number, name, fields in _DECLARED}
+LAYOUTS = {number: MessageLayout(number, name, fields) for number, name, fields in _DECLARED}
 NUMBERS = {layout.name: layout.number for layout in LAYOUTS.values()}
 
 
 @dataclass(frozen=True)
-class Message:
+class MavlinkMessage:
     """A message that came. ``fields`` by their names in the standard."""
 
     name: str
@@ -175,7 +175,7 @@ class Message:
     fields: dict[str, Any]
 
 
-class Writer:
+class MavlinkWriter:
     """Frames of one sender."""
 
     def __init__(self, system: int, component: int) -> None:
@@ -194,29 +194,29 @@ class Writer:
         return bytes([MAGIC]) + head + payload + x25(head + payload + bytes([layout.crc_extra])).to_bytes(2, "little")
 
 
-def read(data: bytes) -> tuple[list[Message], list[str]]:
+def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
     """The messages in a datagram, and why something in it was of no use. Messages that are not declared here are passed over."""
-    found: list[Message] = []
+    found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):
         try:
             message, at = _one(data, at)
-        except Unusable as unusable:
+        except MalformedMessage as unusable:
             return found, [str(unusable)]
         if message is not None:
             found.append(message)
     return found, []
 
 
-class Stream:
+class MavlinkStream:
     """Messages out of a stream of bytes that comes in pieces; after bytes that are no frame it finds the next one."""
 
     def __init__(self) -> None:
         self._left = b""
 
-    def feed(self, data: bytes) -> tuple[list[Message], list[str]]:
+    def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
         """The messages that these bytes complete, and why some bytes were of no use."""
-        found: list[Message] = []
+        found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0
         while at < len(data):
@@ -234,7 +234,7 @@ class Stream:
                 break
             try:
                 message, at = _one(data, at)
-            except Unusable as unusable:
+            except MalformedMessage as unusable:
                 faults.append(str(unusable))
                 at += 1
                 continue
@@ -244,21 +244,21 @@ class Stream:
         return found, faults
 
 
-def _one(data: bytes, at: int) -> tuple[Message | None, int]:
+def _one(data: bytes, at: int) -> tuple[MavlinkMessage | None, int]:
     if data[at] != MAGIC:
-        raise Unusable("MAVLink 1" if data[at] == 0xFE else "magic")
+        raise MalformedMessage("MAVLink 1" if data[at] == 0xFE else "magic")
     if len(data) < at + HEADER + CHECK:
-        raise Unusable("size")
+        raise MalformedMessage("size")
     length, incompatible, _, _, system, component = data[at + 1 : at + 7]
     end = at + HEADER + length + CHECK
     if incompatible & ~1:
-        raise Unusable("flags")
+        raise MalformedMessage("flags")
     if len(data) < end + SIGNATURE * incompatible:
-        raise Unusable("size")
+        raise MalformedMessage("size")
     after = end + SIGNATURE * incompatible
     layout = LAYOUTS.get(int.from_bytes(data[at + 7 : at + 10], "little"))
     if layout is None:
         return None, after
     if x25(data[at + 1 : end - CHECK] + bytes([layout.crc_extra])) != int.from_bytes(data[end - CHECK : end], "little"):
-        raise Unusable("checksum")
-    return Message(layout.name, system, component, layout.unpack(data[at + HEADER : end - CHECK])), after
+        raise MalformedMessage("checksum")
+    return MavlinkMessage(layout.name, system, component, layout.unpack(data[at + HEADER : end - CHECK])), after

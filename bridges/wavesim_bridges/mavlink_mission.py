@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink_codec import Message, Writer
-from wavesim_bridges.motion import Array, Motion
-from wavesim_bridges.pilot import Wish
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkWriter
+from wavesim_bridges.pilot import Setpoint
+from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 
 MOST_ITEMS = 500
-AGAIN_S, ATTEMPTS = 1.0, 5  #: of wall time, until an item that does not come is asked for again, and how often
+RETRY_S, ATTEMPTS = 1.0, 5  #: of wall time, until an item that does not come is asked for again, and how often
 RADIUS_M = 1.0  #: within which a place is reached, if the item does not say
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
@@ -34,7 +34,7 @@ ACCEPTED, UNSUPPORTED_FRAME, UNSUPPORTED, NO_SPACE, BAD_X, BAD_Y, BAD_Z, BAD_SEQ
 NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: of MISSION_CURRENT
 
 
-class Refused(Exception):
+class MissionItemRefused(Exception):
     """An item that cannot be flown; ``reason`` as in MISSION_ACK."""
 
     def __init__(self, reason: int) -> None:
@@ -43,24 +43,24 @@ class Refused(Exception):
 
 @dataclass
 class _Upload:
-    who: dict[str, int]
+    sender: dict[str, int]
     count: int
     items: list[dict[str, Any]] = field(default_factory=list)
     asked: float = 0.0
     attempts: int = 0
 
 
-class Mission:
+class MavlinkMission:
     """Items and progress. ``now`` is wall time in s, for the protocol; how far it has got is judged by the motion's own time."""
 
-    def __init__(self, writer: Writer, origin: Origin) -> None:
+    def __init__(self, writer: MavlinkWriter, origin: WorldOrigin) -> None:
         self.items: list[dict[str, Any]] = []
         self.current = 0
         self._writer, self._origin = writer, origin
         self._upload: _Upload | None = None
         self._speed = math.nan
         self._since: float | None = None  # the place of the current item was reached, or its delay began
-        self._calls: dict[str, Callable[[Message, float], list[bytes]]] = {
+        self._calls: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
             "MISSION_COUNT": self._begin, "MISSION_ITEM_INT": self._item, "MISSION_REQUEST_LIST": self._list,
             "MISSION_REQUEST": self._request, "MISSION_REQUEST_INT": self._request, "MISSION_CLEAR_ALL": self._clear,
             "MISSION_SET_CURRENT": self._set_current,
@@ -69,18 +69,18 @@ class Mission:
 
     # -- the protocol
 
-    def receive(self, m: Message, now: float) -> list[bytes]:
+    def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
         """Answers to one of ``names``."""
         return self._calls[m.name](m, now)
 
-    def due(self, now: float) -> list[bytes]:
+    def take_due_frames(self, now: float) -> list[bytes]:
         """An item that did not come is asked for again."""
         up = self._upload
-        if up is None or now - up.asked < AGAIN_S:
+        if up is None or now - up.asked < RETRY_S:
             return []
         if up.attempts >= ATTEMPTS:
             self._upload = None
-            return [self._ack(up.who, CANCELLED)]
+            return [self._ack(up.sender, CANCELLED)]
         return self._ask(up, now)
 
     def _ack(self, who: dict[str, int], result: int, kind: int = 0) -> bytes:
@@ -89,28 +89,28 @@ class Mission:
     def _ask(self, up: _Upload, now: float) -> list[bytes]:
         up.asked = now
         up.attempts += 1
-        return [self._writer.frame("MISSION_REQUEST_INT", **up.who, seq=len(up.items))]
+        return [self._writer.frame("MISSION_REQUEST_INT", **up.sender, seq=len(up.items))]
 
-    def _begin(self, m: Message, now: float) -> list[bytes]:
+    def _begin(self, m: MavlinkMessage, now: float) -> list[bytes]:
         who, kind, count = _sender(m), m.fields["mission_type"], m.fields["count"]
         if kind or count == 0:
             if not kind:
-                self._take([])
+                self._replace_items([])
             return [self._ack(who, UNSUPPORTED if count else ACCEPTED, kind)]
         if count > MOST_ITEMS:
             return [self._ack(who, NO_SPACE)]
         self._upload = _Upload(who, count)
         return self._ask(self._upload, now)
 
-    def _item(self, m: Message, now: float) -> list[bytes]:
+    def _item(self, m: MavlinkMessage, now: float) -> list[bytes]:
         up, who, f = self._upload, _sender(m), m.fields
-        if up is None or who != up.who or f["mission_type"]:
+        if up is None or who != up.sender or f["mission_type"]:
             return [self._ack(who, BAD_SEQUENCE, f["mission_type"])]
         if f["seq"] != len(up.items):
             return []  # one that has come already
         try:
             self._checked(f)
-        except Refused as refused:
+        except MissionItemRefused as refused:
             self._upload = None
             return [self._ack(who, refused.reason)]
         up.items.append(f)
@@ -118,29 +118,29 @@ class Mission:
         if len(up.items) < up.count:
             return self._ask(up, now)
         self._upload = None
-        self._take(up.items)
+        self._replace_items(up.items)
         return [self._ack(who, ACCEPTED)]
 
     def _checked(self, f: dict[str, Any]) -> None:
         """Refused if it is nothing that can be flown."""
         if f["command"] not in (WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED):
-            raise Refused(UNSUPPORTED)
+            raise MissionItemRefused(UNSUPPORTED)
         if f["command"] in (WAYPOINT, LOITER_TIME):
             if f["frame"] not in _GLOBAL + _LOCAL:
-                raise Refused(UNSUPPORTED_FRAME)
+                raise MissionItemRefused(UNSUPPORTED_FRAME)
             if f["frame"] in _GLOBAL and abs(f["x"]) > 900_000_000:
-                raise Refused(BAD_X)
+                raise MissionItemRefused(BAD_X)
             if f["frame"] in _GLOBAL and abs(f["y"]) > 1_800_000_000:
-                raise Refused(BAD_Y)
+                raise MissionItemRefused(BAD_Y)
             if not math.isfinite(f["z"]):
-                raise Refused(BAD_Z)
+                raise MissionItemRefused(BAD_Z)
 
-    def _list(self, m: Message, now: float) -> list[bytes]:
+    def _list(self, m: MavlinkMessage, now: float) -> list[bytes]:
         kind = m.fields["mission_type"]
         count = 0 if kind else len(self.items)
         return [self._writer.frame("MISSION_COUNT", **_sender(m), count=count, mission_type=kind)]
 
-    def _request(self, m: Message, now: float) -> list[bytes]:
+    def _request(self, m: MavlinkMessage, now: float) -> list[bytes]:
         seq, kind = m.fields["seq"], m.fields["mission_type"]
         if kind or seq >= len(self.items):
             return [self._ack(_sender(m), BAD_SEQUENCE, kind)]
@@ -148,16 +148,16 @@ class Mission:
             self._writer.frame("MISSION_ITEM_INT", **{**self.items[seq], **_sender(m), "current": seq == self.current})
         ]
 
-    def _clear(self, m: Message, now: float) -> list[bytes]:
+    def _clear(self, m: MavlinkMessage, now: float) -> list[bytes]:
         kind = m.fields["mission_type"]
         if kind in (0, 255):
-            self._take([])
+            self._replace_items([])
         return [self._ack(_sender(m), ACCEPTED, kind)]
 
-    def _set_current(self, m: Message, now: float) -> list[bytes]:
-        return self.told_current() if self.go_to(m.fields["seq"]) else []
+    def _set_current(self, m: MavlinkMessage, now: float) -> list[bytes]:
+        return self.mission_current_frame() if self.go_to(m.fields["seq"]) else []
 
-    def _take(self, items: list[dict[str, Any]]) -> None:
+    def _replace_items(self, items: list[dict[str, Any]]) -> None:
         self.items = items
         self.go_to(0)
 
@@ -175,7 +175,7 @@ class Mission:
         """Nothing is left to do."""
         return self.current >= len(self.items)
 
-    def told_current(self, state: int = NOT_STARTED) -> list[bytes]:
+    def mission_current_frame(self, state: int = NOT_STARTED) -> list[bytes]:
         """MISSION_CURRENT."""
         count = len(self.items)
         state = COMPLETE if count and self.complete else state
@@ -185,16 +185,16 @@ class Mission:
             )
         ]
 
-    def advance(self, motion: Motion, level: bool) -> list[bytes]:
+    def update_progress(self, motion: VehicleMotion, level: bool) -> list[bytes]:
         """Look how far it has got; what stations are told of it. ``level``: depth is no matter, as for a boat."""
         told: list[bytes] = []
         while not self.complete and self._done(self.items[self.current], motion, level):
             told.append(self._writer.frame("MISSION_ITEM_REACHED", seq=self.current))
             self.current, self._since = self.current + 1, None
-            told += self.told_current(ACTIVE)
+            told += self.mission_current_frame(ACTIVE)
         return told
 
-    def _done(self, f: dict[str, Any], motion: Motion, level: bool) -> bool:
+    def _done(self, f: dict[str, Any], motion: VehicleMotion, level: bool) -> bool:
         if f["command"] == SPEED:
             self._speed = f["param2"] if f["param2"] > 0.0 else math.nan
             return True
@@ -214,14 +214,14 @@ class Mission:
             return np.array([1e-4 * f["x"], 1e-4 * f["y"], f["z"]])
         return np.array([*self._origin.metres(1e-7 * f["x"], 1e-7 * f["y"]), -f["z"]])
 
-    def wish(self) -> Wish | None:
+    def setpoint(self) -> Setpoint | None:
         """Where to: the place of the current item, or of the last one before it. None: nowhere yet."""
         for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
             if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):
                 heading = math.radians(f["param4"]) if math.isfinite(f["param4"]) else math.nan
-                return Wish(self._place(f), heading=heading, speed=self._speed)
+                return Setpoint(self._place(f), heading=heading, speed=self._speed)
         return None
 
 
-def _sender(m: Message) -> dict[str, int]:
+def _sender(m: MavlinkMessage) -> dict[str, int]:
     return {"target_system": m.system, "target_component": m.component}

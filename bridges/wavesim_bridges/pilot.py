@@ -8,7 +8,7 @@ from math import atan2, cos, hypot, isfinite, nan, pi, sqrt
 
 import numpy as np
 
-from wavesim_bridges.motion import Array, Motion
+from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, quaternion, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription
@@ -17,7 +17,7 @@ Place = tuple[float, float, float]
 _A = sqrt(0.5)
 
 
-def _across(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
+def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
     """Four horizontal thrusters at 45 degrees: place and direction (FRD)."""
     return {
         "front-starboard": ((x, y, z), (_A, -_A, 0.0)), "front-port": ((x, -y, z), (_A, _A, 0.0)),
@@ -27,13 +27,13 @@ def _across(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
 
 _DOWN = (0.0, 0.0, 1.0)
 #: the thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in our models `bluerov2` and `vita1`
-ROVS = (
+ROV_THRUSTERS = (
     {
-        **_across(0.156, 0.111, 0.0),
+        **_vectored_thrusters(0.156, 0.111, 0.0),
         "vertical-starboard": ((0.0, 0.111, -0.07), _DOWN), "vertical-port": ((0.0, -0.111, -0.07), _DOWN),
     },
     {
-        **_across(0.156, 0.111, 0.085),
+        **_vectored_thrusters(0.156, 0.111, 0.085),
         "vertical-front-starboard": ((0.12, 0.218, 0.0), _DOWN), "vertical-front-port": ((0.12, -0.218, 0.0), _DOWN),
         "vertical-rear-starboard": ((-0.12, 0.218, 0.0), _DOWN), "vertical-rear-port": ((-0.12, -0.218, 0.0), _DOWN),
     },
@@ -54,21 +54,21 @@ def _unset() -> Array:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Setpoint:
     """Where to, how fast; NaN: of no matter. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or ``of_body``: ahead, to
     starboard and down, by the heading alone."""
 
     position: Array = field(default_factory=_unset)
     velocity: Array = field(default_factory=_unset)
-    of_body: bool = False
+    body_velocity: bool = False
     heading: float = nan  #: rad
     rate: float = nan  #: of heading, rad/s
     speed: float = nan  #: at most, on the way to the position, m/s
 
-    def velocity_ned(self, motion: Motion, gain: float, level: float, vertical: float) -> Array:
+    def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:
         """The velocity that brings it there."""
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
-        if self.of_body:
+        if self.body_velocity:
             heading = float(euler(motion.attitude)[2])
             given = rotation(quaternion(0.0, 0.0, heading)) @ given
         way = self.position - motion.position
@@ -79,7 +79,7 @@ class Wish:
         return np.asarray(given + towards)
 
 
-class Rov:
+class RovPilot:
     """Force and torque by loops over velocity and attitude, then by the pseudo-inverse of the thrusters' matrix.
 
     The velocity loop integrates, against buoyancy and current. Gains are for some ten to thirty kilogrammes.
@@ -104,20 +104,20 @@ class Rov:
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 
-    def commands(self, wish: Wish, motion: Motion, seconds: float) -> list[float | None]:
+    def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
         """By the actuators' order."""
-        missing = wish.velocity_ned(motion, self.GAIN, self.CRUISE, self.VERTICAL) - motion.velocity
+        missing = setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, self.VERTICAL) - motion.velocity
         self._sum = np.clip(self._sum + seconds * self.INTEGRAL * missing, -self.MOST, self.MOST)
         R = rotation(motion.attitude)
         force = R.T @ (self.FORCE * missing + self._sum)
         roll, pitch, heading = euler(motion.attitude)
-        if isfinite(wish.rate):  # after a heading that turns, which is never far ahead
+        if isfinite(setpoint.rate):  # after a heading that turns, which is never far ahead
             lead = wrap(self._turning - heading) if isfinite(self._turning) else 0.0
-            off = min(max(lead + wish.rate * seconds, -self.LEAD), self.LEAD)
-            turn, self._turning, self._heading = wish.rate, wrap(heading + off), nan
+            off = min(max(lead + setpoint.rate * seconds, -self.LEAD), self.LEAD)
+            turn, self._turning, self._heading = setpoint.rate, wrap(heading + off), nan
         else:
-            if isfinite(wish.heading) or not isfinite(self._heading):
-                self._heading = wish.heading if isfinite(wish.heading) else float(heading)
+            if isfinite(setpoint.heading) or not isfinite(self._heading):
+                self._heading = setpoint.heading if isfinite(setpoint.heading) else float(heading)
             turn, self._turning = 0.0, nan
             off = min(max(wrap(self._heading - heading), -1.0), 1.0)
         torque = self.TORQUE * np.array([-roll, -pitch, off]) + self.DAMPING * (
@@ -131,7 +131,7 @@ class Rov:
         return found
 
 
-class Boat:
+class BoatPilot:
     """Two thrusters at the stern: turns to where it wants to go. Within ``NEAR`` of its point it rests; to one
     that lies behind, up to ``BACK`` away, it goes astern."""
 
@@ -146,23 +146,23 @@ class Boat:
     def rest(self) -> None:
         """It remembers nothing."""
 
-    def commands(self, wish: Wish, motion: Motion, seconds: float) -> list[float | None]:
+    def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
         """By the actuators' order."""
         heading = float(euler(motion.attitude)[2])
         goal, rate = heading, 0.0
-        if wish.of_body:
-            ahead, rate = (v if isfinite(v) else 0.0 for v in (float(wish.velocity[0]), wish.rate))
+        if setpoint.body_velocity:
+            ahead, rate = (v if isfinite(v) else 0.0 for v in (float(setpoint.velocity[0]), setpoint.rate))
         else:
-            way = wish.position[:2] - motion.position[:2]
+            way = setpoint.position[:2] - motion.position[:2]
             near = not np.isfinite(way).all() or hypot(*way) < self.NEAR
-            v = wish.velocity_ned(motion, self.GAIN, self.CRUISE, 0.0) if not near or np.isfinite(wish.velocity[:2]).any() else np.zeros(3)  # fmt: skip
+            v = setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, 0.0) if not near or np.isfinite(setpoint.velocity[:2]).any() else np.zeros(3)  # fmt: skip
             speed = hypot(v[0], v[1])
-            goal = atan2(v[1], v[0]) if speed > 0.01 else wish.heading if isfinite(wish.heading) else heading
+            goal = atan2(v[1], v[0]) if speed > 0.01 else setpoint.heading if isfinite(setpoint.heading) else heading
             behind = speed > 0.01 and hypot(*way) < self.BACK and cos(goal - heading) < 0.0
             goal = goal + pi if behind else goal
             ahead = (-speed if behind else speed) * max(cos(goal - heading), 0.0) ** 2
-            if speed <= 0.01 and isfinite(wish.rate):
-                rate = wish.rate
+            if speed <= 0.01 and isfinite(setpoint.rate):
+                rate = setpoint.rate
         surge = float(rotation(motion.attitude)[:, 0] @ motion.velocity)
         push = self.THRUST * (ahead - surge) + self.DRAG * ahead
         turn = self.STEER * wrap(goal - heading) + self.DAMPING * (rate - float(motion.rates[2]))
@@ -175,14 +175,14 @@ class Boat:
         return found
 
 
-def pilot_for(actuators: Sequence[ActuatorDescription]) -> Rov | Boat:
+def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
     """The pilot that knows these actuators."""
     names = {a.name for a in actuators}
-    for thrusters in ROVS:
+    for thrusters in ROV_THRUSTERS:
         if set(thrusters) == names:
-            return Rov(thrusters, actuators)
+            return RovPilot(thrusters, actuators)
     if names == BOAT:
-        return Boat(actuators)
+        return BoatPilot(actuators)
     raise BrokerError(
         f"the built-in pilot cannot steer by {', '.join(sorted(names)) or 'nothing'}; it knows the thrusters of models bluerov2, vita1, jolner, otter"
     )

@@ -13,12 +13,22 @@ from typing import cast
 
 import click
 
-from wavesim_bridges.core import SILENT_S, Seat, Vehicle, bridge, distances, last, taken, together, truth
-from wavesim_bridges.geography import origin_of, with_origin
-from wavesim_bridges.mavlink_codec import Message, Stream
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.outputs import Mixer, Output, chosen
-from wavesim_bridges.px4_sensors import FRAME_US, Sensors
+from wavesim_bridges.core import (
+    STACK_TIMEOUT_S,
+    BridgedVehicle,
+    BridgeOptions,
+    bridge,
+    distances,
+    last,
+    port_unavailable,
+    run_together,
+    true_motion,
+)
+from wavesim_bridges.geo_reference import origin_of, origin_options
+from wavesim_bridges.mavlink_codec import MavlinkMessage, MavlinkStream
+from wavesim_bridges.px4_sensors import FRAME_US, Px4Sensors
+from wavesim_bridges.servo_outputs import Mixer, ServoOutput, chosen
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 
@@ -26,33 +36,33 @@ PORT = 4560
 ANSWER_S = 0.1  #: of wall time, that an answer is waited for
 MOST_GAP_US = 20_000  #: between two answers; more is a miss
 GAPS = 8  #: the longest of so many last ones says when the next answer is due
-FULL = 1 << 16  #: bytes that PX4 has not read: more are not sent
+MAX_BUFFER_BYTES = 1 << 16  #: bytes that PX4 has not read: more are not sent
 
 _HORIZONTAL = {
-    1: Output("front-starboard"),
-    2: Output("front-port"),
-    3: Output("rear-starboard"),
-    4: Output("rear-port"),
+    1: ServoOutput("front-starboard"),
+    2: ServoOutput("front-port"),
+    3: ServoOutput("rear-starboard"),
+    4: ServoOutput("rear-port"),
 }
 #: outputs of PX4's airframes: number -> actuator of our models
 FRAMES = {
     "bluerov2_heavy": {
-        **_HORIZONTAL, 5: Output("vertical-front-starboard", -1.0), 6: Output("vertical-front-port"),
-        7: Output("vertical-rear-starboard"), 8: Output("vertical-rear-port", -1.0),
+        **_HORIZONTAL, 5: ServoOutput("vertical-front-starboard", -1.0), 6: ServoOutput("vertical-front-port"),
+        7: ServoOutput("vertical-rear-starboard"), 8: ServoOutput("vertical-rear-port", -1.0),
     },
-    "bluerov2": {**_HORIZONTAL, 5: Output("vertical-starboard"), 6: Output("vertical-port")},
-    "boat": {1: Output("port"), 2: Output("starboard")},
-    "differential": {1: Output("starboard"), 2: Output("port")},
-    "rudder": {1: Output("propeller"), 2: Output("rudder")},
+    "bluerov2": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
+    "boat": {1: ServoOutput("port"), 2: ServoOutput("starboard")},
+    "differential": {1: ServoOutput("starboard"), 2: ServoOutput("port")},
+    "rudder": {1: ServoOutput("propeller"), 2: ServoOutput("rudder")},
 }  # fmt: skip
 ROVS = ("bluerov2", "bluerov2_heavy")  #: whose PX4 is told where it is by odometry
 
 
-class Link(asyncio.Protocol):
+class Px4Connection(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, port: Port) -> None:
-        self._port, self._stream = port, Stream()
+    def __init__(self, port: Px4Server) -> None:
+        self._port, self._stream = port, MavlinkStream()
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,20 +74,20 @@ class Link(asyncio.Protocol):
         """Bytes of it."""
         messages, faults = self._stream.feed(data)
         for fault in faults:
-            self._port.vehicle.drop(fault)
+            self._port.vehicle.count_dropped(fault)
         for message in messages:
-            self._port.take(self, message)
+            self._port.handle(self, message)
 
     def connection_lost(self, error: Exception | None) -> None:
         """It has ended, or was killed."""
-        self._port.lost(self)
+        self._port.on_connection_lost(self)
 
     def close(self) -> None:
         if self.transport is not None:
             self.transport.close()
 
 
-class Port:
+class Px4Server:
     """The autopilot's seat: one connection at a time, frames every 4 ms of its clock, and the outputs that answer them.
 
     Its clock is what it is told, so it goes on by exactly ``FRAME_US`` whatever happens here. An answer carries the time of
@@ -85,58 +95,58 @@ class Port:
     learnt from the last ones, and only then it is waited for.
     """
 
-    def __init__(self, vehicle: Vehicle, sensors: Sensors) -> None:
+    def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:
         self.vehicle, self.sensors = vehicle, sensors
-        self.client: Link | None = None
+        self.client: Px4Connection | None = None
         self.controls: list[float | None] | None = None  #: the last outputs, -1..1; None: not armed, or none
         self.misses = 0  #: answers that did not come in time
         self._told_us = 0
         self._answer_us = 0
-        self._new = self._locked = False
+        self._new = self._is_lockstep = False
         self._gaps: deque[int] = deque(maxlen=GAPS)
         self._free_at = 0.0
         self._came = asyncio.Event()
 
     # -- what comes
 
-    def take(self, link: Link, m: Message) -> None:
+    def handle(self, link: Px4Connection, m: MavlinkMessage) -> None:
         """A message."""
         if self.client is None:
             self._begin(link)
         elif link is not self.client:
-            self.vehicle.drop("another sender")
+            self.vehicle.count_dropped("another sender")
             link.close()
             return
         if m.name == "HIL_ACTUATOR_CONTROLS":
             self._answered(m)
         elif m.name == "COMMAND_LONG" and m.fields["command"] == 511 and m.fields["param1"] == 115:
-            self.sensors.tell_truth_every(m.fields["param2"])
+            self.sensors.set_truth_interval(m.fields["param2"])
 
-    def _begin(self, link: Link) -> None:
-        self.client, self.controls, self._locked = link, None, False
+    def _begin(self, link: Px4Connection) -> None:
+        self.client, self.controls, self._is_lockstep = link, None, False
         self._new = True  # its clock is set by its first frame: not before what was told already
         self._gaps.clear()
-        self.sensors.begin()
+        self.sensors.reset()
         host, port = link.transport.get_extra_info("peername")[:2] if link.transport is not None else ("", 0)
-        self.vehicle.seat.say(f"an autopilot at {host}:{port}")
+        self.vehicle.options.report(f"an autopilot at {host}:{port}")
 
-    def _answered(self, m: Message) -> None:
+    def _answered(self, m: MavlinkMessage) -> None:
         outputs, at = m.fields["controls"], m.fields["time_usec"]
         finite = [min(max(u, -1.0), 1.0) if math.isfinite(u) else None for u in outputs]
         if None in finite:
-            self.vehicle.drop("not finite")
+            self.vehicle.count_dropped("not finite")
         self.controls = finite if m.fields["mode"] & 128 else None
         gap = at - self._answer_us
         if 0 < gap <= MOST_GAP_US:
             self._gaps.append(gap)
-        self._locked = 0 <= self._told_us - at <= MOST_GAP_US
+        self._is_lockstep = 0 <= self._told_us - at <= MOST_GAP_US
         self._answer_us = at
         self._came.set()
 
-    def lost(self, link: Link) -> None:
+    def on_connection_lost(self, link: Px4Connection) -> None:
         """A connection has ended."""
         if link is self.client:
-            self.vehicle.seat.say("the autopilot is gone; the vehicle goes on at neutral outputs")
+            self.vehicle.options.report("the autopilot is gone; the vehicle goes on at neutral outputs")
             self.client = self.controls = None
             self._came.set()
 
@@ -146,35 +156,35 @@ class Port:
 
     # -- what goes out
 
-    async def step(self, motion: Motion, ranges: list[float]) -> list[float | None] | None:
+    async def exchange(self, motion: VehicleMotion, ranges: list[float]) -> list[float | None] | None:
         """Tell a frame and wait for its answer. The outputs; None: neutral."""
         if self.client is None or self.client.transport is None:
             return None
-        if self.client.transport.get_write_buffer_size() < FULL:
+        if self.client.transport.get_write_buffer_size() < MAX_BUFFER_BYTES:
             now_us = round(motion.time * 1e6)
             after = self._told_us + FRAME_US
             self._told_us, self._new = max(now_us, after) if self._new else after, False
             self.client.transport.write(self.sensors.frame(motion, self._told_us, ranges))
         await self._wait()
-        silent = self._told_us - self._answer_us > SILENT_S * 1e6
+        silent = self._told_us - self._answer_us > STACK_TIMEOUT_S * 1e6
         return None if silent else self.controls
 
     async def _wait(self) -> None:
         """For the answer to the last frame, if one is due; without controllers, for real time."""
         now = asyncio.get_running_loop().time()
-        if not self._locked:
+        if not self._is_lockstep:
             self._free_at = max(self._free_at + 1e-6 * FRAME_US, now)
             await self._answer_within(self._free_at - now)
         elif self._told_us - self._answer_us >= max(self._gaps, default=FRAME_US):
             await self._answer_within(ANSWER_S)
             if self.client is not None and self._answer_us < self._told_us:
-                self._miss()
+                self._count_miss()
 
-    def _miss(self) -> None:
-        self._locked = False
+    def _count_miss(self) -> None:
+        self._is_lockstep = False
         self.misses += 1
         if self.misses == 1:
-            self.vehicle.seat.say(f"no answer within {1e3 * ANSWER_S:g} ms; on at real time until one comes")
+            self.vehicle.options.report(f"no answer within {1e3 * ANSWER_S:g} ms; on at real time until one comes")
 
     async def _answer_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -184,12 +194,14 @@ class Port:
                     await self._came.wait()
 
 
-class Bridge:
+class Px4Bridge:
     """Flies a vehicle by PX4. Without one it stands at neutral outputs, and holds nobody up."""
 
-    def __init__(self, seat: Seat, outputs: dict[int, Output], sensors: Sensors, ranges: Sequence[str]) -> None:
-        self.vehicle = Vehicle(seat, self._joined)
-        self.port = Port(self.vehicle, sensors)
+    def __init__(
+        self, seat: BridgeOptions, outputs: dict[int, ServoOutput], sensors: Px4Sensors, ranges: Sequence[str]
+    ) -> None:
+        self.vehicle = BridgedVehicle(seat, self._on_joined)
+        self.port = Px4Server(self.vehicle, sensors)
         self._outputs, self._ranges = outputs, ranges
         self._parts = round(seat.period * 1e6 / FRAME_US)
         if self._parts < 1 or abs(self._parts * FRAME_US - seat.period * 1e6) > 1e-3:
@@ -200,24 +212,24 @@ class Bridge:
         """Until the run has ended."""
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(lambda: Link(self.port), "127.0.0.1", port)
+            server = await loop.create_server(lambda: Px4Connection(self.port), "127.0.0.1", port)
         except OSError as error:
-            raise taken("TCP", port, error) from None
+            raise port_unavailable("TCP", port, error) from None
         try:
             async for broker, step in self.vehicle.steps():
-                await self._step(broker, step)
+                await self._answer_step(broker, step)
         finally:
             server.close()
             self.port.close()
 
-    def _joined(self, broker: AsyncBroker) -> None:
+    def _on_joined(self, broker: AsyncBroker) -> None:
         self._mixer = Mixer(self._outputs, broker.actuators)
 
-    async def _step(self, broker: AsyncBroker, step: Step) -> None:
-        motion, ranges = truth(step, "an autopilot's physics"), distances(step, self._ranges)
+    async def _answer_step(self, broker: AsyncBroker, step: Step) -> None:
+        motion, ranges = true_motion(step, "an autopilot's physics"), distances(step, self._ranges)
         outputs = None
         for k in range(self._parts):
-            outputs = await self.port.step(motion.after(1e-6 * FRAME_US * k) if k else motion, ranges)
+            outputs = await self.port.exchange(motion.after(1e-6 * FRAME_US * k) if k else motion, ranges)
         broker.answer(self._mixer.neutral if outputs is None else self._mixer.commands(outputs))
 
 
@@ -236,9 +248,9 @@ class Bridge:
 @click.option(
     "--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is a distance down."
 )
-@with_origin
+@origin_options
 def command(
-    seat: Seat, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], odometry: bool | None,
+    seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], odometry: bool | None,
     ranges: tuple[str, ...], latitude: float | None, longitude: float | None, config: str | None,
 ) -> None:  # fmt: skip
     """PX4 (`px4_sitl none_...`): this is its physics and its sensors."""
@@ -246,7 +258,7 @@ def command(
     last(PORT, 1, instance + len(also))
     origin = origin_of(latitude, longitude, config)
     told = frame_ in ROVS if odometry is None else odometry
-    together(
-        Bridge(replace(seat, vehicle=vehicle), outputs, Sensors(origin, told, k), ranges).run(PORT + k)
+    run_together(
+        Px4Bridge(replace(seat, vehicle=vehicle), outputs, Px4Sensors(origin, told, k), ranges).run(PORT + k)
         for k, vehicle in enumerate((seat.vehicle, *also), instance)
     )

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from pygeomag import GeoMag
 
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink_codec import Writer
-from wavesim_bridges.motion import GRAVITY, Array, Motion
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.mavlink_codec import MavlinkWriter
+from wavesim_bridges.vehicle_motion import GRAVITY, Array, VehicleMotion
 from wavesim_sdk.frames import rotation
 
 FRAME_US = 4000  #: of PX4's clock from one frame to the next: 250 Hz
@@ -26,7 +26,7 @@ _SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # of the standar
 _TEMPERATURE = 15.0
 
 
-def magnetic_field(origin: Origin) -> Array:
+def magnetic_field(origin: WorldOrigin) -> Array:
     """The Earth's field at the origin in gauss, NED, by the World Magnetic Model, from which PX4 has its declination."""
     found = GeoMag(coefficients_file="wmm/WMM_2025.COF").calculate(origin.latitude, origin.longitude, 0.0, YEAR)
     return 1e-5 * np.array([found.x, found.y, found.z], float)
@@ -40,30 +40,30 @@ def diagonal(*variances: float) -> list[float]:
     return found
 
 
-class Sensors:
+class Px4Sensors:
     """Frames for one PX4. ``now_us`` is its clock.
 
     The barometer is one in air at the altitude -depth: PX4 knows no water, and would take 3 m of it for 2 km.
     """
 
-    def __init__(self, origin: Origin, odometry: bool, seed: int) -> None:
+    def __init__(self, origin: WorldOrigin, odometry: bool, seed: int) -> None:
         self._origin, self._odometry = origin, odometry
         self._field = magnetic_field(origin)
-        self._luck = np.random.default_rng(seed)
-        self._writer = Writer(1, 200)
+        self._rng = np.random.default_rng(seed)
+        self._writer = MavlinkWriter(1, 200)
         self._pose, self._twist = diagonal(*[PLACE**2] * 3, *[ANGLE**2] * 3), diagonal(*[SPEED**2] * 3, *[RATE**2] * 3)
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """There is a new PX4."""
         self._number = -1
         self._truth_every = 0
 
-    def tell_truth_every(self, us: float) -> None:
+    def set_truth_interval(self, us: float) -> None:
         """HIL_STATE_QUATERNION is wished for so often."""
         self._truth_every = max(math.ceil(us / FRAME_US), 1) if 0.0 < us < 1e9 else 0
 
-    def frame(self, motion: Motion, now_us: int, ranges: Sequence[float] = ()) -> bytes:
+    def frame(self, motion: VehicleMotion, now_us: int, ranges: Sequence[float] = ()) -> bytes:
         """All that is due in the next frame. ``ranges`` in m, downwards; -1: no echo."""
         self._number += 1
         n, R = self._number, rotation(motion.attitude)
@@ -81,24 +81,24 @@ class Sensors:
             found += self._truth(motion, R, now_us, place)
         return found
 
-    def _hil_sensor(self, m: Motion, R: Array, now_us: int, slow: bool) -> bytes:
-        luck = self._luck.standard_normal(10)
-        force, rates = m.force + ACCELERATION * luck[:3], m.rates + RATE * luck[3:6]
+    def _hil_sensor(self, m: VehicleMotion, R: Array, now_us: int, slow: bool) -> bytes:
+        noise = self._rng.standard_normal(10)
+        force, rates = m.force + ACCELERATION * noise[:3], m.rates + RATE * noise[3:6]
         values = {
             "time_usec": now_us, "fields_updated": _INERTIAL,
             "xacc": force[0], "yacc": force[1], "zacc": force[2], "xgyro": rates[0], "ygyro": rates[1], "zgyro": rates[2],
         }  # fmt: skip
         if slow:
-            field = R.T @ self._field + FIELD * luck[6:9]
+            field = R.T @ self._field + FIELD * noise[6:9]
             altitude = -float(m.position[2])
-            pressure = _SURFACE_HPA * (1.0 - _LAPSE * altitude) ** _EXPONENT + PRESSURE * luck[9]
+            pressure = _SURFACE_HPA * (1.0 - _LAPSE * altitude) ** _EXPONENT + PRESSURE * noise[9]
             values |= {
                 "xmag": field[0], "ymag": field[1], "zmag": field[2], "abs_pressure": pressure, "pressure_alt": altitude,
                 "temperature": _TEMPERATURE, "fields_updated": _INERTIAL | _MAGNETIC | _PRESSURE,
             }  # fmt: skip
         return self._writer.frame("HIL_SENSOR", **values)
 
-    def _of_odometry(self, m: Motion, R: Array, now_us: int) -> bytes:
+    def _of_odometry(self, m: VehicleMotion, R: Array, now_us: int) -> bytes:
         x, y, z = m.position.tolist()
         vx, vy, vz = (R.T @ m.velocity).tolist()
         p, q, r = m.rates.tolist()
@@ -116,11 +116,11 @@ class Sensors:
             id=number, orientation=25,
         )  # fmt: skip
 
-    def _place(self, m: Motion) -> dict[str, int]:
+    def _place(self, m: VehicleMotion) -> dict[str, int]:
         latitude, longitude = self._origin.degrees(float(m.position[0]), float(m.position[1]))
         return {"lat": round(1e7 * latitude), "lon": round(1e7 * longitude), "alt": round(-1e3 * float(m.position[2]))}
 
-    def _hil_gps(self, m: Motion, now_us: int, place: dict[str, int]) -> bytes:
+    def _hil_gps(self, m: VehicleMotion, now_us: int, place: dict[str, int]) -> bytes:
         speed, seen = math.hypot(m.velocity[0], m.velocity[1]), m.position[2] <= DEEP_M
         course = round(math.degrees(math.atan2(m.velocity[1], m.velocity[0])) * 100) % 36000
         return self._writer.frame(
@@ -129,7 +129,7 @@ class Sensors:
             **{k: _short(100 * float(v)) for k, v in zip(("vn", "ve", "vd"), m.velocity, strict=True)},
         )  # fmt: skip
 
-    def _truth(self, m: Motion, R: Array, now_us: int, place: dict[str, int]) -> bytes:
+    def _truth(self, m: VehicleMotion, R: Array, now_us: int, place: dict[str, int]) -> bytes:
         acceleration = (m.force + GRAVITY * R[2]) * (1000.0 / GRAVITY)  # milli-g of the body, without gravity
         return self._writer.frame(
             "HIL_STATE_QUATERNION", time_usec=now_us, attitude_quaternion=m.attitude.tolist(), **place,

@@ -17,10 +17,10 @@ import pytest
 from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, shipped, skid
 from tests.bridges.conftest import Fly
 from tests.conftest import Server, wavesim
-from wavesim_bridges.ardupilot import FRAMES, Bridge, Unusable, frame, servos
-from wavesim_bridges.core import Seat
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.outputs import Output
+from wavesim_bridges.ardupilot import FRAMES, ArduPilotBridge, MalformedMessage, parse_servo_frame, state_message
+from wavesim_bridges.core import BridgeOptions
+from wavesim_bridges.servo_outputs import ServoOutput
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import BrokerError
@@ -32,10 +32,10 @@ from wavesim_sdk.testing import FakeServer
 def test_a_servo_frame() -> None:
     """The two layouts of the description, to the byte; 0 us is no output, and more than full is full."""
     pwm = [1500, 1900, 1100, 0, 2000, 1000, 1600] + [1500] * 9
-    found = servos(struct.pack("<HHI16H", 18458, 400, 7, *pwm))
+    found = parse_servo_frame(struct.pack("<HHI16H", 18458, 400, 7, *pwm))
     assert (found.rate, found.number, found.pwm) == (400, 7, tuple(pwm))
     assert found.outputs()[:7] == [0.0, 1.0, -1.0, None, 1.0, -1.0, 0.25]
-    assert len(servos(struct.pack("<HHI32H", 29569, 50, 2**32 - 1, *[1500] * 32)).pwm) == 32
+    assert len(parse_servo_frame(struct.pack("<HHI32H", 29569, 50, 2**32 - 1, *[1500] * 32)).pwm) == 32
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_a_servo_frame() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_servo_frame(data: bytes, reason: str) -> None:
-    with pytest.raises(Unusable, match=reason):
-        servos(data)
+    with pytest.raises(MalformedMessage, match=reason):
+        parse_servo_frame(data)
 
 
 def test_a_state_is_text_that_both_readers_take() -> None:
     """ArduPilot, which searches for names, and a parser of JSON."""
-    motion = Motion(
+    motion = VehicleMotion(
         12.3456789, np.array([1.0, -2.5, 3e-7]), np.array([0.1, 0.2, -0.3]), np.array([1.0, 0.0, 0.0, 0.0]),
         np.array([0.01, -0.02, 0.03]), np.array([0.0, 0.0, -9.80665]),
     )  # fmt: skip
-    data = frame(motion, (3.25, -1.0))
+    data = state_message(motion, (3.25, -1.0))
     told, found = json.loads(data), State(data.decode())
     assert told["imu"]["accel_body"] == [0, 0, -9.80665] and told["rng_1"] == 3.25 and told["rng_2"] == -1
     assert found.time == pytest.approx(12.3456789, abs=1e-9) and found.position == (1.0, -2.5, 3e-7)
@@ -68,9 +68,9 @@ def test_an_output_of_nothing_is_refused_at_joining() -> None:
 
     async def run() -> None:
         with FakeServer() as server:
-            seat = Seat("boat", server.address, 0.004)
+            seat = BridgeOptions("boat", server.address, 0.004)
             with pytest.raises(BrokerError, match="no actuator 'propellor'; did you mean 'propeller'"):
-                await asyncio.wait_for(Bridge(seat, {1: Output("propellor")}, ()).run(0), 20.0)
+                await asyncio.wait_for(ArduPilotBridge(seat, {1: ServoOutput("propellor")}, ()).run(0), 20.0)
 
     asyncio.run(run())
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.bridges.autopilot import DEFAULTS, SUB_PARM, VECTORED, VECTORED_6DOF, State, reported_depth, rov, shipped
 from tests.conftest import wavesim
-from wavesim_bridges.ardupilot import FRAMES, frame, parameter_files, parameters, servos
-from wavesim_bridges.motion import motion_of
-from wavesim_bridges.outputs import Mixer
+from wavesim_bridges.ardupilot import FRAMES, parameter_files, parameters, parse_servo_frame, state_message
+from wavesim_bridges.servo_outputs import Mixer
+from wavesim_bridges.vehicle_motion import motion_of
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import LoadedConfig, library
 from wavesim_sdk.wire.items import ActuatorDescription
@@ -61,10 +61,10 @@ def dive(config: Callable[..., LoadedConfig], model: str, parm: Mapping[str, flo
             )
         )
         assert motion is not None
-        outputs = pilot(State(frame(motion).decode()))
+        outputs = pilot(State(state_message(motion).decode()))
         pwm = [round(1500 + 400 * u) for u in outputs]
         data = struct.pack("<HHI16H", 18458, 400, k, *pwm, *[0] * (16 - len(pwm)))
-        sim.command(row, mixer.commands(servos(data).outputs()))
+        sim.command(row, mixer.commands(parse_servo_frame(data).outputs()))
         sim.advance(1)
         true.append(float(state["p_WB_W"][2]))
         thrust.append(sim.actuation()[row]["actual"][vertical])

@@ -8,13 +8,13 @@ from contextlib import ExitStack, asynccontextmanager
 
 import pytest
 
-from wavesim_bridges.core import AGAIN_S, Seat, Vehicle
+from wavesim_bridges.core import RECONNECT_S, BridgedVehicle, BridgeOptions
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost
 from wavesim_sdk.testing import FakeServer
 
 
 @asynccontextmanager
-async def flown(vehicle: Vehicle) -> AsyncIterator[asyncio.Task[None]]:
+async def flown(vehicle: BridgedVehicle) -> AsyncIterator[asyncio.Task[None]]:
     """A bridge that answers whatever it is asked."""
 
     async def fly() -> None:
@@ -33,8 +33,8 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def a_seat(server: FakeServer, said: list[str], wait: float | None) -> Vehicle:
-    return Vehicle(Seat("boat", server.address, 0.02, "otter", said.append, wait))
+def a_seat(server: FakeServer, said: list[str], wait: float | None) -> BridgedVehicle:
+    return BridgedVehicle(BridgeOptions("boat", server.address, 0.02, "otter", said.append, wait))
 
 
 def test_a_session_that_is_over_while_the_server_goes_on_begins_anew() -> None:
@@ -92,7 +92,7 @@ def test_a_server_that_is_not_there_is_waited_for_as_long_as_is_wished() -> None
                 await asyncio.wait_for(task, 20.0)
         return asyncio.get_running_loop().time() - began
 
-    assert AGAIN_S <= asyncio.run(run()) < 8.0, "one attempt; without the option ten seconds"
+    assert RECONNECT_S <= asyncio.run(run()) < 8.0, "one attempt; without the option ten seconds"
 
 
 def test_a_refusal_at_the_start_is_a_mistake() -> None:

@@ -25,14 +25,14 @@ from wavesim_bridges.dune import command
 from wavesim_bridges.dune_vehicle import (
     SERVOS,
     THRUSTERS,
-    Instruments,
-    Moves,
-    Reference,
+    ImcActuators,
+    ImcInstruments,
+    ReferencePoint,
     estimated_state,
     simulated_state,
 )
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.motion import Motion
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import WaveSimError
@@ -57,27 +57,27 @@ def test_a_packet_to_the_byte() -> None:
     payload = bytes.fromhex("02 0000003f".replace(" ", ""))
     data = head + payload + struct.pack("<H", checksum(head + payload))
     assert len(head) == 20
-    assert imc_codec.packed(imc_codec.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)) == data
-    assert imc_codec.read(data) == imc_codec.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)
+    assert imc_codec.packed(imc_codec.ImcPacket(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)) == data
+    assert imc_codec.read(data) == imc_codec.ImcPacket(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1)
     big = bytes.fromhex("fe54 012e 0005 3ff0000000000000 00d1 0a 4001 0b 02 3f000000".replace(" ", ""))
     found = imc_codec.read(big + struct.pack(">H", checksum(big)))
-    assert found == imc_codec.Packet(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1, 0x4001, 0x0A, 0x0B)
+    assert found == imc_codec.ImcPacket(imc.SetServoPosition(2, 0.5), 1.0, 0x00D1, 0x4001, 0x0A, 0x0B)
 
 
 def test_texts_and_lists() -> None:
     announce = imc.Announce("lauv", imc.UUV, 0xFFFF, 0.0, 0.0, 0.0, "a://b/")
-    payload = imc_codec.packed(imc_codec.Packet(announce, 0.0, 1))[20:-2]
+    payload = imc_codec.packed(imc_codec.ImcPacket(announce, 0.0, 1))[20:-2]
     assert payload == b"\x04\x00lauv" + b"\x02" + b"\xff\xff" + bytes(20) + b"\x06\x00a://b/"
-    distance = imc_codec.packed(imc_codec.Packet(imc.Distance(1, (), (), 2.0), 0.0, 1))[20:-2]
+    distance = imc_codec.packed(imc_codec.ImcPacket(imc.Distance(1, (), (), 2.0), 0.0, 1))[20:-2]
     assert distance == bytes.fromhex("01 0000 0000 00000040".replace(" ", ""))
     beacons = imc.LblConfig(
         imc.SET_CFG, (imc.LblBeacon("a", 0.0, 0.0, 2.0, 1, 2, 3), imc.LblBeacon("", 0.0, 0.0, 0.0, 0, 0, 0))
     )
-    data = imc_codec.packed(imc_codec.Packet(beacons, 0.0, 1))
+    data = imc_codec.packed(imc_codec.ImcPacket(beacons, 0.0, 1))
     one, two = b"\xca\x00\x01\x00a" + bytes(16) + b"\0\0\0\x40\1\2\3", b"\xca\x00\0\0" + bytes(23)
     assert data[20:-2] == b"\0\2\0" + one + two and imc_codec.read(data).message == beacons
     frame = imc.UamTxFrame(7, "x", 1, b"\xff\0")
-    data = imc_codec.packed(imc_codec.Packet(frame, 0.0, 1))
+    data = imc_codec.packed(imc_codec.ImcPacket(frame, 0.0, 1))
     assert data[20:-2] == b"\7\0\1\0x\1\2\0\xff\0" and imc_codec.read(data).message == frame
 
 
@@ -94,7 +94,7 @@ def test_every_message_comes_back(number: int) -> None:
     kind, values = imc_codec.MESSAGES[number], []
     for k, code in enumerate(kind.LAYOUT):
         values.append({"t": "", "r": b"", "l": ()}[code] if code in "trl" else k + 1 if code in "BHIh" else -0.5 * k)
-    packet_ = imc_codec.Packet(kind(*values), 1.7e9, 0x00D1, 0x4001, 3, 4)
+    packet_ = imc_codec.ImcPacket(kind(*values), 1.7e9, 0x00D1, 0x4001, 3, 4)
     data = imc_codec.packed(packet_)
     assert imc_codec.read(data) == packet_ and len(data) == 22 + SIZES[number]
     assert len(dataclasses.fields(kind)) == len(kind.LAYOUT)  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def test_every_message_comes_back(number: int) -> None:
 
 
 def reason(data: bytes) -> str:
-    with pytest.raises(imc_codec.Unusable) as caught:
+    with pytest.raises(imc_codec.MalformedMessage) as caught:
         imc_codec.read(data)
     return str(caught.value)
 
@@ -113,7 +113,7 @@ def test_what_is_no_packet() -> None:
     assert reason(good + b"\0") == "size" and reason(b"\x54\xfd" + good[2:]) == "sync" == reason(bytes(40))
     for at in range(6, len(good)):
         assert reason(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]) == "crc"
-    assert imc_codec.read(packet(9999, b"")).message == imc_codec.Other(9999)
+    assert imc_codec.read(packet(9999, b"")).message == imc_codec.UnknownMessage(9999)
     assert reason(packet(301, b"\0")) == "payload" == reason(packet(301, bytes(6)))
     assert reason(packet(151, b"\xff\xffx")) == "payload" == reason(packet(151, b"\x01\0\xff" + bytes(25)))
     assert reason(packet(262, b"\1" + b"\1\0" + bytes(6))) == "payload", "a list of what is not known"
@@ -131,7 +131,7 @@ def test_any_bytes_are_refused_by_name() -> None:
         body = bytes(data) if dice.random() < 0.5 else packet(dice.choice([*imc_codec.MESSAGES, 7]), bytes(data))
         try:
             imc_codec.read(body)
-        except imc_codec.Unusable as unusable:
+        except imc_codec.MalformedMessage as unusable:
             assert str(unusable) in ("truncated", "sync", "size", "crc", "payload")
 
 
@@ -143,10 +143,10 @@ def test_a_simulated_state() -> None:
     q = quaternion(0.1, -0.2, 2.0)
     through = np.array([1.5, 0.1, -0.05])
     flow = np.array([0.2, -0.3, 0.0])
-    motion = Motion(
+    motion = VehicleMotion(
         1.0, np.array([1.0, 2.0, 3.0]), rotation(q) @ through + flow, q, np.array([0.1, 0.2, 0.3]), np.zeros(3)
     )
-    reference = Reference(Origin(40.0, -9.0))
+    reference = ReferencePoint(WorldOrigin(40.0, -9.0))
     s = simulated_state(motion, through, reference)
     assert (s.lat, s.lon) == pytest.approx(np.radians([40.0, -9.0])) and (s.height, s.x, s.y, s.z) == (
         0.0,
@@ -170,11 +170,11 @@ def test_a_simulated_state() -> None:
     )
 
 
-def lauv() -> Moves:
+def lauv() -> ImcActuators:
     described = [ActuatorDescription(0, "propeller", 0, "N", -6.0, 12.0)]
     for k, name in enumerate(("rudder-top", "rudder-bottom", "plane-port", "plane-starboard"), 1):
         described.append(ActuatorDescription(k, name, 1, "rad", -0.4, 0.4))
-    return Moves(THRUSTERS, SERVOS, described)
+    return ImcActuators(THRUSTERS, SERVOS, described)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def lauv() -> Moves:
         (imc.SetServoPosition(1, 0.1), (3, -0.1)), (imc.ServoPosition(2, 9.0), (4, -0.4)), (imc.Heartbeat(), None),
     ],
 )  # fmt: skip
-def test_commands(message: imc_codec.Message, asked: tuple[int, float] | None) -> None:
+def test_commands(message: imc_codec.ImcMessage, asked: tuple[int, float] | None) -> None:
     assert lauv().command(message) == asked and lauv().neutral == [0.0] * 5
 
 
@@ -197,8 +197,8 @@ def test_commands(message: imc_codec.Message, asked: tuple[int, float] | None) -
         (imc.SetServoPosition(0, math.nan), "no number"), (imc.SetThrusterActuation(0, math.inf), "no number"),
     ],
 )  # fmt: skip
-def test_commands_that_are_none(message: imc_codec.Message, text: str) -> None:
-    with pytest.raises(imc_codec.Unusable, match=text):
+def test_commands_that_are_none(message: imc_codec.ImcMessage, text: str) -> None:
+    with pytest.raises(imc_codec.MalformedMessage, match=text):
         lauv().command(message)
 
 
@@ -220,8 +220,8 @@ def measured(kind: str, time_ns: int = 2_000_000_000, **given: Any) -> dict[str,
 NOW, AT_NS = 1_700_000_000.0, 2_100_000_000  #: 14 November 2023, 22:13:20 UTC; values are a tenth of a second old
 
 
-def told(kind: str, **given: Any) -> list[imc_codec.Message]:
-    return Instruments([described(0, kind)]).messages(Sensors(measured(kind, **given)), AT_NS, NOW)
+def told(kind: str, **given: Any) -> list[imc_codec.ImcMessage]:
+    return ImcInstruments([described(0, kind)]).messages(Sensors(measured(kind, **given)), AT_NS, NOW)
 
 
 def test_a_fix() -> None:
@@ -258,7 +258,7 @@ def test_instruments_in_the_words_of_imc() -> None:
 
 
 def test_each_kind_from_one_instrument_and_each_value_once() -> None:
-    i = Instruments([described(0, "speedlog"), described(1, "dvl"), described(2, "ahrs"), described(3, "imu")])
+    i = ImcInstruments([described(0, "speedlog"), described(1, "dvl"), described(2, "ahrs"), described(3, "imu")])
     assert len(i.kinds) == len(set(i.kinds)) == 6
     values = {**measured("speedlog", v_FB_B=[9.0] * 3), **measured("dvl", water=[1.0] * 3, bottom=[2.0] * 3)}
     assert imc.WaterVelocity(7, 1.0, 1.0, 1.0) in i.messages(Sensors(values), AT_NS, NOW)
@@ -453,7 +453,7 @@ def test_mistakes(options: tuple[str, ...], message: str) -> None:
 
 def test_an_actuator_that_there_is_not() -> None:
     with pytest.raises(WaveSimError, match="the vehicle has no actuator 'propeler'; did you mean 'propeller'"):
-        Moves(
+        ImcActuators(
             {0: dataclasses.replace(THRUSTERS[0], actuator="propeler")},
             {},
             [ActuatorDescription(0, "propeller", 0, "N", -6, 12)],

@@ -18,12 +18,12 @@ from tests.bridges.dune import ENTITIES, Bridge, Dune, beacons, opened, packet, 
 from tests.conftest import Server
 from tests.nursery import launch
 from wavesim_bridges import dune, imc
-from wavesim_bridges.core import Seat, Vehicle
-from wavesim_bridges.dune import Port, command
-from wavesim_bridges.dune_operator import Operator
-from wavesim_bridges.dune_sound import Sound
-from wavesim_bridges.dune_vehicle import Reference
-from wavesim_bridges.geography import Origin
+from wavesim_bridges.core import BridgedVehicle, BridgeOptions
+from wavesim_bridges.dune import ImcSocket, command
+from wavesim_bridges.dune_acoustics import DuneAcoustics
+from wavesim_bridges.dune_operator import OperatorCommands
+from wavesim_bridges.dune_vehicle import ReferencePoint
+from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.broker import Step
 from wavesim_sdk.config import LoadedConfig
@@ -213,24 +213,26 @@ def at(seconds: float) -> Step:
 def test_a_server_that_starts_anew_is_no_reason_to_be_silent() -> None:
     """Its time begins at 0 again: beacons are asked as before, and a fault comes when it was due."""
     sound, transducer = (
-        Sound(Seat("auv", ("127.0.0.1", 9), 0.04), "auv", {}, {"b": (2e4, 2.5e4)}, lambda _: None),
+        DuneAcoustics(BridgeOptions("auv", ("127.0.0.1", 9), 0.04), "auv", {}, {"b": (2e4, 2.5e4)}, lambda _: None),
         Transducer(),
     )
     sound.configure([imc.LblBeacon("b", 0.0, 0.0, 0.0, 0, 0, 0)])
     for seconds in (500.0, 0.04):
-        sound.step(transducer, at(seconds))  # type: ignore[arg-type]  # all that is asked of a broker here
-        sound._order = None  # its session was lost
+        sound.advance(transducer, at(seconds))  # type: ignore[arg-type]  # all that is asked of a broker here
+        sound._pending = None  # its session was lost
     assert transducer.asked == [2e4, 2e4]
-    operator = Operator(lambda _: None, Reference(Origin(0.0, 0.0)), ["fin"], {}, None, lambda *_: None, 1)
+    operator = OperatorCommands(
+        lambda _: None, ReferencePoint(WorldOrigin(0.0, 0.0)), ["fin"], {}, None, lambda *_: None, 1
+    )
     frozen: list[str] = []
     transducer.fault = lambda part, *_: frozen.append(part) or 1  # type: ignore[attr-defined]
-    operator.step(transducer, at(500.0))  # type: ignore[arg-type]
+    operator.advance(transducer, at(500.0))  # type: ignore[arg-type]
     values = tuple(imc.EntityParameter(*p) for p in (("Fault Time", "5"), ("Generate Faults", "true")))
-    operator.hear(imc.SetEntityParameters("Servos", values), lambda _: None)
+    operator.handle(imc.SetEntityParameters("Servos", values), lambda _: None)
     for seconds in (504.0, 0.0, 0.9):
-        operator.step(transducer, at(seconds))  # type: ignore[arg-type]
+        operator.advance(transducer, at(seconds))  # type: ignore[arg-type]
     assert frozen == []
-    operator.step(transducer, at(1.0))  # type: ignore[arg-type]
+    operator.advance(transducer, at(1.0))  # type: ignore[arg-type]
     assert frozen == ["fin"]
 
 
@@ -239,12 +241,12 @@ async def test_a_transducer_that_is_lost_holds_up_no_end() -> None:
         async def run(self) -> None:
             await asyncio.sleep(3600.0)
 
-    port = Port(Vehicle(Seat("auv", ("127.0.0.1", 9), 0.04)), ("127.0.0.1", 9), 1, {})
+    port = ImcSocket(BridgedVehicle(BridgeOptions("auv", ("127.0.0.1", 9), 0.04)), ("127.0.0.1", 9), 1, {})
     port.sound = Lost()  # type: ignore[assignment]
-    bridge = dune.Bridge(port, "auv", ({}, {}), Reference(Origin(0.0, 0.0)), False, [])
+    bridge = dune.DuneBridge(port, "auv", ({}, {}), ReferencePoint(WorldOrigin(0.0, 0.0)), False, [])
 
     async def fly() -> None:
-        bridge._there.set()
+        bridge._vehicle_present.set()
         await asyncio.sleep(0.05)
 
     bridge._fly = fly  # type: ignore[method-assign]

@@ -15,11 +15,11 @@ import pytest
 
 from tests.bridges.groundstation import GroundStation
 from tests.conftest import wavesim
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink import Port, Station
-from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, Message, Writer, read, x25
-from wavesim_bridges.motion import Motion
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.mavlink import GroundStationSocket, MavlinkVehicle
+from wavesim_bridges.mavlink_codec import LAYOUTS, NUMBERS, MavlinkMessage, MavlinkWriter, read, x25
 from wavesim_bridges.pilot import pilot_for
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.errors import BrokerError
 
 HEARTBEAT = bytes.fromhex("fd090000000101000000000000000c000103039a63")
@@ -35,7 +35,7 @@ CRC_EXTRA = {
 
 
 def test_the_bytes_of_a_heartbeat() -> None:
-    writer = Writer(1, 1)
+    writer = MavlinkWriter(1, 1)
     assert writer.frame("HEARTBEAT", type=12, base_mode=1, system_status=3, mavlink_version=3) == HEARTBEAT
     assert writer.frame("HEARTBEAT", type=12)[4] == 1, "the next number"
     found, faults = read(HEARTBEAT)
@@ -48,18 +48,18 @@ def test_every_message_is_the_standard_s() -> None:
 
 
 def test_zeros_at_the_end_are_cut_and_come_back() -> None:
-    data = Writer(9, 1).frame("MISSION_COUNT")
+    data = MavlinkWriter(9, 1).frame("MISSION_COUNT")
     assert data[1] == 1, "one byte is left of nothing but zeros"
     (message,), _ = read(data)
     assert set(message.fields.values()) == {0} and message.system == 9
-    (text,), _ = read(Writer(1, 1).frame("PARAM_VALUE", param_id="MAV_SYS_ID", param_count=1))
+    (text,), _ = read(MavlinkWriter(1, 1).frame("PARAM_VALUE", param_id="MAV_SYS_ID", param_count=1))
     assert text.fields["param_id"] == "MAV_SYS_ID" and text.fields["param_count"] == 1
     with pytest.raises(TypeError, match="HEARTBEAT has no kind"):
-        Writer(1, 1).frame("HEARTBEAT", kind=1)
+        MavlinkWriter(1, 1).frame("HEARTBEAT", kind=1)
 
 
 def test_several_in_a_datagram_signed_ones_and_those_of_others() -> None:
-    signed = bytearray(Writer(1, 1).frame("PING", seq=7))
+    signed = bytearray(MavlinkWriter(1, 1).frame("PING", seq=7))
     signed[2] = 1
     signed[-2:] = x25(bytes(signed[1:-2]) + bytes([237])).to_bytes(2, "little")
     other = bytes([0xFD, 1, 0, 0, 0, 1, 1, 0xE8, 3, 0, 5, 0, 0])
@@ -82,7 +82,7 @@ def test_what_is_no_frame(data: bytes, reason: str) -> None:
 
 def test_geographic_positions_are_those_of_the_ellipsoid() -> None:
     for at in ((LATITUDE, LONGITUDE), (0.0, 0.0), (-70.0, 179.0)):
-        origin = Origin(*at)
+        origin = WorldOrigin(*at)
         for north, east in ((0.0, 0.0), (3000.0, -4000.0), (-9000.0, 20.0)):
             latitude, longitude, _ = pymap3d.ned2geodetic(north, east, 0.0, *at, 0.0)
             assert origin.degrees(north, east) == pytest.approx((latitude, longitude), abs=1e-10)
@@ -97,8 +97,8 @@ class Talk:
 
     def __init__(self) -> None:
         self.drops: Counter[str] = Counter()
-        self.vehicle = Station(1, Origin(LATITUDE, LONGITUDE), lambda reason: self.drops.update([reason]))
-        self.vehicle.motion = Motion(
+        self.vehicle = MavlinkVehicle(1, WorldOrigin(LATITUDE, LONGITUDE), lambda reason: self.drops.update([reason]))
+        self.vehicle.motion = VehicleMotion(
             12.5,
             np.array([10.0, -20.0, 3.0]),
             np.array([0.1, 0.2, -0.3]),
@@ -106,18 +106,18 @@ class Talk:
             np.zeros(3),
             np.zeros(3),
         )
-        self.writer = Writer(245, 190)
+        self.writer = MavlinkWriter(245, 190)
 
-    def ask(self, name: str, now: float = 0.0, **fields: Any) -> list[Message]:
+    def ask(self, name: str, now: float = 0.0, **fields: Any) -> list[MavlinkMessage]:
         return [m for d in self.vehicle.receive(self.writer.frame(name, **fields), now) for m in read(d)[0]]
 
-    def command(self, number: int, *numbers: float, target: int = 1) -> list[Message]:
+    def command(self, number: int, *numbers: float, target: int = 1) -> list[MavlinkMessage]:
         return self.ask(
             "COMMAND_LONG", command=number, target_system=target, **{f"param{k}": v for k, v in enumerate(numbers, 1)}
         )
 
     def sent(self, now: float) -> list[str]:
-        return [m.name for d in self.vehicle.due(now) for m in read(d)[0]]
+        return [m.name for d in self.vehicle.take_due_frames(now) for m in read(d)[0]]
 
 
 def offboard(talk: Talk) -> None:
@@ -182,29 +182,29 @@ def test_a_wish_counts_for_a_second_when_armed_and_in_its_mode() -> None:
         "yaw": 0.5,
     }
     talk.ask("SET_POSITION_TARGET_LOCAL_NED", 1.0, **setpoint)
-    assert talk.vehicle.wish(1.0) is None, "not armed"
+    assert talk.vehicle.current_setpoint(1.0) is None, "not armed"
     talk.command(400, 1.0)
-    assert talk.vehicle.wish(1.0) is None, "not in that mode"
+    assert talk.vehicle.current_setpoint(1.0) is None, "not in that mode"
     talk.command(176, 1.0, 6.0)
-    wish = talk.vehicle.wish(1.9)
+    wish = talk.vehicle.current_setpoint(1.9)
     assert wish is not None and wish.position.tolist() == [5.0, 2.0, 3.0] and wish.heading == 0.5
-    assert np.isnan(wish.velocity).all() and talk.vehicle.wish(2.1) is None, "silence"
+    assert np.isnan(wish.velocity).all() and talk.vehicle.current_setpoint(2.1) is None, "silence"
     talk.ask("SET_POSITION_TARGET_LOCAL_NED", 3.0, coordinate_frame=8, type_mask=0x1C7 | 0x400, vx=1.0, yaw_rate=0.2)
-    wish = talk.vehicle.wish(3.0)
-    assert wish is not None and wish.of_body and wish.velocity[0] == 1.0 and wish.rate == pytest.approx(0.2)
+    wish = talk.vehicle.current_setpoint(3.0)
+    assert wish is not None and wish.body_velocity and wish.velocity[0] == 1.0 and wish.rate == pytest.approx(0.2)
     latitude, longitude = talk.vehicle.origin.degrees(7.0, -8.0)
     talk.ask(
         "SET_POSITION_TARGET_GLOBAL_INT", 4.0, coordinate_frame=6, type_mask=0xFF8, lat_int=round(latitude * 1e7),
         lon_int=round(longitude * 1e7), alt=-4.0,
     )  # fmt: skip
-    wish = talk.vehicle.wish(4.0)
+    wish = talk.vehicle.current_setpoint(4.0)
     assert wish is not None and wish.position == pytest.approx([7.0, -8.0, 4.0], abs=0.02)
     talk.command(400, 0.0)
-    assert talk.vehicle.wish(4.0) is None
+    assert talk.vehicle.current_setpoint(4.0) is None
     talk.ask("SET_MODE", base_mode=1, custom_mode=1 << 16, target_system=1)
     talk.command(400, 1.0)
     talk.ask("MANUAL_CONTROL", 5.0, target=1, x=500, y=32767, z=250, r=-1000)
-    wish = talk.vehicle.wish(5.0)
+    wish = talk.vehicle.current_setpoint(5.0)
     assert wish is not None and wish.velocity.tolist() == [0.5, 0.0, 0.5] and wish.rate < 0.0
 
 
@@ -224,7 +224,7 @@ def test_a_wish_that_cannot_be(name: str, fields: dict[str, Any], reason: str) -
     talk = Talk()
     offboard(talk)
     talk.ask(name, 1.0, **fields)
-    assert talk.drops == {reason: 1} and talk.vehicle.wish(1.0) is None
+    assert talk.drops == {reason: 1} and talk.vehicle.current_setpoint(1.0) is None
 
 
 # -- missions, without sockets
@@ -293,8 +293,13 @@ def test_a_mission_goes_on_from_item_to_item() -> None:
     def at(north: float, east: float, seconds: float) -> list[str]:
         motion.time += seconds
         motion.position[:2] = north, east
-        talk.vehicle.moved(motion)
-        return [f"{m.name} {m.fields['seq']}" for d in talk.vehicle.due(0.0) for m in read(d)[0] if "MISSION" in m.name]
+        talk.vehicle.update_motion(motion)
+        return [
+            f"{m.name} {m.fields['seq']}"
+            for d in talk.vehicle.take_due_frames(0.0)
+            for m in read(d)[0]
+            if "MISSION" in m.name
+        ]
 
     stay = waypoint(talk, 2, 12.0, -25.0, 3.0, param1=2.0, param2=0.5)
     assert upload(talk, [
@@ -305,13 +310,13 @@ def test_a_mission_goes_on_from_item_to_item() -> None:
     talk.sent(0.0)
     assert talk.command(300)[0].fields["result"] == 0 and talk.vehicle.mode == 4 << 16 | 4 << 24
     assert at(10.0, -20.0, 0.0) == ["MISSION_ITEM_REACHED 0", "MISSION_CURRENT 1", "MISSION_CURRENT 1"]
-    wish = talk.vehicle.wish(99.0)
+    wish = talk.vehicle.current_setpoint(99.0)
     assert wish is not None and wish.position == pytest.approx([12.0, -20.0, 3.0], abs=0.02) and wish.speed == pytest.approx(0.6)  # fmt: skip
     assert at(11.5, -20.0, 5.0) == ["MISSION_ITEM_REACHED 1", "MISSION_CURRENT 2"]
     assert at(12.0, -24.0, 5.0) == at(12.0, -24.7, 5.0) == at(12.0, -25.0, 1.0) == [], "near, there, not long enough"
     assert at(12.0, -25.0, 1.5) == ["MISSION_ITEM_REACHED 2", "MISSION_CURRENT 3"]
     talk.command(176, 1.0, 4.0, 3.0)
-    wish = talk.vehicle.wish(99.0)
+    wish = talk.vehicle.current_setpoint(99.0)
     assert wish is not None and wish.position.tolist() == [12.0, -25.0, 3.0] and wish.heading == 0.0, "hold"
     at(0.0, 0.0, 1.0)
     assert talk.vehicle.mission.current == 3, "it is only held"
@@ -320,7 +325,7 @@ def test_a_mission_goes_on_from_item_to_item() -> None:
     assert talk.command(224, 1.0)[1].fields["seq"] == 1 and talk.command(224, 4.0)[0].fields["result"] == 2
     assert talk.ask("MISSION_SET_CURRENT", target_system=1, seq=2)[0].fields["seq"] == 2
     talk.command(400, 0.0)
-    assert talk.vehicle.wish(99.0) is None, "disarmed"
+    assert talk.vehicle.current_setpoint(99.0) is None, "disarmed"
 
 
 def test_random_bytes_and_fields_end_nothing() -> None:
@@ -346,7 +351,7 @@ def test_a_vehicle_that_the_pilot_does_not_know() -> None:
 
 def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
     """The sequence of QGroundControl, before the world is started, and what its user does then."""
-    origin = Origin(LATITUDE, LONGITUDE)
+    origin = WorldOrigin(LATITUDE, LONGITUDE)
     items = [
         (round(1e7 * a), round(1e7 * o), -d)
         for (a, o), d in ((origin.degrees(9, -9), 2.0), (origin.degrees(0, 5), 4.0))
@@ -355,16 +360,16 @@ def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
     drops: list[str] = []
 
     async def go() -> GroundStation:
-        station = Station(1 + number, origin, drops.append)
-        port = Port(station, number)
+        station = MavlinkVehicle(1 + number, origin, drops.append)
+        port = GroundStationSocket(station, number)
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: port, local_addr=("127.0.0.1", 0))
-        sender = asyncio.create_task(port.send())
+        sender = asyncio.create_task(port.send_due())
         try:
             ground = GroundStation(14550 + number, items)
             ground.start()
             while len(ground.plans) < 3 and ground.is_alive():
                 await asyncio.sleep(0.01)
-            station.moved(Talk().vehicle.motion or pytest.fail())  # the world begins when it has connected
+            station.update_motion(Talk().vehicle.motion or pytest.fail())  # the world begins when it has connected
             await asyncio.to_thread(ground.done, 60.0)
         finally:
             sender.cancel()

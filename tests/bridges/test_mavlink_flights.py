@@ -18,13 +18,13 @@ from tests.bridges.conftest import Fly
 from tests.bridges.groundstation import OnMission
 from tests.bridges.program import Program
 from tests.conftest import Server
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink_codec import Writer
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.mavlink_codec import MavlinkWriter
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
 
 LATITUDE, LONGITUDE = 41.185, -8.705
-HEARTBEAT = Writer(1, 1).frame("HEARTBEAT", type=12)
+HEARTBEAT = MavlinkWriter(1, 1).frame("HEARTBEAT", type=12)
 
 WORLD = f"""<time step="10 ms"/><world latitude="{LATITUDE} deg" longitude="{LONGITUDE} deg"><bed depth="60 m"/></world><fleet>
 <vehicle name="rov" model="bluerov2" position="0 0 1 m" client="optional"/>
@@ -117,7 +117,7 @@ def test_mavsdk_sends_it_on_a_mission_and_steers_by_hand(
     server = serve(path, "--speed", "5")
     bridges: list[Program] = []
     truth = SharedState(server.name)
-    origin = Origin(LATITUDE, LONGITUDE)
+    origin = WorldOrigin(LATITUDE, LONGITUDE)
     goals = [(2.0, 0.0, 1.5), (2.0, 2.0, 2.0)]
 
     def place() -> Any:
@@ -191,7 +191,7 @@ def test_two_missions_in_one_world_and_a_bridge_that_is_killed(
     world = WORLD.replace("<fleet>", '<network takeover="yes" keepalive_timeout="60 s"/><fleet>')
     path = config(world).path
     server = serve(path, "--speed", "5")
-    truth, origin = SharedState(server.name), Origin(LATITUDE, LONGITUDE)
+    truth, origin = SharedState(server.name), WorldOrigin(LATITUDE, LONGITUDE)
     goals = {"rov": [(3.0, 0.0, 1.5), (3.0, 2.0, 2.0)], "otter": [(4.0, 40.0, 0.0), (5.0, 43.0, 0.0)]}
     number = random.SystemRandom().randrange(200, 250)
     ports = {"rov": 14550 + number, "otter": 14551 + number}

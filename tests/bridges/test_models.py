@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wavesim_bridges.ardupilot import FRAMES
-from wavesim_bridges.outputs import Mixer
+from wavesim_bridges.servo_outputs import Mixer
 from wavesim_sdk import frames
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import LoadedConfig, library

@@ -17,12 +17,12 @@ from tests.bridges import moosdb
 from tests.bridges.moosdb import App, Database, helm
 from tests.bridges.program import Program
 from tests.conftest import Server
-from wavesim_bridges import moos_sound, moos_wire
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.moos import Moves, Readings, altitude_of, command, navigation
-from wavesim_bridges.moos_wire import Message, Reader, Unusable, Writer
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.outputs import Output
+from wavesim_bridges import moos_acoustics, moos_codec
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.moos import MoosActuators, SensorVariables, altitude_of, command, navigation
+from wavesim_bridges.moos_codec import MalformedMessage, MoosMessage, MoosReader, MoosWriter
+from wavesim_bridges.servo_outputs import ServoOutput
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.errors import BrokerError
@@ -43,28 +43,28 @@ def test_a_packet_to_the_byte() -> None:
         "  0000000000000040 000000000000f83f 0000000000000000  00000000"
     )
     data = bytes.fromhex(text.replace(" ", ""))
-    assert Writer("a").packet(Message("N", "NAV_X", 1.5, 2.0)) == data
-    assert moos_wire.messages(data) == [Message("N", "NAV_X", 1.5, 2.0, "a")]
-    hello = Writer("me").greeting(0.0)
+    assert MoosWriter("a").packet(MoosMessage("N", "NAV_X", 1.5, 2.0)) == data
+    assert moos_codec.parse_packet(data) == [MoosMessage("N", "NAV_X", 1.5, 2.0, "a")]
+    hello = MoosWriter("me").greeting(0.0)
     assert hello[:32] == moosdb.HELLO and moosdb.unpacked(hello[32:])[0][:3] == ("i", "asynchronous", "me")
 
 
 def test_every_value_comes_back_however_it_is_cut() -> None:
-    told = [Message("N", "K", v, 1.0, "me", "b", "c", 3.0) for v in (1.5, math.inf, "text, ü", "", b"\0\xff")]
-    data = moos_wire.packed(told) + moos_wire.packed([]) + moosdb.packet(moosdb.message("N", "X", "y", "z", 4.0))
+    told = [MoosMessage("N", "K", v, 1.0, "me", "b", "c", 3.0) for v in (1.5, math.inf, "text, ü", "", b"\0\xff")]
+    data = moos_codec.packed(told) + moos_codec.packed([]) + moosdb.packet(moosdb.message("N", "X", "y", "z", 4.0))
     for size in (1, 3, 50, 1000):
-        reader, found = Reader(), []
+        reader, found = MoosReader(), []
         for at in range(0, len(data), size):
             found += reader.feed(data[at : at + size])
-        assert found == [*told, Message("N", "X", "y", 4.0, "z", second=0.0)]
+        assert found == [*told, MoosMessage("N", "X", "y", 4.0, "z", second=0.0)]
 
 
 def test_what_is_no_packet() -> None:
     good = moosdb.packet(moosdb.message("N", "X", 1.0))
 
     def reason(data: bytes) -> str:
-        with pytest.raises(Unusable) as caught:
-            list(Reader().feed(data))
+        with pytest.raises(MalformedMessage) as caught:
+            list(MoosReader().feed(data))
         return str(caught.value)
 
     def changed(at: int, value: int) -> bytes:
@@ -76,7 +76,7 @@ def test_what_is_no_packet() -> None:
         changed(19, -5)
     )
     assert reason(good[:18] + b"?" + good[19:]) == "type of a value"
-    assert list(Reader().feed(good[:-1])) == [] == list(Reader().feed(b""))
+    assert list(MoosReader().feed(good[:-1])) == [] == list(MoosReader().feed(b""))
 
 
 def test_any_bytes_are_refused_by_name() -> None:
@@ -87,8 +87,8 @@ def test_any_bytes_are_refused_by_name() -> None:
         for _ in range(dice.randrange(1, 5)):
             data[dice.randrange(len(data))] = dice.randrange(256)
         try:
-            list(Reader().feed(bytes(data)))
-        except Unusable as unusable:
+            list(MoosReader().feed(bytes(data)))
+        except MalformedMessage as unusable:
             assert str(unusable) in (
                 "truncated", "length of a packet", "length of a message", "number of messages", "compressed", "type of a value",
             )  # fmt: skip
@@ -101,10 +101,10 @@ def test_navigation() -> None:
     """Heading 350 degrees, nose up, drifting to the east."""
     q = quaternion(0.1, 0.2, math.radians(-10.0))
     flow = np.array([0.0, 0.5, 0.0])
-    motion = Motion(
+    motion = VehicleMotion(
         1.0, np.array([10.0, -20.0, 3.0]), rotation(q) @ (1.5, 0.0, 0.0) + flow, q, np.zeros(3), np.zeros(3)
     )
-    nav = navigation(motion, (1.5, 0.0, 0.0), Origin(41.0, -8.0), 12.0)
+    nav = navigation(motion, (1.5, 0.0, 0.0), WorldOrigin(41.0, -8.0), 12.0)
     assert (nav["NAV_X"], nav["NAV_Y"], nav["NAV_Z"], nav["NAV_DEPTH"], nav["NAV_ALTITUDE"]) == (
         -20.0,
         10.0,
@@ -119,8 +119,8 @@ def test_navigation() -> None:
     assert nav["NAV_SPEED_OVER_GROUND"] == pytest.approx(math.hypot(north, east))
     assert nav["NAV_HEADING_OVER_GROUND"] == pytest.approx(math.degrees(math.atan2(east, north)) % 360.0)
     assert (nav["NAV_LAT"], nav["NAV_LONG"]) == pytest.approx((41.0 + 10.0 / 111042.0, -8.0 - 20.0 / 84137.0), abs=2e-8)
-    still = Motion(0.0, np.zeros(3), np.zeros(3), q, np.zeros(3), np.zeros(3))
-    nav = navigation(still, (0.0, 0.0, 0.0), Origin(41.0, -8.0), None)
+    still = VehicleMotion(0.0, np.zeros(3), np.zeros(3), q, np.zeros(3), np.zeros(3))
+    nav = navigation(still, (0.0, 0.0, 0.0), WorldOrigin(41.0, -8.0), None)
     assert nav["NAV_HEADING_OVER_GROUND"] == pytest.approx(350.0) and "NAV_ALTITUDE" not in nav
 
 
@@ -146,16 +146,16 @@ T, R, E = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
     ],
 )  # fmt: skip
 def test_what_is_desired(names: tuple[str, ...], desired: dict[str, float], commands: list[float]) -> None:
-    assert Moves({}, actuators(*names)).commands(desired) == pytest.approx(commands)
+    assert MoosActuators({}, actuators(*names)).commands(desired) == pytest.approx(commands)
 
 
 def test_outputs_of_ones_own() -> None:
-    moves = Moves({T: [Output("port"), Output("starboard", -1.0)]}, actuators("port", "starboard"))
+    moves = MoosActuators({T: [ServoOutput("port"), ServoOutput("starboard", -1.0)]}, actuators("port", "starboard"))
     assert moves.commands({T: 100.0, R: 50.0}) == [50.0, -50.0]
     with pytest.raises(BrokerError, match="no actuator 'prot'; did you mean 'port'"):
-        Moves({T: [Output("prot")]}, actuators("port"))
+        MoosActuators({T: [ServoOutput("prot")]}, actuators("port"))
     with pytest.raises(BrokerError, match=r"no preset fits this vehicle: .*DESIRED_THRUST=engine"):
-        Moves({}, actuators("engine"))
+        MoosActuators({}, actuators("engine"))
 
 
 def described(number: int, kind: str) -> SensorDescription:
@@ -167,7 +167,7 @@ def test_readings() -> None:
     carried = [described(0, "ahrs"), described(1, "echosounder")]
     ahrs = Value(Layout(carried[0]), 5, tuple(0.5 * k for k in range(Layout(carried[0]).count)))
     sounder = Value(Layout(carried[1]), 6, (12.0,) * Layout(carried[1]).count)
-    readings = Readings(carried)
+    readings = SensorVariables(carried)
     found = readings.new(Sensors({"my-ahrs": ahrs, "my-echosounder": sounder}))
     assert found["MY_AHRS_ROLL"] == ahrs.roll and found["MY_ECHOSOUNDER_RANGE"] == 12.0
     assert found["MY_AHRS_RATES"] == ",".join(f"{r:.9g}" for r in ahrs.rates)
@@ -209,7 +209,7 @@ NODE = 'src_node=a,dest_node=Bob,var_name=FOO,string_val="x=1,y=2",string_val_qu
     ],
 )  # fmt: skip
 def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
-    assert moos_sound.request(variable, text)(Transducer()) == asked
+    assert moos_acoustics.request(variable, text)(Transducer()) == asked
 
 
 @pytest.mark.parametrize(
@@ -223,28 +223,30 @@ def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
     ],
 )  # fmt: skip
 def test_requests_that_are_none(variable: str, text: str, reason: str) -> None:
-    with pytest.raises(Unusable, match=reason):
-        moos_sound.request(variable, text)
+    with pytest.raises(MalformedMessage, match=reason):
+        moos_acoustics.request(variable, text)
 
 
 def test_what_is_heard() -> None:
     answer = Reception(1, 2, 3, 3, 0, 5, 1, 25003.2, 120.0, 14.2, 123.4567, math.radians(90.0), 0.0)
-    found = moos_sound.heard(answer, "lauv", 17.5)
+    found = moos_acoustics.reception_variables(answer, "lauv", 17.5)
     assert found["BRS_RANGE_REPORT"] == "vname=lauv,range=123.457,id=5,time=17.500"
-    assert moos_sound.pairs(found["ACOUSTIC_HEARD"]) == {
+    assert moos_acoustics.pairs(found["ACOUSTIC_HEARD"]) == {
         "time": "17.500", "kind": "range reply", "from": "5", "to": "1", "code": "0", "frequency": "25003.2", "level": "120.0",
         "snr": "14.2", "range": "123.457", "azimuth": "90.00", "elevation": "0.00",
     }  # fmt: skip
 
     def packet(payload: bytes) -> dict[str, str]:
-        return moos_sound.heard(Reception(1, 2, 0, 1, 0, 5, 0, 25e3, 1.0, 1.0, payload=payload), "bob", 0.0)
+        return moos_acoustics.reception_variables(
+            Reception(1, 2, 0, 1, 0, 5, 0, 25e3, 1.0, 1.0, payload=payload), "bob", 0.0
+        )
 
     assert packet(NODE.encode())["NODE_MESSAGE"] == NODE, "names are compared without regard to case"
     assert "NODE_MESSAGE" not in packet(NODE.replace("Bob", "eve").encode()) and "NODE_MESSAGE" not in packet(b"hello")
     assert packet(b"a,b")["ACOUSTIC_HEARD"].endswith('text="a,b"') and packet(b"\xff")["ACOUSTIC_HEARD"].endswith(
         "hex=ff"
     )
-    pulse = moos_sound.heard(Reception(1, 2, 3, 0, 0, 0, 0, 27512.0, 1.0, 1.0, 50.0), "bob", 0.0)
+    pulse = moos_acoustics.reception_variables(Reception(1, 2, 3, 0, 0, 0, 0, 27512.0, 1.0, 1.0, 50.0), "bob", 0.0)
     assert ",id=27.5kHz," in pulse["BRS_RANGE_REPORT"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from wavesim_bridges.motion import GRAVITY, attitude_enu, enu, flu, motion_of
+from wavesim_bridges.vehicle_motion import GRAVITY, attitude_enu, frd_to_flu, motion_of, ned_to_enu
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.wire.state import Effort, State
 
@@ -21,7 +21,11 @@ def test_a_thousand_attitudes() -> None:
     assert np.abs(ours - S @ Rotation.from_quat(q, scalar_first=True).as_matrix() @ B).max() < 1e-14
     assert np.abs(attitude_enu(attitude_enu(q)) - q).max() < 1e-14
     v = np.random.default_rng(6).normal(size=(1000, 3))
-    assert (enu(enu(v)) == v).all() and (flu(flu(v)) == v).all() and np.abs(enu(v) - v @ S.T).max() == 0.0
+    assert (
+        (ned_to_enu(ned_to_enu(v)) == v).all()
+        and (frd_to_flu(frd_to_flu(v)) == v).all()
+        and np.abs(ned_to_enu(v) - v @ S.T).max() == 0.0
+    )
 
 
 @pytest.mark.parametrize(("heading", "yaw"), [(0.0, 90.0), (90.0, 0.0), (180.0, -90.0), (-90.0, 180.0)])

@@ -17,16 +17,16 @@ import pytest
 from tests.bridges.conftest import Fly
 from tests.bridges.px4 import COMMAND, CONTROLS, HEARTBEAT, TOLD, Px4, Seen, boat, crc, packed, uuv
 from tests.conftest import Server, wavesim
-from wavesim_bridges.core import Seat, Vehicle
-from wavesim_bridges.geography import Origin
-from wavesim_bridges.mavlink_codec import Stream
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.px4 import FRAMES, PORT, Link, Port
-from wavesim_bridges.px4_sensors import Sensors, magnetic_field
+from wavesim_bridges.core import BridgedVehicle, BridgeOptions
+from wavesim_bridges.geo_reference import WorldOrigin
+from wavesim_bridges.mavlink_codec import MavlinkStream
+from wavesim_bridges.px4 import FRAMES, PORT, Px4Connection, Px4Server
+from wavesim_bridges.px4_sensors import Px4Sensors, magnetic_field
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.frames import quaternion
 
-ORIGIN = Origin(41.185, -8.705)
+ORIGIN = WorldOrigin(41.185, -8.705)
 PLACE = ("--latitude", "41.185", "--longitude", "-8.705")
 
 
@@ -37,7 +37,7 @@ def test_a_stream_in_pieces_with_rubbish_between() -> None:
     spoilt[20] ^= 1
     whole = good[0] + b"rubbish" + good[1] + bytes(spoilt) + good[0]
     for size in (1, 3, 50, len(whole)):
-        stream, found, faults = Stream(), [], Counter[str]()
+        stream, found, faults = MavlinkStream(), [], Counter[str]()
         for k in range(0, len(whole), size):
             messages, why = stream.feed(whole[k : k + size])
             found += messages
@@ -50,12 +50,12 @@ def test_a_stream_in_pieces_with_rubbish_between() -> None:
 
 def test_what_the_sensors_say() -> None:
     """Read by a codec of its own: the field points north and down, the accelerometer feels the weight, pressure falls with height."""
-    turned = Motion(
+    turned = VehicleMotion(
         1.0, np.array([30.0, -40.0, 0.2]), np.array([0.0, 2.0, 0.0]), np.array(quaternion(0.0, 0.0, math.pi / 2)),
         np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.0, -9.80665]),
     )  # fmt: skip
-    sensors = Sensors(ORIGIN, odometry=True, seed=1)
-    sensors.tell_truth_every(8000)
+    sensors = Px4Sensors(ORIGIN, odometry=True, seed=1)
+    sensors.set_truth_interval(8000)
     peer = Px4(uuv(1, 0), 1.0, 0, check=True)
     for k in range(251):
         data = sensors.frame(turned, 4000 * (k + 1), [3.21, -1.0] if k else [-1.0, 3.21])
@@ -79,7 +79,7 @@ def test_what_the_sensors_say() -> None:
     assert s.truth[-3:] == (0, 0, 0), "no acceleration but the weight"
     assert s.distance_cm == 5001, "no echo is beyond the range"
     turned.position[2] = 3.0
-    sensors.begin()
+    sensors.reset()
     data = sensors.frame(turned, 2_000_000)
     while data:
         peer.take(data[: 12 + data[1]])
@@ -87,7 +87,7 @@ def test_what_the_sensors_say() -> None:
     assert s.fix == 0 and s.gps[2] == -3.0, "no fix under water"
 
 
-AT = Motion(2.0, np.zeros(3), np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
+AT = VehicleMotion(2.0, np.zeros(3), np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
 
 
 class Wire(asyncio.Transport):
@@ -109,8 +109,8 @@ class Wire(asyncio.Transport):
         """It is not told to anybody."""
 
 
-def connected(port: Port, peer: Px4) -> Link:
-    link = Link(port)
+def connected(port: Px4Server, peer: Px4) -> Px4Connection:
+    link = Px4Connection(port)
     link.transport = Wire(peer)
     link.data_received(packed(HEARTBEAT, 0, 0, 12, 0, 0, 3))
     return link
@@ -121,12 +121,12 @@ def test_a_clock_never_goes_back_for_whoever_looks_at_it() -> None:
     peer = Px4(boat([(0.0, 0.0)]), 1.0, 0)
 
     async def two() -> None:
-        port = Port(Vehicle(Seat("boat", ("127.0.0.1", 9), 0.004)), Sensors(ORIGIN, False, 1))
+        port = Px4Server(BridgedVehicle(BridgeOptions("boat", ("127.0.0.1", 9), 0.004)), Px4Sensors(ORIGIN, False, 1))
         for _ in range(2):
             link = connected(port, peer)
             for _ in range(3):
-                await port.step(AT, [])
-            port.lost(link)
+                await port.exchange(AT, [])
+            port.on_connection_lost(link)
 
     asyncio.run(two())
     assert peer.times == [2_000_000 + 4000 * k for k in range(6)]
@@ -137,7 +137,10 @@ def test_random_frames_end_nothing() -> None:
     peer, luck, said = Px4(boat([(0.0, 0.0)]), 1.0, 0), random.Random(3), list[str]()
 
     async def fly() -> None:
-        port = Port(Vehicle(Seat("boat", ("127.0.0.1", 9), 0.004, say=said.append)), Sensors(ORIGIN, True, 1))
+        port = Px4Server(
+            BridgedVehicle(BridgeOptions("boat", ("127.0.0.1", 9), 0.004, report=said.append)),
+            Px4Sensors(ORIGIN, True, 1),
+        )
         link = connected(port, peer)
         for k in range(600):
             number, layout, extra = luck.choice((CONTROLS, COMMAND, HEARTBEAT))
@@ -145,7 +148,7 @@ def test_random_frames_end_nothing() -> None:
             whole = b"\xfd" + body + crc(body + bytes([extra])).to_bytes(2, "little")
             link.data_received(luck.choice((whole, whole, whole, luck.randbytes(40), whole[:-1])))
             if k % 30 == 0:
-                outputs = await port.step(AT, []) or [None]
+                outputs = await port.exchange(AT, []) or [None]
                 assert all(u is None or -1.0 <= u <= 1.0 for u in outputs)
 
     asyncio.run(fly())

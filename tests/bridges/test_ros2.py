@@ -19,12 +19,12 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from tests.bridges import ros2
-from wavesim_bridges.ros2 import body, command, commands, doctor
-from wavesim_bridges.ros2.bridge import Clock
-from wavesim_bridges.ros2.layout import Layout, presets
-from wavesim_bridges.ros2.node import Node, legal
-from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, Frames
-from wavesim_bridges.ros2.types import ADDED, DISTROS, SERVICES, Types, Unusable, dds_name
+from wavesim_bridges.ros2 import body_commands, command, commands, discovery_check
+from wavesim_bridges.ros2.bridge import Ros2Clock
+from wavesim_bridges.ros2.message_types import ADDED, DISTROS, SERVICES, MalformedMessage, MessageTypes, dds_name
+from wavesim_bridges.ros2.node import DdsNode, legal
+from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames
+from wavesim_bridges.ros2.topic_layout import TopicLayout, presets
 from wavesim_sdk.actuators import ActuatorKind, actuators_of
 from wavesim_sdk.config import load
 from wavesim_sdk.config.load import library
@@ -47,8 +47,8 @@ USED = sorted(
 
 
 @pytest.fixture(scope="module")
-def types() -> Types:
-    return Types("jazzy")
+def types() -> MessageTypes:
+    return MessageTypes("jazzy")
 
 
 # -- bytes -----------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ SPANS = {
 }
 
 
-def anything(types: Types, dice: random.Random, kind: Any, what: Any, plain: dict[str, type]) -> tuple[Any, Any]:
+def anything(types: MessageTypes, dice: random.Random, kind: Any, what: Any, plain: dict[str, type]) -> tuple[Any, Any]:
     """A random value of a field, for rosbags and for Cyclone's codec."""
     if kind == 2:  # of another type
         made = {f: anything(types, dice, *described, plain) for f, described in types.store.fielddefs[what][1]}
@@ -94,7 +94,7 @@ def anything(types: Types, dice: random.Random, kind: Any, what: Any, plain: dic
     return ours, theirs
 
 
-def plain_type(types: Types, name: str, known: dict[str, type]) -> type:
+def plain_type(types: MessageTypes, name: str, known: dict[str, type]) -> type:
     """The type with Cyclone's own codec."""
     if name not in known:
         ours = types.struct(name)
@@ -104,7 +104,7 @@ def plain_type(types: Types, name: str, known: dict[str, type]) -> type:
     return known[name]
 
 
-def plain_field(types: Types, kind: Any, what: Any, known: dict[str, type]) -> Any:
+def plain_field(types: MessageTypes, kind: Any, what: Any, known: dict[str, type]) -> Any:
     if kind == 2:
         return plain_type(types, what, known)
     if kind == 1:
@@ -115,7 +115,7 @@ def plain_field(types: Types, kind: Any, what: Any, known: dict[str, type]) -> A
 
 
 @pytest.mark.parametrize("name", USED)
-def test_bytes_are_those_of_another_codec(types: Types, name: str) -> None:
+def test_bytes_are_those_of_another_codec(types: MessageTypes, name: str) -> None:
     """Random messages, there and back."""
     dice, known = random.Random(name), dict[str, type]()
     for _ in range(40):
@@ -126,7 +126,7 @@ def test_bytes_are_those_of_another_codec(types: Types, name: str) -> None:
         assert types.packed(again) == data and type(again) is type(ours)
 
 
-def test_declared_by_hand_it_is_the_same(types: Types) -> None:
+def test_declared_by_hand_it_is_the_same(types: MessageTypes) -> None:
     """The stand-in's messages: declared from their definitions, not from the bridge's."""
     found = 0
     for kind in vars(ros2).values():
@@ -146,7 +146,7 @@ def test_hashes() -> None:
         "sensor_msgs/msg/Imu": "7d9a00ff131080897a5ec7e26e315954b8eae3353c3f995c55faf71574000b5b",
         "marine_acoustic_msgs/msg/Dvl": "77604ba1b113d1a3", "marine_acoustic_msgs/msg/SonarRanges": "f440f02f1adc9535",
     }  # fmt: skip
-    all_types = {distro: Types(distro) for distro in DISTROS}
+    all_types = {distro: MessageTypes(distro) for distro in DISTROS}
     for t in all_types.values():
         for name, start in known.items():
             assert t.hash(name).startswith(f"RIHS01_{start}")
@@ -162,7 +162,7 @@ def test_hashes() -> None:
     )
 
 
-def test_a_call_stands_before_its_fields(types: Types) -> None:
+def test_a_call_stands_before_its_fields(types: MessageTypes) -> None:
     request = types.new("std_srvs/srv/Trigger_Request")(0)
     data = types.packed_call((7, -2), request)
     assert data == ros2.TriggerRequest(7, -2).serialize() and types.read_call(data, "std_srvs/srv/Trigger_Request")[
@@ -172,7 +172,7 @@ def test_a_call_stands_before_its_fields(types: Types) -> None:
     assert types.packed_call((2**64 - 1, 1), reply) == ros2.TriggerResponse(2**64 - 1, 1, True, "done").serialize()
 
 
-def test_any_bytes_are_refused_by_name(types: Types) -> None:
+def test_any_bytes_are_refused_by_name(types: MessageTypes) -> None:
     dice = random.Random(9)
     good = [ros2.Float64MultiArray(ros2.MultiArrayLayout([ros2.Dimension("a", 2, 2)]), [1.0, 2.0]).serialize()]
     good.append(ros2.SetParametersRequest(1, 2, [ros2.Parameter("a", ros2.ParameterValue())]).serialize())
@@ -190,7 +190,7 @@ def test_any_bytes_are_refused_by_name(types: Types) -> None:
         name = dice.choice(kinds)
         try:
             types.read_call(bytes(data), name) if "/srv/" in name else types.read(bytes(data), name)
-        except Unusable as unusable:
+        except MalformedMessage as unusable:
             assert str(unusable) == "no message of this type"
 
 
@@ -210,31 +210,31 @@ def described(model: str) -> list[ActuatorDescription]:
 
 def test_presets() -> None:
     assert presets() == ["uuv", "vrx", "wavesim"]
-    ours = Layout.of("wavesim", "my-auv")
+    ours = TopicLayout.find("wavesim", "my-auv")
     assert [c.topic for c in ours.commands(described("lauv"))][:2] == [
         "/my_auv/propeller/cmd",
         "/my_auv/rudder_top/cmd",
     ]
     assert ours.command("all") == "/my_auv/actuators/cmd" and ours.odometry == "/my_auv/odom"
-    assert ours.frames("dvl-down") == Frames(
+    assert ours.frames("dvl-down") == FrameNames(
         "odom", "my_auv/base_link", "my_auv/dvl_down_link", "my_auv/dvl_down_frd", "my_auv/dvl_down_beam"
     )
     assert {t for _, t, _ in ours.outputs("dvl", "dvl-down")} >= {"/my_auv/dvl_down", "/my_auv/dvl_down/twist"}
     assert ours.outputs("leak", "leak")[0][1:] == ("/my_auv/leak", NUMBERS)
     for type_, outputs in OUTPUTS.items():
         assert {name for name, *_ in ours.outputs(type_, "x")} <= set(outputs)
-    vrx = {c.topic: c for c in Layout.of("vrx", "wamv").commands(described("wam-v"))}
+    vrx = {c.topic: c for c in TopicLayout.find("vrx", "wamv").commands(described("wam-v"))}
     assert set(vrx) == {f"/wamv/thrusters/{side}/{what}" for side in ("left", "right") for what in ("thrust", "pos")}
     assert (
         vrx["/wamv/thrusters/left/thrust"].actuator.name == "port"
         and vrx["/wamv/thrusters/left/thrust"].value(9e9) == 2353.0
     )
     assert vrx["/wamv/thrusters/right/pos"].value(0.3) == -0.3, "about the vertical upwards"
-    uuv = {c.topic: c for c in Layout.of("uuv", "auv").commands(described("lauv"))}
+    uuv = {c.topic: c for c in TopicLayout.find("uuv", "auv").commands(described("lauv"))}
     assert set(uuv) == {"/auv/thrusters/id_0/input", *(f"/auv/fins/id_{k}/input" for k in range(4))}
     assert uuv["/auv/thrusters/id_0/input"].value(100.0) == pytest.approx(3.1)
     assert uuv["/auv/thrusters/id_0/input"].value(-100.0) == pytest.approx(-3.1) and legal("1-a b") == "_1_a_b"
-    shaft = Layout.of("uuv", "auv").commands(described("remus100-fossen"))[0]
+    shaft = TopicLayout.find("uuv", "auv").commands(described("remus100-fossen"))[0]
     assert shaft.value(2.0 * math.pi) == pytest.approx(1.0)
     assert {ActuatorKind(c.actuator.kind).name for c in uuv.values()} == {"THRUSTER", "FIN"}
 
@@ -259,13 +259,13 @@ def test_presets() -> None:
 )
 def test_layouts_that_are_none(text: str, message: str) -> None:
     with pytest.raises(WaveSimError, match=message):
-        Layout(text, "mine.toml", "auv")
+        TopicLayout(text, "mine.toml", "auv")
 
 
 def test_thrusts_need_thrusters_that_take_them() -> None:
     with pytest.raises(WaveSimError, match=r"vrx.toml: 'port' is not commanded in N but in 1/s"):
-        Layout.of("vrx", "boat").commands(described("otter"))
-    slow = Layout("[commands]\nthruster = { topic = 'x', unit = 'rad/s' }", "mine.toml", "auv")
+        TopicLayout.find("vrx", "boat").commands(described("otter"))
+    slow = TopicLayout("[commands]\nthruster = { topic = 'x', unit = 'rad/s' }", "mine.toml", "auv")
     with pytest.raises(WaveSimError, match="rad/s need a rotor_constant above 0"):
         slow.commands(described("lauv"))
 
@@ -295,12 +295,12 @@ def domain() -> Iterator[int]:
     yield from ros2.domains()
 
 
-async def test_the_clock_never_falls(types: Types, domain: int) -> None:
+async def test_the_clock_never_falls(types: MessageTypes, domain: int) -> None:
     """Two vehicles; the run begins anew, and first one of them sees it."""
-    node = Node(types, "wavesim", domain, lambda text: None, lambda reason: None)
+    node = DdsNode(types, "wavesim", domain, lambda text: None, lambda reason: None)
     ear = ros2.Node(domain, beside=True)
     heard = ear.latest("/clock", ros2.Clock)
-    clock = Clock(node, True, False, 10_000_000)
+    clock = Ros2Clock(node, True, False, 10_000_000)
     writer = clock._writer
     assert writer is not None
     ros2.until(lambda: writer.readers)
@@ -324,16 +324,16 @@ async def test_the_clock_never_falls(types: Types, domain: int) -> None:
     assert clock.stamp("a", 15_000_000) == 45_000_000, "a value from before the last step"
     ros2.until(lambda: len(heard) == 5)
     assert [c.clock.ns // 1_000_000 for c in heard] == [10, 20, 30, 40, 50]
-    wall = Clock(node, True, True, 10_000_000)
+    wall = Ros2Clock(node, True, True, 10_000_000)
     wall.step("a", 20_000_000)
     assert wall._writer is None and wall.stamp("a", 20_000_000) - wall.stamp("a", 15_000_000) == 5_000_000
     ear.close()
     node.close()
 
 
-async def test_an_answer_waits_for_whoever_called(types: Types, domain: int) -> None:
+async def test_an_answer_waits_for_whoever_called(types: MessageTypes, domain: int) -> None:
     """Discovery may find the reader of a caller after its call: the answer is not lost."""
-    node = Node(types, "wavesim", domain, lambda text: None, lambda reason: None)
+    node = DdsNode(types, "wavesim", domain, lambda text: None, lambda reason: None)
     caller = ros2.Node(domain, beside=True)
 
     async def answer(_: Any) -> Any:
@@ -354,15 +354,17 @@ async def test_an_answer_waits_for_whoever_called(types: Types, domain: int) -> 
     node.close()
 
 
-async def test_a_node_that_nobody_meets_is_told_why(types: Types, domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_that_nobody_meets_is_told_why(
+    types: MessageTypes, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody in its domain, but in another; somebody who uses none of its topics; somebody who does: nothing to tell."""
-    monkeypatch.setattr(doctor, "QUIET_S", 0.0)
+    monkeypatch.setattr(discovery_check, "QUIET_S", 0.0)
     said: list[str] = []
-    node = Node(types, "wavesim", domain, said.append, lambda reason: None)
+    node = DdsNode(types, "wavesim", domain, said.append, lambda reason: None)
 
     async def looked() -> str:
         said.clear()
-        await doctor.look(node.participant, domain, lambda: node.met, said.append)
+        await discovery_check.check_discovery(node.participant, domain, lambda: node.met_participant, said.append)
         return "".join(said)
 
     for elsewhere in itertools.islice(ros2.domains(), 1):
@@ -382,7 +384,7 @@ async def test_a_node_that_nobody_meets_is_told_why(types: Types, domain: int, m
     node.writer("/x", "std_msgs/msg/Float64")
     ear = ros2.Node(domain, beside=True)
     ear.latest("/x", ros2.Float64)
-    ros2.until(lambda: node.met)
+    ros2.until(lambda: node.met_participant)
     assert await looked() == ""
     ear.close()
     node.close()
@@ -409,7 +411,7 @@ class Ears:
 
 def test_a_wrench_is_shared_by_the_thrusters() -> None:
     """Forward, left, up: what the thrusters make by their places and directions is what was asked, up to their limits."""
-    new = Types("jazzy").new
+    new = MessageTypes("jazzy").new
 
     def wrench(*numbers: float) -> Any:
         vectors = (new("geometry_msgs/msg/Vector3")(*numbers[k : k + 3]) for k in (0, 3))
@@ -417,7 +419,7 @@ def test_a_wrench_is_shared_by_the_thrusters() -> None:
 
     for name, asked in (("bluerov2", (30.0, -12.0, 8.0, 0.0, 0.0, 2.0)), ("vita1", (10.0, 5.0, -9.0, 1.0, -1.5, 2.0))):
         thrusters = load_model(name).thruster
-        shared = body.Shared.of(thrusters, described(name))
+        shared = body_commands.WrenchAllocator.for_thrusters(thrusters, described(name))
         assert shared is not None
         for factor in (1.0, 1e3):
             given = shared.thrusts(wrench(*(factor * x for x in asked)))
@@ -433,10 +435,10 @@ def test_a_wrench_is_shared_by_the_thrusters() -> None:
                 made *= np.linalg.norm(asked) / np.linalg.norm(made)
             keep = [k for k in range(6) if name == "vita1" or k not in (3, 4)]  # six thrusters do not pitch
             assert made[keep] == pytest.approx(np.array(asked)[keep], abs=0.05 * np.abs(asked).max())
-        with pytest.raises(Unusable, match="no number"):
+        with pytest.raises(MalformedMessage, match="no number"):
             shared.thrusts(wrench(0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
     for name in ("lauv", "wam-v", "otter"):  # one thruster, engines that swivel, shafts
-        assert body.Shared.of(load_model(name).thruster, described(name)) is None
+        assert body_commands.WrenchAllocator.for_thrusters(load_model(name).thruster, described(name)) is None
 
 
 async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,46 +446,51 @@ async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     wall = [100.0]
     monkeypatch.setattr(commands.time, "monotonic", lambda: wall[0])
     ears, said = Ears(), list[str]()
-    c = commands.Commands(ears, Layout.of("wavesim", "auv"), described("lauv"), 1.0, said.append)  # type: ignore[arg-type]
-    assert c.asked(0.0) == [0.0] * 5 == c.neutral
+    c = commands.CommandTopics(ears, TopicLayout.find("wavesim", "auv"), described("lauv"), 1.0, said.append)  # type: ignore[arg-type]
+    assert c.current_commands(0.0) == [0.0] * 5 == c.neutral
     ears.take["/auv/propeller/cmd"](ros2.Float64(0.01))
     ears.take["/auv/plane_port/cmd"](ros2.Float64(0.001))
-    assert c.asked(0.1) == [0.01, 0.0, 0.0, 0.001, 0.0]
+    assert c.current_commands(0.1) == [0.01, 0.0, 0.0, 0.001, 0.0]
     wall[0] += 5.0
-    assert c.asked(0.2)[0] == 0.01, "the simulation is slow"
-    assert c.asked(1.5) == [0.0] * 5 and said == ["the controller is silent; the vehicle goes on at neutral outputs"]
+    assert c.current_commands(0.2)[0] == 0.01, "the simulation is slow"
+    assert c.current_commands(1.5) == [0.0] * 5 and said == [
+        "the controller is silent; the vehicle goes on at neutral outputs"
+    ]
     for k in range(120):
         wall[0] += 0.1
         ears.take["/auv/propeller/cmd"](ros2.Float64(0.01))
-        c.asked(2.0 + 0.1 * k)
+        c.current_commands(2.0 + 0.1 * k)
     assert len(said) == 2 and said[1].endswith("limits: are they in their units (N, rad)?")
     ears.take["/auv/actuators/cmd"](ros2.Float64MultiArray(ros2.MultiArrayLayout(), [99.0, 9.0, -9.0, 0.1, 0.2]))
-    limited = c.asked(15.0)
+    limited = c.current_commands(15.0)
     assert (
         limited[0] == 12.0
         and limited[1] == -limited[2] == pytest.approx(math.radians(25.0))
         and limited[3:] == [0.1, 0.2]
     )  # type: ignore[operator]
-    assert c.asked(1.0) == limited, "a run that begins anew"
+    assert c.current_commands(1.0) == limited, "a run that begins anew"
     for bad, why in (([1.0] * 4, "4 numbers for 5 actuators"), ([math.inf] * 5, "no number")):
-        with pytest.raises(Unusable, match=why):
+        with pytest.raises(MalformedMessage, match=why):
             ears.take["/auv/actuators/cmd"](ros2.Float64MultiArray(ros2.MultiArrayLayout(), bad))
-    with pytest.raises(Unusable, match="no number"):
+    with pytest.raises(MalformedMessage, match="no number"):
         ears.take["/auv/propeller/cmd"](ros2.Float64(math.nan))
-    assert c.asked(1.1) == limited
+    assert c.current_commands(1.1) == limited
 
 
 async def test_a_step_waits_for_all_that_the_controller_uses() -> None:
     ears, said = Ears(), list[str]()
-    c = commands.Commands(ears, Layout.of("wavesim", "auv"), described("lauv"), 0.2, said.append)  # type: ignore[arg-type]
-    await c.wait()  # nobody flies: nobody is waited for
+    c = commands.CommandTopics(ears, TopicLayout.find("wavesim", "auv"), described("lauv"), 0.2, said.append)  # type: ignore[arg-type]
+    await c.wait_for_commands()  # nobody flies: nobody is waited for
     loop, order = asyncio.get_running_loop(), list[str]()
     for topic in ("/auv/propeller/cmd", "/auv/rudder_top/cmd"):
         ears.take[topic](ros2.Float64(0.1))
-    c.asked(0.0)
+    c.current_commands(0.0)
     loop.call_later(0.01, lambda: (order.append("first"), ears.take["/auv/propeller/cmd"](ros2.Float64(0.2))))
     loop.call_later(0.02, lambda: (order.append("second"), ears.take["/auv/rudder_top/cmd"](ros2.Float64(0.2))))
-    await c.wait()
-    assert order == ["first", "second"] and c.asked(0.1)[:2] == [0.2, 0.2] and not said
-    await c.wait()
-    assert said == ["the controller is silent; the vehicle goes on at neutral outputs"] and c.asked(0.2) == c.neutral
+    await c.wait_for_commands()
+    assert order == ["first", "second"] and c.current_commands(0.1)[:2] == [0.2, 0.2] and not said
+    await c.wait_for_commands()
+    assert (
+        said == ["the controller is silent; the vehicle goes on at neutral outputs"]
+        and c.current_commands(0.2) == c.neutral
+    )

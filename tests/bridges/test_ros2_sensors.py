@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from wavesim_bridges.motion import attitude_enu
 from wavesim_bridges.ros2 import sensors
-from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, Frames, Make, Mounted, mounting
-from wavesim_bridges.ros2.types import Types
+from wavesim_bridges.ros2.message_types import MessageTypes
+from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames, MessageFactory, MountedInstrument, mounting
+from wavesim_bridges.vehicle_motion import attitude_enu
 from wavesim_sdk.actuators import actuators_of
 from wavesim_sdk.config import sensors as declared
 from wavesim_sdk.config.load import library
@@ -29,19 +29,21 @@ AT = 12_345_678_901  #: ns
 
 
 @pytest.fixture(scope="module")
-def types() -> Types:
-    return Types("jazzy")
+def types() -> MessageTypes:
+    return MessageTypes("jazzy")
 
 
-def mounted(types: Types, type_: str, **given: Any) -> Mounted:
+def mounted(types: MessageTypes, type_: str, **given: Any) -> MountedInstrument:
     kinds = {k: getattr(declared, k.capitalize(), declared.SensorConfig) for k in OUTPUTS}
     parameters = kinds.get(type_, declared.SensorConfig)(**given)
     fields = tuple((f.name, math.prod(f.shape)) for f in value_fields(sensor_table_of(type_)))
-    frames = Frames("odom", "v/base_link", "v/s_link", "v/s_frd", "v/s_beam")
-    return Mounted(InstrumentConfig("s", type_, parameters, sensor_table_of(type_)), frames, Make(types), fields)
+    frames = FrameNames("odom", "v/base_link", "v/s_link", "v/s_frd", "v/s_beam")
+    return MountedInstrument(
+        InstrumentConfig("s", type_, parameters, sensor_table_of(type_)), frames, MessageFactory(types), fields
+    )
 
 
-def measured(s: Mounted, **given: Any) -> Value:
+def measured(s: MountedInstrument, **given: Any) -> Value:
     """NaN where nothing is given."""
     numbers: list[float] = []
     for name, count in s.fields:
@@ -51,12 +53,12 @@ def measured(s: Mounted, **given: Any) -> Value:
     return Value(ValueLayout(SensorDescription(0, "s", s.instrument.type, 1, fields)), AT, tuple(numbers))
 
 
-def told(s: Mounted, output: str, **given: Any) -> Any:
-    found = OUTPUTS[s.instrument.type][output].tell(s, measured(s, **given), AT)
+def told(s: MountedInstrument, output: str, **given: Any) -> Any:
+    found = OUTPUTS[s.instrument.type][output].to_message(s, measured(s, **given), AT)
     if found is not None and hasattr(found, "header"):
         assert (found.header.stamp.sec, found.header.stamp.nanosec) == (12, 345_678_901)
     if found is not None:
-        s.make.types.packed(found)
+        s.factory.types.packed(found)
     return found
 
 
@@ -69,7 +71,7 @@ def rotation(q: Any) -> Rotation:
 
 
 @pytest.mark.parametrize("attitude", [(0.0, 0.0, 0.0), (math.pi, 0.0, 0.0), (0.3, -0.2, 2.0)])
-def test_an_imu_as_it_is_mounted(types: Types, attitude: tuple[float, float, float]) -> None:
+def test_an_imu_as_it_is_mounted(types: MessageTypes, attitude: tuple[float, float, float]) -> None:
     """By tf its values are the body's; its attitude is that of its link."""
     s = mounted(types, "imu", attitude=attitude, position=(1.0, 2.0, 3.0), rate=100.0, noise=2.0)
     R_BS = Rotation.from_euler("ZYX", attitude[::-1]).as_matrix()
@@ -88,13 +90,13 @@ def test_an_imu_as_it_is_mounted(types: Types, attitude: tuple[float, float, flo
     assert m.linear_acceleration_covariance.reshape(3, 3) == pytest.approx(np.eye(3) * (2 * 0.004) ** 2 * 100.0)
     ahrs = mounted(types, "ahrs")
     q_WB = quaternion(0.1, 0.2, 1.0)
-    full = sensors.oriented(s, m, ahrs, measured(ahrs, roll=0.1, pitch=0.2, heading=1.0))
+    full = sensors.with_attitude(s, m, ahrs, measured(ahrs, roll=0.1, pitch=0.2, heading=1.0))
     body = Rotation.from_quat(attitude_enu(q_WB), scalar_first=True)
     assert (rotation(full.orientation).inv() * (body * R)).magnitude() < 1e-12
     assert told(s, "raw", force=[0.0, 0.0, math.nan], rates=[0.0] * 3) is None
 
 
-def test_an_ahrs_looks_east_at_zero(types: Types) -> None:
+def test_an_ahrs_looks_east_at_zero(types: MessageTypes) -> None:
     s = mounted(types, "ahrs")
     m = told(s, "data", roll=0.0, pitch=0.1, heading=math.radians(350.0), rates=[0.1, 0.2, 0.3])
     yaw, pitch, roll = rotation(m.orientation).as_euler("ZYX", degrees=True)
@@ -104,7 +106,7 @@ def test_an_ahrs_looks_east_at_zero(types: Types) -> None:
     assert m.header.frame_id == "v/base_link"
 
 
-def test_a_receiver(types: Types) -> None:
+def test_a_receiver(types: MessageTypes) -> None:
     s = mounted(types, "gps", hacc=2.0, vacc=4.0, speed_sigma=0.1)
     m = told(s, "fix", latitude=math.radians(41.0), longitude=math.radians(-8.0), height=3.0)
     assert (m.latitude, m.longitude, m.altitude) == pytest.approx((41.0, -8.0, 3.0)) and m.status.status == 0
@@ -119,7 +121,7 @@ def test_a_receiver(types: Types) -> None:
 
 
 @pytest.mark.parametrize("beams", [4, 3])
-def test_a_doppler_log_states_its_noise(types: Types, beams: int) -> None:
+def test_a_doppler_log_states_its_noise(types: MessageTypes, beams: int) -> None:
     """The covariance is that of velocities drawn as the instrument draws them."""
     s = mounted(types, "dvl", bottom_sigma=0.02, noise=1.5)
     along, _ = dvl_beams(s.declared)  # type: ignore[arg-type]
@@ -147,7 +149,7 @@ def test_a_doppler_log_states_its_noise(types: Types, beams: int) -> None:
     assert told(s, "altitude").range == math.inf and told(s, "dvl") is None
 
 
-def test_water(types: Types) -> None:
+def test_water(types: MessageTypes) -> None:
     s = mounted(types, "pressure", noise=2.0)
     m = told(s, "pressure", pressure=11.0, depth=1.0)
     assert m.fluid_pressure == pytest.approx(110_000.0) and m.variance == pytest.approx((2 * 0.01 * 1e4) ** 2)
@@ -171,14 +173,14 @@ def test_water(types: Types) -> None:
     )
 
 
-def test_distances(types: Types) -> None:
+def test_distances(types: MessageTypes) -> None:
     s = mounted(types, "echosounder", maximum=30.0, width=0.2)
     m = told(s, "range", range=12.0)
     assert (m.range, m.max_range, m.variance, m.header.frame_id) == pytest.approx(
         (12.0, 30.0, 0.02**2, "v/s_beam"), rel=1e-6
     )
     assert told(s, "range").range == math.inf
-    assert not hasattr(told(mounted(Types("humble"), "echosounder"), "range", range=1.0), "variance")
+    assert not hasattr(told(mounted(MessageTypes("humble"), "echosounder"), "range", range=1.0), "variance")
     fan = mounted(types, "multibeam", beams=4, width=math.radians(90.0))
     sonar = told(fan, "ranges", range=[10.0, 20.0, math.nan, 40.0])
     assert [f.flag for f in sonar.flags] == [0, 0, 1, 0] and sonar.ranges[1] == 20.0 and len(sonar.ranges) == 4
@@ -192,7 +194,7 @@ def test_distances(types: Types) -> None:
     assert ray.angle_min == ray.angle_max == pytest.approx(-0.5) and ray.ranges.tolist() == [7.0]
 
 
-def test_the_rest(types: Types) -> None:
+def test_the_rest(types: MessageTypes) -> None:
     p = told(mounted(types, "uwb", sigma=0.5), "pose", position=[1.0, 2.0, -3.0])
     assert vector(p.pose.pose.position).tolist() == [2.0, 1.0, 3.0] and p.pose.covariance[7] == 0.25
     wind = told(mounted(types, "anemometer"), "wind", speed=5.0, angle=math.pi / 2)
@@ -200,13 +202,13 @@ def test_the_rest(types: Types) -> None:
     b = told(mounted(types, "battery", capacity=500.0, voltage=25.0), "state", voltage=24.0, current=2.0, charge=0.5)
     assert (b.voltage, b.current, b.charge, b.capacity, b.percentage) == (24.0, -2.0, 10.0, 20.0, 0.5)
     s = mounted(types, "leak")
-    numbers = NUMBERS.tell(s, measured(s, wet=[0.0, 1.0]), AT)
+    numbers = NUMBERS.to_message(s, measured(s, wet=[0.0, 1.0]), AT)
     assert numbers.data[:2].tolist() == [0.0, 1.0] and [d.label for d in numbers.layout.dim] == ["wet"]
 
 
-def test_actuators_are_joints(types: Types) -> None:
+def test_actuators_are_joints(types: MessageTypes) -> None:
     actuators = actuators_of(library()["remus100-fossen"])
-    j = sensors.joints(Make(types), actuators, [10.0, 0.1, -0.2], AT)
+    j = sensors.joints(MessageFactory(types), actuators, [10.0, 0.1, -0.2], AT)
     assert j.name == ["propeller", "rudder", "stern-plane"]
     assert (
         j.velocity.tolist() == [20.0 * math.pi, 0.0, 0.0]

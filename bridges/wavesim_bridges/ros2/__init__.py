@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from wavesim_bridges.core import Seat, bridge
+from wavesim_bridges.core import BridgeOptions, bridge
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 
@@ -31,17 +31,17 @@ PERIOD_S = 0.01
     "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
     help="A controller that is silent for so long (s, of wall and of simulation time) is gone; 0: never.",
 )  # fmt: skip
-def command(seat: Seat, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
+def command(seat: BridgeOptions, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
     """ROS 2, which need not be installed: sensors, odometry, tf, clock, commands, services."""
     try:
-        from wavesim_bridges.ros2.bridge import Wishes, fly
-        from wavesim_bridges.ros2.types import DISTROS
+        from wavesim_bridges.ros2.bridge import Ros2Options, run_vehicles
+        from wavesim_bridges.ros2.message_types import DISTROS
     except ModuleNotFoundError as error:
         raise WaveSimError(f"there is no '{error.name}' here: pip install 'wavesim-bridges[ros2]'") from None
     if wishes["distro"] not in DISTROS:
         raise WaveSimError(f"there is no ROS 2 '{wishes['distro']}'; there are {', '.join(DISTROS)}")
     seats = [replace(seat, vehicle=name) for name in (seat.vehicle, *also)]
     try:
-        asyncio.run(fly(seats, load(config), Wishes(wall=stamp == "wall", **wishes)))
+        asyncio.run(run_vehicles(seats, load(config), Ros2Options(wall=stamp == "wall", **wishes)))
     except* WaveSimError as errors:
         raise errors.exceptions[0] from None

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_bridges.core import Seat, Vehicle
-from wavesim_bridges.motion import Motion, attitude_enu, enu, flu, motion_of
+from wavesim_bridges.core import BridgedVehicle, BridgeOptions
 from wavesim_bridges.ros2 import sensors as told
-from wavesim_bridges.ros2.commands import Commands
-from wavesim_bridges.ros2.doctor import look
-from wavesim_bridges.ros2.layout import Layout
-from wavesim_bridges.ros2.node import Node, Writer, legal
-from wavesim_bridges.ros2.types import Message, Types, Unusable
+from wavesim_bridges.ros2.commands import CommandTopics
+from wavesim_bridges.ros2.discovery_check import check_discovery
+from wavesim_bridges.ros2.message_types import MalformedMessage, Message, MessageTypes
+from wavesim_bridges.ros2.node import DdsNode, TopicWriter, legal
+from wavesim_bridges.ros2.topic_layout import TopicLayout
+from wavesim_bridges.vehicle_motion import VehicleMotion, attitude_enu, frd_to_flu, motion_of, ned_to_enu
 from wavesim_sdk.actuators import Actuator, actuators_of
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.config import LoadedConfig
@@ -38,7 +38,7 @@ KINDS = ("pulse", "data", "range request", "range reply")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Ros2Options:
     """The options of the bridge."""
 
     layout: str = "wavesim"
@@ -51,18 +51,18 @@ class Wishes:
     silence: float = 1.0
 
 
-class Clock:
+class Ros2Clock:
     """The time of all vehicles of a process in ROS: it never falls. A run that begins anew goes on where the last one ended."""
 
-    def __init__(self, node: Node, publish: bool, wall: bool, gap_ns: int) -> None:
-        self._make, self._wall, self._gap = told.Make(node.types), wall, gap_ns
+    def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
+        self._make, self._wall, self._gap = told.MessageFactory(node.types), wall, gap_ns
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
         self._offsets = [0]  #: of each run
         self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> its run, and the time in it
         self._wall_ns = 0
         self.now = 0
-        self._told = 0.0
+        self._published = 0.0
 
     def step(self, vehicle: str, time_ns: int) -> None:
         """A vehicle has come to a time of its run."""
@@ -73,32 +73,32 @@ class Clock:
                 self._offsets.append(self.now + self._gap - time_ns)
         self._runs[vehicle] = (run, time_ns)
         self._wall_ns = time.time_ns()
-        if self._offsets[run] + time_ns > self.now or not self._told:
+        if self._offsets[run] + time_ns > self.now or not self._published:
             self.now = max(self.now, self._offsets[run] + time_ns)
-            self._tell()
+            self._publish()
 
     def stamp(self, vehicle: str, time_ns: int) -> int:
         """A time of the vehicle's run."""
         run, now = self._runs[vehicle]
         return self._wall_ns - (now - time_ns) if self._wall else max(self._offsets[run] + time_ns, 0)
 
-    async def beat(self) -> None:
+    async def repeat(self) -> None:
         """While the simulation stands, the time is told again for nodes that came later."""
         while True:
             await asyncio.sleep(BEAT_S)
-            if time.monotonic() - self._told > BEAT_S:
-                self._tell()
+            if time.monotonic() - self._published > BEAT_S:
+                self._publish()
 
-    def _tell(self) -> None:
-        self._told = time.monotonic()
+    def _publish(self) -> None:
+        self._published = time.monotonic()
         if self._writer is not None:
             self._writer.write(self._message(self._make.time(self.now)))
 
 
-class Statics:
+class StaticTransforms:
     """/tf_static of a node: one message that holds all of them."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: DdsNode) -> None:
         self._writer, self._new = node.writer("/tf_static", TF, latched=True), node.types.new(TF)
         self._known: dict[str, Message] = {}  # by child
 
@@ -109,22 +109,22 @@ class Statics:
 
 
 @dataclass
-class Shared:
+class SharedNode:
     """What the vehicles of a process share."""
 
-    node: Node
-    clock: Clock
-    statics: Statics
-    tf: Writer
+    node: DdsNode
+    clock: Ros2Clock
+    statics: StaticTransforms
+    tf: TopicWriter
 
 
-class Instruments:
+class Ros2Instruments:
     """The messages of a vehicle's instruments, each value once."""
 
     def __init__(
         self,
-        shared: Shared,
-        layout: Layout,
+        shared: SharedNode,
+        layout: TopicLayout,
         suite: Sequence[InstrumentConfig],
         actuators: Sequence[Actuator],
         broker: AsyncBroker,
@@ -136,12 +136,12 @@ class Instruments:
             raise BrokerError(
                 f"the vehicle has a sensor '{strange[0]}' that --config does not know: is that the server's configuration?"
             )
-        make = told.Make(shared.node.types)
+        make = told.MessageFactory(shared.node.types)
         self._all = {
-            name: told.Mounted(declared[name], layout.frames(name), make, fields[name], tuple(actuators))
+            name: told.MountedInstrument(declared[name], layout.frames(name), make, fields[name], tuple(actuators))
             for name in fields
         }
-        self._outputs: list[tuple[told.Mounted, str, Writer, told.Output]] = []
+        self._outputs: list[tuple[told.MountedInstrument, str, TopicWriter, told.SensorOutput]] = []
         for s in self._all.values():
             for name, topic, output in layout.outputs(s.instrument.type, s.instrument.name):
                 self._outputs.append((s, name, shared.node.writer(topic, output.type), output))
@@ -150,15 +150,15 @@ class Instruments:
         self._ahrs = next((s for s in self._all.values() if s.instrument.type == "ahrs"), None)
         self._seen: dict[str, int] = {}
 
-    def tell(self, state: State) -> None:
+    def publish(self, state: State) -> None:
         """What is new."""
         for s, name, writer, output in self._outputs:
-            if not writer.wanted:
+            if not writer.has_readers:
                 continue
             value, before = state.sensors.get(s.instrument.name), self._seen.get(s.instrument.name)
             if value is not None and value.time_ns != before:
                 stamp = self._clock.stamp(self._vehicle, value.time_ns)
-                message = output.tell(s, value, stamp)
+                message = output.to_message(s, value, stamp)
                 if message is not None:
                     if name == "data" and s.instrument.type == "imu":
                         self._orient(s, message, state)
@@ -168,37 +168,39 @@ class Instruments:
                 self._seen[s.instrument.name] = state.time_ns
         self._seen.update((name, value.time_ns) for name, value in state.sensors.items())
 
-    def _orient(self, s: told.Mounted, message: Message, state: State) -> None:
+    def _orient(self, s: told.MountedInstrument, message: Message, state: State) -> None:
         value: Value | None = None if self._ahrs is None else state.sensors.get(self._ahrs.instrument.name)
         if self._ahrs is not None and value is not None and all(map(math.isfinite, value.numbers[:3])):
-            told.oriented(s, message, self._ahrs, value)
+            told.with_attitude(s, message, self._ahrs, value)
 
-    def _due(self, s: told.Mounted, now: int, before: int | None) -> bool:
+    def _due(self, s: told.MountedInstrument, now: int, before: int | None) -> bool:
         return before is None or not 0 <= now - before < round(1e9 / s.declared.rate)
 
 
-class Bridge:
+class Ros2Bridge:
     """One vehicle, flown by whoever sends commands; without a controller it stands at neutral outputs."""
 
-    def __init__(self, seat: Seat, layout: Layout, shared: Shared, loaded: LoadedConfig, wishes: Wishes) -> None:
-        self.vehicle, self.layout, self.shared, self.wishes = Vehicle(seat), layout, shared, wishes
-        self._make = told.Make(shared.node.types)
+    def __init__(
+        self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
+    ) -> None:
+        self.vehicle, self.layout, self.shared, self.wishes = BridgedVehicle(seat), layout, shared, wishes
+        self._make = told.MessageFactory(shared.node.types)
         self._frames = self.layout.frames()
         model = next((b.model for b in loaded.config.fleet.bodies if b.name == seat.vehicle), seat.model)
         self._suite = loaded.suite_by_name(seat.vehicle, model)
         self._thrusters = loaded.model(model).thruster
         self._actuators = actuators_of(loaded.model(model))
-        self._has: tuple[Commands, Instruments] | None = None
+        self._has: tuple[CommandTopics, Ros2Instruments] | None = None
         self._odometry = self._writer(self.layout.odometry, ODOMETRY)
         self._joints = self._writer(self.layout.joints, told.JOINTS)
-        self._heard = self._writer(self.layout.acoustics("heard"), TEXT)
+        self._reception_writer = self._writer(self.layout.acoustics("heard"), TEXT)
         self._bearing = self._writer(self.layout.acoustics("range_bearing"), PARAMS)
         if self.layout.map and wishes.tf:
             none, level = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
             shared.statics.add([self._make.transform(0, self.layout.map, self._frames.world, none, level)])
         self._serve()
 
-    def _writer(self, topic: str, type_: str) -> Writer | None:
+    def _writer(self, topic: str, type_: str) -> TopicWriter | None:
         return self.shared.node.writer(topic, type_) if topic else None
 
     async def run(self) -> None:
@@ -206,12 +208,12 @@ class Bridge:
         early = asyncio.create_task(self._early())
         try:
             async for broker, step in self.vehicle.steps():
-                commands, instruments = self._joined(broker)
+                commands, instruments = self._on_joined(broker)
                 motion = motion_of(step.state)
-                self._tell(step, motion, instruments)
+                self._publish(step, motion, instruments)
                 if self.wishes.lockstep:
-                    await commands.wait()
-                broker.answer(commands.asked(step.time, motion))
+                    await commands.wait_for_commands()
+                broker.answer(commands.current_commands(step.time, motion))
         finally:
             early.cancel()
 
@@ -219,46 +221,46 @@ class Bridge:
         """Topics are there before the run begins."""
         while self.vehicle.broker is None:
             await asyncio.sleep(LOOK_S)
-        self._joined(self.vehicle.broker)
+        self._on_joined(self.vehicle.broker)
 
-    def _joined(self, broker: AsyncBroker) -> tuple[Commands, Instruments]:
+    def _on_joined(self, broker: AsyncBroker) -> tuple[CommandTopics, Ros2Instruments]:
         """What needs to know what the vehicle has: made once."""
         if self._has is None:
-            commands = Commands(
+            commands = CommandTopics(
                 self.shared.node,
                 self.layout,
                 broker.actuators,
                 self.wishes.silence,
-                self.vehicle.seat.say,
+                self.vehicle.options.report,
                 self._thrusters,
             )
-            self._has = commands, Instruments(self.shared, self.layout, self._suite, self._actuators, broker)
-            self.shared.node.present()
+            self._has = commands, Ros2Instruments(self.shared, self.layout, self._suite, self._actuators, broker)
+            self.shared.node.advertise_graph()
         return self._has
 
-    def _tell(self, step: Step, motion: Motion | None, instruments: Instruments) -> None:
+    def _publish(self, step: Step, motion: VehicleMotion | None, instruments: Ros2Instruments) -> None:
         clock, name = self.shared.clock, self.layout.vehicle
         clock.step(name, step.state.time_ns)  # before all that is stamped with it
         stamp = clock.stamp(name, step.state.time_ns)
         if motion is not None and step.state.motion is not None:
             self._motion(motion, step.state.motion[7:10], stamp)
-        if self._joints is not None and self._joints.wanted:
+        if self._joints is not None and self._joints.has_readers:
             self._joints.write(told.joints(self._make, self._actuators, step.state.actuation, stamp))
-        instruments.tell(step.state)
+        instruments.publish(step.state)
         for reception in step.receptions:
-            self._sound(reception, stamp)
+            self._reception_message(reception, stamp)
         for refused in step.refused:
-            self.vehicle.seat.say(f"the server refused a request: {refused.text}")
+            self.vehicle.options.report(f"the server refused a request: {refused.text}")
 
-    def _motion(self, motion: Motion, velocity: Sequence[float], stamp: int) -> None:
+    def _motion(self, motion: VehicleMotion, velocity: Sequence[float], stamp: int) -> None:
         """The truth, where the server tells it; ``velocity`` in the body."""
         f, new = self._frames, self.shared.node.types.new
-        place, q = enu(motion.position), attitude_enu(motion.attitude)
-        if self.wishes.tf and self.shared.tf.wanted:
+        place, q = ned_to_enu(motion.position), attitude_enu(motion.attitude)
+        if self.wishes.tf and self.shared.tf.has_readers:
             self.shared.tf.write(new(TF)([self._make.transform(stamp, f.world, f.base, place, q)]))
-        if self._odometry is not None and self._odometry.wanted:
+        if self._odometry is not None and self._odometry.has_readers:
             exact = np.zeros(36)
-            moving = self._make.twist(flu(np.array(velocity)), flu(motion.rates))
+            moving = self._make.twist(frd_to_flu(np.array(velocity)), frd_to_flu(motion.rates))
             self._odometry.write(new(ODOMETRY)(
                 self._make.header(stamp, f.world), f.base,
                 new("geometry_msgs/msg/PoseWithCovariance")(self._make.pose(place, q), exact),
@@ -267,10 +269,10 @@ class Bridge:
 
     # -- sound
 
-    def _sound(self, r: Reception, stamp: int) -> None:
+    def _reception_message(self, r: Reception, stamp: int) -> None:
         new = self.shared.node.types.new
         bearing, up = (None if a is None else -a for a in (r.azimuth, r.elevation))
-        if self._heard is not None:
+        if self._reception_writer is not None:
             payload = r.payload or b""
             text = payload.decode("utf-8", "replace")
             entry = {
@@ -279,7 +281,7 @@ class Bridge:
                 "range": r.range, "bearing": bearing, "elevation": up, "hex": payload.hex(),
                 "text": None if "\ufffd" in text else text,
             }  # fmt: skip
-            self._heard.write(new(TEXT)(json.dumps(entry)))
+            self._reception_writer.write(new(TEXT)(json.dumps(entry)))
         if self._bearing is not None and bearing is not None:
             numbers = {"elevation": up or 0.0, "bearing": bearing, "range": math.nan if r.range is None else r.range}
             none = np.zeros(0)
@@ -299,7 +301,7 @@ class Bridge:
         """`{"to": 3, "text": "..."}`, or "hex"; `{"range_to": 3}`; `{"ping": 25000}`."""
         broker = self.vehicle.broker
         if broker is None:
-            raise Unusable("there is no server now")
+            raise MalformedMessage("there is no server now")
         try:
             asked = json.loads(message.data)
             if "range_to" in asked:
@@ -310,7 +312,7 @@ class Bridge:
                 data = bytes.fromhex(asked["hex"]) if "hex" in asked else asked["text"].encode()
                 broker.send(data, int(asked.get("to", 0)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
-            raise Unusable(f"nothing that can be sent ({type(error).__name__})") from error
+            raise MalformedMessage(f"nothing that can be sent ({type(error).__name__})") from error
 
     # -- services
 
@@ -319,32 +321,35 @@ class Bridge:
         for verb in VERBS:
 
             async def control(_: Message, verb: str = verb) -> Message:
-                return types.new(f"{TRIGGER}_Response")(*await self._order([verb]))
+                return types.new(f"{TRIGGER}_Response")(*await self._execute_command([verb]))
 
             node.service(self.layout.topic(verb), TRIGGER, control)
 
         async def fault(request: Message) -> Message:
             one = types.new("rcl_interfaces/msg/SetParametersResult")
             results = [
-                one(*await self._order(["fault", p.name, *p.value.string_value.split()])) for p in request.parameters
+                one(*await self._execute_command(["fault", p.name, *p.value.string_value.split()]))
+                for p in request.parameters
             ]
             return types.new(f"{PARAMETERS}_Response")(results)
 
         node.service(self.layout.topic("fault"), PARAMETERS, fault)
-        node.reader(self.layout.topic("control"), TEXT, self._ordered)
+        node.reader(self.layout.topic("control"), TEXT, self._on_command_topic)
         if self.layout.acoustics("send"):
             node.reader(self.layout.acoustics("send"), TEXT, self._send)
 
-    def _ordered(self, message: Message) -> None:
+    def _on_command_topic(self, message: Message) -> None:
         """The same by a topic, for clients whose services are not ours: what became of it is told to people."""
 
         async def later() -> None:
-            done, text = await self._order(message.data.split())
-            self.vehicle.seat.say(f"{message.data!r}: {'done' if done else 'not done'}{f' ({text})' if text else ''}")
+            done, text = await self._execute_command(message.data.split())
+            self.vehicle.options.report(
+                f"{message.data!r}: {'done' if done else 'not done'}{f' ({text})' if text else ''}"
+            )
 
-        self.shared.node.later(later())
+        self.shared.node.start_task(later())
 
-    async def _order(self, words: Sequence[str]) -> tuple[bool, str]:
+    async def _execute_command(self, words: Sequence[str]) -> tuple[bool, str]:
         """`start`, `pause`, `stop`, or `fault PART[.FIELD] KIND [AMOUNT]`: whether it was done, and what the server says."""
         broker = self.vehicle.broker
         if broker is None:
@@ -369,18 +374,22 @@ class Bridge:
         return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field
 
 
-async def fly(seats: Sequence[Seat], loaded: LoadedConfig, wishes: Wishes) -> None:
+async def run_vehicles(seats: Sequence[BridgeOptions], loaded: LoadedConfig, wishes: Ros2Options) -> None:
     """Vehicles as one node, until the run has ended."""
-    layouts = [Layout.of(wishes.layout, seat.vehicle) for seat in seats]
+    layouts = [TopicLayout.find(wishes.layout, seat.vehicle) for seat in seats]
     first = seats[0]
-    drops = Vehicle(first)
-    node = Node(Types(wishes.distro), f"wavesim_{legal(first.vehicle)}", wishes.domain, first.say, drops.drop)
+    drops = BridgedVehicle(first)
+    node = DdsNode(
+        MessageTypes(wishes.distro), f"wavesim_{legal(first.vehicle)}", wishes.domain, first.report, drops.count_dropped
+    )
     try:
-        clock = Clock(node, wishes.clock, wishes.wall, round(first.period * 1e9))
-        shared = Shared(node, clock, Statics(node), node.writer("/tf", TF))
-        bridges = [Bridge(*one, shared, loaded, wishes) for one in zip(seats, layouts, strict=True)]
-        beat = asyncio.create_task(clock.beat())
-        doctor = asyncio.create_task(look(node.participant, wishes.domain, lambda: node.met, first.say))
+        clock = Ros2Clock(node, wishes.clock, wishes.wall, round(first.period * 1e9))
+        shared = SharedNode(node, clock, StaticTransforms(node), node.writer("/tf", TF))
+        bridges = [Ros2Bridge(*one, shared, loaded, wishes) for one in zip(seats, layouts, strict=True)]
+        beat = asyncio.create_task(clock.repeat())
+        doctor = asyncio.create_task(
+            check_discovery(node.participant, wishes.domain, lambda: node.met_participant, first.report)
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 for one in bridges:

@@ -7,28 +7,31 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from wavesim_bridges.core import SILENT_S
-from wavesim_bridges.motion import Motion
-from wavesim_bridges.pilot import Wish
-from wavesim_bridges.ros2 import body
-from wavesim_bridges.ros2.layout import ALL, Command, Layout
-from wavesim_bridges.ros2.node import Node
+from wavesim_bridges.core import STACK_TIMEOUT_S
+from wavesim_bridges.pilot import Setpoint
+from wavesim_bridges.ros2 import body_commands
+from wavesim_bridges.ros2.message_types import MalformedMessage, Message
+from wavesim_bridges.ros2.node import DdsNode
 from wavesim_bridges.ros2.sensors import ARRAY
-from wavesim_bridges.ros2.types import Message, Unusable
+from wavesim_bridges.ros2.topic_layout import ALL, CommandTopic, TopicLayout
+from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.config.vehicle import Thruster
 from wavesim_sdk.wire.items import ActuatorDescription
 
-SMALL, LONG_S = 0.01, 10.0  #: commands below this share of the limit for so long are an error of units, most likely
+SUSPICIOUS_SHARE, LONG_S = (
+    0.01,
+    10.0,
+)  #: commands below this share of the limit for so long are an error of units, most likely
 
 
-class Commands:
+class CommandTopics:
     """The last command of each topic. ``silence``: s of wall time and of simulation time after which a controller that says
     nothing counts as gone; 0: never."""
 
     def __init__(
         self,
-        node: Node,
-        layout: Layout,
+        node: DdsNode,
+        layout: TopicLayout,
         actuators: Sequence[ActuatorDescription],
         silence: float,
         say: Callable[[str], None],
@@ -52,82 +55,82 @@ class Commands:
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
             node.reader(topic, ARRAY, self._all(topic))
-        self._wish: Wish | None = None  #: a velocity that is kept
-        self._pilot, self._piloted = body.pilot_of(actuators), math.nan
-        shared = body.Shared.of(thrusters, actuators)
+        self._wish: Setpoint | None = None  #: a velocity that is kept
+        self._pilot, self._piloted = body_commands.built_in_pilot(actuators), math.nan
+        shared = body_commands.WrenchAllocator.for_thrusters(thrusters, actuators)
         if (topic := layout.command("wrench")) and shared is not None:
-            node.reader(topic, body.WRENCH, self._pushed(topic, shared))
+            node.reader(topic, body_commands.WRENCH, self._on_wrench(topic, shared))
         if (topic := layout.command("twist")) and self._pilot is not None:
-            node.reader(topic, body.TWIST, self._sent(topic))
+            node.reader(topic, body_commands.TWIST, self._on_twist(topic))
 
-    def asked(self, now: float, motion: Motion | None = None) -> list[float | None]:
+    def current_commands(self, now: float, motion: VehicleMotion | None = None) -> list[float | None]:
         """Commands by position, at a time of the simulation; ``motion`` is the true one."""
         if self._fresh or now < self._heard_at:
             self._heard_at = now
         late = min(time.monotonic() - self._heard, now - self._heard_at)
         if self._used and self.silence and late > self.silence:
-            self._gone()
+            self._drop_silent()
         self._fresh.clear()
         if self._wish is not None and self._pilot is not None and motion is not None:
             seconds = now - self._piloted
             self._values = self._pilot.commands(self._wish, motion, seconds if 0.0 < seconds < LONG_S else 0.0)
             self._piloted = now
         elif self._used:
-            self._judge(now)
+            self._warn_small_commands(now)
         return list(self._values)
 
-    async def wait(self) -> None:
+    async def wait_for_commands(self) -> None:
         """Until every topic of the controller has spoken since the last step, or it is silent. Without one: not at all."""
-        limit = time.monotonic() + (self.silence or SILENT_S)
+        limit = time.monotonic() + (self.silence or STACK_TIMEOUT_S)
         while self._used - self._fresh:
             self._came.clear()
             try:
                 async with asyncio.timeout(limit - time.monotonic()):
                     await self._came.wait()
             except TimeoutError:
-                self._gone()
+                self._drop_silent()
 
-    def _gone(self) -> None:
+    def _drop_silent(self) -> None:
         self._say("the controller is silent; the vehicle goes on at neutral outputs")
         self._used.clear()
         self._wish = None
         self._values = list(self.neutral)
 
-    def _one(self, c: Command) -> Callable[[Message], None]:
+    def _one(self, c: CommandTopic) -> Callable[[Message], None]:
         def take(message: Message) -> None:
             if not math.isfinite(message.data):
-                raise Unusable("no number")
-            self._take(c.topic, {c.actuator.number: c.value(message.data)})
+                raise MalformedMessage("no number")
+            self._store(c.topic, {c.actuator.number: c.value(message.data)})
 
         return take
 
     def _all(self, topic: str) -> Callable[[Message], None]:
         def take(message: Message) -> None:
             if len(message.data) != len(self.actuators):
-                raise Unusable(f"{len(message.data)} numbers for {len(self.actuators)} actuators")
+                raise MalformedMessage(f"{len(message.data)} numbers for {len(self.actuators)} actuators")
             if not all(map(math.isfinite, message.data)):
-                raise Unusable("no number")
+                raise MalformedMessage("no number")
             limited = [
                 min(max(float(u), a.minimum), a.maximum) for u, a in zip(message.data, self.actuators, strict=True)
             ]
-            self._take(topic, dict(enumerate(limited)))
+            self._store(topic, dict(enumerate(limited)))
 
         return take
 
-    def _pushed(self, topic: str, shared: body.Shared) -> Callable[[Message], None]:
-        return lambda message: self._take(topic, shared.thrusts(message))
+    def _on_wrench(self, topic: str, shared: body_commands.WrenchAllocator) -> Callable[[Message], None]:
+        return lambda message: self._store(topic, shared.thrusts(message))
 
-    def _sent(self, topic: str) -> Callable[[Message], None]:
+    def _on_twist(self, topic: str) -> Callable[[Message], None]:
         def take(message: Message) -> None:
-            wish = body.wish(message)
+            wish = body_commands.twist_setpoint(message)
             if self._wish is None and self._pilot is not None:
                 self._pilot.rest()
-            self._take(topic, {})
+            self._store(topic, {})
             self._wish = wish
 
         return take
 
-    def _take(self, topic: str, values: dict[int, float]) -> None:
+    def _store(self, topic: str, values: dict[int, float]) -> None:
         self._wish = None
         for number, value in values.items():
             self._values[number] = value
@@ -139,7 +142,7 @@ class Commands:
     def _rest(self, a: ActuatorDescription) -> float:
         return min(max(0.0, a.minimum), a.maximum)
 
-    def _judge(self, now: float) -> None:
+    def _warn_small_commands(self, now: float) -> None:
         """Tell once that commands are so small that another unit is meant."""
         shares = [
             abs(v) / max(abs(a.minimum), abs(a.maximum), 1e-9)
@@ -148,10 +151,10 @@ class Commands:
         ]
         self._greatest = max([self._greatest, *shares])
         self._since = min(self._since, now)
-        if not self._warned and now - self._since >= LONG_S and 0.0 < self._greatest < SMALL:
+        if not self._warned and now - self._since >= LONG_S and 0.0 < self._greatest < SUSPICIOUS_SHARE:
             self._warned = True
             self._say(
-                f"commands stay below {100 * SMALL:g} % of the actuators' limits: are they in their units ({self._units()})?"
+                f"commands stay below {100 * SUSPICIOUS_SHARE:g} % of the actuators' limits: are they in their units ({self._units()})?"
             )
 
     def _units(self) -> str:

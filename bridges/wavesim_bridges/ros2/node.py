@@ -19,7 +19,7 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
-from wavesim_bridges.ros2.types import Message, Types, Unusable
+from wavesim_bridges.ros2.message_types import MalformedMessage, Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
 DEPTH = 10  #: kept for slow readers
@@ -59,24 +59,26 @@ def legal(name: str) -> str:
     return f"_{found}" if found[:1].isdigit() else found
 
 
-class Writer:
+class TopicWriter:
     """What publishes on a topic. ``readers`` is how many listen; while nobody does, nothing is sent."""
 
-    def __init__(self, node: Node, topic: str, type_: str, qos: Qos, latched: bool = False, inside: str = "rt") -> None:
+    def __init__(
+        self, node: DdsNode, topic: str, type_: str, qos: Qos, latched: bool = False, inside: str = "rt"
+    ) -> None:
         self.topic, self.readers, self.sent = topic, 0, 0
         self._node, self._latched = node, latched
         struct = node.types.struct(type_)
         self._sample: Any = struct.__new__(struct)
-        self.entity = node.entity(DataWriter, inside + topic, type_, qos, _Watch(node, topic, self))
+        self.entity = node.entity(DataWriter, inside + topic, type_, qos, _EntityListener(node, topic, self))
 
     @property
-    def wanted(self) -> bool:
+    def has_readers(self) -> bool:
         """Whether a message would be heard, now or later."""
         return self._latched or self.readers > 0
 
     def write(self, message: Message) -> None:
         """Publish a message."""
-        if self.wanted:
+        if self.has_readers:
             self.write_bytes(self._node.types.packed(message))
 
     def write_bytes(self, data: bytes) -> None:
@@ -89,18 +91,18 @@ class Writer:
             self._node.drop(f"{self.topic}: readers are too slow")
 
 
-class Node:
+class DdsNode:
     """Its topics and services, until it is closed. ``say`` tells people, ``drop`` counts what is of no use."""
 
     def __init__(
-        self, types: Types, name: str, domain: int, say: Callable[[str], None], drop: Callable[[str], None]
+        self, types: MessageTypes, name: str, domain: int, say: Callable[[str], None], drop: Callable[[str], None]
     ) -> None:
         self.types, self.name, self.say, self.drop = types, name, say, drop
-        self.heard: Counter[str] = Counter()  #: messages by topic
-        self.met = False  #: somebody reads or writes a topic of ours
+        self.message_counts: Counter[str] = Counter()  #: messages by topic
+        self.met_participant = False  #: somebody reads or writes a topic of ours
         self._loop = asyncio.get_running_loop()
         self._entities: list[Any] = []
-        self._writers: list[Writer] = []
+        self._writers: list[TopicWriter] = []
         self._readers: list[DataReader[Any]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -112,12 +114,12 @@ class Node:
                 f"cannot take part in DDS domain {domain}: {error}; is it full ({MOST_PARTICIPANTS} participants)?"
             ) from None
         graph = "rmw_dds_common/msg/ParticipantEntitiesInfo"
-        self._graph = Writer(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
+        self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
 
-    def writer(self, topic: str, type_: str, latched: bool = False) -> Writer:
+    def writer(self, topic: str, type_: str, latched: bool = False) -> TopicWriter:
         """Publish on a topic; ``latched``: the last message is for those that come later, too."""
         qos = _LATCHED if latched else _OFFERED
-        self._writers.append(Writer(self, topic, type_, self._qos(qos, type_), latched))
+        self._writers.append(TopicWriter(self, topic, type_, self._qos(qos, type_), latched))
         return self._writers[-1]
 
     def reader(self, topic: str, type_: str, take: Callable[[Message], None]) -> None:
@@ -125,9 +127,9 @@ class Node:
 
         def taken(data: bytes) -> None:
             message = self.types.read(data, type_)
-            if not self.heard[topic]:
+            if not self.message_counts[topic]:
                 self.say(f"the first message on {topic}")
-            self.heard[topic] += 1
+            self.message_counts[topic] += 1
             take(message)
 
         self._read(f"rt{topic}", topic, type_, self._qos(_TAKEN, type_), taken)
@@ -135,7 +137,7 @@ class Node:
     def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
         """Answer the calls of a service, as rmw_cyclonedds sends them."""
         asked, told = f"{type_}_Request", f"{type_}_Response"
-        reply = Writer(self, f"{name}Reply", told, self._qos(_OFFERED, told), latched=True, inside="rr")
+        reply = TopicWriter(self, f"{name}Reply", told, self._qos(_OFFERED, told), latched=True, inside="rr")
         self._writers.append(reply)
 
         def taken(data: bytes) -> None:
@@ -148,11 +150,11 @@ class Node:
                     await asyncio.sleep(LOOK_S)
                 reply.write_bytes(data)
 
-            self.later(later())
+            self.start_task(later())
 
         callers = self._read(f"rq{name}Request", name, asked, self._qos(_CALLED, asked), taken)
 
-    def present(self) -> None:
+    def advertise_graph(self) -> None:
         """Tell ROS what this node has, once everything is there."""
         new = self.types.new
         size = self.types.length("rmw_dds_common/msg/Gid")
@@ -165,7 +167,7 @@ class Node:
         )
         self._graph.write(new("rmw_dds_common/msg/ParticipantEntitiesInfo")(gid(self.participant), [node]))
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that takes its time."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -202,7 +204,7 @@ class Node:
     def _qos(self, policies: tuple[Any, ...], type_: str) -> Qos:
         return Qos(*policies, Policy.Userdata(f"typehash={self.types.hash(type_)};".encode()))
 
-    def _read(self, inside: str, topic: str, type_: str, qos: Qos, taken: Callable[[bytes], None]) -> _Watch:
+    def _read(self, inside: str, topic: str, type_: str, qos: Qos, taken: Callable[[bytes], None]) -> _EntityListener:
         def turn() -> None:
             while not self._closed:
                 samples = reader.take(MOST_READ)
@@ -210,50 +212,52 @@ class Node:
                     if sample.sample_info.valid_data:  # else: a writer went
                         try:
                             taken(sample.data)
-                        except Unusable as unusable:
+                        except MalformedMessage as unusable:
                             self.drop(f"{topic}: {unusable}")
                 if len(samples) < MOST_READ:
                     return
 
-        watch = _Watch(self, topic, turn=turn)
+        watch = _EntityListener(self, topic, turn=turn)
         reader: DataReader[Any] = self.entity(DataReader, inside, type_, qos, watch)
         self._readers.append(reader)
-        self.soon(turn)
+        self.call_in_loop(turn)
         return watch
 
-    def soon(self, call: Callable[[], None]) -> None:
+    def call_in_loop(self, call: Callable[[], None]) -> None:
         """From DDS's threads into the loop."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             if not self._closed:
                 self._loop.call_soon_threadsafe(call)
 
 
-class _Watch(Listener):
+class _EntityListener(Listener):
     """What happens to a writer or a reader; called in threads of DDS. ``count``: writers of a reader's topic."""
 
     def __init__(
-        self, node: Node, topic: str, writer: Writer | None = None, turn: Callable[[], None] | None = None
+        self, node: DdsNode, topic: str, writer: TopicWriter | None = None, turn: Callable[[], None] | None = None
     ) -> None:
-        self._node, self._topic, self._writer, self._turn = node, topic, writer, turn
+        self._node, self._topic, self._writer, self._on_data = node, topic, writer, turn
         self.count = 0
         super().__init__()  # type: ignore[no-untyped-call]  # Cyclone's has no annotation
 
     def on_data_available(self, reader: Any) -> None:
         """Messages wait."""
-        if self._turn is not None:
-            self._node.soon(self._turn)
+        if self._on_data is not None:
+            self._node.call_in_loop(self._on_data)
 
     def on_publication_matched(self, writer: Any, status: Any) -> None:
         """A reader came or went."""
-        self._node.met = True
+        self._node.met_participant = True
         if self._writer is not None:
             self._writer.readers = status.current_count
 
     def on_subscription_matched(self, reader: Any, status: Any) -> None:
         """A writer came or went."""
-        self._node.met = True
+        self._node.met_participant = True
         count = self.count = status.current_count
-        self._node.soon(lambda: self._node.say(f"{self._topic} has {count} publisher{'' if count == 1 else 's'}"))
+        self._node.call_in_loop(
+            lambda: self._node.say(f"{self._topic} has {count} publisher{'' if count == 1 else 's'}")
+        )
 
     def on_offered_incompatible_qos(self, writer: Any, status: Any) -> None:
         """A reader asks for more than is offered."""
@@ -265,4 +269,4 @@ class _Watch(Listener):
 
     def _refused(self, text: str, policy: int) -> None:
         what = _POLICIES.get(policy, f"policy {policy}")
-        self._node.soon(lambda: self._node.say(f"{self._topic}: {text} ({what}): they do not hear each other"))
+        self._node.call_in_loop(lambda: self._node.say(f"{self._topic}: {text} ({what}): they do not hear each other"))

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from wavesim_bridges.motion import Array, attitude_enu, product
-from wavesim_bridges.ros2.types import Message, Types
+from wavesim_bridges.ros2.message_types import Message, MessageTypes
+from wavesim_bridges.vehicle_motion import Array, attitude_enu, product
 from wavesim_sdk import instruments as fixed
 from wavesim_sdk.actuators import Actuator, ActuatorKind
 from wavesim_sdk.config.sensors import (
@@ -30,7 +30,7 @@ from wavesim_sdk.wire.state import Value
 PASCAL = 1e4  #: in a dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
 UNKNOWN = 1e6  #: m2 or rad2: a filter that reads it learns nothing
-FLIP = np.diag([1.0, -1.0, -1.0])  #: FRD to FLU, and back
+FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
 ARRAY, NUMBER, JOINTS = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float64", "sensor_msgs/msg/JointState"
@@ -42,7 +42,7 @@ DVL, SONAR, CLOUD = (
 
 
 @dataclass(frozen=True)
-class Frames:
+class FrameNames:
     """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` is ``link`` as the instrument counts, FRD; ``beam``
     has its x axis where a single beam points."""
 
@@ -53,10 +53,10 @@ class Frames:
     beam: str
 
 
-class Make:
+class MessageFactory:
     """Small messages within others."""
 
-    def __init__(self, types: Types) -> None:
+    def __init__(self, types: MessageTypes) -> None:
         self.types = types
         self._header, self._time = types.new("std_msgs/msg/Header"), types.new("builtin_interfaces/msg/Time")
         self._vector, self._point = types.new("geometry_msgs/msg/Vector3"), types.new("geometry_msgs/msg/Point")
@@ -100,12 +100,12 @@ class Make:
 
 
 @dataclass(frozen=True)
-class Mounted:
+class MountedInstrument:
     """An instrument of a vehicle, its frames, and what its messages are made with."""
 
     instrument: InstrumentConfig
-    frames: Frames
-    make: Make
+    frames: FrameNames
+    factory: MessageFactory
     fields: tuple[tuple[str, int], ...] = ()  #: of its value, with how many numbers each has
     actuators: tuple[Actuator, ...] = ()  #: of the body
 
@@ -123,13 +123,13 @@ class Mounted:
         return (self.declared.noise * sigma) ** 2
 
     def new(self, name: str, *values: Any) -> Message:
-        return self.make.types.new(name)(*values)
+        return self.factory.types.new(name)(*values)
 
 
-Stamped = Callable[[Mounted, Value, int], Message | None]  #: the instrument, its value, its stamp
+Stamped = Callable[[MountedInstrument, Value, int], Message | None]  #: the instrument, its value, its stamp
 
 
-def _whole(*values: float) -> bool:
+def _all_finite(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
@@ -137,99 +137,101 @@ def _diagonal(*variances: float) -> Array:
     return np.diag(variances).ravel()
 
 
-def _imu(s: Mounted, v: Value, stamp: int) -> Message | None:
+def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     """As it is measured: no attitude."""
     p = cast("ImuConfig", s.declared).resolved
-    if not _whole(*v.force, *v.rates):
+    if not _all_finite(*v.force, *v.rates):
         return None
     rates, force = (s.variance(n) * p.rate for n in (p.gyro_noise, p.accelerometer_noise))
     unknown = np.zeros(9)
     unknown[0] = -1.0
     return s.new(
-        IMU, s.make.header(stamp, s.frames.link), s.make.quaternion(np.array([1.0, 0.0, 0.0, 0.0])), unknown,
-        s.make.vector(FLIP @ v.rates), _diagonal(*[rates] * 3), s.make.vector(FLIP @ v.force), _diagonal(*[force] * 3),
+        IMU, s.factory.header(stamp, s.frames.link), s.factory.quaternion(np.array([1.0, 0.0, 0.0, 0.0])), unknown,
+        s.factory.vector(FRD_TO_FLU @ v.rates), _diagonal(*[rates] * 3), s.factory.vector(FRD_TO_FLU @ v.force), _diagonal(*[force] * 3),
     )  # fmt: skip
 
 
-def attitude_covariance(s: Mounted) -> Array:
+def attitude_covariance(s: MountedInstrument) -> Array:
     """Of an AHRS: about the axes of the world; heading is worse than tilt."""
     return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
 
 
-def _ahrs(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(v.roll, v.pitch, v.heading, *v.rates):
+def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(v.roll, v.pitch, v.heading, *v.rates):
         return None
     unknown = np.zeros(9)
     unknown[0] = -1.0
     q = attitude_enu(quaternion(v.roll, v.pitch, v.heading))
     return s.new(
-        IMU, s.make.header(stamp, s.frames.base), s.make.quaternion(q), attitude_covariance(s),
-        s.make.vector(FLIP @ v.rates), _diagonal(*[s.variance(fixed.RATE_SIGMA)] * 3), s.make.vector((0.0, 0.0, 0.0)), unknown,
+        IMU, s.factory.header(stamp, s.frames.base), s.factory.quaternion(q), attitude_covariance(s),
+        s.factory.vector(FRD_TO_FLU @ v.rates), _diagonal(*[s.variance(fixed.RATE_SIGMA)] * 3), s.factory.vector((0.0, 0.0, 0.0)), unknown,
     )  # fmt: skip
 
 
-def oriented(imu: Mounted, message: Message, ahrs: Mounted, v: Value) -> Message:
+def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrument, v: Value) -> Message:
     """The IMU's message with the attitude of its link, as an AHRS of the body has it."""
     q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
     message.orientation, message.orientation_covariance = (
-        imu.make.quaternion(attitude_enu(q)),
+        imu.factory.quaternion(attitude_enu(q)),
         attitude_covariance(ahrs),
     )
     return message
 
 
-def _fix(s: Mounted, v: Value, stamp: int) -> Message | None:
+def _fix(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     p = cast("GpsConfig", s.declared)
-    if not _whole(v.latitude, v.longitude, v.height):
+    if not _all_finite(v.latitude, v.longitude, v.height):
         return no_fix(s, stamp)
     level, up = 0.5 * s.variance(p.hacc), s.variance(p.vacc)
     status = s.new("sensor_msgs/msg/NavSatStatus", 0, 1)
     degrees = math.degrees(v.latitude), math.degrees(v.longitude)
-    return s.new(FIX, s.make.header(stamp, s.frames.link), status, *degrees, v.height, _diagonal(level, level, up), 2)
+    return s.new(
+        FIX, s.factory.header(stamp, s.frames.link), status, *degrees, v.height, _diagonal(level, level, up), 2
+    )
 
 
-def no_fix(s: Mounted, stamp: int) -> Message:
+def no_fix(s: MountedInstrument, stamp: int) -> Message:
     """A receiver under water."""
     status = s.new("sensor_msgs/msg/NavSatStatus", -1, 1)
-    return s.new(FIX, s.make.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
+    return s.new(FIX, s.factory.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
 
 
-def _twist(s: Mounted, frame: str, stamp: int, linear: Sequence[float] | Array, covariance: Array) -> Message:
+def _twist(s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Array, covariance: Array) -> Message:
     """A velocity; what is not measured is marked by -1."""
     full = np.zeros((6, 6))
     full[:3, :3] = covariance
     full[3, 3] = -1.0
     with_covariance = s.new(
-        "geometry_msgs/msg/TwistWithCovariance", s.make.twist(linear, (0.0, 0.0, 0.0)), full.ravel()
+        "geometry_msgs/msg/TwistWithCovariance", s.factory.twist(linear, (0.0, 0.0, 0.0)), full.ravel()
     )
-    return s.new(TWIST, s.make.header(stamp, frame), with_covariance)
+    return s.new(TWIST, s.factory.header(stamp, frame), with_covariance)
 
 
-def _pose(s: Mounted, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
+def _pose(s: MountedInstrument, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
     """A place in the world; what is not measured has a huge variance."""
-    body = s.make.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
+    body = s.factory.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
     with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
-    return s.new(POSE, s.make.header(stamp, s.frames.world), with_covariance)
+    return s.new(POSE, s.factory.header(stamp, s.frames.world), with_covariance)
 
 
-def _gps_velocity(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(v.sog, v.cog):
+def _gps_velocity(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(v.sog, v.cog):
         return None
     level = s.variance(cast("GpsConfig", s.declared).speed_sigma)
     moving = v.sog * math.sin(v.cog), v.sog * math.cos(v.cog), 0.0
     return _twist(s, s.frames.world, stamp, moving, np.diag([level, level, UNKNOWN]))
 
 
-def _pressure(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(v.pressure):
+def _pressure(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(v.pressure):
         return None
-    header = s.make.header(stamp, s.frames.link)
+    header = s.factory.header(stamp, s.frames.link)
     return s.new(
         "sensor_msgs/msg/FluidPressure", header, PASCAL * v.pressure, s.variance(PASCAL * fixed.PRESSURE_SIGMA)
     )
 
 
-def _pressure_kpa(s: Mounted, v: Value, stamp: int) -> Message | None:
+def _pressure_kpa(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     """As UUV Simulator has it."""
     message = _pressure(s, v, stamp)
     if message is not None:
@@ -237,24 +239,24 @@ def _pressure_kpa(s: Mounted, v: Value, stamp: int) -> Message | None:
     return message
 
 
-def _depth(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(v.depth):
+def _depth(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(v.depth):
         return None
     return _pose(s, stamp, (0.0, 0.0, -v.depth), (UNKNOWN, UNKNOWN, s.variance(METRE_PER_DBAR * fixed.PRESSURE_SIGMA)))
 
 
-def _temperature(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(v.temperature):
+def _temperature(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(v.temperature):
         return None
-    header = s.make.header(stamp, s.frames.link)
+    header = s.factory.header(stamp, s.frames.link)
     return s.new("sensor_msgs/msg/Temperature", header, v.temperature, s.variance(fixed.TEMPERATURE_SIGMA))
 
 
 def _number(field: str) -> Stamped:
-    return lambda s, v, stamp: s.new(NUMBER, v[field]) if _whole(v[field]) else None
+    return lambda s, v, stamp: s.new(NUMBER, v[field]) if _all_finite(v[field]) else None
 
 
-def _solved(s: Mounted, v: Value, sigma: float, locked: bool) -> Array:
+def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Array:
     """Covariance (3, 3) in S of a velocity from the beams of a Doppler log, or from those that have lock."""
     along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
     if locked:
@@ -263,26 +265,26 @@ def _solved(s: Mounted, v: Value, sigma: float, locked: bool) -> Array:
     return np.asarray(s.variance(sigma) * inverse @ inverse.T)
 
 
-def _dvl_twist(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(*v.bottom):
+def _dvl_twist(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(*v.bottom):
         return None
-    covariance = FLIP @ _solved(s, v, cast("DvlConfig", s.declared).bottom_sigma, True) @ FLIP
-    return _twist(s, s.frames.link, stamp, FLIP @ v.bottom, covariance)
+    covariance = FRD_TO_FLU @ _velocity_covariance(s, v, cast("DvlConfig", s.declared).bottom_sigma, True) @ FRD_TO_FLU
+    return _twist(s, s.frames.link, stamp, FRD_TO_FLU @ v.bottom, covariance)
 
 
-def _dvl_water(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(*v.water):
+def _dvl_water(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(*v.water):
         return None
-    covariance = FLIP @ _solved(s, v, cast("DvlConfig", s.declared).water_sigma, False) @ FLIP
-    return _twist(s, s.frames.link, stamp, FLIP @ v.water, covariance)
+    covariance = FRD_TO_FLU @ _velocity_covariance(s, v, cast("DvlConfig", s.declared).water_sigma, False) @ FRD_TO_FLU
+    return _twist(s, s.frames.link, stamp, FRD_TO_FLU @ v.water, covariance)
 
 
-def _dvl(s: Mounted, v: Value, stamp: int) -> Message | None:
+def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     """Over the bottom; through the water where there is no lock."""
     p = cast("DvlConfig", s.declared)
-    bottom = _whole(*v.bottom)
+    bottom = _all_finite(*v.bottom)
     velocity = v.bottom if bottom else v.water
-    if not _whole(*velocity):
+    if not _all_finite(*velocity):
         return None
     along, _ = fixed.dvl_beams(p)
     four = np.zeros((4, 3))
@@ -292,38 +294,40 @@ def _dvl(s: Mounted, v: Value, stamp: int) -> Message | None:
     variance = s.variance(p.bottom_sigma)
     x, y, _ = velocity
     return s.new(
-        DVL, s.make.header(stamp, s.frames.face), 1 if bottom else 2, 0, s.make.vector(velocity),
-        _solved(s, v, p.bottom_sigma if bottom else p.water_sigma, bottom).ravel(),
-        v.altitude if _whole(v.altitude) else -1.0, math.atan2(y, x), math.hypot(x, y), int(heard.sum()), -1.0,
-        bool(heard.any()), bool(heard.any()), [s.make.vector(d) for d in four], ranges, np.full(4, -1.0, np.float32),
+        DVL, s.factory.header(stamp, s.frames.face), 1 if bottom else 2, 0, s.factory.vector(velocity),
+        _velocity_covariance(s, v, p.bottom_sigma if bottom else p.water_sigma, bottom).ravel(),
+        v.altitude if _all_finite(v.altitude) else -1.0, math.atan2(y, x), math.hypot(x, y), int(heard.sum()), -1.0,
+        bool(heard.any()), bool(heard.any()), [s.factory.vector(d) for d in four], ranges, np.full(4, -1.0, np.float32),
         heard.astype(np.float32), beams.astype(np.float32), np.where(heard, variance, -1.0).astype(np.float32),
     )  # fmt: skip
 
 
-def _range(s: Mounted, stamp: int, distance: float, width: float, least: float, most: float, sigma: float) -> Message:
+def _range(
+    s: MountedInstrument, stamp: int, distance: float, width: float, least: float, most: float, sigma: float
+) -> Message:
     found = distance if math.isfinite(distance) else math.inf
-    values: list[Any] = [s.make.header(stamp, s.frames.beam), 0, width, least, most, found]
-    return s.new(RANGE, *values, *([s.variance(sigma)] if s.make.types.has(RANGE, "variance") else []))
+    values: list[Any] = [s.factory.header(stamp, s.frames.beam), 0, width, least, most, found]
+    return s.new(RANGE, *values, *([s.variance(sigma)] if s.factory.types.has(RANGE, "variance") else []))
 
 
-def _echosounder(s: Mounted, v: Value, stamp: int) -> Message:
+def _echosounder(s: MountedInstrument, v: Value, stamp: int) -> Message:
     p = cast("EchosounderConfig", s.declared)
     return _range(s, stamp, v.range, p.width, p.minimum, p.maximum, fixed.ECHO_SIGMA)
 
 
-def _altitude(s: Mounted, v: Value, stamp: int) -> Message:
+def _altitude(s: MountedInstrument, v: Value, stamp: int) -> Message:
     p = cast("DvlConfig", s.declared)
     return _range(s, stamp, v.altitude, 2.0 * p.angle, p.minimum, p.maximum, 0.0)
 
 
-def _beams(s: Mounted) -> tuple[Array, Array]:
+def _beams(s: MountedInstrument) -> tuple[Array, Array]:
     """Directions and places in the link, FLU."""
     p: Any = s.declared
     along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)
-    return along @ FLIP, places @ FLIP
+    return along @ FRD_TO_FLU, places @ FRD_TO_FLU
 
 
-def _cloud(s: Mounted, v: Value, stamp: int) -> Message:
+def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
     """Where beams met something."""
     along, places = _beams(s)
     distance = np.array(v.range[: len(along)])
@@ -331,64 +335,64 @@ def _cloud(s: Mounted, v: Value, stamp: int) -> Message:
     points = (places + distance[:, None] * along)[hit].astype("<f4")
     fields = [s.new("sensor_msgs/msg/PointField", name, 4 * k, 7, 1) for k, name in enumerate("xyz")]
     data = np.frombuffer(points.tobytes(), np.uint8)
-    header = s.make.header(stamp, s.frames.link)
+    header = s.factory.header(stamp, s.frames.link)
     return s.new(CLOUD, header, 1, len(points), fields, False, 12, 12 * len(points), data, True)
 
 
-def _sonar(s: Mounted, v: Value, stamp: int) -> Message:
+def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
     """All beams; NaN where there is nothing."""
     along, _ = _beams(s)
     ranges = np.array(v.range[: len(along)], np.float32)
     flags = [s.new("marine_acoustic_msgs/msg/DetectionFlag", int(not np.isfinite(r))) for r in ranges]
     none = np.zeros(0, np.float32)
     ping = s.new("marine_acoustic_msgs/msg/PingInfo", 0.0, 0.0, none, none)
-    header = s.make.header(stamp, s.frames.link)
-    return s.new(SONAR, header, ping, flags, none, none, [s.make.vector(d) for d in along], ranges)
+    header = s.factory.header(stamp, s.frames.link)
+    return s.new(SONAR, header, ping, flags, none, none, [s.factory.vector(d) for d in along], ranges)
 
 
-def _scan(s: Mounted, v: Value, stamp: int) -> Message:
+def _scan(s: MountedInstrument, v: Value, stamp: int) -> Message:
     """One ray, at the angle where the beam is."""
     p: Any = s.declared
     distance = v.range if math.isfinite(v.range) else math.inf
     ranges, none = np.array([distance], np.float32), np.zeros(0, np.float32)
-    header = s.make.header(stamp, s.frames.link)
+    header = s.factory.header(stamp, s.frames.link)
     return s.new(
         "sensor_msgs/msg/LaserScan", header, -v.angle, -v.angle, 0.0, 0.0, 1.0 / p.rate, 0.0, p.maximum, ranges, none
     )
 
 
-def _speedlog(s: Mounted, v: Value, stamp: int) -> Message | None:
-    if not _whole(*v.v_FB_B):
+def _speedlog(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
+    if not _all_finite(*v.v_FB_B):
         return None
-    return _twist(s, s.frames.base, stamp, FLIP @ v.v_FB_B, np.eye(3) * s.variance(fixed.SPEED_SIGMA))
+    return _twist(s, s.frames.base, stamp, FRD_TO_FLU @ v.v_FB_B, np.eye(3) * s.variance(fixed.SPEED_SIGMA))
 
 
-def _uwb(s: Mounted, v: Value, stamp: int) -> Message | None:
+def _uwb(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     north, east, down = v.position
-    if not _whole(north, east, down):
+    if not _all_finite(north, east, down):
         return None
     return _pose(s, stamp, (east, north, -down), [s.variance(cast("UwbConfig", s.declared).sigma)] * 3)
 
 
-def _wind(s: Mounted, v: Value, stamp: int) -> Message | None:
+def _wind(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
     """The velocity of the air as it is felt on board."""
-    if not _whole(v.speed, v.angle) or not isinstance(s.declared, AnemometerConfig):
+    if not _all_finite(v.speed, v.angle) or not isinstance(s.declared, AnemometerConfig):
         return None
     moving = -v.speed * math.cos(v.angle), v.speed * math.sin(v.angle), 0.0
-    return s.new("geometry_msgs/msg/Vector3Stamped", s.make.header(stamp, s.frames.base), s.make.vector(moving))
+    return s.new("geometry_msgs/msg/Vector3Stamped", s.factory.header(stamp, s.frames.base), s.factory.vector(moving))
 
 
-def _battery(s: Mounted, v: Value, stamp: int) -> Message:
+def _battery(s: MountedInstrument, v: Value, stamp: int) -> Message:
     p = cast("BatteryConfig", s.declared)
     full = p.capacity / p.voltage  # A h
     none = np.zeros(0, np.float32)
     return s.new(
-        "sensor_msgs/msg/BatteryState", s.make.header(stamp, s.frames.link), v.voltage, math.nan, -v.current, v.charge * full,
+        "sensor_msgs/msg/BatteryState", s.factory.header(stamp, s.frames.link), v.voltage, math.nan, -v.current, v.charge * full,
         full, full, v.charge, 2, 0, 0, True, none, none, "", s.instrument.name,
     )  # fmt: skip
 
 
-def joints(make: Make, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
+def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
     """Actuators as joints: angles (rad), shafts (rad/s), thrust (N); 0 for what a joint has not."""
     of = {"rad": 0, "1/s": 1, "N": 2}
     scale = 1.0, 2.0 * math.pi, 1.0
@@ -400,77 +404,77 @@ def joints(make: Make, actuators: Sequence[Actuator], values: Sequence[float], s
     return make.types.new(JOINTS)(make.header(stamp, ""), names, *rows)
 
 
-def _encoder(s: Mounted, v: Value, stamp: int) -> Message:
-    return joints(s.make, s.actuators, v.numbers, stamp)
+def _encoder(s: MountedInstrument, v: Value, stamp: int) -> Message:
+    return joints(s.factory, s.actuators, v.numbers, stamp)
 
 
-def _rpm(s: Mounted, v: Value, stamp: int) -> Message:
+def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
     """Shafts only."""
     thrusters = [a for a in s.actuators if a.kind == ActuatorKind.THRUSTER]
     turning = [
         (a.name, n / 60.0 * 2.0 * math.pi) for a, n in zip(thrusters, v.numbers, strict=False) if math.isfinite(n)
     ]
     none, speeds = np.zeros(0), np.array([w for _, w in turning])
-    return s.new(JOINTS, s.make.header(stamp, ""), [name for name, _ in turning], none, speeds, none)
+    return s.new(JOINTS, s.factory.header(stamp, ""), [name for name, _ in turning], none, speeds, none)
 
 
-def _numbers(s: Mounted, v: Value, stamp: int) -> Message:
+def _numbers(s: MountedInstrument, v: Value, stamp: int) -> Message:
     """Whatever it has, in the units of its table."""
-    return s.make.numbers(v.numbers, s.fields)
+    return s.factory.numbers(v.numbers, s.fields)
 
 
 @dataclass(frozen=True)
-class Output:
+class SensorOutput:
     """What a sensor can be as a message."""
 
     type: str
-    tell: Stamped
+    to_message: Stamped
 
 
-NUMBERS = Output(ARRAY, _numbers)  #: of every sensor
+NUMBERS = SensorOutput(ARRAY, _numbers)  #: of every sensor
 #: type of sensor -> name of the output in a layout -> the output
-OUTPUTS: dict[str, dict[str, Output]] = {
-    "imu": {"raw": Output(IMU, _imu), "data": Output(IMU, _imu)},
-    "ahrs": {"data": Output(IMU, _ahrs)},
-    "gps": {"fix": Output(FIX, _fix), "velocity": Output(TWIST, _gps_velocity)},
+OUTPUTS: dict[str, dict[str, SensorOutput]] = {
+    "imu": {"raw": SensorOutput(IMU, _imu), "data": SensorOutput(IMU, _imu)},
+    "ahrs": {"data": SensorOutput(IMU, _ahrs)},
+    "gps": {"fix": SensorOutput(FIX, _fix), "velocity": SensorOutput(TWIST, _gps_velocity)},
     "pressure": {
-        "pressure": Output("sensor_msgs/msg/FluidPressure", _pressure), "depth": Output(POSE, _depth),
-        "pressure_kpa": Output("sensor_msgs/msg/FluidPressure", _pressure_kpa),
+        "pressure": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure), "depth": SensorOutput(POSE, _depth),
+        "pressure_kpa": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure_kpa),
     },
     "ctd": {
-        "pressure": Output("sensor_msgs/msg/FluidPressure", _pressure),
-        "temperature": Output("sensor_msgs/msg/Temperature", _temperature),
-        "conductivity": Output(NUMBER, _number("conductivity")), "salinity": Output(NUMBER, _number("salinity")),
+        "pressure": SensorOutput("sensor_msgs/msg/FluidPressure", _pressure),
+        "temperature": SensorOutput("sensor_msgs/msg/Temperature", _temperature),
+        "conductivity": SensorOutput(NUMBER, _number("conductivity")), "salinity": SensorOutput(NUMBER, _number("salinity")),
     },
-    "temperature": {"temperature": Output("sensor_msgs/msg/Temperature", _temperature)},
-    "conductivity": {"conductivity": Output(NUMBER, _number("conductivity"))},
-    "salinity": {"salinity": Output(NUMBER, _number("salinity"))},
-    "sound_velocity": {"speed": Output(NUMBER, _number("speed"))},
+    "temperature": {"temperature": SensorOutput("sensor_msgs/msg/Temperature", _temperature)},
+    "conductivity": {"conductivity": SensorOutput(NUMBER, _number("conductivity"))},
+    "salinity": {"salinity": SensorOutput(NUMBER, _number("salinity"))},
+    "sound_velocity": {"speed": SensorOutput(NUMBER, _number("speed"))},
     "dvl": {
-        "dvl": Output(DVL, _dvl), "twist": Output(TWIST, _dvl_twist), "water": Output(TWIST, _dvl_water),
-        "altitude": Output(RANGE, _altitude),
+        "dvl": SensorOutput(DVL, _dvl), "twist": SensorOutput(TWIST, _dvl_twist), "water": SensorOutput(TWIST, _dvl_water),
+        "altitude": SensorOutput(RANGE, _altitude),
     },
-    "speedlog": {"twist": Output(TWIST, _speedlog)},
-    "echosounder": {"range": Output(RANGE, _echosounder)},
-    "ranger": {"points": Output(CLOUD, _cloud)},
-    "multibeam": {"points": Output(CLOUD, _cloud), "ranges": Output(SONAR, _sonar)},
-    "scanner": {"scan": Output("sensor_msgs/msg/LaserScan", _scan)},
-    "uwb": {"pose": Output(POSE, _uwb)},
-    "anemometer": {"wind": Output("geometry_msgs/msg/Vector3Stamped", _wind)},
-    "battery": {"state": Output("sensor_msgs/msg/BatteryState", _battery)},
-    "encoder": {"joints": Output(JOINTS, _encoder)},
-    "rpm": {"joints": Output(JOINTS, _rpm)},
+    "speedlog": {"twist": SensorOutput(TWIST, _speedlog)},
+    "echosounder": {"range": SensorOutput(RANGE, _echosounder)},
+    "ranger": {"points": SensorOutput(CLOUD, _cloud)},
+    "multibeam": {"points": SensorOutput(CLOUD, _cloud), "ranges": SensorOutput(SONAR, _sonar)},
+    "scanner": {"scan": SensorOutput("sensor_msgs/msg/LaserScan", _scan)},
+    "uwb": {"pose": SensorOutput(POSE, _uwb)},
+    "anemometer": {"wind": SensorOutput("geometry_msgs/msg/Vector3Stamped", _wind)},
+    "battery": {"state": SensorOutput("sensor_msgs/msg/BatteryState", _battery)},
+    "encoder": {"joints": SensorOutput(JOINTS, _encoder)},
+    "rpm": {"joints": SensorOutput(JOINTS, _rpm)},
 }  # fmt: skip
 
 
-def mounting(s: Mounted) -> list[Message]:
+def mounting(s: MountedInstrument) -> list[Message]:
     """The static transforms of an instrument: where its link sits on the body, how it counts, where its beam points."""
     p = s.declared
     w, x, y, z = s.q_BS
     none, turned = np.zeros(3), math.sqrt(0.5)
-    found = [s.make.transform(0, s.frames.base, s.frames.link, FLIP @ p.position, np.array([w, x, -y, -z]))]
+    found = [s.factory.transform(0, s.frames.base, s.frames.link, FRD_TO_FLU @ p.position, np.array([w, x, -y, -z]))]
     if s.instrument.type == "dvl":
-        found.append(s.make.transform(0, s.frames.link, s.frames.face, none, np.array([0.0, 1.0, 0.0, 0.0])))
+        found.append(s.factory.transform(0, s.frames.link, s.frames.face, none, np.array([0.0, 1.0, 0.0, 0.0])))
     if s.instrument.type in ("dvl", "echosounder"):
-        found.append(s.make.transform(0, s.frames.link, s.frames.beam, none, np.array([turned, 0.0, turned, 0.0])))
+        found.append(s.factory.transform(0, s.frames.link, s.frames.beam, none, np.array([turned, 0.0, turned, 0.0])))
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wavesim_bridges.ros2.node import legal
-from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, Frames, Output
+from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames, SensorOutput
 from wavesim_sdk.actuators import ActuatorKind
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.names import suggest_name
@@ -33,7 +33,7 @@ _COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandTopic:
     """The topic that one actuator listens to."""
 
     topic: str
@@ -53,7 +53,7 @@ class Command:
         return min(max(u, a.minimum), a.maximum)
 
 
-class Layout:
+class TopicLayout:
     """A layout for one vehicle."""
 
     def __init__(self, text: str, file: str, vehicle: str) -> None:
@@ -67,7 +67,7 @@ class Layout:
         self._namespace = self._filled(self._plain("namespace"))
 
     @classmethod
-    def of(cls, name: str, vehicle: str) -> Layout:
+    def find(cls, name: str, vehicle: str) -> TopicLayout:
         """A preset by its name, or the file of that name."""
         if name in presets():
             return cls((files(__package__) / "layouts" / f"{name}.toml").read_text(), f"{name}.toml", vehicle)
@@ -105,22 +105,22 @@ class Layout:
         """The frame above the world's; empty: there is none."""
         return self._filled(self._table("frames").get("map", ""))
 
-    def frames(self, sensor: str = "") -> Frames:
+    def frames(self, sensor: str = "") -> FrameNames:
         """Frames of the vehicle and of a sensor."""
         f = {key: self._filled(text, sensor=sensor) for key, text in self._table("frames").items()}
         link = f.get("link", f"{self.vehicle}/{sensor}_link")
         stem = link.removesuffix("_link")
         base = f.get("base", f"{self.vehicle}/base_link")
-        return Frames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
+        return FrameNames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
 
-    def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, Output]]:
+    def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, SensorOutput]]:
         """(name, topic, output) of a sensor of a type."""
         table = self._table("sensors")
         if type_ in OUTPUTS:
             return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]
         return [(o, self._place(t, sensor=sensor), NUMBERS) for o, t in table.get(OTHER, {}).items()]
 
-    def commands(self, actuators: Sequence[ActuatorDescription]) -> list[Command]:
+    def commands(self, actuators: Sequence[ActuatorDescription]) -> list[CommandTopic]:
         """What the actuators listen to."""
         found, table, count = [], self._table("commands"), dict.fromkeys(_KINDS.values(), 0)
         words = {number: word for word, number in _KINDS.items()}
@@ -135,7 +135,9 @@ class Layout:
                     )
                 if shaft and a.unit == "N" and constant <= 0.0:
                     self._refuse(f"'{a.name}' is commanded in N: rad/s need a rotor_constant above 0")
-                found.append(Command(topic, given.get("type", FLOAT), a, float(given.get("sign", 1)), constant, shaft))
+                found.append(
+                    CommandTopic(topic, given.get("type", FLOAT), a, float(given.get("sign", 1)), constant, shaft)
+                )
             count[a.kind] = count.get(a.kind, 0) + 1
         return found
 

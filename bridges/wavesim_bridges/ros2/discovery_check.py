@@ -11,8 +11,8 @@ from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
 QUIET_S = 10.0  #: of wall time without a reader or writer of our topics, after which people are told
-LAST = 100  #: domains above have ports that the system gives to anybody
-PORTS, FIRST, EACH = (
+MAX_DOMAIN = 100  #: domains above have ports that the system gives to anybody
+PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
@@ -24,8 +24,8 @@ def domains_of(ports: Iterable[int]) -> list[int]:
     """Domains that have participants, by the UDP ports that are open."""
     found = set()
     for port in ports:
-        domain, place = divmod(port - PORTS, EACH)
-        if 0 <= domain <= LAST and (place == 0 or (place >= FIRST and place % 2 == 0)):
+        domain, place = divmod(port - PORTS, PORTS_PER_DOMAIN)
+        if 0 <= domain <= MAX_DOMAIN and (place == 0 or (place >= FIRST and place % 2 == 0)):
             found.add(domain)
     return sorted(found)
 
@@ -54,7 +54,7 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
     )
 
 
-async def look(
+async def check_discovery(
     participant: DomainParticipant, domain: int, met: Callable[[], bool], say: Callable[[str], None]
 ) -> None:
     """Tell once, if by then nobody was met."""

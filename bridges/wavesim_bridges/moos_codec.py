@@ -19,12 +19,12 @@ _COUNT = struct.Struct("<i")
 _NUMBERS = struct.Struct("<ddd")  #: time, value, second value
 
 
-class Unusable(Exception):
+class MalformedMessage(Exception):
     """Bytes that are no packet; the text is the reason. What comes after them cannot be read either."""
 
 
 @dataclass(frozen=True)
-class Message:
+class MoosMessage:
     """One message. ``kind``: a letter; ``value``: a number, a text, or bytes; ``time`` in s of MOOS time (unix time and its warp);
     ``second``: one number more; ``source``: who said it."""
 
@@ -33,7 +33,7 @@ class Message:
     value: float | str | bytes = 0.0
     time: float = 0.0
     source: str = ""
-    aside: str = ""
+    source_aux: str = ""
     community: str = ""
     second: float = 0.0
 
@@ -43,17 +43,21 @@ def _text(text: str | bytes) -> bytes:
     return _COUNT.pack(len(data)) + data
 
 
-def _message(m: Message) -> bytes:
+def _message(m: MoosMessage) -> bytes:
     number = m.value if isinstance(m.value, (int, float)) else 0.0
     text = "" if isinstance(m.value, (int, float)) else m.value
     type_ = b"D" if isinstance(m.value, (int, float)) else b"S" if isinstance(m.value, str) else b"B"
     body = b"".join(
-        [*map(_text, (m.source, m.aside, m.community, m.key)), _NUMBERS.pack(m.time, number, m.second), _text(text)]
+        [
+            *map(_text, (m.source, m.source_aux, m.community, m.key)),
+            _NUMBERS.pack(m.time, number, m.second),
+            _text(text),
+        ]
     )
     return _HEAD.pack(_HEAD.size + len(body), -1, m.kind.encode("latin-1"), type_) + body
 
 
-def packed(messages: Iterable[Message]) -> bytes:
+def packed(messages: Iterable[MoosMessage]) -> bytes:
     """A packet."""
     parts = [_message(m) for m in messages]
     return _PACKET.pack(_PACKET.size + sum(map(len, parts)), len(parts), 0) + b"".join(parts)
@@ -67,21 +71,21 @@ class _Cursor:
 
     def take(self, count: int) -> bytes:
         if count < 0 or self.at + count > len(self.data):
-            raise Unusable("truncated")
+            raise MalformedMessage("truncated")
         self.at += count
         return self.data[self.at - count : self.at]
 
     def text(self) -> bytes:
         return self.take(_COUNT.unpack(self.take(_COUNT.size))[0])
 
-    def message(self) -> Message:
+    def message(self) -> MoosMessage:
         start = self.at
         size, _, kind, type_ = _HEAD.unpack(self.take(_HEAD.size))
         source, aside, community, key = (self.text().decode(errors="replace") for _ in range(4))
         time, number, second = _NUMBERS.unpack(self.take(_NUMBERS.size))
         raw = self.text()
         if self.at - start != size:
-            raise Unusable("length of a message")
+            raise MalformedMessage("length of a message")
         value: float | str | bytes
         match type_:
             case b"D":
@@ -91,47 +95,47 @@ class _Cursor:
             case b"B":
                 value = raw
             case _:
-                raise Unusable("type of a value")
-        return Message(kind.decode("latin-1"), key, value, time, source, aside, community, second)
+                raise MalformedMessage("type of a value")
+        return MoosMessage(kind.decode("latin-1"), key, value, time, source, aside, community, second)
 
 
-def messages(packet: bytes) -> list[Message]:
+def parse_packet(packet: bytes) -> list[MoosMessage]:
     """Those of one whole packet."""
     cursor = _Cursor(packet)
     size, count, compressed = _PACKET.unpack(cursor.take(_PACKET.size))
     if compressed:
-        raise Unusable("compressed")
+        raise MalformedMessage("compressed")
     if size != len(packet):
-        raise Unusable("length of a packet")
+        raise MalformedMessage("length of a packet")
     found = []
     while cursor.at < len(packet):
         found.append(cursor.message())
     if len(found) != count:
-        raise Unusable("number of messages")
+        raise MalformedMessage("number of messages")
     return found
 
 
-class Reader:
+class MoosReader:
     """Bytes as they come to messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Message]:
+    def feed(self, data: bytes) -> Iterator[MoosMessage]:
         """Those of the packets that are complete now. Unusable: nothing more of this connection can be read."""
         self._buffer += data
         while len(self._buffer) >= _COUNT.size:
             (size,) = _COUNT.unpack_from(self._buffer)
             if not _PACKET.size <= size <= MOST_BYTES:
-                raise Unusable("length of a packet")
+                raise MalformedMessage("length of a packet")
             if len(self._buffer) < size:
                 return
             packet = bytes(self._buffer[:size])
             del self._buffer[:size]
-            yield from messages(packet)
+            yield from parse_packet(packet)
 
 
-class Writer:
+class MoosWriter:
     """Packets of one client: its name stands in each message."""
 
     def __init__(self, name: str) -> None:
@@ -139,8 +143,8 @@ class Writer:
 
     def greeting(self, now: float) -> bytes:
         """What a client that hears unasked says first. ``now``: unix time."""
-        return GREETING + packed([Message(NAME, "asynchronous", self.name, now)])
+        return GREETING + packed([MoosMessage(NAME, "asynchronous", self.name, now)])
 
-    def packet(self, *said: Message) -> bytes:
+    def packet(self, *said: MoosMessage) -> bytes:
         """Messages, each as said by this client."""
         return packed(replace(m, source=self.name) for m in said)

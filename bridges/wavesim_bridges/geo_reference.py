@@ -13,7 +13,7 @@ from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 
 
-class Origin:
+class WorldOrigin:
     """Of a world, in degrees; its places lie at sea level."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
@@ -31,7 +31,7 @@ class Origin:
         return float(north), float(east)
 
 
-def with_origin(function: Callable[..., Any]) -> Callable[..., Any]:
+def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a bridge that has to know where the world is; :func:`origin_of` reads them."""
     for option in (
         click.option("--config", help="The world's configuration, whose origin it is."),
@@ -42,15 +42,15 @@ def with_origin(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> Origin:
+def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> WorldOrigin:
     """The world's origin by these options."""
     if config is not None:
         world = load(config).config.world
-        return Origin(degrees(world.latitude), degrees(world.longitude))
+        return WorldOrigin(degrees(world.latitude), degrees(world.longitude))
     if latitude is None or longitude is None:
         raise WaveSimError("where is the world's origin? Give --latitude and --longitude in degrees, or --config FILE")
     if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0):
         raise WaveSimError(
             f"{latitude:g}, {longitude:g} is no place on the earth; latitude and longitude are in degrees"
         )
-    return Origin(latitude, longitude)
+    return WorldOrigin(latitude, longitude)

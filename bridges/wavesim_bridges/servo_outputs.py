@@ -11,28 +11,30 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 
 @dataclass(frozen=True)
-class Output:
+class ServoOutput:
     """``sign`` -1: a positive output moves the actuator the other way than its model counts."""
 
     actuator: str
     sign: float = 1.0
 
 
-def assigned(text: str, what: str, allowed: Callable[[str], bool] = bool) -> tuple[str, Output]:
+def assigned(text: str, what: str, allowed: Callable[[str], bool] = bool) -> tuple[str, ServoOutput]:
     """`WHAT=starboard`, or `WHAT=-starboard` for the other way."""
     left, _, name = text.partition("=")
     if not allowed(left) or not name.lstrip("-"):
         raise BrokerError(f"'{text}' is no output; write {what}=ACTUATOR, or {what}=-ACTUATOR for the other way")
-    return left, Output(name.lstrip("-"), -1.0 if name.startswith("-") else 1.0)
+    return left, ServoOutput(name.lstrip("-"), -1.0 if name.startswith("-") else 1.0)
 
 
-def parsed(text: str) -> tuple[int, Output]:
+def parsed(text: str) -> tuple[int, ServoOutput]:
     """`3=starboard`, or `3=-starboard` for the other way."""
     number, output = assigned(text, "NUMBER", str.isdigit)
     return int(number), output
 
 
-def chosen(frames: Mapping[str, Mapping[int, Output]], frame: str | None, others: Iterable[str]) -> dict[int, Output]:
+def chosen(
+    frames: Mapping[str, Mapping[int, ServoOutput]], frame: str | None, others: Iterable[str]
+) -> dict[int, ServoOutput]:
     """The outputs of a preset, and those given one by one besides or in place of them."""
     outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
     if not outputs:
@@ -40,7 +42,7 @@ def chosen(frames: Mapping[str, Mapping[int, Output]], frame: str | None, others
     return outputs
 
 
-def moved_by(output: Output, actuators: Sequence[ActuatorDescription]) -> ActuatorDescription:
+def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> ActuatorDescription:
     """The actuator of an output."""
     for a in actuators:
         if a.name == output.actuator:
@@ -53,22 +55,22 @@ class Mixer:
     """Outputs -1..1 by number to commands in the actuators' units: thrust goes with the square of the output up to the limit
     on its side, as of a motor whose revolutions follow it; all else is linear up to the actuator's greater limit."""
 
-    def __init__(self, outputs: Mapping[int, Output], actuators: Sequence[ActuatorDescription]) -> None:
+    def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:
         self._count = len(actuators)
-        self._moves: list[tuple[int, int, float, float, float, bool]] = []
+        self._scales: list[tuple[int, int, float, float, float, bool]] = []
         for number, output in sorted(outputs.items()):
             a = moved_by(output, actuators)
             thrust, greater = a.unit == "N", max(abs(a.minimum), abs(a.maximum))
             ahead, astern = (a.maximum, -a.minimum) if thrust else (greater, greater)
-            self._moves.append((number, a.number, output.sign, ahead, astern, thrust))
+            self._scales.append((number, a.number, output.sign, ahead, astern, thrust))
         self.neutral: list[float | None] = [None] * self._count
-        for _, place, *_ in self._moves:
+        for _, place, *_ in self._scales:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
         """By position; None (keep the command) where the autopilot has no such output, or does not use it."""
         found: list[float | None] = [None] * self._count
-        for number, place, sign, ahead, astern, squared in self._moves:
+        for number, place, sign, ahead, astern, squared in self._scales:
             u = outputs[number - 1] if number <= len(outputs) else None
             if u is not None:
                 u *= sign

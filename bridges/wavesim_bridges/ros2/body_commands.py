@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wavesim_bridges.motion import flu
-from wavesim_bridges.pilot import Boat, Rov, Wish, allocation, pilot_for
-from wavesim_bridges.ros2.types import Message, Unusable
+from wavesim_bridges.pilot import BoatPilot, RovPilot, Setpoint, allocation, pilot_for
+from wavesim_bridges.ros2.message_types import MalformedMessage, Message
+from wavesim_bridges.vehicle_motion import frd_to_flu
 from wavesim_sdk.config.vehicle import Thruster
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.wire.items import ActuatorDescription
@@ -19,11 +19,11 @@ WRENCH, TWIST = "geometry_msgs/msg/Wrench", "geometry_msgs/msg/Twist"
 
 def _vector(v: Message) -> tuple[float, float, float]:
     if not all(map(math.isfinite, (v.x, v.y, v.z))):
-        raise Unusable("no number")
+        raise MalformedMessage("no number")
     return v.x, v.y, v.z
 
 
-class Shared:
+class WrenchAllocator:
     """Thrusts (N) that make a wrench at the body's origin; where one would pass its limit, all are less by one factor."""
 
     def __init__(self, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]) -> None:
@@ -33,7 +33,9 @@ class Shared:
         self._inverse = np.linalg.pinv(allocation(np.array([t.position for t in thrusters], float), directions))
 
     @classmethod
-    def of(cls, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]) -> Shared | None:
+    def for_thrusters(
+        cls, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]
+    ) -> WrenchAllocator | None:
         """None where a wrench cannot be made by commands alone: one thruster, engines that swivel, shafts that are told how
         fast to turn."""
         newtons = {a.name for a in actuators if a.unit == "N"}
@@ -42,7 +44,7 @@ class Shared:
 
     def thrusts(self, message: Message) -> dict[int, float]:
         """By actuator, of a Wrench in the body (forward, left, up)."""
-        wrench = np.concatenate([flu(np.array(_vector(v))) for v in (message.force, message.torque)])
+        wrench = np.concatenate([frd_to_flu(np.array(_vector(v))) for v in (message.force, message.torque)])
         thrusts = self._inverse @ wrench
         limits = [a.maximum if u > 0.0 else -a.minimum for u, a in zip(thrusts, self._own, strict=True)]
         most = max((abs(u) / limit for u, limit in zip(thrusts, limits, strict=True) if limit > 0.0), default=0.0)
@@ -50,7 +52,7 @@ class Shared:
         return {a.number: min(max(float(u), a.minimum), a.maximum) for u, a in zip(less, self._own, strict=True)}
 
 
-def pilot_of(actuators: Sequence[ActuatorDescription]) -> Rov | Boat | None:
+def built_in_pilot(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot | None:
     """The built-in pilot; None where it does not know the vehicle."""
     try:
         return pilot_for(actuators)
@@ -58,7 +60,7 @@ def pilot_of(actuators: Sequence[ActuatorDescription]) -> Rov | Boat | None:
         return None
 
 
-def wish(message: Message) -> Wish:
+def twist_setpoint(message: Message) -> Setpoint:
     """Of a Twist in the body: ahead, to port, up (m/s), and the rate of turn (rad/s, to port)."""
     ahead, left, up = _vector(message.linear)
-    return Wish(velocity=np.array([ahead, -left, -up]), of_body=True, rate=-_vector(message.angular)[2])
+    return Setpoint(velocity=np.array([ahead, -left, -up]), body_velocity=True, rate=-_vector(message.angular)[2])

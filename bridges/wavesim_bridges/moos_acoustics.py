@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from wavesim_bridges.moos_wire import Unusable
+from wavesim_bridges.moos_codec import MalformedMessage
 from wavesim_sdk.tables import MAX_PAYLOAD
 from wavesim_sdk.wire.items import Reception
 
 SEND, RANGE, MESSAGE = "ACOUSTIC_SEND", "BRS_RANGE_REQUEST", "NODE_MESSAGE_LOCAL"
-ASKED = (SEND, RANGE, MESSAGE)
+REQUEST_VARIABLES = (SEND, RANGE, MESSAGE)
 EVERYBODY = "all"
 _KINDS = ("pulse", "data", "range request", "range reply")
 
 
-class Transducer(Protocol):
+class TransducerClient(Protocol):
     """What a broker can be asked for."""
 
     def ping(self, frequency: float) -> int: ...
@@ -40,13 +40,13 @@ def _number(text: str, most: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise Unusable("no number in a text") from None
+        raise MalformedMessage("no number in a text") from None
     if not 0.0 <= value <= most:
-        raise Unusable("no number in a text")
+        raise MalformedMessage("no number in a text")
     return value
 
 
-def request(variable: str, text: str) -> Callable[[Transducer], int]:
+def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
     """What the transducer is asked for. Unusable: the text asks for nothing."""
     given = pairs(text)
     if variable == RANGE:
@@ -56,19 +56,19 @@ def request(variable: str, text: str) -> Callable[[Transducer], int]:
         if "frequency" in given:
             frequency = _number(given["frequency"], 1e6)
             return lambda t: t.ping(frequency)
-        raise Unusable("a range to whom")
+        raise MalformedMessage("a range to whom")
     if variable == MESSAGE:
         if "dest_node" not in given or "var_name" not in given:
-            raise Unusable("no node message")
+            raise MalformedMessage("no node message")
         payload, to = text.encode(), 0
     else:
         to = int(_number(given.get("to", "0"), 255))
         try:
             payload = bytes.fromhex(given["hex"]) if "hex" in given else given["text"].encode()
         except (KeyError, ValueError):
-            raise Unusable("nothing to send") from None
+            raise MalformedMessage("nothing to send") from None
     if not 0 < len(payload) <= MAX_PAYLOAD:
-        raise Unusable("too long for a packet" if payload else "nothing to send")
+        raise MalformedMessage("too long for a packet" if payload else "nothing to send")
     return lambda t: t.send(payload, to)
 
 
@@ -77,7 +77,7 @@ def _readable(payload: bytes) -> str | None:
     return text if "�" not in text and text.isprintable() else None
 
 
-def heard(r: Reception, vehicle: str, now: float) -> dict[str, str]:
+def reception_variables(r: Reception, vehicle: str, now: float) -> dict[str, str]:
     """Variables and texts of a reception. ``now``: MOOS time in s."""
     who = str(r.from_address or r.code or f"{r.frequency / 1e3:.1f}kHz")
     said = [f"time={now:.3f}", f"kind={_KINDS[r.kind] if r.kind < len(_KINDS) else r.kind}", f"from={r.from_address}"]

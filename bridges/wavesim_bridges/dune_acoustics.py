@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wavesim_bridges import imc
-from wavesim_bridges.core import AGAIN_S, Seat
-from wavesim_bridges.imc_codec import Message, Unusable
+from wavesim_bridges.core import RECONNECT_S, BridgeOptions
+from wavesim_bridges.imc_codec import ImcMessage, MalformedMessage
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import Refused, SessionLost, WaveSimError
 from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
@@ -20,11 +20,11 @@ TIMEOUT_S = 5.0  #: of simulation time: so long a range is waited for, unless th
 LONGEST_S = 60.0
 AGAIN_AFTER_S = 0.1  #: of simulation time: a transducer that recharges is asked again
 PING_DELAY_S = 2.0  #: of the long baseline, between two beacons
-Tell = Callable[[Message], None]
+Tell = Callable[[ImcMessage], None]
 
 
 @dataclass
-class _Order:
+class _PendingTransmission:
     """One thing at a time: a packet, then perhaps a range."""
 
     name: str
@@ -35,32 +35,32 @@ class _Order:
     beacon: int = 0
     request: int = 0  #: that the server has; 0: none
     signal: int = 0
-    again: float = 0.0
+    retry_at: float = 0.0
     deadline: float | None = None  #: of simulation time; None: no state has come since
-    trouble: str = "no answer"
+    error: str = "no answer"
 
 
-class Sound:
+class DuneAcoustics:
     """Modem and long baseline. ``modems``: addresses by IMC's names, with that of the vehicle itself (``name``); ``transponders``:
     frequencies of query and reply (Hz) of beacons that are no modems."""
 
     def __init__(
         self,
-        seat: Seat,
+        seat: BridgeOptions,
         name: str,
         modems: Mapping[str, int],
         transponders: Mapping[str, tuple[float, float]],
-        tell: Tell,
+        send_to_dune: Tell,
     ) -> None:
         if modems and name not in modems:
             raise WaveSimError(f"which is the vehicle's own modem? Give --modem '{name}=ADDRESS' too, or --name")
-        self.seat, self.name, self.tell = seat, name, tell
+        self.seat, self.name, self.send_to_dune = seat, name, send_to_dune
         self.active, self.ping_delay = True, PING_DELAY_S
         self._modems, self._transponders = modems, transponders
         self._names = {address: name for name, address in modems.items()}
         self._beacons: tuple[imc.LblBeacon, ...] = ()
-        self._turn, self._ping_at, self._now = 0, 0.0, 0.0
-        self._order: _Order | None = None
+        self._next_beacon_index, self._ping_at, self._now = 0, 0.0, 0.0
+        self._pending: _PendingTransmission | None = None
         self._broker: AsyncBroker | None = None
 
     async def run(self) -> None:
@@ -71,22 +71,22 @@ class Sound:
             try:
                 async with broker:
                     self._broker, joined = broker, True
-                    seat.say(f"'{seat.vehicle}' hears and sends by its transducer")
+                    seat.report(f"'{seat.vehicle}' hears and sends by its transducer")
                     async for step in broker.steps():
-                        self.step(broker, step)
+                        self.advance(broker, step)
                     return
             except (SessionLost, Refused) as lost:
                 if not joined:
                     raise  # it never was there: the user's mistake
-                seat.say(f"its transducer: {lost}; trying again")
-                await asyncio.sleep(AGAIN_S)
+                seat.report(f"its transducer: {lost}; trying again")
+                await asyncio.sleep(RECONNECT_S)
             finally:
                 self._broker = None
-                self._end(imc.FAILED, "the session was lost")
+                self._finish(imc.FAILED, "the session was lost")
 
     # -- what DUNE asks ----------------------------------------------------------------------------------
 
-    def hear(self, message: Message) -> None:
+    def handle(self, message: ImcMessage) -> None:
         """A request of DUNE's; each is answered by a status. Other messages mean nothing here."""
         match message:
             case imc.UamTxFrame(seq=seq, sys_dst=name, flags=flags, data=data):
@@ -102,19 +102,19 @@ class Sound:
             self._status(seq, imc.INV_ADDR, "no such modem")
         elif packet is not None and len(packet) > MAX_PAYLOAD:
             self._status(seq, imc.INV_SIZE, f"more than {MAX_PAYLOAD} bytes")
-        elif self._order is not None:
+        elif self._pending is not None:
             self._status(seq, imc.BUSY)
         elif self._broker is None:
             self._status(seq, imc.FAILED, "the transducer is not there")
         else:
-            self._order = _Order(name, timeout, packet, ranging, seq)
+            self._pending = _PendingTransmission(name, timeout, packet, ranging, seq)
             self._status(seq, imc.IN_PROGRESS)
-            self._send(self._broker, self._order)
+            self._send(self._broker, self._pending)
 
     def _status(self, seq: int, value: int, error: str = "") -> None:
-        self.tell(imc.UamTxStatus(seq, value, error))
+        self.send_to_dune(imc.UamTxStatus(seq, value, error))
 
-    def _send(self, broker: AsyncBroker, order: _Order) -> None:
+    def _send(self, broker: AsyncBroker, order: _PendingTransmission) -> None:
         """What is next of an order."""
         if order.packet is not None:
             order.request = broker.send(order.packet, self._modems.get(order.name, 0))
@@ -125,96 +125,98 @@ class Sound:
 
     # -- the long baseline -------------------------------------------------------------------------------
 
-    def configure(self, beacons: Sequence[Message]) -> None:
+    def configure(self, beacons: Sequence[ImcMessage]) -> None:
         """The beacons, which are asked for their range one after the other. Unusable for what is none."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
-            raise Unusable("payload")
+            raise MalformedMessage("payload")
         for b in found:
             if b.beacon not in self._modems and b.beacon not in self._transponders:
-                self.seat.say(f"the beacon '{b.beacon}' is not asked: it is no --modem and no --transponder")
-        self._beacons, self._turn = found, 0
+                self.seat.report(f"the beacon '{b.beacon}' is not asked: it is no --modem and no --transponder")
+        self._beacons, self._next_beacon_index = found, 0
 
     @property
     def beacons(self) -> tuple[imc.LblBeacon, ...]:
         """As they were configured."""
         return self._beacons
 
-    def _next_beacon(self, now: float) -> _Order | None:
+    def _next_beacon(self, now: float) -> _PendingTransmission | None:
         """The turn of a beacon; None if it is nobody's."""
         if not self.active or now < self._ping_at:
             return None
         self._ping_at = now + self.ping_delay
         for _ in self._beacons:
-            k, self._turn = self._turn, (self._turn + 1) % len(self._beacons)
+            k, self._next_beacon_index = self._next_beacon_index, (self._next_beacon_index + 1) % len(self._beacons)
             name = self._beacons[k].beacon
             if name in self._modems or name in self._transponders:
-                return _Order(name, min(TIMEOUT_S, self.ping_delay), beacon=k)
+                return _PendingTransmission(name, min(TIMEOUT_S, self.ping_delay), beacon=k)
         return None
 
     # -- what comes of it --------------------------------------------------------------------------------
 
-    def step(self, broker: AsyncBroker, step: Step) -> None:
+    def advance(self, broker: AsyncBroker, step: Step) -> None:
         """The simulation has come to a new state."""
         now = step.time
         if now < self._now:  # the server was started anew
             self._ping_at = now
         self._now = now
         for heard in step.receptions:
-            self._heard(heard)
-        order = self._order
+            self._handle_reception(heard)
+        order = self._pending
         if order is not None:
             if order.deadline is None:
                 order.deadline = now + order.timeout
-            self._follow(order, step)
-            if self._order is order and now >= order.deadline:
-                self._end(imc.FAILED, order.trouble)
-            elif self._order is order and not order.request and not order.signal and now >= order.again:
+            self._follow_request(order, step)
+            if self._pending is order and now >= order.deadline:
+                self._finish(imc.FAILED, order.error)
+            elif self._pending is order and not order.request and not order.signal and now >= order.retry_at:
                 self._send(broker, order)
-        if self._order is None:
-            self._order = self._next_beacon(now)
-            if self._order is not None:
-                self._send(broker, self._order)
+        if self._pending is None:
+            self._pending = self._next_beacon(now)
+            if self._pending is not None:
+                self._send(broker, self._pending)
 
-    def _follow(self, order: _Order, step: Step) -> None:
+    def _follow_request(self, pending: _PendingTransmission, step: Step) -> None:
         """What the server said to the request of an order."""
         for sent in step.sent:
-            if sent.request == order.request:
-                order.request = 0
-                if order.packet is None:
-                    order.signal = sent.id
-                elif order.ranging:
-                    order.packet = None  # its range is next
+            if sent.request == pending.request:
+                pending.request = 0
+                if pending.packet is None:
+                    pending.signal = sent.id
+                elif pending.ranging:
+                    pending.packet = None  # its range is next
                 else:
-                    self._end(imc.DONE)
+                    self._finish(imc.DONE)
         for refused in step.refused:
-            if refused.request == order.request:
-                order.request, order.trouble, order.again = 0, refused.text, step.time + AGAIN_AFTER_S
+            if refused.request == pending.request:
+                pending.request, pending.error, pending.retry_at = 0, refused.text, step.time + AGAIN_AFTER_S
 
-    def _end(self, value: int, error: str = "") -> None:
-        order, self._order = self._order, None
+    def _finish(self, value: int, error: str = "") -> None:
+        order, self._pending = self._pending, None
         if order is not None and order.seq is not None:
             self._status(order.seq, value, error)
 
-    def _heard(self, r: Reception) -> None:
-        order = self._order
+    def _handle_reception(self, r: Reception) -> None:
+        pending = self._pending
         if r.kind == SignalKind.DATA and r.payload is not None:
             own = r.to_address in (0, self._modems.get(self.name))
             to = self._name_of(r.to_address) if r.to_address else BROADCAST
-            self.tell(imc.UamRxFrame(self._name_of(r.from_address), to, 0 if own else imc.PROMISCUOUS, r.payload))
-        elif order is not None and r.range is not None and self._answers(r, order):
-            if order.seq is None:
-                self.tell(imc.LblRange(order.beacon, r.range))
+            self.send_to_dune(
+                imc.UamRxFrame(self._name_of(r.from_address), to, 0 if own else imc.PROMISCUOUS, r.payload)
+            )
+        elif pending is not None and r.range is not None and self._is_reply_to(r, pending):
+            if pending.seq is None:
+                self.send_to_dune(imc.LblRange(pending.beacon, r.range))
             else:
-                self.tell(imc.UamRxRange(order.seq, order.name, r.range))
-            self._end(imc.DONE)
+                self.send_to_dune(imc.UamRxRange(pending.seq, pending.name, r.range))
+            self._finish(imc.DONE)
 
     def _name_of(self, address: int) -> str:
         return self._names.get(address, str(address))
 
-    def _answers(self, r: Reception, order: _Order) -> bool:
-        if order.name in self._modems:
-            return r.kind == SignalKind.RANGE_REPLY and r.from_address == self._modems[order.name]
+    def _is_reply_to(self, r: Reception, pending: _PendingTransmission) -> bool:
+        if pending.name in self._modems:
+            return r.kind == SignalKind.RANGE_REPLY and r.from_address == self._modems[pending.name]
         replies = {name: reply for name, (_, reply) in self._transponders.items()}
         nearest = min(replies, key=lambda name: abs(replies[name] - r.frequency))
-        return nearest == order.name
+        return nearest == pending.name

@@ -17,7 +17,7 @@ _HALF = sqrt(0.5)
 
 
 @dataclass
-class Motion:
+class VehicleMotion:
     """One state. ``position`` (m) and ``velocity`` (m/s) over ground in NED, ``attitude`` the quaternion body to NED (w, x, y, z),
     ``rates`` (rad/s) and ``force``, what an accelerometer at the origin feels (m/s2; level at rest: 0, 0, -9.81), in FRD."""
 
@@ -28,18 +28,18 @@ class Motion:
     rates: Array
     force: Array
 
-    def after(self, seconds: float) -> Motion:
+    def after(self, seconds: float) -> VehicleMotion:
         """The same body a little later, on its way as it is: what lies between two steps of the simulation."""
         acceleration = rotation(self.attitude) @ self.force + (0.0, 0.0, GRAVITY)
         w, (x, y, z) = 1.0, 0.5 * seconds * self.rates
         turn = np.array([w, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z)
-        return Motion(
+        return VehicleMotion(
             self.time + seconds, self.position + seconds * (self.velocity + 0.5 * seconds * acceleration),
             self.velocity + seconds * acceleration, product(self.attitude, turn), self.rates, self.force,
         )  # fmt: skip
 
 
-def motion_of(state: State) -> Motion | None:
+def motion_of(state: State) -> VehicleMotion | None:
     """The motion of a state; None while the server hides it. Without forces (they were not asked for, or have not come yet) the
     body is taken to move evenly."""
     if state.motion is None:
@@ -63,7 +63,7 @@ def motion_of(state: State) -> Motion | None:
         ]
     )
     m = np.array(state.motion, float)
-    return Motion(state.time_ns * 1e-9, m[:3], velocity, m[3:7], m[10:13], force)
+    return VehicleMotion(state.time_ns * 1e-9, m[:3], velocity, m[3:7], m[10:13], force)
 
 
 def product(a: Array, b: Array) -> Array:
@@ -72,12 +72,12 @@ def product(a: Array, b: Array) -> Array:
     return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
 
 
-def enu(ned: Array) -> Array:
+def ned_to_enu(ned: Array) -> Array:
     """A position or vector of the world (..., 3) from NED to ENU, and back."""
     return np.stack([ned[..., 1], ned[..., 0], -ned[..., 2]], axis=-1)
 
 
-def flu(frd: Array) -> Array:
+def frd_to_flu(frd: Array) -> Array:
     """A vector of the body (..., 3) from FRD to FLU, and back."""
     return frd * (1.0, -1.0, -1.0)
 

@@ -65,11 +65,11 @@ _CALL = struct.Struct("<Qq")
 _HEAD = 4  #: bytes of encapsulation
 
 
-class Unusable(Exception):
+class MalformedMessage(Exception):
     """Bytes that are no message of their type; the text is the reason."""
 
 
-class Types:
+class MessageTypes:
     """The messages of a distribution of ROS 2."""
 
     def __init__(self, distro: str) -> None:
@@ -100,7 +100,7 @@ class Types:
     def read_call(self, data: bytes, name: str) -> tuple[tuple[int, int], Message]:
         """A request or a reply from its bytes, and which call it is."""
         if len(data) < _HEAD + _CALL.size:
-            raise Unusable("no message of this type")
+            raise MalformedMessage("no message of this type")
         call = _CALL.unpack_from(data, _HEAD)
         return call, self.read(data[:_HEAD] + data[_HEAD + _CALL.size :], name)
 
@@ -109,7 +109,7 @@ class Types:
         try:
             return self.store.deserialize_cdr(data, name)
         except (SerdeError, AssertionError) as error:
-            raise Unusable("no message of this type") from error
+            raise MalformedMessage("no message of this type") from error
 
     def hash(self, name: str) -> str:
         """By REP 2016: peers compare it."""
