@@ -24,10 +24,10 @@ import numpy as np
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import WaveSimError
 from wavesim_server import Lab, cache
-from wavesim_studies.campaign import client, statistics
+from wavesim_studies.campaign import runner, statistics
 from wavesim_studies.campaign.journal import Journal
-from wavesim_studies.campaign.plan import Plan
-from wavesim_studies.campaign.run import TRACK_EVERY, folder_of, perform
+from wavesim_studies.campaign.plan import CampaignPlan
+from wavesim_studies.campaign.run import TRACK_EVERY, execute_run, folder_of
 
 BASE = """<wavesim><time step="20 ms" duration="60 s"/><world><current north="0.1 m/s"/></world><fleet>
 <vehicle name="a" model="lauv" position="0 0 10 m" speed="1.2 m/s"><waypoint north="70 m" east="0 m" depth="10 m"/></vehicle></fleet></wavesim>"""
@@ -71,14 +71,14 @@ def descendants(pid: int, command: bytes) -> list[int]:
     return found
 
 
-def plan(folder: Path, name: str, points: int = 1024, more: str = "") -> Plan:
+def plan(folder: Path, name: str, points: int = 1024, more: str = "") -> CampaignPlan:
     (folder / "base.xml").write_text(BASE)
     text = f'<campaign name="{name}" config="base.xml" seed="3"><design kind="sobol" points="{points}"/>{FACTORS}{more}</campaign>'
     (folder / f"{name}.xml").write_text(text)
-    return Plan(folder / f"{name}.xml", folder / "runs")
+    return CampaignPlan(folder / f"{name}.xml", folder / "runs")
 
 
-def table(p: Plan, times: bool = False) -> list[dict[str, Any]]:
+def table(p: CampaignPlan, times: bool = False) -> list[dict[str, Any]]:
     with Journal(p.folder) as journal:
         return [{k: v for k, v in row.items() if times or k not in TIMES} for row in journal.table()]
 
@@ -89,7 +89,7 @@ def runs(folder: Path) -> None:
     for workers in (1, 2):
         p = plan(folder, "many")
         start = time.perf_counter()
-        client.run(p, workers=workers, quiet=True)
+        runner.run(p, workers=workers, quiet=True)
         wall = time.perf_counter() - start
         found[workers] = table(p)
         if workers == 1:
@@ -101,7 +101,7 @@ def runs(folder: Path) -> None:
     pure, whole, same = [], [], 0
     for row in p.rows[::20]:
         start = time.perf_counter()
-        same += perform(p, row)["hash"] == found[2][row.number]["hash"]
+        same += execute_run(p, row)["hash"] == found[2][row.number]["hash"]
         whole.append(time.perf_counter() - start)
         lab = Lab(load(folder_of(p, row) / "config.xml"))
         start = time.perf_counter()
@@ -116,9 +116,9 @@ def cost(folder: Path) -> None:
     p = plan(folder, "cheap", more='<run duration="20 ms"/>')
     q = plan(folder, "one", 1, more='<run duration="20 ms"/>')  # what starting costs
 
-    def spent(which: Plan) -> tuple[float, float]:
+    def spent(which: CampaignPlan) -> tuple[float, float]:
         before, start = os.times(), time.perf_counter()
-        assert set(client.run(which, workers=1, quiet=True)) == {"ok"}
+        assert set(runner.run(which, workers=1, quiet=True)) == {"ok"}
         after = os.times()
         return sum(after[:4]) - sum(before[:4]), time.perf_counter() - start
 
@@ -183,16 +183,16 @@ def resume(folder: Path) -> None:
         journal._base.executemany("insert into runs values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     start = time.perf_counter()
     p = plan(folder, "long", 16384)
-    states = client.run(p, quiet=True)
+    states = runner.run(p, quiet=True)
     print(f"{sum(states.values())} finished runs: resumed in {time.perf_counter() - start:.2f} s")
 
 
 def gate(folder: Path) -> None:
     """How often it lets equal campaigns pass, and catches one that is 10 % worse: 100 pairs, correlated by 0.9."""
-    from wavesim_studies.campaign.metrics import Named
+    from wavesim_studies.campaign.metrics import CampaignMetric
 
     random, verdicts = np.random.default_rng(1), {"equal": Counter[str](), "10 % worse": Counter[str]()}
-    metric, narrower = [Named("y", "", "lower", 0.05, "", None, True)], []
+    metric, narrower = [CampaignMetric("y", "", "lower", 0.05, "", None, True)], []
     for _ in range(100):
         for name, shift in (("equal", 1.0), ("10 % worse", 1.1)):
             common = random.normal(size=100)
@@ -215,8 +215,8 @@ def harm(folder: Path) -> None:
     text = f"""<campaign name="bad" seed="1"><design kind="grid"/><run kind="function" program="bad.py:go" timeout="{limit:g} s"/>
 <factor name="how" values="{" | ".join(ways)}"/><metric name="y"/></campaign>"""
     (folder / "bad.xml").write_text(text)
-    p = Plan(folder / "bad.xml", folder / "runs")
-    client.run(p, workers=2, quiet=True)
+    p = CampaignPlan(folder / "bad.xml", folder / "runs")
+    runner.run(p, workers=2, quiet=True)
     with Journal(p.folder) as journal:
         for row in journal.table():
             late = f", {row['wall'] - limit:.2f} s after its limit" if row["status"] == "timed out" else ""
@@ -243,7 +243,7 @@ def dask(folder: Path) -> None:
     """The same table by dask's workers, one of which is killed on the way."""
     more = '<workers kind="{}" count="2"/>'
     p = plan(folder, "pool", 256, more.format("pool"))
-    client.run(p, quiet=True)
+    runner.run(p, quiet=True)
     q = plan(folder, "dask", 256, more.format("dask"))
     ended = threading.Event()
 
@@ -261,7 +261,7 @@ def dask(folder: Path) -> None:
     thread = threading.Thread(target=kill_one)
     thread.start()
     start = time.perf_counter()
-    states = client.run(q, quiet=True)
+    states = runner.run(q, quiet=True)
     ended.set()
     thread.join()
     a, b = ([{k: v for k, v in r.items() if k not in ("key", "attempts")} for r in table(x)] for x in (p, q))

@@ -7,8 +7,8 @@ import sys
 import time
 
 from wavesim_sdk.config import library
+from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_encounter
 from wavesim_studies.traffic.encounters import IMAZU, imazu
-from wavesim_studies.traffic.sail import SUITED, sail
 
 
 def main(models: list[str]) -> int:
@@ -21,10 +21,10 @@ def main(models: list[str]) -> int:
         assert box is not None
         began, near, scores, port = time.process_time(), [], [], 0
         for case in IMAZU:
-            found = sail(imazu(case, *SUITED[model]), model)
+            found = run_encounter(imazu(case, *MODEL_SPEEDS_AND_TIMES[model]), model)
             near.append(min(p.distance for p in found.score.pairs) / box.length)
             scores.append(found.score.total)
-            port += case in (14, 15) and found.turned[0] < 0.0
+            port += case in (14, 15) and found.has_turned[0] < 0.0
         worst = min(worst, *near)
         print(
             f"| {model} | {sum(n > 2.0 for n in near)} of {len(near)} | {min(near):.1f} | {sum(scores) / len(scores):.2f} | {port} | "

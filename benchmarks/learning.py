@@ -19,9 +19,9 @@ import numpy as np
 
 from wavesim_server.dynamics import integrators
 from wavesim_studies.learning import ppo
-from wavesim_studies.learning.baselines import Chance, Pid, score
+from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy
 from wavesim_studies.learning.core import Core
-from wavesim_studies.learning.env import Vector
+from wavesim_studies.learning.env import VectorTaskEnv
 from wavesim_studies.learning.tasks import TASKS
 
 COPIES = 4096
@@ -48,9 +48,9 @@ def speed() -> None:
     }  # fmt: skip
     for core in cores.values():
         core.seed(1)
-        core.begin()
+        core.reset_copies()
         core.step(actions)
-    envs = Vector("StationKeeping", COPIES, autoreset_mode="SameStep")
+    envs = VectorTaskEnv("StationKeeping", COPIES, autoreset_mode="SameStep")
     envs.reset(seed=1)
     f = cores["without noise"].fleet
     blocks = f.blocks.copy()
@@ -61,7 +61,7 @@ def speed() -> None:
         ),
         **{name: lambda core=core: core.step(actions) for name, core in cores.items()},  # type: ignore[misc]
         "Gymnasium's vector": lambda: envs.step(actions),
-        "a policy of 2 x 64": lambda: np.tanh(np.tanh(cores["all of it"].out.observation @ first) @ second) @ third,
+        "a policy of 2 x 64": lambda: np.tanh(np.tanh(cores["all of it"].outputs.observation @ first) @ second) @ third,
     }
     found: dict[str, list[float]] = {name: [] for name in acts}
     for _ in range(9):
@@ -82,7 +82,7 @@ def shells() -> None:
     actions = np.random.default_rng(1).uniform(-1.0, 1.0, (COPIES, 6)).astype(np.float32)
     core = Core("StationKeeping", COPIES)
     core.seed(1)
-    core.begin()
+    core.reset_copies()
     acts: dict[str, Callable[[], object]] = {"core": lambda: core.step(actions)}
     for name, kind in (("sb3", "VecEnv"), ("puffer", "Puffer")):
         try:
@@ -107,7 +107,7 @@ def beside() -> None:
 
     core, actions = Core("StationKeeping", COPIES), np.zeros((COPIES, 6), np.float32)
     core.seed(1)
-    core.begin()
+    core.reset_copies()
     core.step(actions)
     others = {name: gymnasium.make_vec(name, num_envs=16) for name in ("HalfCheetah-v5", "Ant-v5")}
     found: dict[str, list[float]] = {"StationKeeping": [], **{name: [] for name in others}}
@@ -130,8 +130,8 @@ def scores() -> None:
     for task in TASKS:
         for name, vary in (("as in the book", 0.0), ("varied", 1.0)):
             core = Core(task, 300, vary=vary)
-            for policy in (Pid(core), Chance(core)):
-                found = score(core, policy, UNSEEN)
+            for policy in (Pid(core), RandomPolicy(core)):
+                found = evaluate_policy(core, policy, UNSEEN)
                 print(
                     f"{task:16} {name:15} {type(policy).__name__:7} "
                     + ", ".join(f"{k} {v:.3g}" for k, v in found.items())
@@ -152,7 +152,7 @@ def train(samples: float = 6e6, limit: float = 900.0) -> None:
     (OUT / "curve.json").write_text(json.dumps(curve))
     draw(curve, OUT / "curve.png")
     core = Core("StationKeeping", 300)
-    print("unseen episodes:", score(core, policy, UNSEEN), "PID:", score(core, Pid(core), UNSEEN))
+    print("unseen episodes:", evaluate_policy(core, policy, UNSEEN), "PID:", evaluate_policy(core, Pid(core), UNSEEN))
 
 
 def draw(curve: list[dict[str, float]], out: Path) -> None:

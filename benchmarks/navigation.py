@@ -30,7 +30,7 @@ def log() -> None:
     made = logged(o)
     for kind in ("cold", "warm"):
         start = time.process_time()
-        voyage = logs.voyage(made, "auv")
+        voyage = logs.estimation_case(made, "auv")
         rows = time.process_time()
         track = voyage.run()
         filtered = time.process_time()

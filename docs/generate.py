@@ -15,7 +15,7 @@ from wavesim_sdk.config import export
 from wavesim_sdk.sonars.frames import FRAME
 from wavesim_sdk.wire import protocol_export, vectors
 from wavesim_studies.campaign.metrics import LIBRARY
-from wavesim_studies.campaign.model import Campaign
+from wavesim_studies.campaign.schema import Campaign
 
 ROOT = Path(__file__).parent.parent
 

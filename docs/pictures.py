@@ -282,12 +282,12 @@ def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
     from matplotlib.figure import Figure
 
     from wavesim_studies.traffic import encounters
-    from wavesim_studies.traffic.sail import SUITED, sail
+    from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_encounter
 
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     for axes, case in zip(figure.subplots(1, len(cases)), cases, strict=True):
-        found = sail(encounters.imazu(case, *SUITED["otter"]), "otter", beyond=0.4)
-        met = round(SUITED["otter"][1])
+        found = run_encounter(encounters.imazu(case, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", beyond=0.4)
+        met = round(MODEL_SPEEDS_AND_TIMES["otter"][1])
         for k, (name, track) in enumerate(found.tracks.items()):
             places = track.places if k == 0 else track.places[: met + 1]  # then they run into each other
             (line,) = axes.plot(
@@ -310,13 +310,13 @@ def ways(path: Path) -> None:
     from matplotlib.figure import Figure
 
     from wavesim_sdk.config import load
-    from wavesim_studies.traffic.mission import rms, sail
+    from wavesim_studies.traffic.waypoint_runs import rms, run_waypoints
 
     figure = Figure(figsize=(11, 5.4), layout="constrained")
     chart, off = figure.subplots(1, 2, width_ratios=(1, 1.3))
     for trial in ("usv-calm", "usv-gale", "usv-waves"):
         loaded = load(ROOT / "examples" / "trials" / f"{trial}.xml")
-        found = sail(loaded, "odin", 45.0, 420.0)
+        found = run_waypoints(loaded, "odin", 45.0, 420.0)
         (line,) = chart.plot(found.places[:, 1], found.places[:, 0], lw=1.0)
         error = rms(found.off[found.times > 60.0])
         off.plot(

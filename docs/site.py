@@ -42,8 +42,8 @@ API = {
             "wavesim_studies.learning.env",
             "wavesim_studies.learning.teams",
             "wavesim_studies.traffic.encounters",
-            "wavesim_studies.traffic.sail",
-            "wavesim_studies.traffic.score",
+            "wavesim_studies.traffic.encounter_runs",
+            "wavesim_studies.traffic.colregs_score",
         ),
     ),
 }

@@ -19,7 +19,7 @@ from wavesim_sdk.algebra import matvec
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.frames import quaternion, rotation
 from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, SPEED_SIGMA, TILT_SIGMA
-from wavesim_studies.navigation import Design, Filter, ready
+from wavesim_studies.navigation import Filter, FilterDesign, compile_filter
 from wavesim_studies.navigation import measurements as make
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -43,7 +43,7 @@ class Reference:
     ) -> None:  # fmt: skip
         """``place`` (north, east) is known to ``doubt`` m; ``lever``: of the transducer, in B. ``clock`` (s) and ``drift`` (s/s) say
         how far the own clock may be off."""
-        ready()  # before it joins: nobody waits then
+        compile_filter()  # before it joins: nobody waits then
         self.c, self.doubt, self.lever = sound_speed, doubt, lever
         self.clock = (clock * sound_speed, drift * sound_speed)
         self.place = place
@@ -90,7 +90,7 @@ class Reference:
         self._look()
 
     def _begin(self, time: float, attitude: tuple[float, float, float], v: Sequence[float], depth: float) -> Filter:
-        design = Design(
+        design = FilterDesign(
             gyro_noise=RATES, accelerometer_noise=AGILITY, gravity=GRAVITY, current=CURRENT, current_walk=CURRENT_WALK, clock=self.clock,
         )  # fmt: skip
         q_WB = quaternion(*attitude)
@@ -103,7 +103,7 @@ class Reference:
         state = self._filter.state
         north, east, _ = state.p.tolist()
         self.place = north, east
-        north, east = state.optional("current").tolist()
+        north, east = state.optional_state("current").tolist()
         self.current = north, east
         self.sigma = math.sqrt(state.P[0, 0]), math.sqrt(state.P[1, 1])
 

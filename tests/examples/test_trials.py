@@ -17,7 +17,7 @@ from tests.conftest import wavesim
 from wavesim_sdk.log import read
 from wavesim_sdk.tables import RECEPTION, STATE, Outcome
 from wavesim_server.resources import remove_leftovers
-from wavesim_studies.navigation.logs import voyage
+from wavesim_studies.navigation.logs import estimation_case
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("trials"), pytest.mark.timeout(200)]
 
@@ -44,7 +44,7 @@ def test_homing_by_usbl(root: Path, tmp_path: Path) -> None:
     true = [np.interp(told.time_ns, state.time_ns, state.records["p_WB_W"][:, i]) for i in (0, 1)]
     error = np.linalg.norm(told.records["p_WB_W"][:, :2] - np.transpose(true), axis=1)
     assert error[told.time_ns > 4_000_000_000].max() < 3.0, "two answers are enough"
-    made = voyage(log, "lauv")
+    made = estimation_case(log, "lauv")
     assert made.score(made.run()).rms < 1.5, "scored by ranges and directions; ranges alone leave 5 m across"
 
 

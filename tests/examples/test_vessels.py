@@ -15,7 +15,7 @@ from wavesim_sdk.log import Log, read
 from wavesim_sdk.recorded_data import parse_map, read_columns
 from wavesim_sdk.tables import ESTIMATE, STATE
 from wavesim_server.study import replay
-from wavesim_studies.traffic import mission
+from wavesim_studies.traffic import waypoint_runs
 
 pytestmark = [pytest.mark.long, pytest.mark.system, pytest.mark.xdist_group("vessels"), pytest.mark.timeout(200)]
 
@@ -58,16 +58,16 @@ def test_a_mission_to_its_end(root: Path, tmp_path: Path, which: str) -> None:
     off, times = {}, {}
     for name, radius, least in (("odin", 45.0, waypoints), ("jolner", 6.0, 8)):
         state = log.get(f"/state/{name}", STATE)
-        places, way = state.records["p_WB_W"][:, :2], mission.Way.of(bodies[name], radius)
+        places, way = state.records["p_WB_W"][:, :2], waypoint_runs.WaypointRoute.of_body(bodies[name], radius)
         assert way.reached(places) >= least, name
         off[name], times[name] = way.distance(places), state.time_ns * 1e-9
     late = times["odin"] > 60.0
-    assert mission.rms(off["odin"][late]) < rms and off["odin"][late].max() < most
+    assert waypoint_runs.rms(off["odin"][late]) < rms and off["odin"][late].max() < most
     assert off["odin"][times["odin"] > 150.0].max() < 60.0, (
         "the silent boat is past; the late one is met on the third leg"
     )
-    assert mission.rms(off["odin"][times["odin"] > 300.0]) < 3.0, "the others are past"
-    assert mission.rms(off["jolner"][times["jolner"] > 20.0]) < 1.0
+    assert waypoint_runs.rms(off["odin"][times["odin"] > 300.0]) < 3.0, "the others are past"
+    assert waypoint_runs.rms(off["jolner"][times["jolner"] > 20.0]) < 1.0
     if which != "usv-waves":
         assert [v["name"] for v in table["vehicles"]] == ["odin", "jolner"]
         return

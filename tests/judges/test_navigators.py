@@ -14,7 +14,7 @@ from tests.judges.test_judges import absent
 from tests.studies.voyage import Voyage
 from wavesim_sdk import frames
 from wavesim_server.logbook.datasets import tum_lines
-from wavesim_studies.navigation import Design, estimate, metrics
+from wavesim_studies.navigation import FilterDesign, estimate, metrics
 from wavesim_studies.navigation import measurements as make
 
 pytestmark = pytest.mark.navigators
@@ -45,7 +45,7 @@ def asked(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
         [str(judge), Path(__file__).with_name("navigators.py"), folder], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    design = Design(gyro_noise=1e-9, accelerometer_noise=noise, accelerometer_walk=walk)
+    design = FilterDesign(gyro_noise=1e-9, accelerometer_noise=noise, accelerometer_walk=walk)
     still = [2.0, 1.0, 1e-9, 1e-12, 0.3]
     start = design.start(0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), still, clones=0)
     rows = [make.position(imu[EVERY * (k + 1) - 1, 0], (z[k], 0.0), sigma, gate=1e9) for k in range(len(z))]
@@ -55,8 +55,8 @@ def asked(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
 
 def test_errors_are_those_of_evo(asked: dict[str, Any]) -> None:
     o, told = asked["o"], asked["told"]
-    assert metrics.absolute(asked["p"], o.p) == pytest.approx(told["absolute"], abs=1e-6)
-    ours = metrics.relative(asked["p"], asked["q"], o.p, o.q, 10.0)
+    assert metrics.absolute_trajectory_error(asked["p"], o.p) == pytest.approx(told["absolute"], abs=1e-6)
+    ours = metrics.relative_pose_error(asked["p"], asked["q"], o.p, o.q, 10.0)
     assert len(ours) > 15 and ours == pytest.approx(told["relative"], abs=1e-6)
 
 

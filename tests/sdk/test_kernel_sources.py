@@ -141,10 +141,10 @@ def test_the_folder_of_the_kernels_is_named_by_all_that_they_are_made_of() -> No
 
 
 def test_the_filter_is_made_of_its_models() -> None:
-    from wavesim_studies.navigation import backward, kernels
+    from wavesim_studies.navigation import forward_filter, smoother
 
     for kernel, files in (
-        (kernels.run, {"kernels", "models", "motion", "elementary"}),
-        (backward.smooth, {"motion", "kernels"}),
+        (forward_filter.run, {"kernels", "models", "motion", "elementary"}),
+        (smoother.smooth, {"motion", "kernels"}),
     ):
         assert {Path(path).stem for path in kernel_sources.reachable_sources(function_of(kernel))[0]} >= files

@@ -12,7 +12,7 @@ import pytest
 
 from wavesim_sdk.config.model import Config, Models
 from wavesim_sdk.config.schema import child_elements, keys
-from wavesim_studies.campaign.model import Campaign
+from wavesim_studies.campaign.schema import Campaign
 
 PACKAGES = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_viz", "wavesim_bridges", "wavesim_studies")
 

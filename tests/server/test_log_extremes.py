@@ -148,7 +148,7 @@ def drawn(path: Path, folder: Path) -> None:
 def score(log: Log) -> None:
     """What `nav score` does before its filter: that one takes any numbers, and costs seconds."""
     for name in logs.vehicles(log):
-        logs.voyage(log, name)
+        logs.estimation_case(log, name)
 
 
 #: reader -> what it does with a log and an empty folder

@@ -16,33 +16,33 @@ from wavesim_sdk.config.model import Waypoint
 from wavesim_sdk.control import LineOfSight
 from wavesim_sdk.encounters import EncounterRole, domain
 from wavesim_sdk.targets import Target
-from wavesim_studies.traffic.encounters import IMAZU, Encounter, Start, imazu
-from wavesim_studies.traffic.sail import SUITED, Sailed, sail
-from wavesim_studies.traffic.score import Track, changes, judge
+from wavesim_studies.traffic.colregs_score import VesselTrack, changes, score_run
+from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, EncounterRun, run_encounter
+from wavesim_studies.traffic.encounters import IMAZU, Encounter, VesselStart, imazu
 
 pytestmark = pytest.mark.compiled
 
 U, LENGTH = 3.0, 2.0  # m/s, m: of the otter
 MEET = 400.0 / U  #: s until all meet at the origin
-OWN = Start("own", -400.0, 0.0, 0.0, U)
+OWN = VesselStart("own", -400.0, 0.0, 0.0, U)
 
 
-def ahead(gap: float, off: float, share: float, name: str = "t") -> Start:
+def ahead(gap: float, off: float, share: float, name: str = "t") -> VesselStart:
     """A slower one on the same course."""
-    return Start(name, -400.0 + gap, off, 0.0, share * U)
+    return VesselStart(name, -400.0 + gap, off, 0.0, share * U)
 
 
-def towards(course: float, speed: float, off: float = 0.0) -> Start:
+def towards(course: float, speed: float, off: float = 0.0) -> VesselStart:
     """One that comes to the origin when own ship does."""
     c = math.radians(course)
-    return Start("t", -speed * MEET * math.cos(c), -speed * MEET * math.sin(c) + off, c, speed)
+    return VesselStart("t", -speed * MEET * math.cos(c), -speed * MEET * math.sin(c) + off, c, speed)
 
 
-def sailed(*others: Start, goal: float = 600.0) -> Sailed:
-    return sail(Encounter("own", OWN, (goal, 0.0), others, "here"))
+def sailed(*others: VesselStart, goal: float = 600.0) -> EncounterRun:
+    return run_encounter(Encounter("own", OWN, (goal, 0.0), others, "here"))
 
 
-def holds(found: Sailed, turns: int = 4, extra: float = 40.0, share: float = 0.9) -> None:
+def holds(found: EncounterRun, turns: int = 4, extra: float = 40.0, share: float = 0.9) -> None:
     """What every run must show: mission complete, back on the leg, few changes of course, little extra way, domain kept."""
     own, score = found.tracks["own"], found.score
     assert score.economy["mission"] == 1.0
@@ -53,7 +53,7 @@ def holds(found: Sailed, turns: int = 4, extra: float = 40.0, share: float = 0.9
     assert min(p.distance for p in score.pairs) > share * domain(LENGTH)[1], str(score)
 
 
-def passed(found: Sailed) -> None:
+def passed(found: EncounterRun) -> None:
     """Own ship is ahead of all at the end."""
     own = found.tracks["own"].places[-1, 0]
     assert all(own > t.places[-1, 0] + domain(LENGTH)[1] for n, t in found.tracks.items() if n != "own")
@@ -83,7 +83,7 @@ def test_overtaking(off: float, share: float) -> None:
 def test_head_on(off: float) -> None:
     found = sailed(towards(180.0, U, off))
     holds(found, extra=20.0, share=1.0)
-    assert found.turned[0] == 0.0, "never to port"
+    assert found.has_turned[0] == 0.0, "never to port"
 
 
 @pytest.mark.long
@@ -94,20 +94,20 @@ def test_crossing(course: float, speed: float) -> None:
     overtaken = found.score.pairs[0].role in (EncounterRole.STAND_ON, EncounterRole.OVERTAKEN)
     holds(found, turns=5, extra=20.0, share=0.8 if overtaken else 0.9)  # who stands on begins late
     if not overtaken and found.score.pairs[0].role is not EncounterRole.OVERTAKING:
-        assert found.turned[0] == 0.0, "never to port"
+        assert found.has_turned[0] == 0.0, "never to port"
 
 
 SEVERAL = {
     "two abreast": [ahead(100.0, 0.0, 0.4, "a"), ahead(100.0, 25.0, 0.4, "b")],
     "two abreast, a gap too narrow between": [ahead(100.0, -10.0, 0.4, "a"), ahead(100.0, 25.0, 0.4, "b")],
     "two in line": [ahead(100.0, 0.0, 0.4, "a"), ahead(170.0, 0.0, 0.33, "b")],
-    "slow and head-on": [ahead(100.0, 0.0, 0.4, "a"), Start("b", 300.0, 20.0, math.pi, U)],
-    "slow, and a fast one that overtakes": [ahead(100.0, 0.0, 0.4, "a"), Start("b", -440.0, 25.0, 0.0, 1.2 * U)],
-    "slow, and one that keeps pace to starboard": [ahead(100.0, 0.0, 0.4, "a"), Start("b", -400.0, 22.0, 0.0, U)],
-    "slow, and one that keeps pace to port": [ahead(100.0, 0.0, 0.4, "a"), Start("b", -400.0, -22.0, 0.0, U)],
+    "slow and head-on": [ahead(100.0, 0.0, 0.4, "a"), VesselStart("b", 300.0, 20.0, math.pi, U)],
+    "slow, and a fast one that overtakes": [ahead(100.0, 0.0, 0.4, "a"), VesselStart("b", -440.0, 25.0, 0.0, 1.2 * U)],
+    "slow, and one that keeps pace to starboard": [ahead(100.0, 0.0, 0.4, "a"), VesselStart("b", -400.0, 22.0, 0.0, U)],
+    "slow, and one that keeps pace to port": [ahead(100.0, 0.0, 0.4, "a"), VesselStart("b", -400.0, -22.0, 0.0, U)],
     "five": [ahead(100.0 + 60.0 * k, 0.0, 0.33 + 0.03 * k, f"t{k}") for k in range(5)],
-    "stopped": [Start("a", -200.0, 0.0, 0.0, 0.0)],
-    "adrift": [Start("a", -200.0, 3.0, 2.0, 0.05)],
+    "stopped": [VesselStart("a", -200.0, 0.0, 0.0, 0.0)],
+    "adrift": [VesselStart("a", -200.0, 3.0, 2.0, 0.05)],
 }  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def test_all_of_imazu_to_the_end(model: str) -> None:
     assert box is not None
     scores = []
     for case in IMAZU:
-        found = sail(imazu(case, *SUITED[model]), model)
+        found = run_encounter(imazu(case, *MODEL_SPEEDS_AND_TIMES[model]), model)
         own, score = found.tracks["own"], found.score
         scores.append(score.total)
         assert score.economy["mission"] == 1.0, case
@@ -139,7 +139,7 @@ def test_all_of_imazu_to_the_end(model: str) -> None:
         assert score.extra * 2.0 * abs(own.places[0, 0]) < extra * box.length, (case, str(score))
         assert min(p.distance for p in score.pairs) > near * box.length, (case, str(score))
         if case in (14, 15):
-            assert found.turned[0] == 0.0, case
+            assert found.has_turned[0] == 0.0, case
     assert np.mean(scores) > mean
 
 
@@ -147,7 +147,7 @@ def test_all_of_imazu_to_the_end(model: str) -> None:
 
 
 def point(
-    avoider: Avoider, targets: list[Start], seconds: int, way: list[tuple[float, float]], rate: float = 0.2
+    avoider: Avoider, targets: list[VesselStart], seconds: int, way: list[tuple[float, float]], rate: float = 0.2
 ) -> np.ndarray:
     """Own ship as a point that turns at a rate (rad/s) at most, along a way: places and courses (n, 3), once a second."""
     steer = LineOfSight(
@@ -175,7 +175,7 @@ def test_random_traffic_never_keeps_her_from_her_way(seed: int) -> None:
         for k in range(int(rng.integers(1, 6))):
             n, e = rng.uniform(-200.0, 600.0), rng.uniform(-300.0, 300.0)
             if math.hypot(n + 400.0, e) > 100.0:
-                others.append(Start(f"t{k}", n, e, rng.uniform(-math.pi, math.pi), rng.uniform(0.0, 1.3) * U))
+                others.append(VesselStart(f"t{k}", n, e, rng.uniform(-math.pi, math.pi), rng.uniform(0.0, 1.3) * U))
         found = point(Avoider(LENGTH, U), others, 1200, [(-400.0, 0.0), (9000.0, 0.0)])
         assert abs(found[-1, 1]) < 1.0 and found[-1, 0] > -400.0 + 0.9 * U * 1200.0, others
 
@@ -185,7 +185,7 @@ def test_one_that_keeps_pace_does_not_hold_her_for_ever(rate: float) -> None:
     """A vessel as fast as she, on a course nearly that of her evasion, between her and her leg. A plan that returns later was free at
     every moment, and she left her leg for good; also if she turns much more slowly than plans believe."""
     c = math.radians(45.0)
-    other = Start("t", -400.0 * math.cos(c), -400.0 * math.sin(c), c, U)
+    other = VesselStart("t", -400.0 * math.cos(c), -400.0 * math.sin(c), c, U)
     found = point(Avoider(LENGTH, U), [other], 500, [(-400.0, 0.0), (9000.0, 0.0)], rate=rate)
     assert np.abs(found[:, 1]).max() < 200.0 * LENGTH and abs(found[-1, 1]) < 1.0
 
@@ -269,7 +269,7 @@ def test_homing_goes_on_if_it_was_wrong_about_the_dock(monkeypatch: pytest.Monke
 # ------------------------------------------------------------------ the score
 
 
-def weaving(swings: int) -> Track:
+def weaving(swings: int) -> VesselTrack:
     """Behind a slow vessel, 60 deg to and fro."""
     places, velocities = [np.array([-400.0, 0.0])], []
     legs = [(20, 0.0)] + [(12, s * 60.0) for k in range(swings) for s in ((1.0, -1.0)[k % 2],)] + [(100, 0.0)]
@@ -278,20 +278,20 @@ def weaving(swings: int) -> Track:
         for _ in range(seconds):
             velocities.append(v)
             places.append(places[-1] + v)
-    return Track(np.arange(len(velocities), dtype=float), np.array(places[:-1]), np.array(velocities))
+    return VesselTrack(np.arange(len(velocities), dtype=float), np.array(places[:-1]), np.array(velocities))
 
 
 def test_weaving_cannot_score_1() -> None:
     """Out and back is what it takes; each further swing costs, and so do way, time, and a mission that is not completed."""
-    far = Track(np.arange(4000.0), np.tile([0.0, 900.0], (4000, 1)), np.zeros((4000, 2)))
+    far = VesselTrack(np.arange(4000.0), np.tile([0.0, 900.0], (4000, 1)), np.zeros((4000, 2)))
     scores = []
     for swings in (2, 6, 10, 16):
         own = weaving(swings)
-        other = Track(own.times, far.places[: len(own.times)], far.velocities[: len(own.times)])
-        found = judge(own, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH, goal=tuple(own.places[-1]))
+        other = VesselTrack(own.times, far.places[: len(own.times)], far.velocities[: len(own.times)])
+        found = score_run(own, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH, goal=tuple(own.places[-1]))
         assert found.turns == swings + 1 == changes(own, LENGTH)
         scores.append(found.total)
-        lost = judge(own, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH, goal=(9e3, 0.0))
+        lost = score_run(own, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH, goal=(9e3, 0.0))
         assert lost.total == 0.0
     assert (
         scores[0] == 1.0
@@ -303,15 +303,19 @@ def test_weaving_cannot_score_1() -> None:
 
 
 def test_economy_by_its_formulas() -> None:
-    straight = Track(
+    straight = VesselTrack(
         np.arange(300.0), np.stack([U * np.arange(300.0), np.zeros(300)], axis=1), np.tile([U, 0.0], (300, 1))
     )
-    other = Track(straight.times, straight.places + [0.0, 500.0], straight.velocities)
-    found = judge(straight, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH)
+    other = VesselTrack(straight.times, straight.places + [0.0, 500.0], straight.velocities)
+    found = score_run(straight, {"t": (EncounterRole.OVERTAKING, other)}, LENGTH)
     assert found.economy == {"way": 1.0, "time": 1.0, "courses": 1.0} and found.turns == 0
     assert abs(found.late) < 1e-9 and abs(found.extra) < 1e-12
-    slow = Track(straight.times + np.where(straight.times > 100.0, 70.0, 0.0), straight.places, straight.velocities)
-    found = judge(slow, {"t": (EncounterRole.OVERTAKING, Track(slow.times, other.places, other.velocities))}, LENGTH)
+    slow = VesselTrack(
+        straight.times + np.where(straight.times > 100.0, 70.0, 0.0), straight.places, straight.velocities
+    )
+    found = score_run(
+        slow, {"t": (EncounterRole.OVERTAKING, VesselTrack(slow.times, other.places, other.velocities))}, LENGTH
+    )
     assert found.late == pytest.approx(70.0)  # 105 lengths: half of what is between 30 and 180
     assert (
         found.economy["time"] == pytest.approx(0.5)

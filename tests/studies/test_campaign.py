@@ -23,13 +23,13 @@ from lxml import etree
 from tests.conftest import CLI, wavesim
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_studies.campaign import client, clusters, designs, statistics
+from wavesim_studies.campaign import clusters, designs, runner, statistics
 from wavesim_studies.campaign.cli import campaign
+from wavesim_studies.campaign.config_paths import BaseConfiguration, assign
 from wavesim_studies.campaign.journal import Journal
-from wavesim_studies.campaign.model import Workers
-from wavesim_studies.campaign.paths import Base, assign
-from wavesim_studies.campaign.plan import Plan
-from wavesim_studies.campaign.run import folder_of, perform
+from wavesim_studies.campaign.plan import CampaignPlan
+from wavesim_studies.campaign.run import execute_run, folder_of
+from wavesim_studies.campaign.schema import WorkersConfig
 
 BASE = """<wavesim><time step="20 ms"/><world><current north="0.1 m/s"/></world><fleet><sensors><ctd/></sensors>
 <vehicle name="a" model="lauv" position="0 0 10 m"><waypoint north="20 m" east="0 m" depth="10 m"/></vehicle>
@@ -43,17 +43,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(folder: Path, inner: str, attributes: str = 'config="base.xml"', name: str = "c") -> Plan:
+def plan(folder: Path, inner: str, attributes: str = 'config="base.xml"', name: str = "c") -> CampaignPlan:
     (folder / f"{name}.xml").write_text(f'<campaign name="{name}" seed="3" {attributes}>{inner}</campaign>')
-    return Plan(folder / f"{name}.xml", folder / "runs")
+    return CampaignPlan(folder / f"{name}.xml", folder / "runs")
 
 
-def function(folder: Path, which: str, inner: str, name: str = "c", run: str = "") -> Plan:
+def function(folder: Path, which: str, inner: str, name: str = "c", run: str = "") -> CampaignPlan:
     inner = f'<run kind="function" program="programs.py:{which}" {run}/>{inner}<metric name="y"/>'
     return plan(folder, inner, "", name)
 
 
-def table(p: Plan) -> list[dict[str, Any]]:
+def table(p: CampaignPlan) -> list[dict[str, Any]]:
     with Journal(p.folder) as journal:
         return journal.table()
 
@@ -87,7 +87,7 @@ def test_a_path_or_value_that_cannot_be_is_refused_before_the_first_run(
 
 
 def test_a_path_reaches_keys_and_what_is_left_out_for_its_defaults(folder: Path) -> None:
-    tree = Base(folder / "base.xml").tree()
+    tree = BaseConfiguration(folder / "base.xml").tree()
     assign(tree, "fleet/vehicle[1]/position", "1 2 3 m")
     assign(tree, "fleet/vehicle[a]/waypoint/north", "7 m")
     assign(tree, "world/density", "1000 kg/m3")
@@ -140,7 +140,7 @@ def test_designs_are_even_conditions_hold_and_a_replicate_has_the_same_luck_ever
     ]  # fmt: skip
     single = function(folder, "noisy", f'<design kind="one-at-a-time"/>{factors}', "f")
     assert len(single.rows) == 7
-    normal = designs.at(
+    normal = designs.value_at_share(
         function(
             folder, "noisy", '<factor name="a" distribution="normal" mean="5" deviation="2"/>', "g"
         ).campaign.factor[0],
@@ -155,7 +155,7 @@ def test_sobol_indices_of_the_ishigami_function(folder: Path) -> None:
     factors = "".join(f'<factor name="{f}" low="{-np.pi!r}" high="{np.pi!r}"/>' for f in "abc")
     p = function(folder, "ishigami", f'<design kind="sensitivity" points="4"/>{factors}')
     object.__setattr__(p.campaign.design, "points", n)
-    a, b, c = ((2.0 * designs.shares(p.campaign) - 1.0) * np.pi).T
+    a, b, c = ((2.0 * designs.unit_samples(p.campaign) - 1.0) * np.pi).T
     y = np.sin(a) + 7.0 * np.sin(b) ** 2 + 0.1 * c**4 * np.sin(a)
     found = statistics.sensitivity(y, 3, n)
     assert found["first"] == pytest.approx([0.314, 0.442, 0.0], abs=0.01)
@@ -174,7 +174,7 @@ def test_runs_that_end_in_every_way_are_one_row_each(folder: Path, monkeypatch: 
     calls = folder / "calls"
     monkeypatch.setenv("CAMPAIGN_CALLS", str(calls))
     p = function(folder, "ends", '<factor name="how" values="dies | raises | well | hangs"/>', run='timeout="1 s"')
-    assert client.run(p, workers=1, quiet=True) == {"ok": 1, "failed": 2, "timed out": 1}
+    assert runner.run(p, workers=1, quiet=True) == {"ok": 1, "failed": 2, "timed out": 1}
     found = {row["how"]: row for row in table(p)}
     assert (
         found["dies"]["status"] == "failed" and found["dies"]["attempts"] == 3 and "code 3" in found["dies"]["reason"]
@@ -183,9 +183,9 @@ def test_runs_that_end_in_every_way_are_one_row_each(folder: Path, monkeypatch: 
     assert found["well"]["y"] == 1.0
     assert 1.0 <= found["hangs"]["wall"] < 3.0, "within two seconds of its limit"
     assert sorted(calls.read_text().split()) == ["dies", "dies", "dies", "hangs", "raises", "well"]
-    assert client.run(p, workers=1, quiet=True).total() == 4
+    assert runner.run(p, workers=1, quiet=True).total() == 4
     assert len(calls.read_text().split()) == 6  # nothing of it again
-    client.run(p, workers=1, quiet=True, again=("timed out",))
+    runner.run(p, workers=1, quiet=True, retried_statuses=("timed out",))
     assert len(calls.read_text().split()) == 7
 
 
@@ -207,7 +207,7 @@ def test_a_client_that_is_killed_leaves_what_was_finished(folder: Path, monkeypa
     before = calls.read_text().split()
     assert 10 <= len(kept) < 60
     # the workers end with it: nobody writes any more
-    assert client.run(p, workers=2, quiet=True) == {"ok": 60}
+    assert runner.run(p, workers=2, quiet=True) == {"ok": 60}
     rows = table(p)
     assert sorted(r["a"] for r in rows) == list(range(60)) and len({r["key"] for r in rows}) == 60
     again = calls.read_text().split()[len(before) :]
@@ -223,11 +223,11 @@ def test_the_same_table_with_one_and_two_workers_and_each_row_alone(folder: Path
         '<metric name="way" of="distance"/><metric name="end" of="programs.py:depth" unit="m"/><metric name="energy"/>'
     )
     p = plan(folder, inner)
-    assert client.run(p, workers=2, quiet=True) == {"ok": 4}
+    assert runner.run(p, workers=2, quiet=True) == {"ok": 4}
     two = table(p)
     assert all(r["way"] > 0.5 and r["energy"] == 5.0 and abs(r["end"] - r["deep"]) < 1.0 for r in two)
     for row in reversed(p.rows):  # in any order, in this process, from its own file
-        done = perform(p, row)
+        done = execute_run(p, row)
         assert done["hash"] == two[row.number]["hash"] and done["metrics"]["way"] == two[row.number]["way"]
         assert load(folder_of(p, row) / "config.xml").config.seed == row.seed
     assert len({r["hash"] for r in two}) == 4
@@ -240,7 +240,7 @@ def test_dask_makes_the_same_table(folder: Path) -> None:
     run = wavesim("campaign", "run", p.path, "--out", folder / "runs", "--workers", "2", "--quiet")
     assert run.returncode == 0, run.stderr
     q = function(folder, "noisy", inner.replace("dask", "pool"), "d")
-    assert client.run(q, workers=2, quiet=True) == {"ok": 5}
+    assert runner.run(q, workers=2, quiet=True) == {"ok": 5}
     a, b = ([(r["a"], r["y"]) for r in table(x)] for x in (p, q))
     assert sorted(a) == sorted(b) and len(a) == 5
 
@@ -262,9 +262,9 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
 
     stand = types.SimpleNamespace(SSHCluster=Stand("ssh"), SLURMCluster=Stand("slurm"), KubeCluster=Stand("kubernetes"))
     monkeypatch.setattr(clusters.importlib, "import_module", lambda name: stand)
-    clusters.made(Workers(kind="ssh", hosts="a b", options="connect_options=None"), 5)
-    clusters.made(Workers(kind="slurm", options="queue=short; memory=2GB; job_cpu=2"), 3)
-    clusters.made(Workers(kind="kubernetes", options="quiet=True"), 4)
+    clusters.made(WorkersConfig(kind="ssh", hosts="a b", options="connect_options=None"), 5)
+    clusters.made(WorkersConfig(kind="slurm", options="queue=short; memory=2GB; job_cpu=2"), 3)
+    clusters.made(WorkersConfig(kind="kubernetes", options="quiet=True"), 4)
     assert made == [
         ("ssh", ["a", "a", "b"], {"worker_options": {"nthreads": 1, "n_workers": 3}, "connect_options": None}),
         ("slurm", {"cores": 1, "processes": 1, "queue": "short", "memory": "2GB", "job_cpu": 2}),
@@ -273,14 +273,14 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
         ("scale", 4),
     ]
     with pytest.raises(ConfigError, match='"memory 2GB" is not NAME=VALUE'):
-        clusters.made(Workers(kind="slurm", options="queue=short; memory 2GB"), 1)
+        clusters.made(WorkersConfig(kind="slurm", options="queue=short; memory 2GB"), 1)
     with pytest.raises(ConfigError, match="needs hosts"):
-        clusters.check(Workers(kind="ssh"))
+        clusters.check(WorkersConfig(kind="ssh"))
 
 
 def test_a_cluster_that_is_not_installed_is_named() -> None:
     with pytest.raises(WaveSimError, match='<workers kind="slurm"> needs the package dask_jobqueue'):
-        clusters.made(Workers(kind="slurm"), 1)
+        clusters.made(WorkersConfig(kind="slurm"), 1)
 
 
 def test_who_changes_a_program_or_the_configuration_gets_new_runs(folder: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_worker_that_is_killed_takes_no_row_along(folder: Path, monkeypatch: p
 
     thread = threading.Thread(target=kill)
     thread.start()
-    assert client.run(p, workers=1, quiet=True) == {"ok": 10}
+    assert runner.run(p, workers=1, quiet=True) == {"ok": 10}
     thread.join()
     rows = table(p)
     assert (
@@ -348,7 +348,7 @@ def test_all_workers_killed_at_once_lose_no_row(folder: Path, monkeypatch: pytes
 
     thread = threading.Thread(target=kill)
     thread.start()
-    assert client.run(p, workers=2, quiet=True) == {"ok": 6}
+    assert runner.run(p, workers=2, quiet=True) == {"ok": 6}
     thread.join()
     rows = table(p)
     assert len(killed) == 2 and sorted(r["a"] for r in rows) == list(range(6)) and len({r["key"] for r in rows}) == 6
@@ -389,7 +389,7 @@ def test_what_a_program_does_wrong_is_the_reason_of_its_row(folder: Path) -> Non
     )
     inner = '<run kind="function" program="mine.py:run" timeout="60 s"/><factor name="how" values="exits | asks | text"/><metric name="y"/>'
     p = plan(folder, inner, "")
-    assert client.run(p, workers=1, quiet=True) == {"failed": 3}
+    assert runner.run(p, workers=1, quiet=True) == {"failed": 3}
     found = {row["how"]: (row["reason"], row["attempts"]) for row in table(p)}
     assert found == {
         "exits": ("SystemExit: no more coffee", 1),
@@ -429,13 +429,13 @@ def test_a_disk_that_takes_nothing_more_gets_one_sentence(folder: Path, mount: s
 def test_a_folder_that_cannot_be_written_gets_one_sentence(folder: Path) -> None:
     (folder / "runs").write_text("a file")
     with pytest.raises(WaveSimError, match=r"cannot write to .*runs/c: "):
-        client.run(function(folder, "noisy", '<factor name="a" values="1"/>'), workers=1, quiet=True)
+        runner.run(function(folder, "noisy", '<factor name="a" values="1"/>'), workers=1, quiet=True)
 
 
 # ------------------------------------------------------------------ results
 
 
-def made(folder: Path, name: str, shift: float, n: int = 40, spread: float = 1.0) -> Plan:
+def made(folder: Path, name: str, shift: float, n: int = 40, spread: float = 1.0) -> CampaignPlan:
     """A campaign whose runs were not run: pairs correlated by 0.9."""
     p = function(folder, "noisy", f'<design kind="grid" replicates="{n}"/><factor name="a" values="1"/>', name)
     random, luck = np.random.default_rng(5), np.random.default_rng(len(name))
@@ -445,7 +445,7 @@ def made(folder: Path, name: str, shift: float, n: int = 40, spread: float = 1.0
         for row in p.rows:
             y = 10.0 * (1.0 + shift) + spread * (0.9**0.5 * common[row.replicate] + 0.1**0.5 * own[row.replicate])
             outcome = {"status": "ok", "reason": "", "metrics": {"y": float(y)}, "wall": 1.0, "simulated": 1.0, "hash": "x", "host": "<here>", "cpu": ""}  # fmt: skip
-            journal.keep(row, 1, outcome)
+            journal.record_outcome(row, 1, outcome)
     return p
 
 
@@ -459,7 +459,10 @@ def test_compare_and_gate(folder: Path) -> None:
     done = run.invoke(campaign, ["compare", str(p.path), f"{out}/before", "--out", out, "--json"])
     y = next(d for d in json.loads(done.output) if d["name"] == "y")
     assert y["pairs"] == 40 and y["low"] < 0.5 < y["high"]
-    a, b = (np.array([r["y"] for r in table(Plan(folder / f"{n}.xml", folder / "runs"))]) for n in ("before", "worse"))
+    a, b = (
+        np.array([r["y"] for r in table(CampaignPlan(folder / f"{n}.xml", folder / "runs"))])
+        for n in ("before", "worse")
+    )
     unpaired = 1.96 * np.sqrt((a.var() + b.var()) / 40)
     _, low, high = statistics.mean_interval(b - a)
     assert (high - low) / 2 <= 0.4 * unpaired

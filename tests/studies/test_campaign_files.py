@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 
 from tests.studies.test_campaign import BASE
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_studies.campaign import client
+from wavesim_studies.campaign import runner
 from wavesim_studies.campaign.cli import campaign
-from wavesim_studies.campaign.plan import Plan
-from wavesim_studies.campaign.run import perform
+from wavesim_studies.campaign.plan import CampaignPlan
+from wavesim_studies.campaign.run import execute_run
 
 TRIAL = BASE.replace(
     'position="0 30 10 m"/>',
@@ -69,9 +69,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-def plan(folder: Path, inner: str, config: str = "") -> Plan:
+def plan(folder: Path, inner: str, config: str = "") -> CampaignPlan:
     (folder / "c.xml").write_text(f'<campaign name="c" config="{config}">{inner}</campaign>')
-    return Plan(folder / "c.xml", folder / "runs")
+    return CampaignPlan(folder / "c.xml", folder / "runs")
 
 
 LAB = '<run kind="lab" program="mine.py:fly" duration="1 s"/><metric name="m" of="judge.py:deep"/>'
@@ -141,7 +141,7 @@ def test_keys_are_the_same_in_every_process_and_place(folder: Path, tmp_path: Pa
 def test_a_gate_does_not_pass_a_program_that_was_never_run_and_repeat_names_what_changed(folder: Path) -> None:
     inner = FUNCTION.replace('values="1 | 2"', 'low="1" high="2" levels="8"').replace('"y"', '"y" better="higher"')
     p = plan(folder, inner)
-    assert client.run(p, workers=1, quiet=True) == {"ok": 8}
+    assert runner.run(p, workers=1, quiet=True) == {"ok": 8}
     shutil.copytree(p.folder, folder / "earlier")
     gate = ["gate", str(p.path), str(folder / "earlier")]
 
@@ -164,13 +164,13 @@ def test_a_gate_does_not_pass_a_program_that_was_never_run_and_repeat_names_what
     code, text = refused("repeat", str(p.path), "3")
     assert code == 16 and text.endswith("; since then: pilot.py (changed)"), text
     p = plan(folder, inner)
-    assert client.run(p, workers=1, quiet=True) == {"ok": 8}
+    assert runner.run(p, workers=1, quiet=True) == {"ok": 8}
     assert refused(*gate) == (14, "worse than allowed: y"), "now it has run"
 
 
 def test_a_gate_does_not_pass_what_is_not_finished(folder: Path) -> None:
     p = plan(folder, FUNCTION)
-    client.run(p, workers=1, quiet=True)
+    runner.run(p, workers=1, quiet=True)
     shutil.copytree(p.folder, folder / "earlier")
     more = plan(folder, FUNCTION.replace("1 | 2", "1 | 2 | 3"))
     done = CliRunner().invoke(
@@ -189,7 +189,7 @@ def test_a_module_from_where_nobody_looks_fails_the_run(folder: Path, tmp_path: 
     )
     p = plan(folder, FUNCTION)
     try:
-        done = perform(p, p.rows[0])
+        done = execute_run(p, p.rows[0])
     finally:
         sys.modules.pop("unwatched", None)
         sys.path.remove(str(tmp_path / "hidden"))
@@ -201,7 +201,7 @@ def test_a_module_from_where_nobody_looks_fails_the_run(folder: Path, tmp_path: 
     )
     try:
         p = plan(folder, FUNCTION)
-        assert "module unwatched.py" in p.files and perform(p, p.rows[0])["status"] == "ok"
+        assert "module unwatched.py" in p.files and execute_run(p, p.rows[0])["status"] == "ok"
     finally:
         sys.modules.pop("unwatched", None)
         sys.path.remove(str(tmp_path / "hidden"))
@@ -209,9 +209,9 @@ def test_a_module_from_where_nobody_looks_fails_the_run(folder: Path, tmp_path: 
 
 def test_a_file_that_changes_while_a_run_takes_place_is_no_result_of_the_old_one(folder: Path) -> None:
     p = plan(folder, LAB, "base.xml")
-    assert perform(p, p.rows[0])["status"] == "ok"
+    assert execute_run(p, p.rows[0])["status"] == "ok"
     (folder / "late.py").write_text("OFFSET = 5.0\n")
-    done = perform(p, p.rows[0])
+    done = execute_run(p, p.rows[0])
     assert done["status"] == "invalid" and "late.py (changed)" in done["reason"]
 
 
@@ -221,7 +221,7 @@ def test_programs_of_two_folders_have_their_own_modules(folder: Path) -> None:
     (folder / "other" / "pilot.py").write_text("SIGMA = 7.0\n")
     (folder / "other" / "value.py").write_text("import pilot\ndef of(result):\n    return pilot.SIGMA\n")
     p = plan(folder, LAB + '<metric name="n" of="other/value.py:of"/><metric name="energy"/>', "base.xml")
-    assert perform(p, p.rows[0])["metrics"] | {"m": 0} == {"m": 0, "n": 7.0, "energy": 0.8}
+    assert execute_run(p, p.rows[0])["metrics"] | {"m": 0} == {"m": 0, "n": 7.0, "energy": 0.8}
 
 
 @pytest.mark.parametrize("name", ["status", "seed", "hash"])

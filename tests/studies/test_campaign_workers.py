@@ -17,7 +17,7 @@ from tests.conftest import wavesim
 from tests.studies.test_campaign import BASE, function, table
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign import clusters
-from wavesim_studies.campaign.plan import Plan
+from wavesim_studies.campaign.plan import CampaignPlan
 
 FACTOR = '<factor name="a" values="1 | 2 | 3 | 4 | 5 | 6"/>'
 
@@ -82,7 +82,7 @@ def test_a_scheduler_that_runs_does_the_campaign_and_goes_on(folder: Path, sched
             (folder / "programs.py").write_text(program.format(shift))
             done = wavesim("campaign", "run", p.path, "--out", folder / "runs", "--quiet")
             assert done.returncode == 0 and "6 of 6 runs: 6 ok" in done.stdout, done.stdout + done.stderr
-            current = {r.key for r in Plan(p.path, folder / "runs").rows}
+            current = {r.key for r in CampaignPlan(p.path, folder / "runs").rows}
             found = [r["y"] for r in table(p) if r["key"] in current]
             assert len(found) == 6 and {y - float(shift) for y in found} <= theirs
         assert set(client.run(os.getpid).values()) == theirs, "the workers live"
@@ -148,7 +148,7 @@ LAB = '<run kind="lab" duration="1 s"/>'
 def test_a_key_without_an_effect_is_refused(folder: Path, inner: str, said: str) -> None:
     (folder / "c.xml").write_text(f'<campaign name="c" config="base.xml">\n{inner}</campaign>')
     with pytest.raises(ConfigError, match=said) as error:
-        Plan(folder / "c.xml", folder / "runs")
+        CampaignPlan(folder / "c.xml", folder / "runs")
     assert error.value.line == 2 and Path(error.value.file).name == "c.xml"
 
 
@@ -166,4 +166,4 @@ def test_a_function_simulates_nothing(folder: Path, attributes: str, run: str, m
         f'<campaign name="c" {attributes}><run kind="function" program="programs.py:noisy" {run}/>{FACTOR}<metric name="y" {metric}/></campaign>'
     )
     with pytest.raises(ConfigError, match=said):
-        Plan(folder / "c.xml", folder / "runs")
+        CampaignPlan(folder / "c.xml", folder / "runs")

@@ -11,13 +11,21 @@ import pytest
 
 from tests.studies.voyage import Voyage, compass, depths, noisy, sampled, velocities
 from wavesim_sdk import frames
-from wavesim_studies.navigation import kernels, models, motion
+from wavesim_studies.navigation import forward_filter, measurement_models, strapdown
 from wavesim_studies.navigation import measurements as make
-from wavesim_studies.navigation.filter import CLONES, Design, Filter, State, Track, estimate, rotation_vector
+from wavesim_studies.navigation.filter import (
+    CLONES,
+    Filter,
+    FilterDesign,
+    FilterState,
+    Track,
+    estimate,
+    rotation_vector,
+)
 
 pytestmark = [pytest.mark.xdist_group("navigation")]  # they share compiled kernels, and voyages
 Array = Any
-FULL = Design(
+FULL = FilterDesign(
     current=0.3, clock=(3.0, 0.01), sound=0.01, scale=0.01, skew=0.02, offset=0.5, current_time=900.0, gyro_time=500.0,
     earth=(5e-5, 0.0, -5e-5),
 )  # fmt: skip
@@ -29,12 +37,14 @@ def voyage(duration: float, rate: float, **more: float) -> Voyage:
     return Voyage(duration, rate, **more)
 
 
-def started(design: Design, o: Voyage, rng: np.random.Generator | None, sigma: Any, clones: int = CLONES) -> State:
+def started(
+    design: FilterDesign, o: Voyage, rng: np.random.Generator | None, sigma: Any, clones: int = CLONES
+) -> FilterState:
     """At the truth, or (with ``rng``) as far from it as ``sigma`` says."""
     state = design.start(0.0, o.p[0], o.v[0], o.q[0], sigma, clones)
     if rng is not None:
         error = np.sqrt(np.diag(state.covariance)) * rng.standard_normal(design.size)
-        kernels.correct(state.x, design.ix, state.clones, state.count, error)
+        forward_filter.inject_error(state.x, design.state_indices, state.clones, state.count, error)
     return state
 
 
@@ -55,13 +65,15 @@ MEASUREMENTS = {
 }
 
 
-def _somewhere() -> State:
+def _somewhere() -> FilterState:
     """A state with a clone, and with nothing at a round number."""
     rng = np.random.default_rng(3)
     state = FULL.start(0.0, (12.0, -7.0, 20.0), (1.2, 0.8, -0.1), frames.quaternion(0.1, -0.2, 2.0), [0.1] * 5)
     state.clones[0] = [-1.0, 10.5, -8.0, 19.5, *frames.quaternion(0.05, -0.1, 1.8)]
     state.count[1] = 1
-    kernels.correct(state.x, FULL.ix, state.clones, state.count, 0.02 * rng.standard_normal(FULL.size + motion.CLONE))
+    forward_filter.inject_error(
+        state.x, FULL.state_indices, state.clones, state.count, 0.02 * rng.standard_normal(FULL.size + strapdown.CLONE)
+    )
     return state
 
 
@@ -69,12 +81,14 @@ def _somewhere() -> State:
 def test_derivatives_of_measurements(name: str) -> None:
     """Against differences of what is expected; steps of 1e-5 leave errors of 1e-8."""
     row, base, w = MEASUREMENTS[name], _somewhere(), np.array([0.02, -0.03, 0.1])
-    m, n = int(row[models.M]), FULL.size + motion.CLONE
+    m, n = int(row[measurement_models.M]), FULL.size + strapdown.CLONE
 
     def expected(error: Array) -> tuple[Array, Array]:
         s, H, z = base.copy(), np.zeros((4, n)), np.zeros(4)
-        kernels.correct(s.x, FULL.ix, s.clones, s.count, error)
-        assert models.expect(row, s.x, FULL.ix, s.clones, s.count, w + base.x[10:13] - s.x[10:13], 0, H, z)
+        forward_filter.inject_error(s.x, FULL.state_indices, s.clones, s.count, error)
+        assert measurement_models.expected_measurement(
+            row, s.x, FULL.state_indices, s.clones, s.count, w + base.x[10:13] - s.x[10:13], 0, H, z
+        )
         return z[:m], H[:m]
 
     _, H = expected(np.zeros(n))
@@ -88,17 +102,17 @@ def test_derivatives_of_motion() -> None:
     """Block by block, over one sample of 10 ms."""
     base, dt, earth = _somewhere(), 0.01, np.array(FULL.earth)
     rates, force = np.array([0.05, -0.08, 0.3]), np.array([0.4, -0.3, -9.7])
-    noise = Design(earth=FULL.earth).noise
+    noise = FilterDesign(earth=FULL.earth).noise
 
-    def moved(error: Array) -> State:
+    def moved(error: Array) -> FilterState:
         s, w, f, g = base.copy(), np.empty(3), np.empty(3), np.empty((2, 3))
-        kernels.correct(s.x, FULL.ix, s.clones, s.count, error)
-        motion.corrected(s.x, rates, force, earth, w, f)
-        motion.transition(s.x[6:10], w, f, dt, earth, F, g)
-        motion.move(s.x, w, dt, 9.81, earth, FULL.ix, noise, g)
+        forward_filter.inject_error(s.x, FULL.state_indices, s.clones, s.count, error)
+        strapdown.corrected_rates(s.x, rates, force, earth, w, f)
+        strapdown.transition(s.x[6:10], w, f, dt, earth, F, g)
+        strapdown.propagate_state(s.x, w, dt, 9.81, earth, FULL.state_indices, noise, g)
         return s
 
-    F, n = np.zeros((9, 3, 3)), FULL.size + motion.CLONE
+    F, n = np.zeros((9, 3, 3)), FULL.size + strapdown.CLONE
     moved(np.zeros(n))
     whole = np.eye(15)
     blocks = ((0, 6), (0, 9), (0, 12), (3, 3), (3, 6), (3, 9), (3, 12), (6, 6), (6, 9))
@@ -119,8 +133,10 @@ def test_derivatives_of_motion() -> None:
 
 def test_an_ideal_unit_alone_is_right_to_a_millimetre_after_ten_minutes() -> None:
     """Turns, rolling and pitching included: coning, sculling and gravity are where they belong."""
-    o, design = voyage(600.0, 50.0, sway=0.05), Design()
-    track = estimate(design, started(design, o, None, [1e-3] * 5), o.imu, np.zeros((0, models.WIDTH)), [600.0])
+    o, design = voyage(600.0, 50.0, sway=0.05), FilterDesign()
+    track = estimate(
+        design, started(design, o, None, [1e-3] * 5), o.imu, np.zeros((0, measurement_models.WIDTH)), [600.0]
+    )
     assert np.abs(track.p[-1] - o.p[-1]).max() < 1e-3
     assert np.abs(track.v[-1] - o.v[-1]).max() < 1e-5
 
@@ -136,7 +152,9 @@ MEMS = {"gyro_noise": 1e-4, "accelerometer_noise": 2e-3}
 def _diverse(runs: int, factor: float) -> tuple[Array, list[Track]]:
     """NEES (runs, times) of runs with all that a vehicle has; the unit's noise is ``1/factor`` of what the filter believes."""
     o = voyage(240.0, 10.0, leg=60.0)
-    believed = Design(gyro_noise=factor * MEMS["gyro_noise"], accelerometer_noise=factor * MEMS["accelerometer_noise"])
+    believed = FilterDesign(
+        gyro_noise=factor * MEMS["gyro_noise"], accelerometer_noise=factor * MEMS["accelerometer_noise"]
+    )
     rows = np.concatenate(
         [
             velocities(o, 0.5, 0.01, LEVER),
@@ -145,7 +163,7 @@ def _diverse(runs: int, factor: float) -> tuple[Array, list[Track]]:
             np.array([make.position(o.t[i], o.place(i, LEVER), 0.5, LEVER, sensor=4, gate=1e9) for i in o.every(5.0)]),
         ]
     )
-    rows[:, models.GATE] = 1e9  # whoever leaves out the worst is surer than he may be
+    rows[:, measurement_models.GATE] = 1e9  # whoever leaves out the worst is surer than he may be
     marks = o.t[o.every(10.0)]
     k = o.every(10.0)
     found, tracks = [], []
@@ -166,7 +184,7 @@ def test_errors_are_as_large_as_the_filter_says() -> None:
     inside = (nees.mean(axis=0) > 13.52) & (nees.mean(axis=0) < 16.56)
     assert inside.mean() >= 0.9
     for sensor, m in ((1, 3), (2, 1), (3, 1), (4, 3)):
-        nis = np.concatenate([t.told[t.events[:, models.SENSOR] == sensor, 1] for t in tracks])
+        nis = np.concatenate([t.event_outcomes[t.events[:, measurement_models.SENSOR] == sensor, 1] for t in tracks])
         assert nis.mean() == pytest.approx(m, abs=2.6 * math.sqrt(2.0 * m / len(nis))), sensor
 
 
@@ -176,7 +194,7 @@ def test_a_filter_that_is_too_sure_fails_that_test() -> None:
     assert (nees.mean(axis=0) > 17.49).mean() > 0.8
 
 
-def drift(design: Design, o: Voyage, imu: Array, rows: Array, sigma: Any) -> Array:
+def drift(design: FilterDesign, o: Voyage, imu: Array, rows: Array, sigma: Any) -> Array:
     """Error of position (3) at the end of a run that began at the truth."""
     track = estimate(design, started(design, o, None, sigma), imu, rows, [o.duration])
     return track.p[-1] - o.p[-1]
@@ -212,10 +230,10 @@ def test_a_range_belongs_to_both_its_ends() -> None:
     """Straight towards a beacon 1000 m off at 1.5 m/s: who puts the range to the time of its arrival is v r/c = 1 m behind."""
     o = voyage(120.0, 5.0, leg=1e9, sway=0.0)
     far = o.p[0] + 1100.0 * np.array([math.cos(0.3), math.sin(0.3), 0.0])
-    design, errors = Design(gyro_noise=1e-6, accelerometer_noise=1e-3), []
+    design, errors = FilterDesign(gyro_noise=1e-6, accelerometer_noise=1e-3), []
     for ignored in (True, False):
         rows = _trips(o, [far], 4.0, 0.05, ignored=ignored)
-        rows[:, models.GATE] = 1e9
+        rows[:, measurement_models.GATE] = 1e9
         error = drift(design, o, o.imu, rows, [3.0, 1e-3, 1e-4, 1e-7, 1e-5])
         errors.append(abs(error @ (math.cos(0.3), math.sin(0.3), 0.0)))
     assert errors[0] > 0.8 and errors[1] < 0.1
@@ -233,38 +251,38 @@ def test_a_sphere_is_no_plane() -> None:
             base.P[i : i + 3, j : j + 3] = root @ root.T
     found, moved = np.zeros(2), rng.standard_normal((200_000, 3)) @ root.T
     for row, poses in ((MEASUREMENTS["one way"], [base.x]), (MEASUREMENTS["round trip"], [base.x, base.clones[0, 1:]])):
-        models.curvature(row, base.x, base.clones, base.count, 0, base.P, found)
+        measurement_models.second_order_terms(row, base.x, base.clones, base.count, 0, base.P, found)
         ways, slopes = np.zeros(len(moved)), np.zeros(len(moved))
         for pose in poses:
             q = pose[6:10] if pose is base.x else pose[3:7]
             way = pose[:3] + frames.rotation(q) @ LEVER - far
             ways += np.linalg.norm(way + moved, axis=1)
             slopes += np.linalg.norm(way) + moved @ way / np.linalg.norm(way)
-        left = (ways - slopes) / (1.0 + base.optional("sound")[0])
+        left = (ways - slopes) / (1.0 + base.optional_state("sound")[0])
         assert found[0] > 0.5 and found == pytest.approx([left.mean(), left.std()], rel=0.1)
 
 
 def test_who_begins_far_off_finds_its_place_by_the_first_answers() -> None:
     """Direction and range of one beacon, once in 2 s; the first belief is 50 m off. The range alone, weighed as if the beacon were where
     it is thought to be seen, would make it sure of a place three metres beside its own, and it would refuse what is right."""
-    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), Design(accelerometer_noise=1e-2)
+    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), FilterDesign(accelerometer_noise=1e-2)
     beacon = np.array([270.0, 250.0, 25.0])
     rows = [_trips(o, beacon[None], 2.0, 0.3)]
     for trip in rows[0]:
-        at = o.p[round(trip[models.T] * o.rate)]
+        at = o.p[round(trip[measurement_models.T] * o.rate)]
         north, east, down = o.R[0].T @ (beacon - at)
         level = math.hypot(north, east)
         sight = math.atan2(east, north), math.atan2(down, level)
-        rows.append(make.direction(trip[models.T], *sight, beacon, DEG, sensor=6)[None])
+        rows.append(make.direction(trip[measurement_models.T], *sight, beacon, DEG, sensor=6)[None])
     for first in (5, 6):  # of those of one time: by the number of the sensor
         rng = np.random.default_rng(first)
         told = noisy(np.concatenate(rows), rng)
-        told[told[:, models.SENSOR] == 6, models.SENSOR] = 11 - first
+        told[told[:, measurement_models.SENSOR] == 6, measurement_models.SENSOR] = 11 - first
         misled = o.p[0] + [-30.0, 40.0, 0.0]
         start = design.start(0.0, misled, o.v[0], o.q[0], [(50.0, 50.0, 0.1), 0.1, 0.1 * DEG, 1e-6, 1e-4])
         track = estimate(design, start, o.imu, told, o.t[o.every(1.0)][6:])
         error = (track.p - o.p[o.every(1.0)][6:])[:, :2]
-        assert (track.told[:, 0] != 0.0).all(), "nothing is refused"
+        assert (track.event_outcomes[:, 0] != 0.0).all(), "nothing is refused"
         nees = np.einsum("ti,ti->t", error, np.linalg.solve(track.covariance[:, :2, :2], error[:, :, None])[:, :, 0])
         assert nees.max() < 13.8, "1 in 1000 for two axes"
 
@@ -273,7 +291,7 @@ def test_long_baseline_is_as_good_as_four_ranges_allow() -> None:
     """0.5 m, every 4 s, 2 m/s, with a Doppler log. The bound is the filter's own covariance at the truth (posterior Cramer-Rao for
     Gaussian noise, with derivatives at the true state), here that of a run without noise."""
     o = voyage(240.0, 5.0, leg=60.0, speed=2.0)
-    design = Design(**MEMS)
+    design = FilterDesign(**MEMS)
     rows = np.concatenate(
         [_trips(o, BEACONS, 4.0, 1.0), velocities(o, 1.0, 0.05), depths(o, 1.0, 0.05), compass(o, 1.0, DEG)]
     )
@@ -301,7 +319,7 @@ def _position(track: Track, o: Voyage, k: Array) -> float:
 def test_outliers_are_refused() -> None:
     """5 % of the ranges 50 m too long."""
     o = voyage(240.0, 5.0, leg=60.0, speed=2.0)
-    ranges, design, k = _trips(o, BEACONS, 4.0, 1.0), Design(**MEMS), o.every(4.0)[5:]
+    ranges, design, k = _trips(o, BEACONS, 4.0, 1.0), FilterDesign(**MEMS), o.every(4.0)[5:]
     rows = np.concatenate([ranges, velocities(o, 1.0, 0.05), depths(o, 1.0, 0.05), compass(o, 1.0, DEG)])
     rms: dict[float, list[float]] = {0.0: [], 50.0: []}
     for run in range(6):
@@ -309,30 +327,30 @@ def test_outliers_are_refused() -> None:
             rng = np.random.default_rng([run, 5])
             imu, told = sampled(o, rng, MEMS["gyro_noise"], MEMS["accelerometer_noise"]), noisy(rows, rng)
             wrong = np.flatnonzero(rng.random(len(ranges)) < 0.05)
-            told[wrong, models.Z] += size
+            told[wrong, measurement_models.Z] += size
             track = estimate(design, started(design, o, rng, [3.0, 0.1, DEG, 1e-5, 1e-3]), imu, told, o.t[k])
             found.append(_position(track, o, k) ** 2)
             if size:
-                mine = track.events[:, models.SENSOR] == 5
-                assert len(wrong) - 1 <= (track.told[mine, 0] == 0.0).sum() <= len(wrong) + 12
+                mine = track.events[:, measurement_models.SENSOR] == 5
+                assert len(wrong) - 1 <= (track.event_outcomes[mine, 0] == 0.0).sum() <= len(wrong) + 12
     assert np.mean(rms[50.0]) < 1.2**2 * np.mean(rms[0.0])
 
 
 def test_an_echo_is_known_for_what_it_is() -> None:
     """A range off the surface is taken as one, if the filter knows how deep the bed is; else it is refused."""
-    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), Design()
+    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), FilterDesign()
     beacon, t = np.array([80.0, 30.0, 60.0]), 10.0
     length = np.linalg.norm(o.p[50] - beacon * (1.0, 1.0, -1.0))
     for bed, code in ((None, 0.0), (90.0, 2.0)):
         row = make.one_way(t, length, beacon, 0.5, bed=bed)
         track = estimate(design, started(design, o, None, [0.5, 1e-3, 1e-4, 1e-7, 1e-5]), o.imu, [row], [t])
-        assert track.told[0, 0] == code
+        assert track.event_outcomes[0, 0] == code
 
 
 def test_while_the_doppler_log_is_lost_the_error_stays_inside_its_own_bounds() -> None:
-    o, design = voyage(240.0, 5.0, leg=60.0), Design(**MEMS)
+    o, design = voyage(240.0, 5.0, leg=60.0), FilterDesign(**MEMS)
     dvl = velocities(o, 0.4, 0.01)
-    seen = dvl[(dvl[:, models.T] < 120.0) | (dvl[:, models.T] > 180.0)]
+    seen = dvl[(dvl[:, measurement_models.T] < 120.0) | (dvl[:, measurement_models.T] > 180.0)]
     rows = np.concatenate([seen, depths(o, 0.4, 0.05), compass(o, 0.4, 0.3 * DEG)])
     k = o.every(1.0)[119:180]
     outside, grown = [], 0.0
@@ -349,7 +367,7 @@ def test_while_the_doppler_log_is_lost_the_error_stays_inside_its_own_bounds() -
 
 def test_a_refusing_filter_opens_up() -> None:
     """It was put 40 m away with a centimetre of doubt: after some refusals in a row it listens again."""
-    o, design = voyage(120.0, 5.0, leg=1e9, sway=0.0), Design()
+    o, design = voyage(120.0, 5.0, leg=1e9, sway=0.0), FilterDesign()
     state = design.start(0.0, o.p[0] + [40.0, 0.0, 0.0], o.v[0], o.q[0], [0.01, 0.01, 1e-3, 1e-6, 1e-4])
     rows = [make.position(o.t[i], o.p[i], 1.0, sensor=4) for i in o.every(1.0)]
     track = estimate(design, state, o.imu, rows, [20.0, 120.0])
@@ -360,7 +378,7 @@ def test_a_refusing_filter_opens_up() -> None:
 def test_late_messages_come_to_the_same() -> None:
     """Everything half a second late and out of order, round trips too: the filter that goes on knows the same, to the last bit
     nearly."""
-    o, design = voyage(60.0, 10.0, leg=20.0), Design(**MEMS)
+    o, design = voyage(60.0, 10.0, leg=20.0), FilterDesign(**MEMS)
     rng = np.random.default_rng(1)
     rows = np.concatenate(
         [_trips(o, BEACONS, 4.0, 0.5), velocities(o, 0.5, 0.01), depths(o, 1.0, 0.05), compass(o, 1.0, 0.5 * DEG)]
@@ -372,17 +390,19 @@ def test_late_messages_come_to_the_same() -> None:
     for delay in (0.0, 0.5):
         going, left = (
             Filter(start),
-            sorted(rows, key=lambda r: r[models.T] + delay + 0.02 * (r[models.KIND] % 3) * delay),
+            sorted(
+                rows, key=lambda r: r[measurement_models.T] + delay + 0.02 * (r[measurement_models.KIND] % 3) * delay
+            ),
         )
         for s in imu[: round((o.duration - 1.0) * o.rate)]:
             going.sample(s[0], s[1:4], s[4:7])
-            while left and left[0][models.T] + delay <= s[0] + 1e-9:
+            while left and left[0][measurement_models.T] + delay <= s[0] + 1e-9:
                 going.add(left.pop(0))
-        going.add(*[r for r in left if r[models.T] <= going.time])
-        assert going.too_late == 0
+        going.add(*[r for r in left if r[measurement_models.T] <= going.time])
+        assert going.late_count == 0
         found.append(going.state.x[:16])
         assert sum(going.counts(5).values()) == sum(
-            1 for r in rows if r[models.SENSOR] == 5 and r[models.T] <= going.time
+            1 for r in rows if r[measurement_models.SENSOR] == 5 and r[measurement_models.T] <= going.time
         )
     assert np.abs(found[0] - found[1]).max() < 1e-9
     assert np.abs(found[1][:3] - whole.p[-1]).max() < 0.01
@@ -391,22 +411,22 @@ def test_late_messages_come_to_the_same() -> None:
 def test_two_who_only_exchange_what_they_believe_do_not_get_surer() -> None:
     """Each tells the other, a hundred times, where it believes that both are; and each measures its distance to a companion who knows
     his own place only as well."""
-    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), Design(accelerometer_noise=1e-6)
+    o, design = voyage(20.0, 5.0, leg=1e9, sway=0.0), FilterDesign(accelerometer_noise=1e-6)
     states = [started(design, o, None, [s, 1e-3, 1e-4, 1e-7, 1e-5]) for s in (3.0, 4.0)]
     before = [np.trace(s.covariance[:3, :3]) for s in states]
     none = np.zeros((0, 7)), np.zeros((0, 26)), np.zeros((0, 1, 1)), np.zeros(0)
 
-    def told(listener: State, row: Array) -> None:
+    def told(listener: FilterState, row: Array) -> None:
         listener.run(none[0], row[None], *none[1:])
 
     for k in range(100):
         speaker, listener = states[k % 2], states[1 - k % 2]
-        told(listener, make.told_position(0.0, speaker.x[:3], speaker.covariance[:3, :3]))
+        told(listener, make.received_position(0.0, speaker.x[:3], speaker.covariance[:3, :3]))
     after = [np.trace(s.covariance[:3, :3]) for s in states]
     assert after[0] == pytest.approx(before[0], rel=1e-6), "the surer one has heard nothing new"
     assert before[0] * 0.999 < after[1] < before[1], "the other one has learned what the first one knew, no more"
     for k in range(100):
         speaker, listener = states[k % 2], states[1 - k % 2]
         place = speaker.x[:3] + [100.0, 0.0, 0.0]
-        told(listener, make.one_way(0.0, 100.0, place, 0.1, known=speaker.covariance[:3, :3]))
+        told(listener, make.one_way(0.0, 100.0, place, 0.1, covariance=speaker.covariance[:3, :3]))
     assert np.trace(states[0].covariance[:3, :3]) > 0.999 * before[0]

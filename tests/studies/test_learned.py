@@ -12,7 +12,7 @@ from click.testing import CliRunner
 pytest.importorskip("duckdb")
 
 from wavesim_sdk.errors import LogError
-from wavesim_studies.navigation import cli, dataset, learned, missions
+from wavesim_studies.navigation import cli, dataset, learned_dead_reckoning, training_missions
 
 pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("navigation")]
 
@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.compiled, pytest.mark.xdist_group("navigation")]
 def made(found: Path, duration: float) -> Path:
     """Seven missions, two of them not to be seen; s."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(missions, "CURRENT", 0.03)  # which nobody can know, and such missions are short
-        names = [name for name, _ in missions.make(found, 7, duration)]
+        patch.setattr(training_missions, "CURRENT", 0.03)  # which nobody can know, and such missions are short
+        names = [name for name, _ in training_missions.make_dataset(found, 7, duration)]
     index = json.loads((found / "dataset.json").read_text())
     for k, name in enumerate(names):
         index["missions"][name]["part"] = "test" if k > 4 else "validation" if k == 4 else "train"
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_it_is_better_than_the_filter_and_lives_by_its_labels(tmp_path: Path) -> None:
-    found = learned.learn(made(tmp_path, 120.0), epochs=200)
+    found = learned_dead_reckoning.learn(made(tmp_path, 120.0), epochs=200)
     assert found["missions"] == {"train": 4, "validation": 1, "test": 2}
     s = found["summary"]
     assert s["learned"]["of_filter"] < 0.7, "30 % better (median) on missions that it has not seen"
@@ -47,7 +47,7 @@ def test_it_is_better_than_the_filter_and_lives_by_its_labels(tmp_path: Path) ->
 def test_truth_reaches_no_input(folder: Path) -> None:
     """Whatever stands in the truth of a mission, the network sees the same."""
     name, entry = next(iter(dataset.missions(folder).items()))
-    usual = learned.mission(folder, name, entry)
+    usual = learned_dead_reckoning.mission(folder, name, entry)
     real = dataset.table
 
     def wrong(where: Path, mission: str, sort: str, topic: str) -> Any:
@@ -56,9 +56,9 @@ def test_truth_reaches_no_input(folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dataset, "table", wrong)
-        changed = learned.mission(folder, name, entry)
+        changed = learned_dead_reckoning.mission(folder, name, entry)
     assert (
-        (changed.seen == usual.seen).all()
+        (changed.inputs == usual.inputs).all()
         and (changed.R_WB == usual.R_WB).all()
         and (changed.place != usual.place).all()
     )
@@ -70,8 +70,8 @@ def test_the_command_writes_a_network_that_can_be_read(folder: Path, tmp_path: P
     assert done.exit_code == 0, done.output
     assert "that it has not seen" in done.output and "of the filter" in done.output
     name, entry = next(iter(dataset.missions(folder).items()))
-    m = learned.mission(folder, name, entry)
-    assert learned.Reckoner.load(out).velocity(m).shape == m.velocity.shape
+    m = learned_dead_reckoning.mission(folder, name, entry)
+    assert learned_dead_reckoning.DeadReckoningNetwork.load(out).velocity(m).shape == m.velocity.shape
 
 
 def test_mistakes(folder: Path, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
         if index is not None:
             (tmp_path / "dataset.json").write_text(json.dumps(index))
         with pytest.raises(LogError, match=r"is no dataset.*--dataset"):
-            learned.learn(tmp_path)
+            learned_dead_reckoning.learn(tmp_path)
     index = json.loads((folder / "dataset.json").read_text())
     for entry in index["missions"].values():
         entry["part"] = "train"
@@ -93,4 +93,4 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(folder / name)
     (tmp_path / "dataset.json").write_text(json.dumps(index))
     with pytest.raises(LogError, match="7 missions to train with and 0 to test with"):
-        learned.learn(tmp_path)
+        learned_dead_reckoning.learn(tmp_path)

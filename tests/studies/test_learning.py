@@ -24,11 +24,11 @@ from wavesim_sdk.config import load  # noqa: E402
 from wavesim_sdk.errors import ConfigError, WaveSimError  # noqa: E402
 from wavesim_server.study import empty_sea  # noqa: E402
 from wavesim_studies.learning import kernels, ppo  # noqa: E402
-from wavesim_studies.learning.baselines import Chance, Pid, score  # noqa: E402
+from wavesim_studies.learning.baselines import Pid, RandomPolicy, evaluate_policy  # noqa: E402
 from wavesim_studies.learning.core import Core  # noqa: E402
-from wavesim_studies.learning.env import Vector  # noqa: E402
+from wavesim_studies.learning.env import VectorTaskEnv  # noqa: E402
 from wavesim_studies.learning.tasks import TASKS  # noqa: E402
-from wavesim_studies.navigation.learned import Reckoner  # noqa: E402
+from wavesim_studies.navigation.learned_dead_reckoning import DeadReckoningNetwork  # noqa: E402
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -51,20 +51,20 @@ def test_a_copy_is_the_same_alone_and_among_others() -> None:
     other[:, np.arange(21) != 3] = 1.0
     for core, seed in ((many, 5), (few, 5), (alone, 8)):
         core.seed(seed)
-        core.begin()
+        core.reset_copies()
     for k in range(40):
         many.step(told[k])
         few.step(np.ascontiguousarray(other[k, :4]))
         alone.step(np.ascontiguousarray(told[k, 3:4]))
-        seen = [c.out.observation[i].tobytes() for c, i in ((many, 3), (few, 3), (alone, 0))]
+        seen = [c.outputs.observation[i].tobytes() for c, i in ((many, 3), (few, 3), (alone, 0))]
         assert seen[0] == seen[1] == seen[2]
-    assert len({o.tobytes() for o in many.out.observation}) == 21
-    again = many.out.observation.copy()
+    assert len({o.tobytes() for o in many.outputs.observation}) == 21
+    again = many.outputs.observation.copy()
     many.seed(5)
-    many.begin()
+    many.reset_copies()
     for k in range(40):
         many.step(told[k])
-    assert (many.out.observation == again).all()
+    assert (many.outputs.observation == again).all()
 
 
 @pytest.mark.compiled
@@ -74,11 +74,11 @@ def test_the_first_of_four_thousand_is_the_only_one() -> None:
     for core in (many, alone):
         core.rules = core.rules._replace(steps=10)
         core.seed(11)
-        core.begin()
+        core.reset_copies()
     for a in told:
         many.step(a)
         alone.step(np.ascontiguousarray(a[:1]))
-        for ours, theirs in zip(many.out, alone.out, strict=True):
+        for ours, theirs in zip(many.outputs, alone.outputs, strict=True):
             assert ours[:1].tobytes() == theirs.tobytes()
 
 
@@ -88,7 +88,7 @@ def test_a_step_allocates_nothing() -> None:
     core = Core("Circle", 512, substeps=2)
     core.rules = core.rules._replace(steps=5)
     core.seed(1)
-    core.begin()
+    core.reset_copies()
     told = actions(512, 40)
     core.step(told[0])
     _nrt_python.memsys_enable_stats()
@@ -103,11 +103,11 @@ def test_a_step_allocates_nothing() -> None:
             peaks.append(tracemalloc.get_traced_memory()[1] - base)
         finally:
             tracemalloc.stop()
-    arrays = len(core.fleet) + len(core.state) + len(core.out) + 1
+    arrays = len(core.fleet) + len(core.state) + len(core.outputs) + 1
     assert rtsys.get_allocation_stats().alloc == before + 5 * 40 * arrays, (
         "a handle of each array that Python hands over, and no more"
     )
-    assert min(peaks) < 10_000 < core.out.observation.nbytes, "but for a few Python objects that a call is made of"
+    assert min(peaks) < 10_000 < core.outputs.observation.nbytes, "but for a few Python objects that a call is made of"
 
 
 def test_noise_is_as_large_as_it_is_said_to_be() -> None:
@@ -115,8 +115,8 @@ def test_noise_is_as_large_as_it_is_said_to_be() -> None:
     cores = [Core("StationKeeping", 4000, vary=0.0, noise=n) for n in (0.0, 1.0)]
     for core in cores:
         core.seed(5)
-        core.begin()
-    off = (cores[1].out.observation - cores[0].out.observation).astype(float)
+        core.reset_copies()
+    off = (cores[1].outputs.observation - cores[0].outputs.observation).astype(float)
     level = off[:, 8:14] / [0.01, 0.01, 0.01, 0.002, 0.002, 0.002]
     assert level.std(axis=0) == pytest.approx(np.ones(6), abs=0.04) and abs(level.mean(axis=0)).max() < 0.06
     assert abs(np.corrcoef(level.T) - np.eye(6)).max() < 0.06
@@ -132,7 +132,7 @@ def test_who_gives_too_little_is_told_so() -> None:
         with pytest.raises(ValueError, match=r"actions want the shape \(4, 6\)"):
             core.step(np.zeros(shape, np.float32))
     with pytest.raises(ValueError, match="4 copies are chosen by as many"):
-        core.begin(np.ones(3, bool))
+        core.reset_copies(np.ones(3, bool))
     for wrong in ({"copies": 0}, {"copies": -1}, {"substeps": 0}, {"dt": 0.0}, {"dt": math.nan}):
         with pytest.raises(ConfigError, match="one or more of each"):
             Core("StationKeeping", **{"copies": 1, **wrong})
@@ -145,7 +145,7 @@ def test_what_is_no_policy_is_one_line(tmp_path: Path, content: bytes | None) ->
     path = tmp_path / "p.npz"
     if content is not None:
         path.write_bytes(content)
-    for load_, said in ((ppo.Policy.load, "holds no policy"), (Reckoner.load, "holds no network")):
+    for load_, said in ((ppo.Policy.load, "holds no policy"), (DeadReckoningNetwork.load, "holds no network")):
         with pytest.raises(WaveSimError, match=said):
             load_(path)
 
@@ -154,22 +154,22 @@ def test_what_is_not_a_number_is_no_action() -> None:
     core, other = Core("StationKeeping", 3, vary=0.0), Core("StationKeeping", 3, vary=0.0)
     for c, a in ((core, np.nan), (other, 0.0)):
         c.seed(1)
-        c.begin()
+        c.reset_copies()
         c.step(np.full((3, 6), a, np.float32))
-    assert core.out.observation.tobytes() == other.out.observation.tobytes()
+    assert core.outputs.observation.tobytes() == other.outputs.observation.tobytes()
 
 
 def test_it_moves_as_the_engine_does() -> None:
     core = Core("StationKeeping", 1, vary=0.0, noise=0.0)
     core.seed(3)
-    core.begin()
+    core.reset_copies()
     b = core.fleet.blocks[0].reshape(-1, 8)[:, 0]
     sim = empty_sea(1, 0.05)
     row = sim.enter("v", "bluerov2-marinegym", (0.0, 0.0, 20.0))
     sim.fleet.body(row)[:13] = b[:13]
     for a in actions(1, 100, 4):
         core.step(a)
-        sim.command(row, (a[0].astype(float) * core.rules.most).tolist())
+        sim.command(row, (a[0].astype(float) * core.rules.max_command).tolist())
         sim.advance(1)
         assert b[:13] == pytest.approx(sim.fleet.body(row)[:13], abs=1e-9)
     assert np.abs(b[7:13]).max() > 0.1
@@ -182,27 +182,27 @@ class Twin:
         self.core = Core("StationKeeping", n, mode=kernels.DISABLED)
         self.core.rules = self.core.rules._replace(steps=steps)
         self.core.seed(2)
-        self.core.begin()
+        self.core.reset_copies()
         self.mode, self.ended = mode, np.zeros(n, bool)
 
     def step(self, a: Any) -> tuple[Any, ...]:
         core, before = self.core, self.ended.copy()
         core.step(a)
-        out = core.out
+        out = core.outputs
         reward, end = out.reward.copy(), [out.terminated.copy(), out.truncated.copy()]
         self.ended = end[0] | end[1]
         last = out.observation.copy()
         if self.mode == kernels.SAME_STEP and self.ended.any():
-            core.begin(self.ended)
+            core.reset_copies(self.ended)
         if self.mode == kernels.NEXT_STEP and before.any():
-            core.begin(before)
+            core.reset_copies(before)
         return out.observation.copy(), reward, *end, last
 
 
 @pytest.mark.parametrize("name", ["NextStep", "SameStep", "Disabled"])
 def test_three_ways_to_begin_anew(name: str) -> None:
     n, steps = 11, 6
-    envs = Vector("StationKeeping", n, autoreset_mode=name)
+    envs = VectorTaskEnv("StationKeeping", n, autoreset_mode=name)
     envs.core.rules = envs.core.rules._replace(steps=steps)
     envs.reset(seed=2)
     twin = Twin(envs.core.rules.mode, n, steps)
@@ -224,9 +224,9 @@ def test_three_ways_to_begin_anew(name: str) -> None:
             with pytest.raises(ValueError, match="at least one"):
                 envs.reset(options={"reset_mask": np.zeros(n, bool)})
             fresh, _ = envs.reset(options={"reset_mask": ended})
-            twin.core.begin(ended)
+            twin.core.reset_copies(ended)
             twin.ended[:] = False
-            assert (fresh == twin.core.out.observation).all()
+            assert (fresh == twin.core.outputs.observation).all()
     assert ends > 2 * n and not envs.core.fleet.blocks[0].reshape(-1, 8)[0, 4] > 40.0
 
 
@@ -244,13 +244,13 @@ def test_make_vec_hulls_and_a_step_that_keeps_nothing() -> None:
 
 def test_a_controller_keeps_station_and_chance_does_not() -> None:
     core = Core("StationKeeping", 40, vary=0.0, noise=0.2)
-    assert score(core, Pid(core), 1)["success"] > 0.9
-    assert score(core, Chance(core), 1)["success"] == 0.0
+    assert evaluate_policy(core, Pid(core), 1)["success"] > 0.9
+    assert evaluate_policy(core, RandomPolicy(core), 1)["success"] == 0.0
 
 
 def test_the_gradients_of_the_networks() -> None:
     random = np.random.default_rng(1)
-    network = ppo.Network((3, 8, 8, 2), random, 1.0)
+    network = ppo.DenseNetwork((3, 8, 8, 2), random, 1.0)
     network.parameters = [p.astype(np.float64) for p in network.parameters]
     x, d = random.normal(size=(5, 3)), random.normal(size=(5, 2))
     network(x)
@@ -271,7 +271,7 @@ ONBOARD = Path(__file__).parents[2] / "examples" / "onboard"
 def test_the_policy_that_ships_keeps_station_in_episodes_it_has_not_seen() -> None:
     """Training had the seeds from 1 on. 276 of 300 are Wilson's least bound of 95 % successes; PID beside it: 88 %."""
     core = Core("StationKeeping", 300)
-    found = score(core, ppo.Policy.load(ONBOARD / "station-keeping.npz"), 1_000_000)
+    found = evaluate_policy(core, ppo.Policy.load(ONBOARD / "station-keeping.npz"), 1_000_000)
     assert found["success"] * 300 >= 276 and found["distance"] < 0.1
 
 
@@ -284,10 +284,10 @@ def test_on_board_it_is_told_the_same_as_in_training(monkeypatch: pytest.MonkeyP
     rov = learned.Rov(loaded, loaded.config.fleet.bodies[0], options)
     core, policy = Core("StationKeeping", 1, vary=0.0, noise=0.0), ppo.Policy.load(options.policy)
     core.seed(3)
-    core.begin()
-    assert rov.most == core.rules.most
+    core.reset_copies()
+    assert rov.most == core.rules.max_command
     for k in range(60):
-        seen, body = core.out.observation.copy(), core.fleet.blocks[0].reshape(-1, 8)[:13, 0]
+        seen, body = core.outputs.observation.copy(), core.fleet.blocks[0].reshape(-1, 8)[:13, 0]
         monkeypatch.setattr(learned, "SHARE", float(seen[0, 19]))
         assert rov.observation(body) == pytest.approx(seen[0], abs=1e-6)
         step = SimpleNamespace(state=SimpleNamespace(motion=tuple(body.tolist())))

@@ -94,7 +94,7 @@ def core(seed: int) -> Core:
     made = Core("StationKeeping", N, mode=kernels.SAME_STEP)
     made.rules = made.rules._replace(steps=STEPS)
     made.seed(seed)
-    made.begin()
+    made.reset_copies()
     return made
 
 
@@ -103,7 +103,7 @@ def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
     envs.core.rules = envs.core.rules._replace(steps=STEPS)
     twin, kept = core(5), envs.reset()
     first = kept.copy()
-    assert (kept == twin.out.observation).all() and envs.observation_space.contains(kept[0])
+    assert (kept == twin.outputs.observation).all() and envs.observation_space.contains(kept[0])
     ended = 0
     for k, a in enumerate(actions(2 * STEPS)):
         if k == 3:
@@ -111,7 +111,7 @@ def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
                 c.fleet.blocks[0].reshape(-1, 8)[0, 4] = 50.0
         seen, reward, done, infos = envs.step(a)
         twin.step(a)
-        out = twin.out
+        out = twin.outputs
         assert (seen == out.observation).all() and reward == pytest.approx(out.reward) and reward.dtype == np.float32
         assert (done == (out.terminated | out.truncated)).all() and len(infos) == N
         for i in range(N):
@@ -123,7 +123,7 @@ def test_stable_baselines_is_told_what_the_core_says(sb3: Any) -> None:
                 assert infos[i] == {}
     assert ended >= 2 * N and (kept == first).all(), "what was given is not written again"
     assert envs.get_attr("render_mode", [0, 3]) == [None, None] and envs.env_is_wrapped(object) == [False] * N
-    assert envs.seed(9)[:2] == [9, 10] and (envs.reset() == core(9).out.observation).all()
+    assert envs.seed(9)[:2] == [9, 10] and (envs.reset() == core(9).outputs.observation).all()
     with pytest.raises(WaveSimError, match="no attributes of their own"):
         envs.set_attr("x", 1)
     envs.close()
@@ -138,14 +138,14 @@ def test_puffer_finds_all_in_its_own_buffers(puffer: Any, given: bool) -> None:
     env = puffer.Puffer("StationKeeping", N, buf=buf if given else None)
     env.core.rules = env.core.rules._replace(steps=STEPS)
     twin, (seen, told) = core(7), env.reset(7)
-    assert told == [] and (seen == twin.out.observation).all() and env.num_agents == N
+    assert told == [] and (seen == twin.outputs.observation).all() and env.num_agents == N
     ends = 0
     for a in actions(2 * STEPS):
         seen, rewards, terminals, truncations, infos = env.step(a)
         twin.step(a)
         assert seen is env.observations and (buf["observations"] is seen) == given
-        assert (seen == twin.out.observation).all() and rewards == pytest.approx(twin.out.reward)
-        assert (terminals == twin.out.terminated).all() and (truncations == twin.out.truncated).all()
+        assert (seen == twin.outputs.observation).all() and rewards == pytest.approx(twin.outputs.reward)
+        assert (terminals == twin.outputs.terminated).all() and (truncations == twin.outputs.truncated).all()
         ends += int(infos[0]["episodes"]) if infos else 0
     assert ends == 2 * N
     env.close()
@@ -153,7 +153,7 @@ def test_puffer_finds_all_in_its_own_buffers(puffer: Any, given: bool) -> None:
 
 def test_observations_go_nowhere_else() -> None:
     with pytest.raises(ValueError, match="C-contiguous"):
-        core(1).write_to(np.zeros((N, 25), np.float32))
+        core(1).set_observation_buffer(np.zeros((N, 25), np.float32))
 
 
 @pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("puffer", "pufferlib")])

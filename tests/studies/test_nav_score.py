@@ -21,7 +21,7 @@ def log() -> Log:
 
 
 def test_mountings_and_levers_are_those_of_the_configuration(log: Log) -> None:
-    voyage_ = logs.voyage(log, "auv", without=("ahrs", "speedlog"))
+    voyage_ = logs.estimation_case(log, "auv", without=("ahrs", "speedlog"))
     track = voyage_.run()
     found = metrics.score(track.at(voyage_.lever), track.q, voyage_.p, voyage_.q, track.covariance[:, :2, :2])
     assert found.rms < 0.5 and found.percent < 0.5 and found.distance > 150.0
@@ -31,7 +31,7 @@ def test_mountings_and_levers_are_those_of_the_configuration(log: Log) -> None:
 
 def test_the_unit_alone_is_right_where_it_is_mounted_and_knows_how_little_it_knows(log: Log) -> None:
     """Its samples are ideal: whoever turned or moved them wrongly would be metres off."""
-    voyage_ = logs.voyage(log, "auv", without=("dvl", "ahrs", "speedlog"))
+    voyage_ = logs.estimation_case(log, "auv", without=("dvl", "ahrs", "speedlog"))
     track = voyage_.run()
     assert np.linalg.norm(track.at(voyage_.lever)[-1] - voyage_.p[-1]) < 0.01
     assert np.sqrt(np.trace(track.covariance[-1, :3, :3])) > 10.0
@@ -43,7 +43,7 @@ def test_without_a_unit_the_filter_is_as_sure_as_it_may_be(noise: float) -> None
     where the configuration says half the noise that there is, they are not."""
     o, nis, nees = voyage(120.0, 10.0, leg=20.0), [], []
     for seed in range(8):
-        voyage_ = logs.voyage(logged(o, seed, noise), "auv", without=("imu",))
+        voyage_ = logs.estimation_case(logged(o, seed, noise), "auv", without=("imu",))
         track = voyage_.run()
         told = logs.counts(voyage_, track)
         nis.append([told[sensor]["nis"] / told[sensor]["numbers"] for sensor in ("ahrs", "speedlog")])
@@ -55,10 +55,10 @@ def test_without_a_unit_the_filter_is_as_sure_as_it_may_be(noise: float) -> None
 
 def test_mistakes(log: Log) -> None:
     with pytest.raises(LogError, match=r"no vehicle 'aux'.*it has: auv"):
-        logs.voyage(log, "aux")
+        logs.estimation_case(log, "aux")
     with pytest.raises(LogError, match="there is no 'sonar' to leave out"):
-        logs.voyage(log, "auv", without=("sonar",))
+        logs.estimation_case(log, "auv", without=("sonar",))
     with pytest.raises(LogError, match="nothing tells how the vehicle turns"):
-        logs.voyage(log, "auv", without=("imu", "ahrs"))
+        logs.estimation_case(log, "auv", without=("imu", "ahrs"))
     done = CliRunner().invoke(cli.nav, ["score", "absent.mcap", "--picture", "x.foo"])
     assert done.exit_code == 2 and "'x.foo' is none of .png, .pdf, .svg" in done.output  # before anything is computed

@@ -11,7 +11,7 @@ import pytest
 from tests.studies.test_filter import BEACONS, DEG, MEMS, SIGMA, _trips, started, voyage
 from tests.studies.voyage import compass, depths, noisy, sampled, velocities
 from wavesim_sdk import frames
-from wavesim_studies.navigation import Design, estimate, metrics, models
+from wavesim_studies.navigation import FilterDesign, estimate, measurement_models, metrics
 from wavesim_studies.navigation import measurements as make
 
 pytestmark = [pytest.mark.xdist_group("navigation")]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.xdist_group("navigation")]
 def test_where_all_is_linear_it_is_that_of_rauch_tung_and_striebel() -> None:
     """Position, velocity and the accelerometer's bias along one axis, level and still: a linear system of three states."""
     rng, dt, q, walk, sigma, n = np.random.default_rng(2), 0.1, 0.05, 0.02, 0.5, 200
-    design = Design(gyro_noise=1e-9, accelerometer_noise=q, accelerometer_walk=walk)
+    design = FilterDesign(gyro_noise=1e-9, accelerometer_noise=q, accelerometer_walk=walk)
     start = design.start(
         0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), [2.0, 1.0, 1e-9, 1e-12, 0.3], clones=0
     )
@@ -59,11 +59,11 @@ def test_where_all_is_linear_it_is_that_of_rauch_tung_and_striebel() -> None:
 
 def test_it_is_better_than_the_filter_and_says_so() -> None:
     """Round trips (with their clones), a Doppler log that is lost for a minute: everywhere no worse, in the gap much better."""
-    o, design = voyage(240.0, 5.0, leg=60.0), Design(**MEMS)
+    o, design = voyage(240.0, 5.0, leg=60.0), FilterDesign(**MEMS)
     dvl, k = velocities(o, 0.4, 0.01), o.every(2.0)
-    seen = dvl[(dvl[:, models.T] < 120.0) | (dvl[:, models.T] > 180.0)]
+    seen = dvl[(dvl[:, measurement_models.T] < 120.0) | (dvl[:, measurement_models.T] > 180.0)]
     trips = _trips(o, BEACONS[:2], 10.0, 0.5)
-    ranges = trips[(trips[:, models.T] < 110.0) | (trips[:, models.T] > 190.0)]
+    ranges = trips[(trips[:, measurement_models.T] < 110.0) | (trips[:, measurement_models.T] > 190.0)]
     rows = np.concatenate([seen, ranges, depths(o, 0.4, 0.05), compass(o, 0.4, 0.3 * DEG)])
     gap = (o.t[k] > 130.0) & (o.t[k] < 180.0)
     squares, nees = [], []
@@ -97,7 +97,12 @@ def test_measures() -> None:
     assert max(found.per_leg.values()) < 1e-9, "seen from its own beginning each leg is right"
     askew = metrics.score(turned, q, true, q)
     assert askew.per_leg == {d: pytest.approx(2.0 * math.sin(b / 2) * float(d)) for d in ("10", "100", "1000")}
-    assert metrics.absolute(turned, true, align=True).max() < 1e-9 < 34.0 < metrics.absolute(turned, true).max()
+    assert (
+        metrics.absolute_trajectory_error(turned, true, align=True).max()
+        < 1e-9
+        < 34.0
+        < metrics.absolute_trajectory_error(turned, true).max()
+    )
     assert metrics.bounds(15, 50) == pytest.approx((13.52, 16.56), abs=0.006)
     assert metrics.bounds(1, 50) == pytest.approx((0.647, 1.428), abs=0.001)
     white = rng.standard_normal(4000)

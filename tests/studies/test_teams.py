@@ -103,30 +103,30 @@ def test_what_is_said_is_what_is_heard() -> None:
     assert heard[3:5] == pytest.approx(believed, abs=0.003) and 0.1 < heard[1] < 1.0
     assert (observations["m0"][teams.OWN :] == 0.0).all() and not infos["m0"]["receptions"]
     actions["m0"][3] = -1.0  # whispered: 150 dB are not what 188 dB are
-    env.members["m0"].navigator.known = True
+    env.members["m0"].navigator.has_gps = True
     quiet = env.step(actions)[4]["m1"]["receptions"][0]
     assert quiet["level"] == pytest.approx(infos["m1"]["receptions"][0]["level"] - 38.0, abs=0.5)
 
 
 def test_two_who_always_send_hear_nothing() -> None:
     env = teams.Localisation(members=2, limit=20)
-    found = teams.rehearse(env, teams.always(env), 3)
+    found = teams.evaluate_schedule(env, teams.transmit_always(env), 3)
     assert found["sent"] == 40 and found["heard"] == 0
 
 
 def test_five_in_slots_hear_all() -> None:
     env = teams.Localisation(members=5, limit=30)
-    found = teams.rehearse(env, teams.tdma(env), 3)
+    found = teams.evaluate_schedule(env, teams.tdma(env), 3)
     assert found["sent"] == 30 and found["heard"] == 4 * 30
-    chance = teams.rehearse(env, teams.aloha(env, 0.5), 3)
+    chance = teams.evaluate_schedule(env, teams.aloha(env, 0.5), 3)
     assert chance["heard"] < 0.5 * 4 * chance["sent"], "half of the time somebody else speaks, or oneself"
 
 
 def test_talking_halves_the_error_of_silence() -> None:
     env = teams.Localisation(members=5, limit=100)
     silent, slots = (
-        np.mean([teams.rehearse(env, plan(env), seed)["rms"] for seed in (1, 2)])
-        for plan in (teams.silence, teams.tdma)
+        np.mean([teams.evaluate_schedule(env, plan(env), seed)["rms"] for seed in (1, 2)])
+        for plan in (teams.transmit_never, teams.tdma)
     )
     assert slots < 0.5 * silent
 

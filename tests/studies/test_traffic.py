@@ -18,11 +18,11 @@ from wavesim_sdk.encounters import EncounterRole, closest_approach, role
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.targets import Target
 from wavesim_server.study import empty_sea
-from wavesim_studies.traffic import mission, trials
+from wavesim_studies.traffic import encounter_trials, waypoint_runs
 from wavesim_studies.traffic.cli import traffic
-from wavesim_studies.traffic.encounters import IMAZU, Encounter, Start, imazu, read_dnv
-from wavesim_studies.traffic.sail import SUITED, sail
-from wavesim_studies.traffic.score import Track, judge
+from wavesim_studies.traffic.colregs_score import VesselTrack, score_run
+from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES, run_encounter
+from wavesim_studies.traffic.encounters import IMAZU, Encounter, VesselStart, imazu, read_dnv
 
 ROLES = {
     "180": EncounterRole.HEAD_ON, "0s": EncounterRole.OVERTAKING,
@@ -61,19 +61,19 @@ def test_cases_as_live_trials(tmp_path: Path) -> None:
     captain = Path(__file__).parents[2] / "examples" / "onboard" / "captain.py"
     for case in IMAZU:
         encounter = imazu(case, 3.0, 300.0)
-        loaded = load(trials.write(encounter, tmp_path, "otter", captain))
+        loaded = load(encounter_trials.write(encounter, tmp_path, "otter", captain))
         bodies = {b.name: b for b in loaded.config.fleet.bodies}
         assert list(bodies) == ["own", *(o.name for o in encounter.others)]
         program = bodies["own"].program
         assert program is not None and loaded.data_file(program.run).samefile(captain)
         assert all(bodies[o.name].program is None for o in encounter.others)
         assert bodies["target1"].speed == pytest.approx(encounter.others[0].speed, abs=1e-4)
-    rogue = load(trials.write(imazu(2, 3.0, 300.0), tmp_path / "r", "otter", captain, rogue=True))
+    rogue = load(encounter_trials.write(imazu(2, 3.0, 300.0), tmp_path / "r", "otter", captain, rogue=True))
     legs = next(b for b in rogue.config.fleet.bodies if b.name == "target1").waypoint
     assert (legs[0].north, legs[0].east) == pytest.approx((0.0, 315.0)) and legs[1].east == pytest.approx(0.0)
     assert legs[1].north == pytest.approx(-900.0 + 3.0 * (195.0 + 35.0), abs=0.01)
     with pytest.raises(ConfigError, match="--captain names one"):
-        trials.write(imazu(1), tmp_path, "otter", tmp_path / "nobody.py")
+        encounter_trials.write(imazu(1), tmp_path, "otter", tmp_path / "nobody.py")
 
 
 def test_roles_are_opposite_and_turn_with_the_chart() -> None:
@@ -99,7 +99,7 @@ def test_roles_are_opposite_and_turn_with_the_chart() -> None:
     assert checked > 100
 
 
-def track(*legs: tuple[float, float, float]) -> Track:
+def track(*legs: tuple[float, float, float]) -> VesselTrack:
     """Legs of (seconds, course in deg, speed)."""
     places, velocities = [np.array([-900.0, 0.0])], []
     for seconds, course, speed in legs:
@@ -107,15 +107,15 @@ def track(*legs: tuple[float, float, float]) -> Track:
         for _ in range(round(seconds)):
             velocities.append(v)
             places.append(places[-1] + v)
-    return Track(np.arange(len(velocities), dtype=float), np.array(places[:-1]), np.array(velocities))
+    return VesselTrack(np.arange(len(velocities), dtype=float), np.array(places[:-1]), np.array(velocities))
 
 
-def against(case: int, own: Track) -> dict[str, float]:
+def against(case: int, own: VesselTrack) -> dict[str, float]:
     e = imazu(case, 3.0, 300.0)
     t = e.others[0]
     places = np.array([t.north, t.east]) + own.times[:, None] * np.array(t.velocity)
-    other = Track(own.times, places, np.tile(t.velocity, (len(own.times), 1)))
-    return judge(own, {"t": (e.role(0), other)}, 2.0).pairs[0].parts
+    other = VesselTrack(own.times, places, np.tile(t.velocity, (len(own.times), 1)))
+    return score_run(own, {"t": (e.role(0), other)}, 2.0).pairs[0].parts
 
 
 def test_the_parts_of_a_score() -> None:
@@ -151,7 +151,7 @@ def test_kinematic_vessels_do_what_they_are_told() -> None:
 
 
 def test_without_action_they_meet_in_the_engine_too() -> None:
-    found = sail(imazu(12, *SUITED["otter"]), "otter", avoid=False, beyond=0.1)
+    found = run_encounter(imazu(12, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", avoid=False, beyond=0.1)
     a, b = (found.tracks[n] for n in ("target1", "target2"))
     courses = [math.radians(d) for d in (315.0, 350.0)]
     for t, course in zip((a, b), courses, strict=True):  # ten seconds before
@@ -162,9 +162,9 @@ def test_without_action_they_meet_in_the_engine_too() -> None:
 @pytest.mark.parametrize("case", [1, 4, 14])
 def test_the_avoider_keeps_clear_by_the_rules(case: int) -> None:
     """The others of the 22, and other hulls: `python -m benchmarks.imazu`."""
-    found = sail(imazu(case, *SUITED["otter"]), "otter", beyond=0.4)
+    found = run_encounter(imazu(case, *MODEL_SPEEDS_AND_TIMES["otter"]), "otter", beyond=0.4)
     assert min(p.distance for p in found.score.pairs) > 2.0 * 2.0
-    assert found.turned[0] == 0.0, "never to port"
+    assert found.has_turned[0] == 0.0, "never to port"
     assert found.score.total > 0.7, str(found.score)
     if case == 4:
         assert found.score.pairs[0].parts["held"] == 1.0
@@ -180,24 +180,24 @@ def test_the_mission_of_the_thesis(root: Path, trial: str) -> None:
     of current. What fails it: a crab angle that is not known after a turn, too little helm against the wind (30 m off), jets
     that hold 5 m/s in calm water only (4.35 m/s to the south), others who lie in the way."""
     limit = MISSIONS[trial]
-    found = mission.sail(load(root / f"examples/trials/{trial}.xml"), "odin", 45.0, 420.0)
+    found = waypoint_runs.run_waypoints(load(root / f"examples/trials/{trial}.xml"), "odin", 45.0, 420.0)
     late = found.times > 60.0
     assert found.reached >= 5, "once round, and the first again"
-    assert mission.rms(found.off[late]) < limit
+    assert waypoint_runs.rms(found.off[late]) < limit
     assert found.speeds[late].mean() == pytest.approx(5.0, abs=0.1)
-    north, east = np.gradient(found.places, mission.PERIOD, axis=0).T
+    north, east = np.gradient(found.places, waypoint_runs.PERIOD, axis=0).T
     for leg in (north > 4.0, north < -4.0, east > 4.0, east < -4.0):
         assert found.speeds[late & leg].mean() == pytest.approx(5.0, abs=0.2)
 
 
 def test_the_distance_from_legs_and_arcs() -> None:
     corners = np.array([(100.0, 0.0), (100.0, 100.0), (0.0, 100.0), (0.0, 0.0)])
-    way = mission.Way(np.array([0.0, 0.0]), corners, 20.0)
+    way = waypoint_runs.WaypointRoute(np.array([0.0, 0.0]), corners, 20.0)
     middle = 80.0 + 20.0 * math.sqrt(0.5), 20.0 - 20.0 * math.sqrt(0.5)
     places = np.array([(50.0, 3.0), middle, (100.0, 0.0), (100.0, 50.0), (80.0, 20.0), (-4.0, 50.0)])
     assert way.distance(places) == pytest.approx([3.0, 0.0, 20.0 * (math.sqrt(2.0) - 1.0), 0.0, 20.0, 4.0], abs=1e-9)
     assert way.reached(places) == 1
-    assert mission.Way(np.array([0.0, 0.0]), corners, 0.0).distance(places)[2] == 0.0
+    assert waypoint_runs.WaypointRoute(np.array([0.0, 0.0]), corners, 0.0).distance(places)[2] == 0.0
 
 
 def test_an_avoider_forgets_who_is_past() -> None:
@@ -231,17 +231,17 @@ def test_a_situation_of_dnv(tmp_path: Path) -> None:
 
 def test_a_situation_that_begins_at_its_origin_is_sailed_to_its_end() -> None:
     """As those in degrees do: how long it takes depends on the others, not on where own ship is from the origin."""
-    own, other = Start("own", 0.0, 0.0, 0.0, 3.0), Start("t", 90.0, 0.0, math.pi, 3.0)
+    own, other = VesselStart("own", 0.0, 0.0, 0.0, 3.0), VesselStart("t", 90.0, 0.0, math.pi, 3.0)
     encounter = Encounter("short", own, (90.0, 0.0), (other,), "here")
     assert encounter.meeting == pytest.approx(15.0)
-    assert len(sail(encounter, "otter", avoid=False, beyond=0.9).tracks["own"].times) == 28
-    aside = Encounter("whole", own, (90.0, 0.0), (Start("t", 90.0, 60.0, math.pi, 3.0),), "here")
-    found = sail(aside, "otter", avoid=False)
+    assert len(run_encounter(encounter, "otter", avoid=False, beyond=0.9).tracks["own"].times) == 28
+    aside = Encounter("whole", own, (90.0, 0.0), (VesselStart("t", 90.0, 60.0, math.pi, 3.0),), "here")
+    found = run_encounter(aside, "otter", avoid=False)
     assert (
         len(found.tracks["own"].times) == pytest.approx((90.0 - 4.0) / 3.0, abs=2.0)
         and found.score.economy["mission"] == 1.0
     )
-    away = Start("t", 90.0, 0.0, 0.0, 3.0)
+    away = VesselStart("t", 90.0, 0.0, 0.0, 3.0)
     assert Encounter("behind all", own, (90.0, 0.0), (away,), "here").meeting == 60.0
     for speed, time in ((-1.0, 300.0), (0.0, 300.0), (3.0, 0.0), (3.0, math.nan)):
         with pytest.raises(ValueError, match="more than nothing"):
@@ -271,7 +271,7 @@ def test_what_is_no_situation_is_one_line(tmp_path: Path, place: str, value: obj
 def test_a_mission_of_one_way_point_is_none(tmp_path: Path) -> None:
     loaded = load_text('<wavesim><fleet><vehicle name="a" model="otter" position="0 0 0 m"><waypoint north="9 m" east="0 m"/></vehicle></fleet></wavesim>')  # fmt: skip
     with pytest.raises(ConfigError, match="'a' needs two way-points"):
-        mission.sail(loaded, "a", 1.0, 1.0)
+        waypoint_runs.run_waypoints(loaded, "a", 1.0, 1.0)
 
 
 @pytest.mark.parametrize("model", ["lauv", "oter"])

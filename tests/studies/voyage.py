@@ -14,7 +14,7 @@ from wavesim_sdk.log import Log, Series
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import STATE
 from wavesim_studies.navigation import measurements
-from wavesim_studies.navigation.models import NOISE, Z
+from wavesim_studies.navigation.measurement_models import NOISE, Z
 
 Array = Any
 GRAVITY = 9.81

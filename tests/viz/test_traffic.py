@@ -15,7 +15,7 @@ from wavesim_sdk.encounters import EncounterRole, domain
 from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, elevation, sea_components
 from wavesim_sdk.tables import LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_studies.traffic.score import Track, judge
+from wavesim_studies.traffic.colregs_score import VesselTrack, score_run
 from wavesim_viz.frame import Frame, bodies
 from wavesim_viz.replay import Replay
 from wavesim_viz.traffic import meetings
@@ -58,11 +58,11 @@ def test_the_domain_is_that_of_the_score() -> None:
     t = np.arange(0.0, 101.0)
 
     def safety(apart: float) -> Any:
-        def track(east: float, north: float, speed: float) -> Track:
+        def track(east: float, north: float, speed: float) -> VesselTrack:
             places = np.stack([north + speed * t, np.full(len(t), east)], axis=1)
-            return Track(t, places, np.tile([speed, 0.0], (len(t), 1)))
+            return VesselTrack(t, places, np.tile([speed, 0.0], (len(t), 1)))
 
-        pair = judge(track(0.0, 0.0, 3.0), {"x": (EncounterRole.HEAD_ON, track(apart, 300.0, -3.0))}, 2.0).pairs[0]
+        pair = score_run(track(0.0, 0.0, 3.0), {"x": (EncounterRole.HEAD_ON, track(apart, 300.0, -3.0))}, 2.0).pairs[0]
         return pair.parts["safety"]
 
     assert safety(least - 0.01) == 0.0 and 0.0 < safety(least + 0.01) < 0.01

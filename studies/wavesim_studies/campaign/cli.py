@@ -13,8 +13,8 @@ from wavesim_sdk.cli import json_option
 from wavesim_sdk.errors import ConfigError, WaveSimError
 
 if TYPE_CHECKING:
-    from wavesim_studies.campaign.plan import Plan
-    from wavesim_studies.campaign.statistics import Difference
+    from wavesim_studies.campaign.plan import CampaignPlan
+    from wavesim_studies.campaign.statistics import MetricDifference
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 out_option = click.option(
@@ -28,25 +28,25 @@ other_argument = click.argument("before", type=click.Path(path_type=Path))
 RETRIES = ("failed", "timed out", "killed", "invalid")
 
 
-class Worse(WaveSimError):
+class MetricRegressed(WaveSimError):
     """The gate is shut: a metric has become worse."""
 
     exit_code = 14
 
 
-class Undecided(WaveSimError):
+class GateUndecided(WaveSimError):
     """The gate cannot tell: more runs are needed."""
 
     exit_code = 15
 
 
-class Different(WaveSimError):
+class RunNotReproduced(WaveSimError):
     """A run that was repeated gave something else."""
 
     exit_code = 16
 
 
-class Fruitless(WaveSimError):
+class NoRunSucceeded(WaveSimError):
     """Not one run of a campaign ended well."""
 
     exit_code = 17
@@ -57,13 +57,13 @@ def campaign() -> None:
     """Run one configuration many times, with factors that differ, and judge it."""
 
 
-def _plan(file: Path, out: Path) -> Plan:
-    from wavesim_studies.campaign.plan import Plan
+def _plan(file: Path, out: Path) -> CampaignPlan:
+    from wavesim_studies.campaign.plan import CampaignPlan
 
-    return Plan(file, out)
+    return CampaignPlan(file, out)
 
 
-def _table(plan: Plan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
+def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
     """Rows of the campaign as it stands, also those that other files made, which is said unless ``quiet``; of an earlier campaign all
     that its folder has."""
     from wavesim_studies.campaign.journal import Journal
@@ -85,7 +85,7 @@ def _table(plan: Plan, folder: Path | None = None, quiet: bool = False) -> list[
     return table
 
 
-def _stale(plan: Plan, table: list[dict[str, Any]]) -> str:
+def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
     """What has to be said of rows that are not those of the files as they are; empty if there are none."""
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
@@ -93,7 +93,7 @@ def _stale(plan: Plan, table: list[dict[str, Any]]) -> str:
     return f"{len(old)} of {len(plan.rows)} rows are not of these files ({_changed(plan, old[0]['key'])}); `run` makes them anew"
 
 
-def _changed(plan: Plan, key: str) -> str:
+def _changed(plan: CampaignPlan, key: str) -> str:
     """What is other than when a run was made, by name."""
     from wavesim_studies.campaign.journal import Journal
     from wavesim_studies.campaign.sources import differences
@@ -106,7 +106,7 @@ def _changed(plan: Plan, key: str) -> str:
     return ", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else "")
 
 
-def _kept(plan: Plan) -> list[dict[str, Any]]:
+def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
     """The table of what is finished, written beside its journal as well."""
     from wavesim_studies.campaign.table import write
 
@@ -125,18 +125,18 @@ def _kept(plan: Plan) -> list[dict[str, Any]]:
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
     """Run what has not been run yet. Ctrl-C leaves what is finished, and a table of it; the same command goes on."""
-    from wavesim_studies.campaign.client import run as go
     from wavesim_studies.campaign.report import page
+    from wavesim_studies.campaign.runner import run as go
 
     plan = _plan(file, out)
     try:
-        states = go(plan, workers=workers, again=retry, quiet=quiet)
+        states = go(plan, workers=workers, retried_statuses=retry, quiet=quiet)
     except KeyboardInterrupt:
         click.echo(
-            f"{len(_kept(plan))} of {len(plan.rows)} runs are finished; the same command runs the rest\ntable     {plan.folder / 'table.csv'}"
+            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; the same command runs the rest\ntable     {plan.folder / 'table.csv'}"
         )
         raise
-    table = _kept(plan)
+    table = _export_finished(plan)
     _write(plan.folder / "report.html", page(plan, table))
     click.echo(_counted(states, len(plan.rows)))
     _reasons(table)
@@ -145,7 +145,7 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
         click.echo(f"wavesim: no run gave a value of {', '.join(empty)}", err=True)
     click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
     if table and not done:
-        raise Fruitless("none of the runs ended well; why stands above, and in the table")
+        raise NoRunSucceeded("none of the runs ended well; why stands above, and in the table")
 
 
 def _counted(states: Counter[str], of: int) -> str:
@@ -216,7 +216,7 @@ def report(
     click.echo(json.dumps(table) if as_json else f"report    {to}")
 
 
-def _differences(plan: Plan, before: Path) -> list[Difference]:
+def _differences(plan: CampaignPlan, before: Path) -> list[MetricDifference]:
     from wavesim_studies.campaign.statistics import compare
 
     return compare(_table(plan, before), _table(plan), [f.name for f in plan.campaign.factor], plan.metrics)
@@ -232,7 +232,7 @@ def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
     _show(_differences(_plan(file, out), before), as_json)
 
 
-def _show(found: list[Difference], as_json: bool) -> None:
+def _show(found: list[MetricDifference], as_json: bool) -> None:
     if as_json:
         told = ({**vars(d), "verdict": d.verdict} for d in found)
         click.echo(json.dumps([{k: None if v != v else v for k, v in d.items()} for d in told]))  # JSON has no NaN
@@ -262,14 +262,14 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
     plan = _plan(file, out)
     table = _table(plan, quiet=True)
     if stale := _stale(plan, table):
-        raise Undecided(stale)
+        raise GateUndecided(stale)
     if len(table) < len(plan.rows):
-        raise Undecided(f"{len(table)} of {len(plan.rows)} runs are finished; `run` does the rest")
+        raise GateUndecided(f"{len(table)} of {len(plan.rows)} runs are finished; `run` does the rest")
     found = _differences(plan, before)
     _show(found, as_json)
     judged: list[tuple[str, type[WaveSimError], str]] = [
-        ("worse", Worse, "worse than allowed"),
-        ("undecided", Undecided, "it cannot be told of"),
+        ("worse", MetricRegressed, "worse than allowed"),
+        ("undecided", GateUndecided, "it cannot be told of"),
     ]
     for verdict, error, text in judged:
         if names := [d.name for d in found if d.verdict == verdict]:
@@ -283,13 +283,13 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
 @json_option
 def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
     """Do one run again, here, and say whether it gave the same."""
-    from wavesim_studies.campaign.run import folder_of, perform
+    from wavesim_studies.campaign.run import execute_run, folder_of
 
     plan = _plan(file, out)
     if row >= len(plan.rows):
         raise ConfigError(f"there is no run {row}; they are 0 to {len(plan.rows) - 1}")
     asked = plan.rows[row]
-    done = perform(plan, asked)
+    done = execute_run(plan, asked)
     table = _table(plan, quiet=True) if (plan.folder / "journal.sqlite").is_file() else []
     known = next((r for r in table if r["row"] == row), None)
     if as_json:
@@ -303,13 +303,13 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
         click.echo(
             f"{done['status']}{': ' + done['reason'] if done['reason'] else ''}; content hash {done['hash'][:16] or '-'}"
         )
-        if plan.base is not None:
+        if plan.base_configuration is not None:
             click.echo(f"file      {folder_of(plan, asked) / 'config.xml'}")
     if known is None or not known["hash"]:
         return
     other = "" if known["key"] == asked.key else _changed(plan, known["key"])
     if known["hash"] != done["hash"]:
         place = f"; since then: {other}" if other else f", of the same files, on {known['cpu'] or 'another processor'}"
-        raise Different(f"the campaign's run {row} had the content hash {known['hash'][:16]}{place}")
+        raise RunNotReproduced(f"the campaign's run {row} had the content hash {known['hash'][:16]}{place}")
     if other:
         click.echo(f"wavesim: the same result, though not of the same files: {other}", err=True)

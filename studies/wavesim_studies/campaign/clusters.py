@@ -8,12 +8,12 @@ from typing import Any
 
 from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.names import suggest_name
-from wavesim_studies.campaign.model import Workers
+from wavesim_studies.campaign.schema import WorkersConfig
 
 ATTACH_S = 30.0  #: wall time within which a running scheduler has to answer, and has a worker
 
 
-def options_of(workers: Workers) -> dict[str, Any]:
+def options_of(workers: WorkersConfig) -> dict[str, Any]:
     """NAME=VALUE with ; between: numbers, True, False and None as such, all else as text."""
     options: dict[str, Any] = {}
     for piece in filter(None, map(str.strip, workers.options.split(";"))):
@@ -29,7 +29,7 @@ def options_of(workers: Workers) -> dict[str, Any]:
     return options
 
 
-def check(workers: Workers) -> None:
+def check(workers: WorkersConfig) -> None:
     """ConfigError for what workers of their kind would ignore, or cannot do without."""
     kind, options = workers.kind, options_of(workers)
     if kind == "pool" and options:
@@ -67,7 +67,7 @@ def attached(address: str) -> Any:
     return client
 
 
-def made(workers: Workers, count: int) -> Any:
+def made(workers: WorkersConfig, count: int) -> Any:
     """A cluster of our own of the kind that the campaign asks for. What is heavy, or rare, is an installation of the user's."""
     options = options_of(workers)
     page = ":0" if workers.dashboard else None

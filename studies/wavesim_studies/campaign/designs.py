@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.stats import qmc
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_studies.campaign.model import Campaign, Factor
+from wavesim_studies.campaign.schema import Campaign, Factor
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Value = float | str
@@ -57,7 +57,7 @@ def check(factor: Factor) -> None:
         raise ConfigError(f"factor '{factor.name}' needs deviation > 0", *place)
 
 
-def column(factor: Factor, shares_: Array) -> list[Value]:
+def values_at_shares(factor: Factor, shares_: Array) -> list[Value]:
     """The values that these shares (0..1) of the distribution lie below."""
     named = values_of(factor)
     if named:
@@ -66,16 +66,18 @@ def column(factor: Factor, shares_: Array) -> list[Value]:
     return list(_law(factor).ppf(np.clip(shares_, 1e-12, 1.0 - 1e-12)).tolist())
 
 
-def at(factor: Factor, share: float) -> Value:
+def value_at_share(factor: Factor, share: float) -> Value:
     """The value that one share of the distribution lies below."""
-    return column(factor, np.array([share]))[0]
+    return values_at_shares(factor, np.array([share]))[0]
 
 
-def ends(factor: Factor) -> tuple[Value, ...]:
+def boundary_values(factor: Factor) -> tuple[Value, ...]:
     """Values at which a wrong range shows itself."""
     named = values_of(factor)
     return named or (
-        (at(factor, 0.001), at(factor, 0.999)) if factor.distribution == "normal" else (factor.low, factor.high)
+        (value_at_share(factor, 0.001), value_at_share(factor, 0.999))
+        if factor.distribution == "normal"
+        else (factor.low, factor.high)
     )
 
 
@@ -84,13 +86,15 @@ def _levels(factor: Factor) -> tuple[Value, ...]:
     if named:
         return named
     if factor.distribution != "uniform":  # the middles of equal parts
-        return tuple(at(factor, (k + 0.5) / factor.levels) for k in range(factor.levels))
+        return tuple(value_at_share(factor, (k + 0.5) / factor.levels) for k in range(factor.levels))
     return (
-        tuple(np.linspace(factor.low, factor.high, factor.levels).tolist()) if factor.levels > 1 else (at(factor, 0.5),)
+        tuple(np.linspace(factor.low, factor.high, factor.levels).tolist())
+        if factor.levels > 1
+        else (value_at_share(factor, 0.5),)
     )
 
 
-def shares(campaign: Campaign) -> Any:
+def unit_samples(campaign: Campaign) -> Any:
     """Samples in the unit cube, (points, factors)."""
     design, d = campaign.design, len(campaign.factor)
     n = design.points
@@ -130,7 +134,7 @@ def points(campaign: Campaign) -> list[dict[str, Value]]:
     if design.kind == "one-at-a-time":
         middle = {f.name: _levels(f)[len(_levels(f)) // 2] for f in factors}
         return [middle, *({**middle, f.name: v} for f in factors for v in _levels(f) if v != middle[f.name])]
-    columns = [column(f, u) for f, u in zip(factors, shares(campaign).T, strict=True)]
+    columns = [values_at_shares(f, u) for f, u in zip(factors, unit_samples(campaign).T, strict=True)]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign import clusters
-from wavesim_studies.campaign.model import Workers
-from wavesim_studies.campaign.run import KILLED, Outcome, nothing
+from wavesim_studies.campaign.run import KILLED, Outcome, failed_outcome
+from wavesim_studies.campaign.schema import WorkersConfig
 from wavesim_studies.campaign.worker import Worker
 
 Job = tuple[int, str, float]  #: row, key, time limit in s
@@ -36,7 +36,7 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
-class Pool:
+class LocalExecutor:
     """Processes of this machine, a thread of ours for each."""
 
     def __init__(self, count: int, file: Path, out: Path) -> None:
@@ -52,7 +52,7 @@ class Pool:
     def _serve(self, worker: Worker) -> None:
         while (job := self._jobs.get()) is not None:
             try:
-                self._done.put((job[0], worker.ask(*job)))
+                self._done.put((job[0], worker.run_row(*job)))
             except WaveSimError as error:
                 self._done.put(error)
                 return
@@ -95,7 +95,7 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
         _here.pop(place)[1].close()
     if place not in _here:
         _here[place] = whose, Worker(Path(file), Path(out))
-    return _here[place][1].ask(row, key, timeout)
+    return _here[place][1].run_row(row, key, timeout)
 
 
 def end_processes(whose: str = "") -> None:
@@ -109,10 +109,10 @@ def end_processes(whose: str = "") -> None:
 atexit.register(end_processes)
 
 
-class Dask:
+class DaskExecutor:
     """Dask's workers: of a scheduler that runs already, of this machine, by SSH, of a batch system or of Kubernetes."""
 
-    def __init__(self, workers: Workers, count: int, file: Path, out: Path) -> None:
+    def __init__(self, workers: WorkersConfig, count: int, file: Path, out: Path) -> None:
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
@@ -152,7 +152,9 @@ class Dask:
             future = next(self._running)
             row = self._rows.pop(future.key)
             error = future.exception()
-            outcome = nothing(KILLED, f"its worker was lost: {error}", 0.0) if error is not None else future.result()
+            outcome = (
+                failed_outcome(KILLED, f"its worker was lost: {error}", 0.0) if error is not None else future.result()
+            )
             self._fill()
             yield row, outcome
 
@@ -173,7 +175,11 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def executor(workers: Workers, file: Path, out: Path, count: int = 0) -> Executor:
+def executor(workers: WorkersConfig, file: Path, out: Path, count: int = 0) -> Executor:
     """What a campaign asks for; ``count`` instead of its own."""
     count = count or workers.count
-    return Pool(count or _cores(), file, out) if workers.kind == "pool" else Dask(workers, count, file, out)
+    return (
+        LocalExecutor(count or _cores(), file, out)
+        if workers.kind == "pool"
+        else DaskExecutor(workers, count, file, out)
+    )

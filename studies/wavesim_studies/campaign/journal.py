@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_studies.campaign.plan import Row
+from wavesim_studies.campaign.plan import PlannedRun
 from wavesim_studies.campaign.run import Outcome
 
 FILE = "journal.sqlite"
@@ -70,7 +70,7 @@ class Journal:
                 return dict(json.loads(value))
         return {}
 
-    def keep(self, row: Row, attempts: int, outcome: Outcome) -> None:
+    def record_outcome(self, row: PlannedRun, attempts: int, outcome: Outcome) -> None:
         """What became of a run, from now on."""
         values = (
             row.key, row.number, row.point, row.replicate, row.seed, json.dumps(row.factors), attempts, outcome["status"],

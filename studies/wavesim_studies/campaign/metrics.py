@@ -22,14 +22,14 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import ACTUATION, RECEPTION, SENT, STATE, Outcome
 from wavesim_server.logbook import report
 from wavesim_studies.campaign import sources
-from wavesim_studies.campaign.model import Metric
+from wavesim_studies.campaign.schema import Metric
 
 Record = np.ndarray[Any, np.dtype[np.void]]
 Track = tuple[Any, Record]  #: times in s, rows of the table `state`
 
 
 @dataclass
-class Result:
+class RunResult:
     """What a run left: tracks by name, what was sent and heard, contacts, and of a trial its log."""
 
     loaded: LoadedConfig
@@ -62,7 +62,7 @@ class Result:
         return found
 
     @classmethod
-    def of_log(cls, loaded: LoadedConfig, log: Log) -> Result:
+    def of_log(cls, loaded: LoadedConfig, log: Log) -> RunResult:
         """From the log of a trial."""
         rows = {b["name"]: row for row, b in log.bodies.items()}
         tracks = {name: log.get(f"/state/{name}", STATE) for name in rows}
@@ -77,11 +77,11 @@ class Result:
         )  # fmt: skip
 
 
-Function = Callable[[Result, str], float]
+Function = Callable[[RunResult, str], float]
 
 
 @dataclass(frozen=True)
-class Kind:
+class MetricType:
     """A metric of the library."""
 
     name: str
@@ -91,19 +91,19 @@ class Kind:
     function: Function
 
 
-LIBRARY: dict[str, Kind] = {}
+LIBRARY: dict[str, MetricType] = {}
 
 
 def _metric(unit: str, better: str) -> Callable[[Function], Function]:
     def keep(function: Function) -> Function:
         name = function.__name__
-        LIBRARY[name] = Kind(name, unit, better, " ".join((function.__doc__ or "").split()), function)
+        LIBRARY[name] = MetricType(name, unit, better, " ".join((function.__doc__ or "").split()), function)
         return function
 
     return keep
 
 
-def _navigation(result: Result, body: str) -> tuple[Any, Any]:
+def _navigation(result: RunResult, body: str) -> tuple[Any, Any]:
     if result.log is None or body not in result.log.names:  # it never came
         return np.zeros(0), np.zeros(0)
     _, nav, dead = result.log.navigation_errors(body)
@@ -119,38 +119,38 @@ def _last(values: Any) -> float:
 
 
 @_metric("m", "lower")
-def navigation_rms(result: Result, body: str) -> float:
+def navigation_rms(result: RunResult, body: str) -> float:
     """Root mean square of the horizontal error of what the navigator believed; of trials."""
     return _rms(_navigation(result, body)[0])
 
 
 @_metric("m", "lower")
-def navigation_max(result: Result, body: str) -> float:
+def navigation_max(result: RunResult, body: str) -> float:
     """The greatest such error."""
     error = _navigation(result, body)[0]
     return float(error.max()) if len(error) else math.nan
 
 
 @_metric("m", "lower")
-def navigation_end(result: Result, body: str) -> float:
+def navigation_end(result: RunResult, body: str) -> float:
     """Such an error at the end."""
     return _last(_navigation(result, body)[0])
 
 
 @_metric("m", "lower")
-def dead_reckoning_end(result: Result, body: str) -> float:
+def dead_reckoning_end(result: RunResult, body: str) -> float:
     """The error of dead reckoning at the end."""
     return _last(_navigation(result, body)[1])
 
 
 @_metric("%", "lower")
-def percent_of_distance(result: Result, body: str) -> float:
+def percent_of_distance(result: RunResult, body: str) -> float:
     """The navigator's error at the end over the distance run."""
     return 100.0 * navigation_end(result, body) / max(distance(result, body), 1e-9)
 
 
 @_metric("", "lower")
-def nees(result: Result, body: str) -> float:
+def nees(result: RunResult, body: str) -> float:
     """Mean of the squared horizontal error over its own variance, for two axes: 2 if the filter knows how good it is."""
     if result.log is None or body not in result.log.names:
         return math.nan
@@ -165,23 +165,23 @@ def nees(result: Result, body: str) -> float:
 
 
 @_metric("m", "")
-def distance(result: Result, body: str) -> float:
+def distance(result: RunResult, body: str) -> float:
     """The way over ground."""
     return float(np.linalg.norm(np.diff(result.tracks[body][1]["p_WB_W"], axis=0), axis=1).sum())
 
 
 @_metric("m/s", "higher")
-def speed(result: Result, body: str) -> float:
+def speed(result: RunResult, body: str) -> float:
     """Mean speed over ground."""
     return distance(result, body) / max(result.seconds, 1e-9)
 
 
-def _legs(result: Result, body: str) -> Any:
+def _legs(result: RunResult, body: str) -> Any:
     b = result.body(body)
     return np.array([b.position[:2], *((w.north, w.east) for w in b.waypoint)], float)
 
 
-def _reached(result: Result, body: str, within: float = 10.0) -> list[float]:
+def _reached_times(result: RunResult, body: str, within: float = 10.0) -> list[float]:
     """When each waypoint was first come within so many metres of, in order (s)."""
     times, state = result.tracks[body]
     found, first = [], 0
@@ -195,7 +195,7 @@ def _reached(result: Result, body: str, within: float = 10.0) -> list[float]:
 
 
 @_metric("m", "lower")
-def cross_track_rms(result: Result, body: str) -> float:
+def cross_track_rms(result: RunResult, body: str) -> float:
     """Root mean square of the horizontal distance to the nearest leg of the mission."""
     legs, p = _legs(result, body), result.tracks[body][1]["p_WB_W"][:, :2]
     if len(legs) < 2:
@@ -209,20 +209,20 @@ def cross_track_rms(result: Result, body: str) -> float:
 
 
 @_metric("", "higher")
-def waypoints(result: Result, body: str) -> float:
+def waypoints(result: RunResult, body: str) -> float:
     """Waypoints that were reached in order, within 10 m."""
-    return float(len(_reached(result, body)))
+    return float(len(_reached_times(result, body)))
 
 
 @_metric("s", "lower")
-def time_to_complete(result: Result, body: str) -> float:
+def time_to_complete(result: RunResult, body: str) -> float:
     """When the last waypoint was reached; none if it was not."""
-    found = _reached(result, body)
+    found = _reached_times(result, body)
     return found[-1] if found and len(found) == len(_legs(result, body)) - 1 else math.nan
 
 
 @_metric("J", "lower")
-def propulsion(result: Result, body: str) -> float:
+def propulsion(result: RunResult, body: str) -> float:
     """Energy that the commanded thrust of a trial put into the water: the sum of thrust (N) times speed through the water."""
     if result.log is None or body not in result.log.names:
         return math.nan
@@ -237,13 +237,13 @@ def propulsion(result: Result, body: str) -> float:
 
 
 @_metric("", "lower")
-def contacts(result: Result, body: str) -> float:
+def contacts(result: RunResult, body: str) -> float:
     """How often it touched something."""
     return float(result.contacts.get(body, 0))
 
 
 @_metric("m", "higher")
-def closest(result: Result, body: str) -> float:
+def closest(result: RunResult, body: str) -> float:
     """The least distance to another vehicle."""
     moving = {b.name for b in result.loaded.config.fleet.bodies if result.loaded.model(b.model).type != "buoy"}
     tracks = {n: (t, s["p_WB_W"]) for n, (t, s) in result.tracks.items() if n in moving and len(t)}
@@ -252,20 +252,20 @@ def closest(result: Result, body: str) -> float:
 
 
 @_metric("", "higher")
-def heard(result: Result, body: str) -> float:
+def heard(result: RunResult, body: str) -> float:
     """Signals heard."""
     mine = result.fates[result.fates["receiver"] == result.rows[body]]
     return float((mine["outcome"] == Outcome.HEARD).sum())
 
 
 @_metric("", "lower")
-def lost(result: Result, body: str) -> float:
+def lost(result: RunResult, body: str) -> float:
     """Signals that came and were not heard, for whatever reason."""
     return len(result.fates[result.fates["receiver"] == result.rows[body]]) - heard(result, body)
 
 
-def _lost_by(outcome: Outcome) -> None:
-    def count(result: Result, body: str) -> float:
+def _loss_counter(outcome: Outcome) -> None:
+    def count(result: RunResult, body: str) -> float:
         mine = result.fates[result.fates["receiver"] == result.rows[body]]
         return float((mine["outcome"] == outcome).sum())
 
@@ -276,35 +276,35 @@ def _lost_by(outcome: Outcome) -> None:
 
 for _outcome in Outcome:
     if _outcome is not Outcome.HEARD:
-        _lost_by(_outcome)
+        _loss_counter(_outcome)
 
 
 @_metric("", "higher")
-def ranges(result: Result, body: str) -> float:
+def ranges(result: RunResult, body: str) -> float:
     """Two-way ranges."""
     return float((result.ranges[0]["receiver"] == result.rows[body]).sum())
 
 
-def _range_errors(result: Result, body: str) -> Any:
+def _range_errors(result: RunResult, body: str) -> Any:
     found, error = result.ranges
     return error[found["receiver"] == result.rows[body]]
 
 
 @_metric("m", "lower")
-def range_rms(result: Result, body: str) -> float:
+def range_rms(result: RunResult, body: str) -> float:
     """Root mean square of the error of two-way ranges."""
     return _rms(_range_errors(result, body))
 
 
 @_metric("m", "")
-def range_bias(result: Result, body: str) -> float:
+def range_bias(result: RunResult, body: str) -> float:
     """Mean error of two-way ranges."""
     error = _range_errors(result, body)
     return float(np.mean(error)) if len(error) else math.nan
 
 
 @_metric("m", "")
-def depth_end(result: Result, body: str) -> float:
+def depth_end(result: RunResult, body: str) -> float:
     """Depth at the end."""
     return _last(result.tracks[body][1]["p_WB_W"][:, 2])
 
@@ -313,7 +313,7 @@ def depth_end(result: Result, body: str) -> float:
 
 
 @dataclass(frozen=True)
-class Named:
+class CampaignMetric:
     """A metric of a campaign."""
 
     name: str
@@ -324,26 +324,26 @@ class Named:
     function: Callable[..., Any] | None  #: None: the program of the run returns it
     own: bool
 
-    def value(self, result: Result) -> float:
+    def value(self, result: RunResult) -> float:
         """The number of one run; NaN if there is none."""
         if self.function is None:
             return float(result.told.get(self.name, math.nan))
         return float(self.function(result) if self.own else self.function(result, result.body(self.body).name))
 
 
-def named(metric: Metric, file: Path) -> Named:
+def resolve_metric(metric: Metric, file: Path) -> CampaignMetric:
     """A metric as a campaign's file declares it. ConfigError if it is not known."""
     place, _, line = metric.place.rpartition(":")
     if ".py:" in metric.of:
-        return Named(
-            metric.name, metric.unit, metric.better or "lower", metric.margin, "", function(metric.of, file), True
+        return CampaignMetric(
+            metric.name, metric.unit, metric.better or "lower", metric.margin, "", load_function(metric.of, file), True
         )
     if not metric.of:
-        return Named(metric.name, metric.unit, metric.better or "lower", metric.margin, "", None, True)
+        return CampaignMetric(metric.name, metric.unit, metric.better or "lower", metric.margin, "", None, True)
     if metric.of not in LIBRARY:
         raise ConfigError(f"there is no metric '{metric.of}'{suggest_name(metric.of, LIBRARY)}", place, int(line))
     kind = LIBRARY[metric.of]
-    return Named(
+    return CampaignMetric(
         metric.name,
         kind.unit,
         metric.better or kind.better,
@@ -354,7 +354,7 @@ def named(metric: Metric, file: Path) -> Named:
     )
 
 
-def function(text: str, file: Path) -> Callable[..., Any]:
+def load_function(text: str, file: Path) -> Callable[..., Any]:
     """``FILE.py:FUNCTION``, relative to a campaign's file."""
     name, _, which = text.rpartition(":")
     path = (file.parent / name).resolve()

@@ -15,10 +15,10 @@ from wavesim_sdk.config.schema import Key
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_studies.campaign import designs, metrics, sources, unused
+from wavesim_studies.campaign.config_paths import BaseConfiguration, find
 from wavesim_studies.campaign.designs import Value
 from wavesim_studies.campaign.expressions import Expression
-from wavesim_studies.campaign.model import Campaign, Factor, Metric
-from wavesim_studies.campaign.paths import Base, find
+from wavesim_studies.campaign.schema import Campaign, Factor, Metric
 
 SEED_BITS = 52
 #: of the table, beside factors and metrics
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class PlannedRun:
     """One run: its number in the table, from 0."""
 
     number: int
@@ -45,7 +45,7 @@ def code_version() -> str:
     return f"{__version__}+{sources.code()[:12]}"
 
 
-class Plan:
+class CampaignPlan:
     """The file of a campaign, read and checked: nothing of it can be refused later but for what programs do."""
 
     def __init__(self, path: Path, out: Path | None = None) -> None:
@@ -54,23 +54,23 @@ class Plan:
         c = self.campaign
         unused.check(c, self.text, str(path))
         self.folder = ((out or Path("runs")) / c.name).absolute()
-        self.base: Base | None = None
+        self.base_configuration: BaseConfiguration | None = None
         self.loaded: LoadedConfig | None = None
         if c.run.kind != "function":
             if not c.config:
                 raise ConfigError("it needs config=, the configuration that all runs start from", str(path))
-            self.base = Base(self.path.parent / c.config)
-            self.loaded = load(self.base.path)
+            self.base_configuration = BaseConfiguration(self.path.parent / c.config)
+            self.loaded = load(self.base_configuration.path)
             if not self.duration:
                 raise ConfigError("a run needs an end: <run duration=...>, or one in the configuration", str(path))
         self._check_names()
         self._before = sources.loaded_modules()
-        self.metrics = [metrics.named(m, self.path) for m in c.metric]
+        self.metrics = [metrics.resolve_metric(m, self.path) for m in c.metric]
         self.success = Expression(c.success.where, [m.name for m in c.metric]) if c.success else None
-        self.program = metrics.function(c.run.program, self.path) if c.run.program else None
+        self.program = metrics.load_function(c.run.program, self.path) if c.run.program else None
         if c.run.kind == "function" and self.program is None:
             raise ConfigError('<run kind="function"> needs a program', str(path))
-        self._points = self._kept(designs.points(c))
+        self._points = self._filter_points(designs.points(c))
         if not self._points:
             raise ConfigError("no point is left to run", str(path))
         self._check_keys()
@@ -94,16 +94,16 @@ class Plan:
                 file, _, line = f.place.rpartition(":")
                 raise ConfigError(f"factor '{f.name}' changes nothing: it needs a <key>", file, int(line))
 
-    def _kept(self, points: list[dict[str, Value]]) -> list[tuple[int, dict[str, Value]]]:
+    def _filter_points(self, points: list[dict[str, Value]]) -> list[tuple[int, dict[str, Value]]]:
         c = self.campaign
         rules = [Expression(k.where, [f.name for f in c.factor], k.place) for k in c.design.keep]
         return [(k, p) for k, p in enumerate(points) if all(rule(p) for rule in rules)]
 
     def _check_keys(self) -> None:
         """Every path and every value."""
-        if self.base is None:
+        if self.base_configuration is None:
             return
-        tree = self.base.tree()
+        tree = self.base_configuration.tree()
         paths = [t.path.strip("/") for f in self.campaign.factor for t in f.key]
         for path in paths:
             if path in ("seed", "time/duration"):
@@ -113,7 +113,7 @@ class Plan:
         seen: set[tuple[str, str]] = set()
         declared: dict[str, Key] = {}
         for f in self.campaign.factor:
-            for value in (*designs.ends(f), *(p[f.name] for _, p in self._points if f.name in p)):
+            for value in (*designs.boundary_values(f), *(p[f.name] for _, p in self._points if f.name in p)):
                 for t in f.key:
                     text = written(f, t.text, value)
                     if (t.path, text) not in seen:
@@ -164,10 +164,10 @@ class Plan:
         return self.campaign.run.duration or (self.loaded.config.time.duration if self.loaded else 0.0)
 
     @functools.cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[PlannedRun]:
         """All runs: point by point, its replicates one after the other."""
         c = self.campaign
-        rows: list[Row] = []
+        rows: list[PlannedRun] = []
         targets = [(f, t) for f in c.factor for t in f.key]
         seeds = [self.seed(k) for k in range(c.design.replicates)]
         for number, point in self._points:
@@ -175,18 +175,18 @@ class Plan:
             said = json.dumps([self.digest, keys, point], sort_keys=True)
             for replicate, seed in enumerate(seeds):
                 key = hashlib.sha256(f"{said} {seed}".encode()).hexdigest()
-                rows.append(Row(len(rows), number, replicate, seed, point, keys, key))
+                rows.append(PlannedRun(len(rows), number, replicate, seed, point, keys, key))
         return rows
 
     def seed(self, replicate: int) -> int:
         """The seed of a replicate, at whatever point: what differs between points is not their luck."""
         return randomness.key(self.campaign.seed, str(replicate), "campaign") & ((1 << SEED_BITS) - 1)
 
-    def configuration(self, row: Row, folder: Path) -> bytes:
+    def configuration(self, row: PlannedRun, folder: Path) -> bytes:
         """The configuration file of one run alone, for a folder."""
-        assert self.base is not None
+        assert self.base_configuration is not None
         run = {**row.keys, "seed": str(row.seed), "time/duration": f"{self.duration!r} s"}
-        return self.base.with_keys(run, folder)
+        return self.base_configuration.write_configuration(run, folder)
 
 
 def written(factor: Factor, text: str, value: Value) -> str:
@@ -201,7 +201,7 @@ def written(factor: Factor, text: str, value: Value) -> str:
     )
 
 
-def find_metric(plan: Plan, name: str) -> Metric:
+def find_metric(plan: CampaignPlan, name: str) -> Metric:
     """A metric of a campaign by its name; ConfigError names the nearest."""
     for m in plan.campaign.metric:
         if m.name == name:

@@ -15,10 +15,10 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_studies.campaign import designs, statistics
-from wavesim_studies.campaign.metrics import Named
-from wavesim_studies.campaign.plan import Plan
+from wavesim_studies.campaign.metrics import CampaignMetric
+from wavesim_studies.campaign.plan import CampaignPlan
 from wavesim_studies.campaign.run import OK
-from wavesim_studies.campaign.statistics import Difference, Table
+from wavesim_studies.campaign.statistics import MetricDifference, Table
 
 _STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b2733}
 h1,h2{line-height:1.2}table{border-collapse:collapse;margin:.6rem 0}td,th{padding:.15rem .6rem;border-bottom:1px solid #d5dde5;text-align:right}
@@ -28,7 +28,7 @@ _WORST = 5
 _INK, _SHADE = "#1f5f8b", "#9cc3dd"
 
 
-def page(plan: Plan, table: Table, differences: Sequence[Difference] = (), other: str = "") -> str:
+def page(plan: CampaignPlan, table: Table, differences: Sequence[MetricDifference] = (), other: str = "") -> str:
     """The page as HTML. ``differences``: from an earlier campaign, whose name is ``other``."""
     c = plan.campaign
     parts = [f"<h1>Campaign {escape(c.name)}</h1>", _summary(plan, table), _factors(plan)]
@@ -55,16 +55,17 @@ def _html(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table; cells that begin with < are HTML already."""
     top = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join(
-        "<tr>" + "".join(f"<td>{v if isinstance(v, _Ready) else _cell(v)}</td>" for v in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{v if isinstance(v, _SafeHtml) else _cell(v)}</td>" for v in row) + "</tr>"
+        for row in rows
     )
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-class _Ready(str):
+class _SafeHtml(str):
     """HTML that needs no escaping."""
 
 
-def _summary(plan: Plan, table: Table) -> str:
+def _summary(plan: CampaignPlan, table: Table) -> str:
     c, states = plan.campaign, Counter(row["status"] for row in table)
     won = sum(map(statistics.succeeded, table))
     share, low, high = statistics.share_interval(won, len(table))
@@ -80,7 +81,7 @@ def _summary(plan: Plan, table: Table) -> str:
     return "".join(f"<p>{line}</p>" for line in lines if line) + again
 
 
-def _factors(plan: Plan) -> str:
+def _factors(plan: CampaignPlan) -> str:
     rows = []
     for f in plan.campaign.factor:
         named = designs.values_of(f)
@@ -95,7 +96,7 @@ def _factors(plan: Plan) -> str:
     return "<h2>Factors</h2>" + _html(["factor", "values", "what follows it"], rows) if rows else ""
 
 
-def _metrics(plan: Plan, table: Table) -> str:
+def _metrics(plan: CampaignPlan, table: Table) -> str:
     rows = []
     for m in plan.metrics:
         v = statistics.column(table, m.name)
@@ -106,7 +107,7 @@ def _metrics(plan: Plan, table: Table) -> str:
             if len(good)
             else (math.nan,) * 4
         )
-        rows.append([m.name, m.unit, m.better or "-", len(good), mean, _Ready(f"{low:.4g} to {high:.4g}"), *rest])
+        rows.append([m.name, m.unit, m.better or "-", len(good), mean, _SafeHtml(f"{low:.4g} to {high:.4g}"), *rest])
     head = [
         "metric",
         "unit",
@@ -122,9 +123,9 @@ def _metrics(plan: Plan, table: Table) -> str:
     return _html(head, rows)
 
 
-def _differences(found: Sequence[Difference]) -> str:
+def _differences(found: Sequence[MetricDifference]) -> str:
     rows = [
-        [d.name, d.unit, d.pairs, d.before, d.after, d.change, _Ready(f"{d.low:.4g} to {d.high:.4g}"), f"{100 * d.share_better:.0f} %" if d.better else "-",
+        [d.name, d.unit, d.pairs, d.before, d.after, d.change, _SafeHtml(f"{d.low:.4g} to {d.high:.4g}"), f"{100 * d.share_better:.0f} %" if d.better else "-",
          d.worst, d.p, d.margin, d.verdict]
         for d in found
     ]  # fmt: skip
@@ -145,7 +146,7 @@ def _differences(found: Sequence[Difference]) -> str:
     return _html(head, rows)
 
 
-def _metric(plan: Plan, table: Table, metric: Named) -> str:
+def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
     values = statistics.column(table, metric.name)
     good = np.isfinite(values)
     if not good.any():
@@ -167,11 +168,11 @@ def _metric(plan: Plan, table: Table, metric: Named) -> str:
     return "".join(parts)
 
 
-def _command(plan: Plan, row: int) -> _Ready:
-    return _Ready(f"<code>wavesim campaign repeat {escape(shlex.quote(plan.path.name))} {row}</code>")
+def _command(plan: CampaignPlan, row: int) -> _SafeHtml:
+    return _SafeHtml(f"<code>wavesim campaign repeat {escape(shlex.quote(plan.path.name))} {row}</code>")
 
 
-def _sensitivity(plan: Plan, values: Any) -> str:
+def _sensitivity(plan: CampaignPlan, values: Any) -> str:
     c = plan.campaign
     if c.design.kind != "sensitivity":
         return ""
@@ -180,8 +181,8 @@ def _sensitivity(plan: Plan, values: Any) -> str:
     except ConfigError as error:
         return f"<p>{escape(str(error))}</p>"
     rows = [
-        [f.name, float(s["first"][k]), _Ready("{:.3f} to {:.3f}".format(*s["first_interval"][k])), float(s["total"][k]),
-         _Ready("{:.3f} to {:.3f}".format(*s["total_interval"][k]))]
+        [f.name, float(s["first"][k]), _SafeHtml("{:.3f} to {:.3f}".format(*s["first_interval"][k])), float(s["total"][k]),
+         _SafeHtml("{:.3f} to {:.3f}".format(*s["total_interval"][k]))]
         for k, f in enumerate(c.factor)
     ]  # fmt: skip
     return _html(["factor", "first order", "95 % interval", "total", "95 % interval"], rows)
@@ -199,11 +200,11 @@ def _picture(figure: Any) -> str:
     return f'<p><img alt="" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"></p>'
 
 
-def _label(metric: Named) -> str:
+def _label(metric: CampaignMetric) -> str:
     return metric.name + (f" ({metric.unit})" if metric.unit else "")
 
 
-def _spread(values: Any, metric: Named) -> Any:
+def _spread(values: Any, metric: CampaignMetric) -> Any:
     """Histogram and distribution function."""
     figure = _figure(9.0, 2.9)
     bars, steps = figure.subplots(1, 2)
@@ -215,7 +216,7 @@ def _spread(values: Any, metric: Named) -> Any:
     return figure
 
 
-def _against(factors: Sequence[str], table: Table, values: Any, metric: Named) -> Any:
+def _against(factors: Sequence[str], table: Table, values: Any, metric: CampaignMetric) -> Any:
     """The metric against each factor."""
     columns = min(3, len(factors))
     rows = -(-len(factors) // columns)
@@ -239,7 +240,7 @@ def _against(factors: Sequence[str], table: Table, values: Any, metric: Named) -
     return figure
 
 
-def _troubles(plan: Plan, table: Table) -> str:
+def _troubles(plan: CampaignPlan, table: Table) -> str:
     bad = [row for row in table if row["status"] != OK]
     if not bad:
         return ""
@@ -264,7 +265,7 @@ def _machines(table: Table) -> str:
     )
 
 
-def _all(plan: Plan, table: Table) -> str:
+def _all(plan: CampaignPlan, table: Table) -> str:
     names = [f.name for f in plan.campaign.factor] + [m.name for m in plan.metrics]
     rows = [
         [r["row"], r["replicate"], *(r.get(n) for n in names), r["status"], r["attempts"], r["wall"], r["hash"][:12], _command(plan, r["row"])]

@@ -21,8 +21,8 @@ import numpy as np
 from wavesim_sdk import log as logs
 from wavesim_sdk.config import LoadedConfig, load
 from wavesim_sdk.errors import ConfigError, WaveSimError
-from wavesim_studies.campaign.metrics import Result
-from wavesim_studies.campaign.plan import Plan, Row
+from wavesim_studies.campaign.metrics import RunResult
+from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
 
 #: what became of a run. Only what the machine did (killed, lost) is tried again
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
@@ -32,19 +32,19 @@ TRACK_EVERY = 0.5  #: s between the states that a library run keeps
 Outcome = dict[str, Any]  #: status, reason, metrics, wall, simulated, hash, host, cpu
 
 
-def folder_of(plan: Plan, row: Row) -> Path:
+def folder_of(plan: CampaignPlan, row: PlannedRun) -> Path:
     """Where a run's own configuration and log are."""
     return plan.folder / "rows" / f"{row.number:05}"
 
 
-def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
+def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None) -> Outcome:
     """Do one run, and measure it. What it raises is its failure, not ours."""
     start = time.perf_counter()
     outcome: Outcome = {"status": OK, "reason": "", "metrics": {}, "simulated": 0.0, "hash": "", "files": plan.digest}
     try:
         result, content = _run(plan, row, folder or folder_of(plan, row))
         outcome["hash"] = content
-        if isinstance(result, Result):
+        if isinstance(result, RunResult):
             outcome["simulated"] = result.seconds
             if result.frozen:
                 raise WaveSimError(f"the state diverged (NaN or infinity): {', '.join(result.frozen)}")
@@ -52,9 +52,9 @@ def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
         else:
             outcome["metrics"] = {m.name: _number(result.get(m.name), m.name) for m in plan.metrics}
         plan.check_files()
-    except Killed as error:
+    except ProcessKilled as error:
         outcome |= {"status": KILLED, "reason": str(error)}
-    except Unwritable as error:
+    except FolderNotWritable as error:
         outcome |= {"status": STOP, "reason": str(error)}
     except ConfigError as error:
         outcome |= {"status": INVALID, "reason": str(error)}
@@ -65,7 +65,7 @@ def perform(plan: Plan, row: Row, folder: Path | None = None) -> Outcome:
     return outcome | {"wall": time.perf_counter() - start, "host": platform.node(), "cpu": _cpu()}
 
 
-def nothing(status: str, reason: str, wall: float) -> Outcome:
+def failed_outcome(status: str, reason: str, wall: float) -> Outcome:
     """The outcome of a run that gave no result."""
     return {
         "status": status, "reason": reason, "metrics": {}, "simulated": 0.0, "hash": "", "wall": wall, "host": platform.node(), "cpu": _cpu(),
@@ -81,7 +81,7 @@ def _number(value: Any, name: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _run(plan: Plan, row: Row, folder: Path) -> tuple[Any, str]:
+def _run(plan: CampaignPlan, row: PlannedRun, folder: Path) -> tuple[Any, str]:
     if plan.campaign.run.kind == "function":
         assert plan.program is not None
         told = plan.program(dict(row.factors), row.seed)
@@ -95,12 +95,12 @@ def _run(plan: Plan, row: Row, folder: Path) -> tuple[Any, str]:
         if not path.exists() or path.read_bytes() != data:
             path.write_bytes(data)
     except OSError as error:
-        raise Unwritable(f"cannot write to {path}: {error.strerror}") from None
+        raise FolderNotWritable(f"cannot write to {path}: {error.strerror}") from None
     loaded = load(path)
-    return _lab(plan, loaded) if plan.campaign.run.kind == "lab" else _trial(plan, loaded, folder)
+    return _run_in_lab(plan, loaded) if plan.campaign.run.kind == "lab" else _run_trial(plan, loaded, folder)
 
 
-def _lab(plan: Plan, loaded: LoadedConfig) -> tuple[Result, str]:
+def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, str]:
     from wavesim_server import Lab
 
     lab, seconds = Lab(loaded), plan.duration
@@ -125,26 +125,26 @@ def _lab(plan: Plan, loaded: LoadedConfig) -> tuple[Result, str]:
     for name, (times, states) in sorted(tracks.items()):
         state.update(name.encode() + times.tobytes() + states.tobytes())
     state.update(sent.tobytes() + receptions.tobytes())
-    result = Result(
+    result = RunResult(
         loaded, lab.time_ns * 1e-9, rows, tracks, sent, receptions, touched, tuple(lab.frozen_bodies), None, told if isinstance(told, dict) else {}
     )  # fmt: skip
     return result, state.hexdigest()
 
 
-class Unwritable(WaveSimError):
+class FolderNotWritable(WaveSimError):
     """The folder of the campaign takes nothing more."""
 
 
-class Killed(WaveSimError):
+class ProcessKilled(WaveSimError):
     """A process of the run was killed: the machine's fault, not the run's."""
 
 
-def end_with_parent() -> None:
+def die_with_parent() -> None:
     """In a process that has just been started: not to outlive whoever started it, however that ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _trial(plan: Plan, loaded: LoadedConfig, folder: Path) -> tuple[Result, str]:
+def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[RunResult, str]:
     """A whole trial, with a server of its own name at a free port."""
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
     command = [
@@ -157,21 +157,21 @@ def _trial(plan: Plan, loaded: LoadedConfig, folder: Path) -> tuple[Result, str]
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=end_with_parent,
+        preexec_fn=die_with_parent,
     ) as process:
         _, said = process.communicate()
     made, kept = folder / name, folder / "trial"
     shutil.rmtree(kept, ignore_errors=True)  # of an earlier attempt
     try:
         if process.returncode < 0:
-            raise Killed(f"the trial was ended by signal {-process.returncode}")
+            raise ProcessKilled(f"the trial was ended by signal {-process.returncode}")
         if process.returncode:
             last = said.strip().splitlines()
             raise WaveSimError(
                 f"the trial ended with code {process.returncode}: {last[-1] if last else 'it said nothing'}"
             )
         log = logs.read(made / "run.mcap")
-        result = Result.of_log(loaded, log)
+        result = RunResult.of_log(loaded, log)
     except WaveSimError:
         if keep != "none" and made.exists():
             made.rename(kept)

@@ -13,14 +13,14 @@ import numpy as np
 from scipy import stats
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_studies.campaign.metrics import Named
+from wavesim_studies.campaign.metrics import CampaignMetric
 from wavesim_studies.campaign.run import OK
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Table = Sequence[Mapping[str, Any]]
 LEVEL = 0.95
 RESAMPLES = 9999
-DRAWN = 400  #: times that runs are drawn again for Sobol's indices
+SENSITIVITY_RESAMPLES = 400  #: times that runs are drawn again for Sobol's indices
 SUCCESS = "success"
 
 
@@ -64,7 +64,7 @@ def share_interval(successes: int, of: int) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MetricDifference:
     """How a metric of a later campaign differs from that of an earlier one, pair by pair."""
 
     name: str
@@ -104,7 +104,9 @@ def pairs(before: Table, after: Table, factors: Sequence[str]) -> list[tuple[Map
     return [(known[key(row)], row) for row in after if key(row) in known]
 
 
-def compare(before: Table, after: Table, factors: Sequence[str], metrics: Sequence[Named]) -> list[Difference]:
+def compare(
+    before: Table, after: Table, factors: Sequence[str], metrics: Sequence[CampaignMetric]
+) -> list[MetricDifference]:
     """Each metric, and success, of two campaigns. ConfigError if they have no run in common."""
     both = pairs(before, after, factors)
     if not both:
@@ -113,23 +115,23 @@ def compare(before: Table, after: Table, factors: Sequence[str], metrics: Sequen
         _difference(m, column([a for a, _ in both], m.name), column([b for _, b in both], m.name)) for m in metrics
     ]
     won = [np.array([float(succeeded(pair[k])) for pair in both]) for k in (0, 1)]
-    found.append(_difference(Named(SUCCESS, "", "higher", 0.05, "", None, False), *won))
+    found.append(_difference(CampaignMetric(SUCCESS, "", "higher", 0.05, "", None, False), *won))
     order = np.argsort([d.p for d in found])
     least = 0.0
     for rank, k in enumerate(order.tolist()):  # Holm 1979
         least = max(least, min(1.0, (len(found) - rank) * found[k].p))
-        found[k] = Difference(**{**vars(found[k]), "p": least})
+        found[k] = MetricDifference(**{**vars(found[k]), "p": least})
     return found
 
 
-def _difference(m: Named, before: Array, after: Array) -> Difference:
+def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDifference:
     good = np.isfinite(before) & np.isfinite(after)
     a, b = before[good], after[good]
     change = b - a
     mean, low, high = mean_interval(change)
     worse = -change if m.better == "higher" else change if m.better else np.full(len(change), math.nan)
     margin = m.margin * (abs(float(a.mean())) if m.name != SUCCESS else 1.0) if len(a) else math.nan
-    return Difference(
+    return MetricDifference(
         m.name, m.unit, m.better, len(a), int((~good).sum()), float(a.mean()) if len(a) else math.nan,
         float(b.mean()) if len(b) else math.nan, mean, low, high, float((worse < 0).mean()) if len(a) and m.better else math.nan,
         float(worse.max()) if len(a) else math.nan, _p(change), margin,
@@ -154,7 +156,7 @@ def sensitivity(values: Array, factors: int, n: int) -> dict[str, Array]:
     told = {"f_A": blocks[:1], "f_B": blocks[1:2], "f_AB": blocks[2:, None, :]}
     found = stats.sobol_indices(func=told, n=n)
     # intervals: runs drawn again, as weights; the estimators are those of Saltelli et al. (2010) and Jansen (1999)
-    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=DRAWN) / n
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=SENSITIVITY_RESAMPLES) / n
     centred = blocks - blocks[:2].mean()
     a, b, mixed = centred[0], centred[1], centred[2:]
     variance = weights @ (0.5 * (a * a + b * b)) - (weights @ (0.5 * (a + b))) ** 2

@@ -13,7 +13,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_studies.campaign import clusters
 from wavesim_studies.campaign.designs import values_of
 from wavesim_studies.campaign.metrics import LIBRARY
-from wavesim_studies.campaign.model import Campaign, Factor, Metric
+from wavesim_studies.campaign.schema import Campaign, Factor, Metric
 
 Unused = tuple[Any, tuple[str, ...], str]
 SAMPLED = ("random", "latin", "sobol", "halton", "sensitivity")

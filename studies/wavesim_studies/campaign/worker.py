@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, end_with_parent, nothing
+from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
 START_LIMIT_S = 300.0  #: a first worker of a machine compiles the kernels
 STARTS = 5  #: how often in a row a worker may be killed before it is ready
@@ -32,7 +32,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock, self._over = threading.Lock(), False
 
-    def ask(self, row: int, key: str, timeout: float) -> Outcome:
+    def run_row(self, row: int, key: str, timeout: float) -> Outcome:
         """What became of a run; it is stopped after ``timeout`` s. WaveSimError after :meth:`stop`."""
         for _ in range(2):  # a process that died between two runs is no fault of the next
             there = self._process
@@ -54,7 +54,7 @@ class Worker:
         self.close()
         wall = time.perf_counter() - start
         said = f"stopped after {timeout:g} s" if late else f"its process ended with code {code}"
-        return nothing(TIMED_OUT if late else KILLED, said, wall)
+        return failed_outcome(TIMED_OUT if late else KILLED, said, wall)
 
     def _start(self) -> subprocess.Popen[bytes]:
         """A process that is ready. WaveSimError if it ends of its own accord, or again and again."""
@@ -130,15 +130,15 @@ class Worker:
 
 def main() -> None:
     """The process: a line in, a run, a line out."""
-    end_with_parent()
+    die_with_parent()
     from wavesim_server import cache
-    from wavesim_studies.campaign.plan import Plan
-    from wavesim_studies.campaign.run import INVALID, perform
+    from wavesim_studies.campaign.plan import CampaignPlan
+    from wavesim_studies.campaign.run import INVALID, execute_run
 
     out, asked_by = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0))
     os.dup2(2, 1)  # what programs print is not our answer
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and what we are asked is nothing for them to read
-    plan = Plan(Path(sys.argv[1]), Path(sys.argv[2]))
+    plan = CampaignPlan(Path(sys.argv[1]), Path(sys.argv[2]))
     if plan.campaign.run.kind != "function":
         cache.ensure_compiled(lambda _: None)
     rows = plan.rows
@@ -148,9 +148,9 @@ def main() -> None:
         asked: dict[str, Any] = json.loads(line)
         row = rows[asked["row"]] if asked["row"] < len(rows) else None
         if row is None or row.key != asked["key"]:
-            done: Outcome = nothing(INVALID, "the campaign's files have changed since it began", 0.0)
+            done: Outcome = failed_outcome(INVALID, "the campaign's files have changed since it began", 0.0)
         else:
-            done = perform(plan, row)
+            done = execute_run(plan, row)
         out.write(json.dumps(done).encode() + b"\n")
         out.flush()
 

@@ -18,7 +18,7 @@ class Pid:
 
     def __init__(self, core: Core) -> None:
         self._inverse = np.linalg.pinv(core.matrix).astype(np.float64)
-        self._dt, self._most = core.rules.dt, core.rules.most
+        self._dt, self._most = core.rules.dt, core.rules.max_command
         self._sum = np.zeros((core.copies, 3))
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
@@ -38,7 +38,7 @@ class Pid:
         return np.clip(thrust / self._most, -1.0, 1.0).astype(np.float32)
 
 
-class Chance:
+class RandomPolicy:
     """Actions at random."""
 
     def __init__(self, core: Core, seed: int = 0) -> None:
@@ -49,11 +49,11 @@ class Chance:
         return self._random.uniform(-1.0, 1.0, (len(observation), self._size)).astype(np.float32)
 
 
-def score(core: Core, policy: Any, seed: int) -> dict[str, float]:
+def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
     """One episode of each copy: share of successes, mean distance (m) of those that came to their end, mean reward."""
     core.seed(seed)
-    core.begin()
-    out, n = core.out, core.copies
+    core.reset_copies()
+    out, n = core.outputs, core.copies
     running, won, total, last = np.ones(n, bool), np.zeros(n, bool), np.zeros(n), np.full(n, np.nan)
     ended = np.zeros(n, bool)
     while running.any():
@@ -61,8 +61,8 @@ def score(core: Core, policy: Any, seed: int) -> dict[str, float]:
         ended = out.terminated | out.truncated
         total[running] += out.reward[running]
         now = ended & running
-        won[now] = out.told[now, 2] > 0.0
-        last[now & out.truncated] = out.told[now & out.truncated, 0]
+        won[now] = out.episode_info[now, 2] > 0.0
+        last[now & out.truncated] = out.episode_info[now & out.truncated, 0]
         running &= ~ended
     there = np.isfinite(last)
     return {

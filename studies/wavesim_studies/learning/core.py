@@ -44,17 +44,17 @@ class Core:
         self.copies, self.task, self.model, self.hulls = copies, t, model, hulls
         self.actions = len(thrusters)
         self.size = kernels.BASE + self.actions
-        self.rules = kernels.Rules(
+        self.rules = kernels.TaskRules(
             t.code, round(t.limit / dt), round(LAST_S / dt), dt, substeps, t.size, 2.0 * np.pi / t.period, t.distance, t.heading, noise, vary,
             float(min(min(-k.minimum, k.maximum) for k in thrusters)), mode,
         )  # fmt: skip
         self.matrix = self._build(0)
         n, blocks, lanes = copies, -(-copies // r.LANES), r.LANES
-        self.state = kernels.Copies(
+        self.state = kernels.CopyState(
             np.zeros((blocks, kernels.COPY * lanes)), np.zeros(blocks * lanes, np.uint64),
             np.zeros((blocks, kernels.DELAYS * self.actions * lanes)), np.zeros((lanes, r.MEMORY_STATE)), np.zeros(kernels.WORK * lanes),
         )  # fmt: skip
-        self.out = kernels.Out(
+        self.outputs = kernels.StepOutput(
             np.zeros((n, self.size), np.float32), np.zeros(n), np.zeros(n, bool), np.zeros(n, bool), np.zeros((n, self.size), np.float32),
             np.zeros((n, 3)), np.zeros((n, kernels.PARTS)),
         )  # fmt: skip
@@ -77,7 +77,7 @@ class Core:
         filled = aligned_zeros((blocks, r.BLOCK))
         filled[:] = np.repeat(first, r.LANES)
         heads = np.array([[r.LANES, kinds[k % len(kinds)], 0] for k in range(blocks)], np.int64)
-        self.fleet = kernels.Fleet(
+        self.fleet = kernels.FleetView(
             filled, heads, fleet.params.copy(), fleet.model_ints.copy(), fleet.tables.copy(), aligned_zeros(r.WORK)
         )
         p = fleet.params[kinds[0]]
@@ -102,7 +102,7 @@ class Core:
         self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
         self.state.numbers[:] = 0.0
 
-    def write_to(self, observation: Array) -> None:
+    def set_observation_buffer(self, observation: Array) -> None:
         """Observations from now on go into an array of the caller's: (n, numbers) float32, C-contiguous. ValueError for another."""
         if (
             observation.shape != (self.copies, self.size)
@@ -110,18 +110,18 @@ class Core:
             or not observation.flags.c_contiguous
         ):
             raise ValueError(f"observations want a C-contiguous array {(self.copies, self.size)} of float32")
-        observation[:] = self.out.observation
-        self.out = self.out._replace(observation=observation)
+        observation[:] = self.outputs.observation
+        self.outputs = self.outputs._replace(observation=observation)
 
-    def begin(self, chosen: Array | None = None) -> None:
+    def reset_copies(self, chosen: Array | None = None) -> None:
         """A new episode of the chosen copies (n,), or of all; the observations are in ``out``. ValueError for another shape."""
         mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
         if mask.shape != (self.copies,):  # the kernel would read beyond it
             raise ValueError(f"{self.copies} copies are chosen by as many truths, not by {mask.shape}")
-        kernels.begin(self.fleet, self.state, mask, self.rules, self.out, self.actions)
+        kernels.reset_selected(self.fleet, self.state, mask, self.rules, self.outputs, self.actions)
 
     def step(self, actions: Array) -> None:
         """One step of all copies: ``actions`` (n, thrusters) float32; what comes of it is in ``out``. ValueError for another shape."""
         if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
             raise ValueError(f"actions want the shape {(self.copies, self.actions)}, not {actions.shape}")
-        kernels.step(self.fleet, self.state, actions, self.rules, self.out, self.actions)
+        kernels.step(self.fleet, self.state, actions, self.rules, self.outputs, self.actions)

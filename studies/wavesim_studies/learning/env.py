@@ -24,7 +24,7 @@ def spaces(core: Core) -> tuple[Any, Any]:
     return box(-kernels.BOUND, kernels.BOUND, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
 
 
-class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
+class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     """Copies of a task, all in one compiled call. ``copy=False``: the arrays that are returned are those of the next step as well.
 
     ``autoreset_mode`` is Gymnasium's; other options are those of :class:`~wavesim_studies.learning.core.Core`.
@@ -52,8 +52,8 @@ class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         mask = (options or {}).get("reset_mask")
         if mask is not None and not np.any(mask):
             raise ValueError("reset_mask must be true for at least one copy")
-        self.core.begin(mask)
-        return self._given(self.core.out.observation), {}
+        self.core.reset_copies(mask)
+        return self._given(self.core.outputs.observation), {}
 
     def _given(self, array: Array) -> Array:
         return array.copy() if self._copy else array
@@ -61,15 +61,15 @@ class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """See Gymnasium. ``infos``: distance (m), heading_error (rad), reward_place, reward_still, reward_effort; of those that ended
         success, and with SAME_STEP final_obs and final_info."""
-        out = self.core.out
+        out = self.core.outputs
         self.core.step(np.ascontiguousarray(actions, np.float32))
         infos: dict[str, Any] = {
-            "distance": self._given(out.told[:, 0]), "heading_error": self._given(out.told[:, 1]), "reward_place": self._given(out.parts[:, 0]),
+            "distance": self._given(out.episode_info[:, 0]), "heading_error": self._given(out.episode_info[:, 1]), "reward_place": self._given(out.parts[:, 0]),
             "reward_still": self._given(out.parts[:, 1]), "reward_effort": self._given(out.parts[:, 2]),
         }  # fmt: skip
         ended = out.terminated | out.truncated
         if ended.any():
-            success = out.told[:, 2] > 0.0
+            success = out.episode_info[:, 2] > 0.0
             infos |= {"success": success, "_success": ended}
             if self._mode == AutoresetMode.SAME_STEP:
                 last = np.empty(self.num_envs, object)
@@ -90,7 +90,7 @@ class Vector(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         )
 
 
-class Single(gymnasium.Env):  # type: ignore[misc]
+class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
     """One copy of a task."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
@@ -104,15 +104,15 @@ class Single(gymnasium.Env):  # type: ignore[misc]
         """A new episode; with a seed the same one each time."""
         super().reset(seed=seed)
         self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
-        self.core.begin()
-        return self.core.out.observation[0].copy(), {}
+        self.core.reset_copies()
+        return self.core.outputs.observation[0].copy(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """See Gymnasium; ``info`` as that of :class:`Vector`."""
-        out = self.core.out
+        """See Gymnasium; ``info`` as that of :class:`VectorTaskEnv`."""
+        out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
         info = {
-            "distance": float(out.told[0, 0]), "heading_error": float(out.told[0, 1]), "reward_place": float(out.parts[0, 0]),
-            "reward_still": float(out.parts[0, 1]), "reward_effort": float(out.parts[0, 2]), "success": bool(out.told[0, 2]),
+            "distance": float(out.episode_info[0, 0]), "heading_error": float(out.episode_info[0, 1]), "reward_place": float(out.parts[0, 0]),
+            "reward_still": float(out.parts[0, 1]), "reward_effort": float(out.parts[0, 2]), "success": bool(out.episode_info[0, 2]),
         }  # fmt: skip
         return out.observation[0].copy(), float(out.reward[0]), bool(out.terminated[0]), bool(out.truncated[0]), info

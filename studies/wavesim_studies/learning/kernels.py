@@ -31,18 +31,18 @@ FAR = 6.0  #: m: further away an episode ends
 PARTS = 3  #: of a reward: place, upright and still, effort
 NORMALS = 10  #: of an observation: position (3), heading, velocity (3), rates (3)
 #: rows of what a block computes and forgets: the observation, its noise, actions, and what a step is judged by
-SEEN = 0
-DRAW = SEEN + BASE + r.THRUSTERS
+OBSERVATION = 0
+DRAW = OBSERVATION + BASE + r.THRUSTERS
 ACTION = DRAW + NORMALS
-DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, GONE, LATE, GOOD = (
+DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, OUT_OF_BOUNDS, TIME_IS_UP, IS_SUCCESS = (
     ACTION + r.THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
 )
-WORK = GOOD + 1
+WORK = IS_SUCCESS + 1
 _NEAREST = 6755399441055744.0  # 1.5 2^52: added and taken away again, it rounds to an integer
 _HALF = 2.0**26  # of the bits of a uniform number
 
 
-class Fleet(NamedTuple):
+class FleetView(NamedTuple):
     """The bodies, see :class:`wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Any
@@ -53,18 +53,18 @@ class Fleet(NamedTuple):
     work: Any
 
 
-class Copies(NamedTuple):
+class CopyState(NamedTuple):
     """What each copy remembers: numbers (blocks, COPY L), key (blocks L), last commands (blocks, DELAYS thrusters L); and room for the
     states of a block (L, MU), and for what it computes (WORK L)."""
 
     numbers: Any
     keys: Any
     commands: Any
-    held: Any
+    held_states: Any
     work: Any
 
 
-class Out(NamedTuple):
+class StepOutput(NamedTuple):
     """What a step fills in; ``last`` is the observation before a reset, ``told`` distance, heading error, success."""
 
     observation: Any
@@ -72,16 +72,16 @@ class Out(NamedTuple):
     terminated: Any
     truncated: Any
     last: Any
-    told: Any
+    episode_info: Any
     parts: Any
 
 
-class Rules(NamedTuple):
+class TaskRules(NamedTuple):
     """Numbers of the task and of the noise."""
 
     task: int
     steps: int
-    judged: int  # steps at the end
+    judged_steps: int  # steps at the end
     dt: float
     substeps: int
     size: float
@@ -89,13 +89,13 @@ class Rules(NamedTuple):
     near: float
     turned: float
     noise: float  # factor of all noise
-    vary: float  # how far episodes differ: 1 as documented
-    most: float  # thrust of an action of 1, N
+    variation: float  # how far episodes differ: 1 as documented
+    max_command: float  # thrust of an action of 1, N
     mode: int
 
 
 @device_function
-def _goal(rules: Rules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Place and velocity that are wanted (heading: north), of one copy or of a block."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
     none = 0.0 * a
@@ -111,14 +111,14 @@ def _goal(rules: Rules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any,
 
 
 @device_function
-def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: int) -> None:
+def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thrusters: int) -> None:
     """A new episode of one copy."""
     c[EPISODE * L + l] += 1.0
     e = int(c[EPISODE * L + l]) << 20  # its numbers are counted from here
     for row in range(r.MEMORY_STATE):
         b[row * L + l] = 0.0
     c[PHASE * L + l] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
-    x, y, z, _, _, _ = _goal(rules, 0.0, c[PHASE * L + l])
+    x, y, z, _, _, _ = _reference_pose(rules, 0.0, c[PHASE * L + l])
     wide = 2.5 if rules.task == 0 else 0.5
     b[r.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
     b[r.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
@@ -133,24 +133,26 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: Rules, thrusters: 
     for k in range(r.SLOTS):
         b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
         b[(r.ACTUATOR_COMMAND + k) * L + l] = 0.0
-    common = 1.0 - 0.2 * rules.vary * uniform(key, e, 7)  # voltage
+    common = 1.0 - 0.2 * rules.variation * uniform(key, e, 7)  # voltage
     for k in range(thrusters):
-        b[(r.ACTUATOR_EFFECT + k) * L + l] = common * (1.0 + 0.2 * rules.vary * (2.0 * uniform(key, e, 16 + k) - 1.0))
+        b[(r.ACTUATOR_EFFECT + k) * L + l] = common * (
+            1.0 + 0.2 * rules.variation * (2.0 * uniform(key, e, 16 + k) - 1.0)
+        )
     north, east = sin_cos(2.0 * math.pi * uniform(key, e, 9))
-    speed = 0.5 * rules.vary * uniform(key, e, 8)
+    speed = 0.5 * rules.variation * uniform(key, e, 8)
     b[r.V_WF_W * L + l], b[(r.V_WF_W + 1) * L + l], b[(r.V_WF_W + 2) * L + l] = speed * north, speed * east, 0.0
-    c[NET * L + l] = 2.0 * rules.vary * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
-    c[DELAY * L + l] = float(int(DELAYS * uniform(key, e, 11))) if rules.vary > 0.0 else 0.0
+    c[NET * L + l] = 2.0 * rules.variation * (2.0 * uniform(key, e, 10) - 1.0)  # 2 % of the weight of a body of 10 kg
+    c[DELAY * L + l] = float(int(DELAYS * uniform(key, e, 11))) if rules.variation > 0.0 else 0.0
     for k in range(3):
         c[(BIAS + k) * L + l] = 0.02 * rules.noise * normal(key, e, 32 + k)
     c[TURN * L + l] = 0.0175 * rules.noise * normal(key, e, 36)
     for row in (STEP, SUM_D, SUM_H, JUDGED, ENDED):
         c[row * L + l] = 0.0
-    _forget(past, l, thrusters)
+    _clear_commands(past, l, thrusters)
 
 
 @device_function
-def _forget(past: Any, l: int, thrusters: int) -> None:
+def _clear_commands(past: Any, l: int, thrusters: int) -> None:
     """No command has been given yet."""
     for row in range(DELAYS * thrusters):
         past[row * L + l] = 0.0
@@ -173,14 +175,14 @@ def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
 
 
 @device_function
-def _see(w: Any, row: int, value: Any) -> None:
-    store(w, SEEN + row, minimum(maximum(value, -BOUND), BOUND))
+def _store_observation(w: Any, row: int, value: Any) -> None:
+    store(w, OBSERVATION + row, minimum(maximum(value, -BOUND), BOUND))
 
 
 @device_function
-def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: Rules, w: Any, thrusters: int) -> None:
+def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, w: Any, thrusters: int) -> None:
     """The observations of a block, with noise; distance, heading error, upright, square of the rates, ahead are the true ones."""
-    gx, gy, gz, vx, vy, vz = _goal(rules, load(c, STEP) * rules.dt, load(c, PHASE))
+    gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
     if n > 0.0:
         _noise(c, keys, first, w)
@@ -197,26 +199,26 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: Rules, w: A
     my = dy + load(c, BIAS + 1) + 0.05 * n * load(w, DRAW + 1)
     mz = dz + load(c, BIAS + 2) + 0.02 * n * load(w, DRAW + 2)
     sine, cosine = sin_cos(turn + load(c, TURN) + 0.0087 * n * load(w, DRAW + 3))
-    _see(w, 0, r11 * mx + r21 * my + r31 * mz)
-    _see(w, 1, r12 * mx + r22 * my + r32 * mz)
-    _see(w, 2, r13 * mx + r23 * my + r33 * mz)
-    _see(w, 3, sine)
-    _see(w, 4, cosine)
-    _see(w, 5, r31)
-    _see(w, 6, r32)
-    _see(w, 7, r33)
+    _store_observation(w, 0, r11 * mx + r21 * my + r31 * mz)
+    _store_observation(w, 1, r12 * mx + r22 * my + r32 * mz)
+    _store_observation(w, 2, r13 * mx + r23 * my + r33 * mz)
+    _store_observation(w, 3, sine)
+    _store_observation(w, 4, cosine)
+    _store_observation(w, 5, r31)
+    _store_observation(w, 6, r32)
+    _store_observation(w, 7, r33)
     for k in range(3):
-        _see(w, 8 + k, load(b, r.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
-        _see(w, 11 + k, load(b, r.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
-    _see(w, 14, r11 * vx + r21 * vy + r31 * vz)
-    _see(w, 15, r12 * vx + r22 * vy + r32 * vz)
-    _see(w, 16, r13 * vx + r23 * vy + r33 * vz)
+        _store_observation(w, 8 + k, load(b, r.NU + k) + 0.01 * n * load(w, DRAW + 4 + k))
+        _store_observation(w, 11 + k, load(b, r.NU + 3 + k) + 0.002 * n * load(w, DRAW + 7 + k))
+    _store_observation(w, 14, r11 * vx + r21 * vy + r31 * vz)
+    _store_observation(w, 15, r12 * vx + r22 * vy + r32 * vz)
+    _store_observation(w, 16, r13 * vx + r23 * vy + r33 * vz)
     level = 1.0 / maximum(sqrt(r11 * r11 + r21 * r21), 1e-12)
-    _see(w, 17, r21 * level)
-    _see(w, 18, r11 * level)
-    _see(w, 19, load(c, STEP) / float(rules.steps))
+    _store_observation(w, 17, r21 * level)
+    _store_observation(w, 18, r11 * level)
+    _store_observation(w, 19, load(c, STEP) / float(rules.steps))
     for k in range(thrusters):
-        _see(w, BASE + k, load(past, k))
+        _store_observation(w, BASE + k, load(past, k))
     p, q, o = load(b, r.NU + 3), load(b, r.NU + 4), load(b, r.NU + 5)
     store(w, DISTANCE, sqrt(dx * dx + dy * dy + dz * dz))
     store(w, TURNED, abs(turn))
@@ -226,7 +228,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: Rules, w: A
 
 
 @device_function
-def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
+def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
     """Actions become commands, as late as each copy's delay; and the weight or lift that it has too much, in B."""
     late = load(c, DELAY)
     for k in range(thrusters):
@@ -238,7 +240,7 @@ def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) ->
         store(past, 2 * thrusters + k, two)
         store(past, thrusters + k, one)
         store(past, k, a)
-        store(b, r.ACTUATOR_COMMAND + k, rules.most * told)
+        store(b, r.ACTUATOR_COMMAND + k, rules.max_command * told)
     q0, x, y, z = load(b, r.QW), load(b, r.QX), load(b, r.QY), load(b, r.QZ)
     net = load(c, NET)
     store(b, r.EXTERNAL_WRENCH, net * (2.0 * (x * z - y * q0)))
@@ -247,7 +249,7 @@ def _command(b: Any, c: Any, past: Any, w: Any, rules: Rules, thrusters: int) ->
 
 
 @device_function
-def _judge(c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
+def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
     """Rewards, and who has come to an end, of a block."""
     going = load(c, ENDED) < 0.5
     distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
@@ -266,42 +268,42 @@ def _judge(c: Any, past: Any, w: Any, rules: Rules, thrusters: int) -> None:
     gone = select(going, select(sane, select(distance > FAR, 1.0, 0.0), 1.0), 0.0)
     step = load(c, STEP)
     late = select(going, select(step >= float(rules.steps), 1.0 - gone, 0.0), 0.0)
-    counted = step > float(rules.steps - rules.judged)
+    counted = step > float(rules.steps - rules.judged_steps)
     total = load(c, SUM_D) + select(counted, distance, 0.0)
     turns = load(c, SUM_H) + select(counted, turned, 0.0)
     judged = load(c, JUDGED) + select(counted, 1.0, 0.0)
     store(c, SUM_D, total)
     store(c, SUM_H, turns)
     store(c, JUDGED, judged)
-    store(w, GONE, gone)
-    store(w, LATE, late)
-    store(w, GOOD, select(total < rules.near * judged, select(turns < rules.turned * judged, late, 0.0), 0.0))
+    store(w, OUT_OF_BOUNDS, gone)
+    store(w, TIME_IS_UP, late)
+    store(w, IS_SUCCESS, select(total < rules.near * judged, select(turns < rules.turned * judged, late, 0.0), 0.0))
 
 
 @device_function
 def _show(w: Any, l: int, seen: Any) -> None:
     """The observation of one copy, out of its block."""
     for k in range(seen.shape[0]):
-        seen[k] = w[(SEEN + k) * L + l]
+        seen[k] = w[(OBSERVATION + k) * L + l]
 
 
 @device_function
-def _hold(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, thrusters: int) -> None:
+def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, thrusters: int) -> None:
     """Who waits for a reset is computed along with its block, and put back: its state, after the reset if it is due."""
-    b, c, past, held = f.blocks[block], copies.numbers[block], copies.commands[block], copies.held
+    b, c, past, held = f.blocks[block], copies.numbers[block], copies.commands[block], copies.held_states
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
             if rules.mode == NEXT_STEP:
                 reset(b, l, c, copies.keys[block * L + l], past, rules, thrusters)
                 c[ENDED * L + l] = 2.0
-            _forget(past, l, thrusters)  # its action is not taken
+            _clear_commands(past, l, thrusters)  # its action is not taken
             for row in range(r.MEMORY_STATE):
                 held[l, row] = b[row * L + l]
 
 
 @device_function
-def _put_back(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
-    """See :func:`_hold`."""
+def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
+    """See :func:`_hold_waiting`."""
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
             for row in range(r.MEMORY_STATE):
@@ -311,25 +313,31 @@ def _put_back(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
 
 
 @device_function
-def _tell(c: Any, w: Any, first: int, size: int, out: Out) -> bool:
+def _write_outputs(c: Any, w: Any, first: int, size: int, out: StepOutput) -> bool:
     """What came of a step, of each copy of a block; whether any has ended."""
     ended = False
     for l in range(size):
         i = first + l
         _show(w, l, out.observation[i])
         out.reward[i] = w[REWARD * L + l]
-        out.terminated[i], out.truncated[i] = w[GONE * L + l] != 0.0, w[LATE * L + l] != 0.0
+        out.terminated[i], out.truncated[i] = w[OUT_OF_BOUNDS * L + l] != 0.0, w[TIME_IS_UP * L + l] != 0.0
         for k in range(PARTS):
             out.parts[i, k] = w[(PART + k) * L + l]
-        out.told[i, 0], out.told[i, 1], out.told[i, 2] = w[DISTANCE * L + l], w[TURNED * L + l], w[GOOD * L + l]
-        ended |= w[GONE * L + l] + w[LATE * L + l] != 0.0
+        out.episode_info[i, 0], out.episode_info[i, 1], out.episode_info[i, 2] = (
+            w[DISTANCE * L + l],
+            w[TURNED * L + l],
+            w[IS_SUCCESS * L + l],
+        )
+        ended |= w[OUT_OF_BOUNDS * L + l] + w[TIME_IS_UP * L + l] != 0.0
         if c[ENDED * L + l] == 2.0:  # its new episode has begun
             c[ENDED * L + l] = 0.0
     return ended
 
 
 @device_function
-def _end(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, out: Out, thrusters: int) -> None:
+def _reset_ended(
+    f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, out: StepOutput, thrusters: int
+) -> None:
     """What comes after the end of an episode, in a block where some have ended."""
     b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
     for l in range(size):
@@ -352,7 +360,7 @@ def _end(f: Fleet, copies: Copies, block: int, size: int, rules: Rules, out: Out
 
 
 @kernel
-def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thrusters: int) -> None:
+def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
     """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
@@ -363,22 +371,24 @@ def step(f: Fleet, copies: Copies, actions: Any, rules: Rules, out: Out, thruste
             for k in range(thrusters):
                 w[(ACTION + k) * L + l] = actions[first + l, k]
             waiting |= c[ENDED * L + l] != 0.0
-        _command(b, c, past, w, rules, thrusters)
+        _apply_delay(b, c, past, w, rules, thrusters)
         if waiting:
-            _hold(f, copies, block, size, rules, thrusters)
+            _hold_waiting(f, copies, block, size, rules, thrusters)
         for _ in range(rules.substeps):
             integrators.step_block(b, f.params[kind], f.work, f.kinds[kind], f.tables, h, integrators.RK4, False)
         store(c, STEP, load(c, STEP) + select(load(c, ENDED) < 0.5, 1.0, 0.0))
         if waiting:
-            _put_back(b, c, copies.held, size, thrusters)
+            _restore_held(b, c, copies.held_states, size, thrusters)
         observe(b, c, copies.keys, first, past, rules, w, thrusters)
-        _judge(c, past, w, rules, thrusters)
-        if _tell(c, w, first, size, out):
-            _end(f, copies, block, size, rules, out, thrusters)
+        _reward_and_termination(c, past, w, rules, thrusters)
+        if _write_outputs(c, w, first, size, out):
+            _reset_ended(f, copies, block, size, rules, out, thrusters)
 
 
 @kernel
-def begin(f: Fleet, copies: Copies, chosen: Any, rules: Rules, out: Out, thrusters: int) -> None:
+def reset_selected(
+    f: FleetView, copies: CopyState, chosen: Any, rules: TaskRules, out: StepOutput, thrusters: int
+) -> None:
     """A new episode of the chosen copies."""
     n = chosen.shape[0]
     for block in range((n + L - 1) // L):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_studies.learning.core import Array, Core
-from wavesim_studies.networks import Adam, Network, load
+from wavesim_studies.neural_networks import Adam, DenseNetwork, load
 
 
 class Policy:
@@ -42,7 +42,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Settings:
+class PpoSettings:
     """Of the training."""
 
     steps: int = 32  #: between two updates
@@ -57,20 +57,20 @@ class Settings:
 
 
 def train(
-    core: Core, samples: int, seed: int = 1, settings: Settings | None = None, say: Callable[[dict[str, float]], None] = lambda _: None, limit: float = 1e9
+    core: Core, samples: int, seed: int = 1, settings: PpoSettings | None = None, say: Callable[[dict[str, float]], None] = lambda _: None, limit: float = 1e9
 ) -> Policy:  # fmt: skip
     """A policy for a task (autoreset in the same step). ``say`` is told, at each update, samples, reward a step, share of successes among
     the episodes that ended, wall time; it ends after ``samples``, or ``limit`` seconds."""
-    s, random, n = settings or Settings(), np.random.default_rng(seed), core.copies
+    s, random, n = settings or PpoSettings(), np.random.default_rng(seed), core.copies
     actor, critic = (
-        Network((core.size, 64, 64, core.actions), random, 0.01),
-        Network((core.size, 64, 64, 1), random, 1.0),
+        DenseNetwork((core.size, 64, 64, core.actions), random, 0.01),
+        DenseNetwork((core.size, 64, 64, 1), random, 1.0),
     )
     spread = np.full(core.actions, s.spread, np.float32)
     adam = Adam([*actor.parameters, spread, *critic.parameters], s.rate)
     core.seed(seed)
-    core.begin()
-    out = core.out
+    core.reset_copies()
+    out = core.outputs
     seen = np.empty((s.steps, n, core.size), np.float32)
     did = np.empty((s.steps, n, core.actions), np.float32)
     chance, reward, value, cut = (np.empty((s.steps, n), np.float32) for _ in range(4))
@@ -88,7 +88,7 @@ def train(
             ended = out.terminated | out.truncated
             reward[k], cut[k] = out.reward, ended
             if ended.any():
-                won += float(out.told[ended, 2].sum())
+                won += float(out.episode_info[ended, 2].sum())
                 ended_all += int(ended.sum())
                 late = out.truncated
                 if late.any():
@@ -109,7 +109,7 @@ def train(
 
 
 def _update(
-    actor: Network, critic: Network, spread: Array, adam: Adam, s: Settings, random: Any, data: tuple[Array, Array, Array, Array, Array]
+    actor: DenseNetwork, critic: DenseNetwork, spread: Array, adam: Adam, s: PpoSettings, random: Any, data: tuple[Array, Array, Array, Array, Array]
 ) -> None:  # fmt: skip
     """Some epochs over what was seen."""
     seen, did, chance, advantage, target = (a.reshape(-1, *a.shape[2:]) for a in data)

@@ -35,26 +35,28 @@ class Puffer(Base):  # type: ignore[misc]
         self.render_mode = None
         super().__init__(buf)
         if self.observations.dtype == np.float32 and self.observations.flags.c_contiguous:
-            self.core.write_to(self.observations)
+            self.core.set_observation_buffer(self.observations)
 
     def reset(self, seed: int | None = None) -> tuple[Array, list[dict[str, Any]]]:
         """New episodes of all copies; copy i has the random numbers of seed + i."""
         self.core.seed(self._seed if seed is None else int(seed))
-        self.core.begin()
+        self.core.reset_copies()
         return self._give(), []
 
     def _give(self) -> Array:
-        if self.core.out.observation is not self.observations:
-            self.observations[:] = self.core.out.observation
+        if self.core.outputs.observation is not self.observations:
+            self.observations[:] = self.core.outputs.observation
         return self.observations  # type: ignore[no-any-return]
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
         """See PufferLib; a reset belongs to the step that ended, and infos tell of the episodes that ended in it."""
         self.core.step(np.ascontiguousarray(actions, np.float32))
-        out = self.core.out
+        out = self.core.outputs
         self.rewards[:], self.terminals[:], self.truncations[:] = out.reward, out.terminated, out.truncated
         ended = out.terminated | out.truncated
-        infos = [{"success": float(out.told[ended, 2].mean()), "episodes": int(ended.sum())}] if ended.any() else []
+        infos = (
+            [{"success": float(out.episode_info[ended, 2].mean()), "episodes": int(ended.sum())}] if ended.any() else []
+        )
         return self._give(), self.rewards, self.terminals, self.truncations, infos
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ def register() -> None:
         if known not in gymnasium.registry:
             gymnasium.register(
                 known,
-                entry_point="wavesim_studies.learning.env:Single",
-                vector_entry_point="wavesim_studies.learning.env:Vector",
+                entry_point="wavesim_studies.learning.env:SingleTaskEnv",
+                vector_entry_point="wavesim_studies.learning.env:VectorTaskEnv",
                 kwargs={"task": name},
             )

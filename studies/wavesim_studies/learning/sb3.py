@@ -51,9 +51,9 @@ class VecEnv(Base):  # type: ignore[misc]
         """New episodes of all copies; observations (n, numbers)."""
         self.core.seed(self._seed)
         self._seed += self.num_envs  # another time other episodes
-        self.core.begin()
+        self.core.reset_copies()
         self.reset_infos: list[dict[str, Any]] = [self._none] * self.num_envs
-        first: Array = self.core.out.observation.copy()
+        first: Array = self.core.outputs.observation.copy()
         return first
 
     def step_async(self, actions: Array) -> None:
@@ -63,12 +63,12 @@ class VecEnv(Base):  # type: ignore[misc]
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
         """Observations, rewards, ends, infos; of who ended ``terminal_observation``, ``TimeLimit.truncated``, ``is_success``."""
         self.core.step(self._actions)
-        out = self.core.out
+        out = self.core.outputs
         ended = out.terminated | out.truncated
         infos = [self._none] * self.num_envs
         for i in np.flatnonzero(ended).tolist():
             infos[i] = {
-                "terminal_observation": out.last[i].copy(), "TimeLimit.truncated": bool(out.truncated[i]), "is_success": bool(out.told[i, 2]),
+                "terminal_observation": out.last[i].copy(), "TimeLimit.truncated": bool(out.truncated[i]), "is_success": bool(out.episode_info[i, 2]),
             }  # fmt: skip
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 

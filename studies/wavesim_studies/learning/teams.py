@@ -66,27 +66,27 @@ def configuration(members: int) -> str:
 class Navigator:
     """Where a member believes to be: a Kalman filter of place and current (north, east) over reckoning and ranges."""
 
-    def __init__(self, place: Array, known: bool) -> None:
+    def __init__(self, place: Array, has_gps: bool) -> None:
         self.x = np.array([place[0], place[1], 0.0, 0.0])
         self.P = np.diag([1.0, 1.0, CURRENT**2, CURRENT**2])
-        self.known = known
+        self.has_gps = has_gps
         self.velocity = np.zeros(2)  #: over ground
 
-    def predict(self, water: Array, dt: float) -> None:
+    def predict(self, v_FB_W: Array, dt: float) -> None:
         """``water``: velocity through it in W, as measured."""
-        self.velocity = water + self.x[2:]
+        self.velocity = v_FB_W + self.x[2:]
         self.x[:2] += self.velocity * dt
         F = np.eye(4)
         F[0, 2] = F[1, 3] = dt
         # heading and scale are wrong for long: as much as they would have made in twenty seconds, each second
-        wrong = (HEADING**2 + SCALE**2) * float(water @ water) * 20.0
+        wrong = (HEADING**2 + SCALE**2) * float(v_FB_W @ v_FB_W) * 20.0
         self.P = F @ self.P @ F.T + np.diag([wrong, wrong, 1e-6, 1e-6]) * dt
 
-    def fix(self, place: Array) -> None:
+    def update_by_gps(self, place: Array) -> None:
         """Of GPS."""
         self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
 
-    def range(self, far: float, place: Array, sigma: float, age: float) -> None:
+    def update_by_range(self, far: float, place: Array, sigma: float, age: float) -> None:
         """A horizontal distance, ``age`` s ago, to who was at ``place`` as well as ``sigma`` (m), independent of what we know."""
         to = self.x[:2] - self.velocity * age - place
         distance = max(math.sqrt(float(to @ to)), 1.0)
@@ -109,7 +109,7 @@ class Navigator:
         return math.sqrt(0.5 * float(self.P[0, 0] + self.P[1, 1]))
 
 
-class _Member:
+class _TeamMember:
     """One vehicle: its autopilot, its instruments and what they have wrong, its navigator."""
 
     def __init__(self, row: int, place: Array, known: bool, random: np.random.Generator) -> None:
@@ -121,7 +121,7 @@ class _Member:
             control.DepthController(limit=math.radians(25.0)),
         )
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
-        self.busy = 0.0  #: until when it sends, s
+        self.transmitting_until = 0.0  #: until when it sends, s
         self.effort = 0.0
         self.heard: dict[int, Array] = {}  # by the other's number: what was heard in this step
 
@@ -136,8 +136,8 @@ class _Member:
         u, v = ((1.0 + self.wrong_scale) * s + 0.01 * random.standard_normal() for s in (surge, sway))
         c, s = cos(told), sin(told)
         self.navigator.predict(np.array([u * c - v * s, u * s + v * c]), dt)
-        if self.navigator.known:
-            self.navigator.fix(state["p_WB_W"][:2] + GPS * random.standard_normal(2))
+        if self.navigator.has_gps:
+            self.navigator.update_by_gps(state["p_WB_W"][:2] + GPS * random.standard_normal(2))
         rudder = -self._heading.control_action(course, told, r)
         planes = self._depth.planes(self.depth, float(state["p_WB_W"][2]), float(pitch), q, dt)
         thrust = self._speed.thrust(speed, u, dt)
@@ -189,8 +189,8 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         random, n = self._random, len(self.possible_agents)
         self.simulation = sim = Simulation(self._loaded, int(random.integers(2**31)))
         self.agents, self._steps = list(self.possible_agents), 0
-        self.members: dict[str, _Member] = {}
-        self._said: dict[int, tuple[float, bytes]] = {}  # packets under way, by signal
+        self.members: dict[str, _TeamMember] = {}
+        self._sent_payloads: dict[int, tuple[float, bytes]] = {}  # packets under way, by signal
         turn = 2.0 * math.pi * random.random()
         for k, name in enumerate(self.possible_agents):
             around, far = turn + 2.0 * math.pi * k / n, random.uniform(100.0, 150.0)
@@ -199,7 +199,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             sim.set_pose(
                 row, place.tolist(), (0.0, 0.0, random.uniform(-math.pi, math.pi)), (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
             )
-            self.members[name] = _Member(row, place, k < self.known, random)
+            self.members[name] = _TeamMember(row, place, k < self.known, random)
         north, east = CURRENT * random.standard_normal(2)
         sim.set_weather(current_north=float(north), current_east=float(east))
         return {a: self._observe(a) for a in self.agents}, {a: {} for a in self.agents}
@@ -227,7 +227,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
                 sim.command(m.row, m.steer(math.pi * action[0], speed, state[m.row], CONTROL_S, self._random))
             sim.advance(round(CONTROL_S / TICK_S))
         self._steps += 1
-        records = self._listen()
+        records = self._receive()
         return self._ended({a: bool(told[a][2] > 0.0) for a in self.agents}, records)
 
     def _simulation(self) -> Simulation:
@@ -235,7 +235,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             raise RuntimeError("reset it first")
         return self.simulation
 
-    def _send(self, member: _Member, action: Array, now: float) -> None:
+    def _send(self, member: _TeamMember, action: Array, now: float) -> None:
         """A packet with where its sender will believe to be when it leaves."""
         sim = self._simulation()
         after = max(float(action[4]), 0.0) * (STEP_S - PACKET_S)
@@ -244,19 +244,19 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         if max(map(abs, place)) > 32767:
             return  # so far away that it cannot say where
         own = bytes(round(127.5 * (1.0 + float(v))) for v in action[5:])
-        payload = _PACKET.pack(*place, min(round(10.0 * n.sigma), 32767) | _KNOWN * n.known, own)
+        payload = _PACKET.pack(*place, min(round(10.0 * n.sigma), 32767) | _KNOWN * n.has_gps, own)
         level = LEVELS[0] + 0.5 * (1.0 + float(action[3])) * (LEVELS[1] - LEVELS[0])
         offset, drift = sim.channel.nodes[member.row].clock
         leaves = now + after
         sim.send(member.row, payload, level=level, at=max(round((leaves * (1.0 + drift) + offset) * 1e9), 0))
-        member.busy = leaves + PACKET_S
+        member.transmitting_until = leaves + PACKET_S
 
-    def _listen(self) -> dict[str, list[dict[str, Any]]]:
+    def _receive(self) -> dict[str, list[dict[str, Any]]]:
         """What came, given to the navigators; the records of all receptions by member."""
         sim, now = self._simulation(), self._steps * STEP_S
         sent, receptions = sim.take_signals()
         for s in sent:
-            self._said[int(s["id"])] = now, bytes(s["payload"]).ljust(_PACKET.size, b"\0")
+            self._sent_payloads[int(s["id"])] = now, bytes(s["payload"]).ljust(_PACKET.size, b"\0")
         names = {m.row: a for a, m in self.members.items()}
         records: dict[str, list[dict[str, Any]]] = {a: [] for a in self.agents}
         for r in receptions:
@@ -267,17 +267,19 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
                 "source": other, "outcome": int(r["outcome"]), "sent_ns": int(r["emission_ns"]), "arrival_ns": int(r["arrival_ns"]),
                 "range": float(r["one_way"]), "level": float(r["level"]),
             })  # fmt: skip
-            if int(r["outcome"]) != Outcome.HEARD or int(r["id"]) not in self._said:
+            if int(r["outcome"]) != Outcome.HEARD or int(r["id"]) not in self._sent_payloads:
                 continue
-            north, east, depth, deviation, own = _PACKET.unpack(self._said[int(r["id"])][1])
+            north, east, depth, deviation, own = _PACKET.unpack(self._sent_payloads[int(r["id"])][1])
             place, sigma, far = np.array([north, east]) * 0.1, 0.1 * (deviation % _KNOWN), float(r["one_way"])
             m, age = self.members[name], now - int(r["arrival_ns"]) * 1e-9
             flat = math.sqrt(max(far**2 - (0.1 * depth - m.depth) ** 2, 1.0))
-            if deviation >= _KNOWN and not m.navigator.known:  # what others know they may know from us, or from a third
-                m.navigator.range(flat, place, sigma, age)
+            if (
+                deviation >= _KNOWN and not m.navigator.has_gps
+            ):  # what others know they may know from us, or from a third
+                m.navigator.update_by_range(flat, place, sigma, age)
             told = [2.0 * b / 255.0 - 1.0 for b in own]
             m.heard[other] = np.array([1.0, age / STEP_S, far / 1000.0, *(place / 1000.0), sigma / 100.0, *told])
-        self._said = {k: v for k, v in self._said.items() if now - v[0] < 10.0}
+        self._sent_payloads = {k: v for k, v in self._sent_payloads.items() if now - v[0] < 10.0}
         return records
 
     def _ended(
@@ -312,7 +314,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         heading = float(frames.euler(state["q_WB"])[2]) + m.wrong_heading
         own = [
             *(n.x[:2] / 1000.0), n.sigma / 100.0, sin(heading), cos(heading), *n.velocity, m.depth / 100.0, self._steps / self.limit,
-            max(m.busy - now, 0.0) / STEP_S, float(n.known),
+            max(m.transmitting_until - now, 0.0) / STEP_S, float(n.has_gps),
         ]  # fmt: skip
         others = [o for a, o in self.members.items() if a != name]
         parts = [m.heard.get(o.row, np.zeros(HEARD)) for o in others]
@@ -339,7 +341,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 # ------------------------------------------------------------------ what a learner is compared with
 
 
-class Plan:
+class TransmissionSchedule:
     """All sail circles of their own, and send as ``when(step, member's number)`` says."""
 
     def __init__(self, env: Localisation, when: Any) -> None:
@@ -357,28 +359,28 @@ class Plan:
         return actions
 
 
-def silence(env: Localisation) -> Plan:
+def transmit_never(env: Localisation) -> TransmissionSchedule:
     """Nobody sends."""
-    return Plan(env, lambda step, k: False)
+    return TransmissionSchedule(env, lambda step, k: False)
 
 
-def tdma(env: Localisation) -> Plan:
+def tdma(env: Localisation) -> TransmissionSchedule:
     """One after the other, a step each."""
-    return Plan(env, lambda step, k: step % len(env.possible_agents) == k)
+    return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 
-def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> Plan:
+def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
     """Each at random, in so many of all steps."""
     random = np.random.default_rng(seed)
-    return Plan(env, lambda step, k: bool(random.random() < share))
+    return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 
 
-def always(env: Localisation) -> Plan:
+def transmit_always(env: Localisation) -> TransmissionSchedule:
     """All, in every step."""
-    return Plan(env, lambda step, k: True)
+    return TransmissionSchedule(env, lambda step, k: True)
 
 
-def rehearse(env: Localisation, plan: Plan, seed: int) -> dict[str, float]:
+def evaluate_schedule(env: Localisation, plan: TransmissionSchedule, seed: int) -> dict[str, float]:
     """One episode: RMS error of who has no GPS (m), packets sent and heard, mean reward of a member."""
     env.reset(seed=seed)
     square, count, heard, sent, total = 0.0, 0, 0, 0, 0.0
@@ -391,6 +393,6 @@ def rehearse(env: Localisation, plan: Plan, seed: int) -> dict[str, float]:
         total += sum(rewards.values()) / len(env.possible_agents)
         for a, info in infos.items():
             heard += sum(r["outcome"] == Outcome.HEARD for r in info["receptions"])
-            if not env.members[a].navigator.known:
+            if not env.members[a].navigator.has_gps:
                 square, count = square + info["error"] ** 2, count + 1
     return {"rms": math.sqrt(square / max(count, 1)), "sent": float(sent), "heard": float(heard), "reward": total}

@@ -4,9 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wavesim_studies.navigation.filter import Design, Filter, State, Track, estimate, ready
+    from wavesim_studies.navigation.filter import Filter, FilterDesign, FilterState, Track, compile_filter, estimate
 
-__all__ = ["Design", "Filter", "State", "Track", "estimate", "ready"]
+__all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "estimate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -49,7 +49,7 @@ def score(
         raise LogError(f"{file} has no vehicle with an IMU or an AHRS")
     found, voyages = {}, []
     for name in names:
-        voyage = logs.voyage(log, name, without)
+        voyage = logs.estimation_case(log, name, without)
         if not as_json:  # it may take its time, and compiles the filter when it is the first
             click.echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth)
@@ -88,10 +88,10 @@ def _show(found: dict[str, Any]) -> None:
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
     """Sail missions of a LAUV by programmes of chance, and add their logs to a dataset in FOLDER."""
     from wavesim_server import cache
-    from wavesim_studies.navigation.missions import make
+    from wavesim_studies.navigation.training_missions import make_dataset
 
     cache.ensure_compiled()
-    for k, (name, part) in enumerate(make(folder, count, seconds, seed), start=1):
+    for k, (name, part) in enumerate(make_dataset(folder, count, seconds, seed), start=1):
         click.echo(f"{k:5} of {count}  {name}  {part}")
 
 
@@ -106,9 +106,9 @@ def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool)
 
     The dataset is that of `wavesim log export --dataset`, or of `wavesim nav missions`. Whole missions belong to one part.
     """
-    from wavesim_studies.navigation import learned
+    from wavesim_studies.navigation import learned_dead_reckoning
 
-    found = learned.learn(folder, epochs, seed, say=lambda text: click.echo(text, err=True))
+    found = learned_dead_reckoning.learn(folder, epochs, seed, say=lambda text: click.echo(text, err=True))
     if out is not None:
         found["reckoner"].save(out)
     if as_json:

@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk import frames
-from wavesim_studies.navigation import backward, kernels, models, motion
-from wavesim_studies.navigation.measurements import drop, keep, order, schedule
+from wavesim_studies.navigation import forward_filter, measurement_models, smoother, strapdown
+from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SENSORS = 32  #: whose refusals are counted apart
 CLONES = 4
 #: optional states: place in the nominal state, how many
 OPTIONAL = {
-    "current": (motion.CURRENT, 2), "clock": (motion.CLOCK, 2), "sound": (motion.SOUND, 1), "scale": (motion.SCALE, 1),
-    "skew": (motion.SKEW, 3), "offset": (motion.OFFSET, 1),
+    "current": (strapdown.CURRENT, 2), "clock": (strapdown.CLOCK, 2), "sound": (strapdown.SOUND, 1), "scale": (strapdown.SCALE, 1),
+    "skew": (strapdown.SKEW, 3), "offset": (strapdown.OFFSET, 1),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Design:
+class FilterDesign:
     """What is known of the instruments. Densities are per root of s; time constants in s, 0 = a random walk; an optional state is
     there if its standard deviation at the start is not 0."""
 
@@ -63,16 +63,16 @@ class Design:
     earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rad/s, rate of the earth in W
 
     @functools.cached_property
-    def present(self) -> dict[str, Array]:
+    def optional_states(self) -> dict[str, Array]:
         """The optional states that there are, with their standard deviations at the start."""
         return {k: s for k, (_, n) in OPTIONAL.items() if (s := np.broadcast_to(getattr(self, k), n)).any()}
 
     @functools.cached_property
-    def places(self) -> dict[str, slice]:
+    def state_offsets(self) -> dict[str, slice]:
         """Where each state stands in the error."""
         found = {k: slice(3 * i, 3 * i + 3) for i, k in enumerate(("p", "v", "attitude", "gyro", "accelerometer"))}
-        at = motion.BASE
-        for k, s in self.present.items():
+        at = strapdown.BASE
+        for k, s in self.optional_states.items():
             found[k] = slice(at, at + len(s))
             at += len(s)
         return found
@@ -80,12 +80,12 @@ class Design:
     @functools.cached_property
     def size(self) -> int:
         """Of the error, without clones."""
-        return max(s.stop for s in self.places.values())
+        return max(s.stop for s in self.state_offsets.values())
 
     @functools.cached_property
-    def ix(self) -> Any:
+    def state_indices(self) -> Any:
         """Places of the optional states for the kernels."""
-        places = self.places
+        places = self.state_offsets
         return np.array([places[k].start if k in places else -1 for k in OPTIONAL], np.int64)
 
     @functools.cached_property
@@ -102,25 +102,25 @@ class Design:
         """Gravity and the earth's rate for the kernels."""
         return np.array([self.gravity, *self.earth])
 
-    def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> State:
+    def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
         """A state: position and velocity (W) of the inertial unit, attitude; ``sigma``: standard deviations of position, velocity,
         attitude, gyro bias and accelerometer bias, each a number or three. The optional states are 0."""
-        x = np.zeros(motion.NOMINAL)
+        x = np.zeros(strapdown.NOMINAL)
         x[0:3], x[3:6], x[6:10] = p, v, q_WB
-        P = np.zeros((self.size + motion.CLONE * clones,) * 2)
-        spread = np.concatenate([np.broadcast_to(s, 3) for s in sigma] + list(self.present.values()))
+        P = np.zeros((self.size + strapdown.CLONE * clones,) * 2)
+        spread = np.concatenate([np.broadcast_to(s, 3) for s in sigma] + list(self.optional_states.values()))
         P[np.arange(self.size), np.arange(self.size)] = spread**2
-        memory = np.zeros(motion.MEMORY)
+        memory = np.zeros(strapdown.MEMORY)
         memory[:2] = time
         count = np.array([self.size, 0, 0], np.int64)
-        return State(self, x, P, np.zeros((clones, 8)), count, memory, np.zeros(SENSORS, np.int64))
+        return FilterState(self, x, P, np.zeros((clones, 8)), count, memory, np.zeros(SENSORS, np.int64))
 
 
 @dataclass
-class State:
+class FilterState:
     """The filter at one time: see :mod:`motion` and :mod:`kernels`."""
 
-    design: Design
+    design: FilterDesign
     x: Array
     P: Array
     clones: Array
@@ -143,21 +143,21 @@ class State:
         """(n, n) of the error, without clones."""
         return self.P[: self.design.size, : self.design.size]
 
-    def optional(self, name: str) -> Array:
+    def optional_state(self, name: str) -> Array:
         """Of an optional state."""
         a, n = OPTIONAL[name]
         return self.x[a : a + n]
 
-    def copy(self) -> State:
+    def copy(self) -> FilterState:
         """Another, that is changed by itself."""
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
 
     def run(self, imu: Array, events: Array, nodes: Array, covariances: Array, tape: Array) -> Array:
         """Go on over samples and events; returns what became of each event (E, TOLD)."""
-        told = np.full((len(events), models.TOLD), np.nan)
+        told = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
         d = self.design
-        kernels.run(
-            imu, events, self.x, d.ix, self.clones, self.count, self.P, self.memory, d.world, d.noise, self.streak, told,
+        forward_filter.run(
+            imu, events, self.x, d.state_indices, self.clones, self.count, self.P, self.memory, d.world, d.noise, self.streak, told,
             nodes, covariances, tape,
         )  # fmt: skip
         return told
@@ -167,13 +167,13 @@ class State:
 class Track:
     """What a filter or a smoother found at marked times."""
 
-    design: Design
+    design: FilterDesign
     time: Array  #: (T) s
     x: Array  #: (T, 26) nominal states
     P: Array  #: (T, n, n) covariances of the error; (T, n, N) with clones while ``tape`` is there
     events: Array  #: (E, WIDTH)
-    told: Array  #: (E, TOLD)
-    end: State
+    event_outcomes: Array  #: (E, TOLD)
+    final_state: FilterState
     tape: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -215,7 +215,7 @@ class Track:
         values = {"gyro": self.x[:, 10:13], "accelerometer": self.x[:, 13:16]}
         for name, true in others.items():
             estimate_ = values[name] if name in values else self.optional(name)
-            found[:, self.design.places[name]] = true - estimate_
+            found[:, self.design.state_offsets[name]] = true - estimate_
         return found
 
     def smoothed(self) -> Track:
@@ -223,7 +223,7 @@ class Track:
         if not len(self.tape):
             raise ValueError("a track that is to be smoothed is made with smooth=True")
         x, P, d = self.x.copy(), self.P.copy(), self.design
-        backward.smooth(self.tape, d.ix, self.end.count, d.world, d.noise, x, P)
+        smoother.smooth(self.tape, d.state_indices, self.final_state.count, d.world, d.noise, x, P)
         return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))
 
 
@@ -235,26 +235,31 @@ def rotation_vector(R: Array) -> Array:
     return np.asarray(axis * np.where(s > 1e-9, angle / np.maximum(s, 1e-12), 1.0)[..., None])
 
 
-def estimate(design: Design, start: State, imu: Array, measurements: Any, marks: Any, smooth: bool = False) -> Track:
+def estimate(
+    design: FilterDesign, start: FilterState, imu: Array, measurements: Any, marks: Any, smooth: bool = False
+) -> Track:
     """Run over samples ``imu`` (S, 7: time of the end in s, mean specific force, mean rates in B since the sample before) and measurements,
     in order of time; states at ``marks`` (s). ``start`` stays as it is."""
     state, events = start.copy(), schedule(measurements, marks)
     marks, n = np.asarray(marks, float), design.size
-    trips = (events[:, models.KIND] == models.KEEP).any()
+    trips = (events[:, measurement_models.KIND] == measurement_models.KEEP).any()
     if trips and not len(state.clones):
         raise ValueError("round trips need a start with room for clones")
     size = len(state.P) if smooth and trips else n
     if not trips:
         state.P, state.clones = np.ascontiguousarray(state.P[:n, :n]), state.clones[:0]
-    taken = events[:, models.M].sum()
+    taken = events[:, measurement_models.M].sum()
     tape = np.zeros(int(13 * (len(imu) + len(events)) + 16 * len(events) + taken * (2 * size + 8)) if smooth else 0)
-    nodes, covariances = np.full((len(marks), motion.NOMINAL), np.nan), np.full((len(marks), n, len(state.P)), np.nan)
+    nodes, covariances = (
+        np.full((len(marks), strapdown.NOMINAL), np.nan),
+        np.full((len(marks), n, len(state.P)), np.nan),
+    )
     told = state.run(np.ascontiguousarray(imu, float), events, nodes, covariances, tape)
     P = covariances if smooth else covariances[:, :, :n]
     return Track(design, marks, nodes, P, events, told, state, tape)
 
 
-def ready() -> None:
+def compile_filter() -> None:
     """Compile the filter, unless that has been done (some 10 s of processor time). Of several processes that begin at once one compiles,
     and the others wait for it."""
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
@@ -262,7 +267,7 @@ def ready() -> None:
         with contextlib.suppress(OSError):  # each for itself where nothing can be written
             lock = stack.enter_context((folder / f"wavesim-navigation-{os.getuid()}.lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
-        made = Filter(Design().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5))
+        made = Filter(FilterDesign().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5))
         made.sample(0.1, (0.0, 0.0, -9.81), np.zeros(3))
 
 
@@ -273,15 +278,15 @@ class Filter:
     through samples and measurements again, so that it knows the same as if all had come in time.
     """
 
-    def __init__(self, start: State, memory: float = 10.0, every: float = 0.2) -> None:
+    def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:
         """It goes back at most ``memory`` s; states are kept ``every`` so many s."""
         self.state, self.memory, self.every = start.copy(), memory, every
-        self.too_late = 0
+        self.late_count = 0
         self._imu: list[Array] = []
         self._events: list[Array] = []  # by time
-        self._told: list[Array] = []  # of those that were taken, beside them
-        self._asked: set[float] = set()  # times of which there are copies among the events
-        self._kept = [self.state.copy()]
+        self._outcomes: list[Array] = []  # of those that were taken, beside them
+        self._requested_clones: set[float] = set()  # times of which there are copies among the events
+        self._saved_states = [self.state.copy()]
         self._counts: Counter[tuple[int, int]] = Counter()
 
     @property
@@ -293,49 +298,55 @@ class Filter:
         """The inertial unit's means since the sample before, in B; ``time`` of the end."""
         self._imu.append(np.array([time, *force, *rates]))
         self._advance(self._imu[-1:])
-        if time - self._kept[-1].time >= self.every:
-            self._kept.append(self.state.copy())
-            self._let_go(time - self.memory)
+        if time - self._saved_states[-1].time >= self.every:
+            self._saved_states.append(self.state.copy())
+            self._discard_before(time - self.memory)
 
     def add(self, *measurements: Array) -> None:
         """Measurements of any time, in any order."""
-        done, first, since = len(self._told), len(self._events), self.time
+        done, first, since = len(self._outcomes), len(self._events), self.time
         for row in measurements:
             wanted = [row]
-            if row[models.KIND] == models.ROUND_TRIP and row[models.ID] not in self._asked:
-                wanted += [keep(row[models.ID]), drop(row[models.ID] + self.memory, row[models.ID])]
-            earliest = min(r[models.T] for r in wanted)
-            if earliest <= self._kept[0].time < self.time:
-                self.too_late += 1
+            if (
+                row[measurement_models.KIND] == measurement_models.ROUND_TRIP
+                and row[measurement_models.ID] not in self._requested_clones
+            ):
+                wanted += [
+                    keep_pose(row[measurement_models.ID]),
+                    drop_pose(row[measurement_models.ID] + self.memory, row[measurement_models.ID]),
+                ]
+            earliest = min(r[measurement_models.T] for r in wanted)
+            if earliest <= self._saved_states[0].time < self.time:
+                self.late_count += 1
                 continue
             since = min(since, earliest)
             for r in wanted:
-                if r[models.KIND] == models.KEEP:
-                    self._asked.add(r[models.ID])
-                at = bisect.bisect_right(self._events, order(r), key=order)
+                if r[measurement_models.KIND] == measurement_models.KEEP:
+                    self._requested_clones.add(r[measurement_models.ID])
+                at = bisect.bisect_right(self._events, event_order(r), key=event_order)
                 self._events.insert(at, r)
                 first = min(first, at)
         if since > self.time - 1e-9 and first >= done:
             self._advance([])
-            if self._kept[-1].time == self.time:
-                self._kept[-1] = self.state.copy()
+            if self._saved_states[-1].time == self.time:
+                self._saved_states[-1] = self.state.copy()
             return
-        del self._kept[max(i for i, s in enumerate(self._kept) if i == 0 or s.time < since) + 1 :]
-        self.state = self._kept[-1].copy()
-        del self._told[self._first(self.time) :]
+        del self._saved_states[max(i for i, s in enumerate(self._saved_states) if i == 0 or s.time < since) + 1 :]
+        self.state = self._saved_states[-1].copy()
+        del self._outcomes[self._first(self.time) :]
         again = [s for s in self._imu if s[0] > self.time + 1e-9]
         while again:
             k = 1
             while k < len(again) and again[k - 1][0] - self.time < self.every:
                 k += 1
             self._advance(again[:k])
-            self._kept.append(self.state.copy())
+            self._saved_states.append(self.state.copy())
             del again[:k]
 
     def innovation(self, row: Array) -> Array:
         """(m) how far a measurement was from what was expected, taken or not. NaN if it has not had its turn, or is forgotten."""
-        m = int(row[models.M])
-        for event, told in zip(reversed(self._events[: len(self._told)]), reversed(self._told), strict=True):
+        m = int(row[measurement_models.M])
+        for event, told in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):
             if event is row:
                 return told[6 : 6 + m]
         return np.full(m, np.nan)
@@ -343,8 +354,8 @@ class Filter:
     def counts(self, sensor: int) -> dict[str, int]:
         """Measurements of a sensor by what became of them: taken, refused, impossible."""
         found = self._counts.copy()
-        for row, told in zip(self._events, self._told, strict=False):
-            found[int(row[models.SENSOR]), int(np.sign(told[0])) if row[models.M] else 9] += 1
+        for row, told in zip(self._events, self._outcomes, strict=False):
+            found[int(row[measurement_models.SENSOR]), int(np.sign(told[0])) if row[measurement_models.M] else 9] += 1
         return {"taken": found[sensor, 1], "refused": found[sensor, 0], "impossible": found[sensor, -1]}
 
     def _first(self, time: float) -> int:
@@ -352,25 +363,25 @@ class Filter:
         return bisect.bisect_right(self._events, time + 1e-9, key=_time)
 
     def _advance(self, samples: list[Array]) -> None:
-        a, b = len(self._told), self._first(samples[-1][0] if samples else self.time)
-        events = np.array(self._events[a:b]).reshape(-1, models.WIDTH)
-        none = np.zeros((0, motion.NOMINAL)), np.zeros((0, 1, 1)), np.zeros(0)
-        self._told += list(self.state.run(np.array(samples).reshape(-1, 7), events, *none))
+        a, b = len(self._outcomes), self._first(samples[-1][0] if samples else self.time)
+        events = np.array(self._events[a:b]).reshape(-1, measurement_models.WIDTH)
+        none = np.zeros((0, strapdown.NOMINAL)), np.zeros((0, 1, 1)), np.zeros(0)
+        self._outcomes += list(self.state.run(np.array(samples).reshape(-1, 7), events, *none))
 
-    def _let_go(self, before: float) -> None:
-        while len(self._kept) > 1 and self._kept[1].time <= before:
-            del self._kept[0]
-        since = self._kept[0].time
+    def _discard_before(self, before: float) -> None:
+        while len(self._saved_states) > 1 and self._saved_states[1].time <= before:
+            del self._saved_states[0]
+        since = self._saved_states[0].time
         k = self._first(since)
-        for row, told in zip(self._events[:k], self._told[:k], strict=True):
-            if row[models.M]:
-                self._counts[int(row[models.SENSOR]), int(np.sign(told[0]))] += 1
-            elif row[models.KIND] == models.KEEP:
-                self._asked.discard(row[models.ID])
-        del self._events[:k], self._told[:k]
+        for row, told in zip(self._events[:k], self._outcomes[:k], strict=True):
+            if row[measurement_models.M]:
+                self._counts[int(row[measurement_models.SENSOR]), int(np.sign(told[0]))] += 1
+            elif row[measurement_models.KIND] == measurement_models.KEEP:
+                self._requested_clones.discard(row[measurement_models.ID])
+        del self._events[:k], self._outcomes[:k]
         self._imu = [s for s in self._imu if s[0] > since]
 
 
 def _time(row: Array) -> float:
     """Of an event."""
-    return float(row[models.T])
+    return float(row[measurement_models.T])

@@ -22,30 +22,30 @@ from wavesim_sdk.instruments import HEADING_SIGMA, PRESSURE_SIGMA, RATE_SIGMA, S
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome
+from wavesim_studies.navigation import measurement_models
 from wavesim_studies.navigation import measurements as make
-from wavesim_studies.navigation import models
-from wavesim_studies.navigation.filter import Design, State, Track, estimate
-from wavesim_studies.navigation.metrics import Score
+from wavesim_studies.navigation.filter import FilterDesign, FilterState, Track, estimate
+from wavesim_studies.navigation.metrics import NavigationScore
 from wavesim_studies.navigation.metrics import score as judged
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: what the filter takes, by type of instrument; sound is no instrument
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
 BEGIN = (0.05, 0.05, 0.005)  #: m, m/s, rad: position, velocity and attitude at the start
-SWING = 0.05  #: m, of a moored beacon about the place where it rests
+MOORING_SWING_M = 0.05  #: m, of a moored beacon about the place where it rests
 DATUM = 0.3  #: m, how far moored beacons are from their places, all alike: a current carries them to one side
-BEND = 3e-3  #: rad, by which sound comes from elsewhere than its source lies
+RAY_BEND_SIGMA = 3e-3  #: rad, by which sound comes from elsewhere than its source lies
 JOLT = 400.0  #: gate of speeds without an inertial unit: what begins to move, or to turn, is no outlier
 RANDOM_ACCELERATION = 0.1  #: m/s/sqrt(s), of a vehicle with neither an inertial unit nor a log of its speed
 
 
 @dataclass(frozen=True)
-class Voyage:
+class EstimationCase:
     """What is needed to run the filter over a vehicle's log, and the truth to judge it by."""
 
     name: str
-    design: Design
-    start: State
+    design: FilterDesign
+    start: FilterState
     imu: Array
     rows: Array  #: (N, WIDTH) measurements
     sensors: list[str]  #: by the numbers in the rows
@@ -65,7 +65,7 @@ class Voyage:
         """(T, 2, 2) of the horizontal position: the filter's, and that of the beacons' places, about which it can learn nothing."""
         return track.covariance[:, :2, :2] + self.datum**2 * np.eye(2)
 
-    def score(self, track: Track) -> Score:
+    def score(self, track: Track) -> NavigationScore:
         """Against the truth."""
         return judged(track.at(self.lever), track.q, self.p, self.q, self.covariance(track))
 
@@ -83,7 +83,7 @@ def _new(series: Series) -> Any:
     return r[keep]
 
 
-def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
+def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> EstimationCase:
     """A vehicle's voyage, without some types of instruments. LogError where it cannot be."""
     if name not in vehicles(log):
         raise LogError(
@@ -104,7 +104,7 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     t, s = np.asarray(state.time_ns * 1e-9, np.float64), state.records
     R = frames.rotation(s["q_WB"])
     v = np.asarray(np.einsum("tij,tj->ti", R, s["v_WB_B"]), np.float64)
-    design, imu, unit = _moved_by(found, loaded, "dvl" in found)
+    design, imu, unit = _inertial_input(found, loaded, "dvl" in found)
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
@@ -115,7 +115,7 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
     rows, sensors = _rows(found, loaded, unit)
     datum = 0.0
     if "sound" not in without:
-        ranges, datum = _sound(log, loaded, name, unit, len(sensors))
+        ranges, datum = _round_trips(log, loaded, name, unit, len(sensors))
         if ranges:
             rows, sensors = [*rows, np.array(ranges)], [*sensors, "sound", "directions"]
     begun = design.start(
@@ -126,14 +126,18 @@ def voyage(log: Log, name: str, without: Collection[str] = ()) -> Voyage:
         [max(BEGIN[0], datum), *BEGIN[1:], *_biases(found)],
     )
     now = slice(first + 1, int(np.searchsorted(t, imu[-1, 0] + 1e-9)))
-    table = np.concatenate([np.zeros((0, models.WIDTH)), *rows])
-    asked = np.where(table[:, models.KIND] == models.ROUND_TRIP, table[:, models.ID], table[:, models.T])
-    return Voyage(
+    table = np.concatenate([np.zeros((0, measurement_models.WIDTH)), *rows])
+    asked = np.where(
+        table[:, measurement_models.KIND] == measurement_models.ROUND_TRIP,
+        table[:, measurement_models.ID],
+        table[:, measurement_models.T],
+    )
+    return EstimationCase(
         name,
         design,
         begun,
         imu[imu[:, 0] > t[first] + 1e-9],
-        table[(table[:, models.T] > t[first]) & (asked > t[first])],
+        table[(table[:, measurement_models.T] > t[first]) & (asked > t[first])],
         sensors,
         lever,
         datum,
@@ -166,7 +170,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
     return k * (p.gyro_turn_on + p.gyro_instability), k * (p.accelerometer_turn_on + p.accelerometer_instability)
 
 
-def _moved_by(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[Design, Array, Array]:
+def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Array, Array]:
     """The filter's design, samples of an inertial unit in B, and where that is."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
@@ -178,7 +182,7 @@ def _moved_by(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tupl
             [values["time_ns"][:, None] * 1e-9, values["force"] @ R_BS.T, values["rates"] @ R_BS.T], axis=1
         )
         slow = (2.0 / p.instability_time) ** 0.5
-        design = Design(
+        design = FilterDesign(
             gyro_noise=k * p.gyro_noise, gyro_walk=k * (p.gyro_walk + slow * p.gyro_instability),
             accelerometer_noise=k * p.accelerometer_noise,
             accelerometer_walk=k * (p.accelerometer_walk + slow * p.accelerometer_instability), gravity=gravity,
@@ -194,7 +198,7 @@ def _moved_by(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tupl
     v, agility = _speed(found, time)
     force = np.cross(values["rates"], v) - gravity * R[:, 2, :]
     imu = np.concatenate([time[:, None], _mean(force), _mean(values["rates"])], axis=1)
-    design = Design(
+    design = FilterDesign(
         gyro_noise=k * RATE_SIGMA,
         accelerometer_noise=(agility**2 + (k * gravity * TILT_SIGMA) ** 2) ** 0.5,
         gravity=gravity,
@@ -266,7 +270,7 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[lis
     return rows, sensors
 
 
-def _sound(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
+def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
     """Round trips to beacons whose places the configuration tells, where a USBL head hears them from (as the next sensor), and how well
     the configuration knows these places (m)."""
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
@@ -284,7 +288,7 @@ def _sound(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) 
         there = loaded.transducer(beacon) if beacon is not None else None
         if there is None or beacon is None or int(r["query"]) not in asked:
             continue
-        moored = SWING if getattr(beacon, "mooring", ()) else 0.0
+        moored = MOORING_SWING_M if getattr(beacon, "mooring", ()) else 0.0
         datum = DATUM if moored else datum
         rows.append(
             make.round_trip(
@@ -310,7 +314,7 @@ def _sight_sigma(head: Any) -> float:
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
     timing = np.linalg.norm([head.timing_noise, head.timing_resolution / 12.0**0.5])
-    return float(np.linalg.norm([head.sound_speed * timing / wide, BEND]))
+    return float(np.linalg.norm([head.sound_speed * timing / wide, RAY_BEND_SIGMA]))
 
 
 def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
@@ -321,24 +325,24 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
     return float(np.linalg.norm([speed * float(np.linalg.norm(timing)), 2.0 * swing]))
 
 
-def counts(voyage: Voyage, track: Track) -> dict[str, dict[str, float]]:
+def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
     """By instrument: measurements taken and refused, mean NIS and what it should be."""
     found = {}
-    measured = track.events[:, models.M] > 0
+    measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):
-        mine = measured & (track.events[:, models.SENSOR] == k)
+        mine = measured & (track.events[:, measurement_models.SENSOR] == k)
         if mine.any():
-            told = track.told[mine]
+            told = track.event_outcomes[mine]
             found[sensor] = {
                 "taken": int((told[:, 0] >= 1.0).sum()),
                 "refused": int((told[:, 0] == 0.0).sum()),
                 "nis": float(np.nanmean(told[:, 1])),
-                "numbers": float(track.events[mine, models.M].mean()),
+                "numbers": float(track.events[mine, measurement_models.M].mean()),
             }
     return found
 
 
-def draw(voyages: list[tuple[Voyage, Track]], out: Path) -> None:
+def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
     """Tracks from above, and horizontal errors over time with what the filter believes of them (3 sigma)."""
     from matplotlib.figure import Figure
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_studies.navigation import models as e
+from wavesim_studies.navigation import measurement_models as e
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Vector = Sequence[float] | Array
@@ -84,12 +84,12 @@ def round_trip(
 
 
 def one_way(
-    heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, known: Any = None, bed: float | None = None,
+    heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, covariance: Any = None, bed: float | None = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
     """One way in m, by the own clock, from a beacon that was there when it sent. ``known`` (3, 3): covariance of that place, told by
     one who may know it from us: it is weighed so that nothing counts twice."""
-    return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), known)
+    return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
 
 
 def _shared(row: Array, known: Any) -> Array:
@@ -99,10 +99,10 @@ def _shared(row: Array, known: Any) -> Array:
     return row
 
 
-def told_position(time: float, p_W: Vector, known: Any, lever: Vector = _NONE, sensor: int = 0) -> Array:
+def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Array:
     """Where somebody else believes that we are, with its covariance (3, 3), which may come from what we told: by covariance
     intersection."""
-    return _shared(position(time, p_W, 0.0, lever, sensor, gate=1e9), known)
+    return _shared(position(time, p_W, 0.0, lever, sensor, gate=1e9), covariance)
 
 
 def direction(
@@ -135,21 +135,21 @@ def each(row: Array, times: Any, values: Any) -> Array:
     return rows
 
 
-def keep(time: float) -> Array:
+def keep_pose(time: float) -> Array:
     """The pose is kept (a clone), for round trips that were asked at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
     return row
 
 
-def drop(time: float, asked: float) -> Array:
+def drop_pose(time: float, asked: float) -> Array:
     """And is not needed from this time on."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
     return row
 
 
-def order(row: Array) -> tuple[float, int, float]:
+def event_order(row: Array) -> tuple[float, int, float]:
     """Events stand by this: by time; at one time copies come first, then measurements by their sensors, marks last."""
     return row[e.T], _TURN.get(int(row[e.KIND]), 1), row[e.SENSOR]
 
@@ -161,7 +161,7 @@ def schedule(rows: Any, marks: Any) -> Array:
     trips = rows[rows[:, e.KIND] == e.ROUND_TRIP]
     added = []
     for asked in np.unique(trips[:, e.ID]):
-        added += [keep(asked), drop(trips[trips[:, e.ID] == asked, e.T].max(), asked)]
+        added += [keep_pose(asked), drop_pose(trips[trips[:, e.ID] == asked, e.T].max(), asked)]
     marks = np.asarray(marks, float)
     marked = np.zeros((len(marks), e.WIDTH))
     marked[:, e.T], marked[:, e.KIND], marked[:, e.ID] = marks, e.MARK, np.arange(len(marks))

@@ -26,7 +26,7 @@ def aligned(p: Any, truth: Any) -> Array:
     return np.asarray(a @ R.T + truth.mean(axis=0))
 
 
-def absolute(p: Any, truth: Any, align: bool = False) -> Array:
+def absolute_trajectory_error(p: Any, truth: Any, align: bool = False) -> Array:
     """(T) absolute trajectory error in m."""
     return np.asarray(np.linalg.norm((aligned(p, truth) if align else np.asarray(p)) - truth, axis=1))
 
@@ -48,7 +48,7 @@ def legs(truth: Any, distance: float) -> Array:
     return np.array(list(itertools.pairwise(found)), int).reshape(-1, 2)
 
 
-def relative(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
+def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
     """(N) relative pose error in m: how far the end of each leg of ``distance`` m is off as seen from its beginning."""
     pairs = legs(true_p, distance)
     if not len(pairs):
@@ -80,7 +80,7 @@ def whiteness(innovations: Any, lag: int = 1) -> float:
 
 
 @dataclass(frozen=True)
-class Score:
+class NavigationScore:
     """Of one track against the truth; lengths in m, horizontal unless said otherwise."""
 
     rms: float
@@ -95,15 +95,15 @@ class Score:
     nees: float  #: mean of the horizontal position, 2 if consistent; NaN without covariances
 
 
-def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> Score:
+def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> NavigationScore:
     """Score a track: positions (T, 3), attitudes (T, 4), covariances of the horizontal position (T, 2, 2)."""
     p, true_p = np.asarray(p, float), np.asarray(true_p, float)
     flat = np.linalg.norm((p - true_p)[:, :2], axis=1)
     turn = frames.euler(np.asarray(q))[:, 2] - frames.euler(np.asarray(true_q))[:, 2]
     turn -= 2.0 * np.pi * np.round(turn / (2.0 * np.pi))
     distance = float(path(true_p[:, :2])[-1])
-    over = {f"{d:g}": relative(p, q, true_p, true_q, d) for d in (10.0, 100.0, 1000.0)}
-    return Score(
+    over = {f"{d:g}": relative_pose_error(p, q, true_p, true_q, d) for d in (10.0, 100.0, 1000.0)}
+    return NavigationScore(
         rms=_rms(flat),
         p95=float(np.percentile(flat, 95)),
         worst=float(flat.max()),

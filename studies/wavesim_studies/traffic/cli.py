@@ -30,11 +30,11 @@ def _options(function: Any) -> Any:
 def imazu(cases: tuple[int, ...], model: str, hold: bool, as_json: bool) -> None:
     """Imazu's CASES (all 22 without any)."""
     from wavesim_studies.traffic import encounters
-    from wavesim_studies.traffic.sail import SUITED
+    from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
 
-    speed, time = SUITED.get(model, (3.0, 300.0))
+    speed, time = MODEL_SPEEDS_AND_TIMES.get(model, (3.0, 300.0))
     for case in cases or encounters.IMAZU:
-        _tell(encounters.imazu(case, speed, time), model, hold, as_json)
+        _run_and_print(encounters.imazu(case, speed, time), model, hold, as_json)
 
 
 @traffic.command()
@@ -45,7 +45,7 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
     from wavesim_studies.traffic.encounters import read_dnv
 
     for path in files:
-        _tell(read_dnv(path), model, hold, as_json)
+        _run_and_print(read_dnv(path), model, hold, as_json)
 
 
 @traffic.command()
@@ -60,11 +60,11 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
     """Write Imazu's CASES (all 22 without any) into FOLDER as files for `wavesim trial`: own ship sees by AIS and radar alone."""
     from wavesim_studies.traffic import encounters
-    from wavesim_studies.traffic.sail import SUITED
-    from wavesim_studies.traffic.trials import write
+    from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
+    from wavesim_studies.traffic.encounter_trials import write
 
     _known(model)
-    speed, time = SUITED.get(model, (3.0, 300.0))
+    speed, time = MODEL_SPEEDS_AND_TIMES.get(model, (3.0, 300.0))
     for case in cases or encounters.IMAZU:
         click.echo(write(encounters.imazu(case, speed, time), folder, model, captain, rogue))
 
@@ -83,10 +83,10 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
 
     from wavesim_sdk.config import load
     from wavesim_server import cache
-    from wavesim_studies.traffic.mission import rms, sail
+    from wavesim_studies.traffic.waypoint_runs import rms, run_waypoints
 
     cache.ensure_compiled()
-    found = sail(load(file), vehicle, radius, seconds)
+    found = run_waypoints(load(file), vehicle, radius, seconds)
     late = found.times > min(60.0, 0.5 * seconds)
     told = {
         "waypoints": found.reached, "cross_track_rms_m": round(rms(found.off[late]), 3),
@@ -109,15 +109,15 @@ def _known(model: str) -> None:
         )
 
 
-def _tell(encounter: object, model: str, hold: bool, as_json: bool) -> None:
+def _run_and_print(encounter: object, model: str, hold: bool, as_json: bool) -> None:
     from wavesim_server import cache
+    from wavesim_studies.traffic.encounter_runs import run_encounter
     from wavesim_studies.traffic.encounters import Encounter
-    from wavesim_studies.traffic.sail import sail
 
     assert isinstance(encounter, Encounter)
     _known(model)
     cache.ensure_compiled()
-    found = sail(encounter, model, not hold)
+    found = run_encounter(encounter, model, not hold)
     score = found.score
     if as_json:
         pairs = [

@@ -34,7 +34,7 @@ SLOW = 0.7
 
 
 @dataclass(frozen=True)
-class Start:
+class VesselStart:
     """Where a vessel begins (m), on which course (rad), how fast (m/s); waypoints (north, east) if it follows some."""
 
     name: str
@@ -55,9 +55,9 @@ class Encounter:
     """Own ship, where she goes, and the others."""
 
     name: str
-    own: Start
+    own: VesselStart
     goal: tuple[float, float]
-    others: tuple[Start, ...]
+    others: tuple[VesselStart, ...]
     source: str
 
     @property
@@ -89,8 +89,10 @@ def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encoun
         share = SLOW if text.endswith("s") else 1.0
         course = math.radians(float(text.rstrip("s")))
         place = -share * reach * math.cos(course), -share * reach * math.sin(course)
-        others.append(Start(f"target{k + 1}", *place, course, share * speed))
-    return Encounter(f"imazu-{case:02d}", Start("own", -reach, 0.0, 0.0, speed), (reach, 0.0), tuple(others), SOURCE)
+        others.append(VesselStart(f"target{k + 1}", *place, course, share * speed))
+    return Encounter(
+        f"imazu-{case:02d}", VesselStart("own", -reach, 0.0, 0.0, speed), (reach, 0.0), tuple(others), SOURCE
+    )
 
 
 # ------------------------------------------------------------------ DNV
@@ -135,11 +137,11 @@ def _geodetic(ship: Any) -> Origin | None:
         return None
 
 
-def _ahead(s: Start, seconds: float) -> tuple[float, float]:
+def _ahead(s: VesselStart, seconds: float) -> tuple[float, float]:
     return s.north + s.velocity[0] * seconds, s.east + s.velocity[1] * seconds
 
 
-def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> Start:
+def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> VesselStart:
     initial = _initial(ship)
     try:
         place = _place(initial["position"], origin)
@@ -152,7 +154,7 @@ def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> Start:
             raise ValueError(f"a speed of {speed / KNOT:g} kn")
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(f"'{name}' has no usable position, course and speed: {error!r}", str(path)) from None
-    return Start(name, *place, course, speed, legs)
+    return VesselStart(name, *place, course, speed, legs)
 
 
 def _place(position: Any, origin: Origin | None) -> tuple[float, float]:

@@ -22,11 +22,11 @@ from wavesim_server import Lab
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 PERIOD = 0.1  #: s, of control
-MISSED = 10.0  #: m beyond its arc at which a way-point counts as missed
+PASS_TOLERANCE_M = 10.0  #: m beyond its arc at which a way-point counts as missed
 
 
 @dataclass(frozen=True)
-class Way:
+class WaypointRoute:
     """Corners (n, 2) in order, the last before the first, and the radius (m) of the arcs that cut them off; ``first``: where it began,
     before the first corner."""
 
@@ -35,7 +35,7 @@ class Way:
     radius: float
 
     @classmethod
-    def of(cls, body: BodyConfig, radius: float) -> Way:
+    def of_body(cls, body: BodyConfig, radius: float) -> WaypointRoute:
         """That of a body of a configuration."""
         corners = np.array([(w.north, w.east) for w in body.waypoint], float)
         return cls(np.array(body.position[:2], float), corners, radius)
@@ -64,13 +64,13 @@ class Way:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """How many corners were passed in order, round and round: as near as the arc comes, and ``MISSED`` m."""
+        """How many corners were passed in order, round and round: as near as the arc comes, and ``PASS_TOLERANCE_M`` m."""
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
             a, b, c = (self.corners[(found + k) % n] for k in (-1, 0, 1))
             before = self._cut(self.first if found == 0 else a, b, c)[0]
             least = math.hypot(self.radius, before) - self.radius
-            near = np.flatnonzero(np.linalg.norm(places[first:] - b, axis=1) < least + MISSED)
+            near = np.flatnonzero(np.linalg.norm(places[first:] - b, axis=1) < least + PASS_TOLERANCE_M)
             if not len(near):
                 break
             found, first = found + 1, first + int(near[0]) + 1
@@ -78,7 +78,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Sailed:
+class WaypointRun:
     """A mission: times (T) in s, places (T, 2), speeds over ground (T) in m/s, and distances (T) from the way, m."""
 
     times: Array
@@ -88,7 +88,7 @@ class Sailed:
     reached: int  #: way-points
 
 
-def sail(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> Sailed:
+def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
     """Sail a vessel of a configuration along its way-points, alone, in the configuration's weather, as a library run. ConfigError where
     it has none."""
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
@@ -100,7 +100,7 @@ def sail(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> Sail
         raise ConfigError(
             f"'{name}' needs two way-points or more, no two after each other at one place", str(loaded.path)
         )
-    lab = Lab(_alone(loaded, body))
+    lab = Lab(_only_body(loaded, body))
     row = lab.enter(name, body.model, body.position, body.attitude)
     start = body.position[0], body.position[1]
     pilot = WaypointPilot(loaded.model(body.model), start, body.waypoint, radius=radius)
@@ -113,11 +113,11 @@ def sail(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> Sail
         found.append((k * PERIOD, north, east, math.hypot(surge, sway)))
         lab.commands({name: pilot.commands(now, PERIOD if k else 0.0)})
         lab.run(PERIOD)
-    rows, way = np.array(found), Way.of(body, radius)
-    return Sailed(rows[:, 0], rows[:, 1:3], rows[:, 3], way.distance(rows[:, 1:3]), way.reached(rows[:, 1:3]))
+    rows, way = np.array(found), WaypointRoute.of_body(body, radius)
+    return WaypointRun(rows[:, 0], rows[:, 1:3], rows[:, 3], way.distance(rows[:, 1:3]), way.reached(rows[:, 1:3]))
 
 
-def _alone(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
+def _only_body(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
     """The configuration without anybody else: those who need no program would be in the way from the start, and be run into."""
     fleet = dataclasses.replace(
         loaded.config.fleet, vehicle=(dataclasses.replace(body, client="required"),), buoy=(), line=()

@@ -17,26 +17,31 @@ from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_sdk.targets import Target
 from wavesim_server.simulation import Simulation
 from wavesim_server.study import empty_sea, equilibrium_depth
-from wavesim_studies.traffic.encounters import Encounter, Start
-from wavesim_studies.traffic.score import Score, Track, judge
+from wavesim_studies.traffic.colregs_score import ColregsScore, VesselTrack, score_run
+from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
 #: speed in m/s and time in s to the meeting that suit a model
-SUITED = {"otter": (3.0, 300.0), "jolner": (2.5, 300.0), "odin": (5.0, 300.0), "supply": (6.1733, 1800.0)}
+MODEL_SPEEDS_AND_TIMES = {
+    "otter": (3.0, 300.0),
+    "jolner": (2.5, 300.0),
+    "odin": (5.0, 300.0),
+    "supply": (6.1733, 1800.0),
+}
 RUN_IN = 200.0  #: lengths of way before an encounter begins
 LARGE = 30.0  #: m: a vessel longer than that is stepped and steered more slowly
 
 
 @dataclass(frozen=True)
-class Sailed:
+class EncounterRun:
     """A run: tracks by name (own ship is `own`), and its score."""
 
     encounter: Encounter
-    tracks: dict[str, Track]
-    score: Score
-    turned: tuple[float, float]  #: greatest choice to port (negative) and to starboard, rad off the wanted course
+    tracks: dict[str, VesselTrack]
+    score: ColregsScore
+    has_turned: tuple[float, float]  #: greatest choice to port (negative) and to starboard, rad off the wanted course
 
 
-def kinematic(model: Model) -> Model:
+def kinematic_model(model: Model) -> Model:
     """A vessel of a model's size that does what it is told."""
     base = library()["ship" if model.box is not None and model.box.length > LARGE else "boat"]
     return dataclasses.replace(base, box=model.box)
@@ -50,11 +55,11 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 
 @functools.cache
-def thrust_at(model: str, speed: float) -> float:
+def thrust_for_speed(model: str, speed: float) -> float:
     """What holds a model of the library at a speed, N: from a run of a hundred lengths alone."""
     own = library()[model]
     assert own.box is not None
-    step, period = _pace(own.box.length)
+    step, period = _time_steps(own.box.length)
     sim = empty_sea(1, step)
     row = sim.enter("own", position=(0.0, 0.0, equilibrium_depth(own, 1025.0)), variant=own)
     pilot = WaypointPilot(own, (0.0, 0.0), speed=speed)
@@ -64,17 +69,19 @@ def thrust_at(model: str, speed: float) -> float:
     return pilot.autopilot.speed_controller.steady_thrust
 
 
-def _pace(length: float) -> tuple[float, float]:
+def _time_steps(length: float) -> tuple[float, float]:
     """(step of the engine, period of control) in s for a vessel of a length."""
     return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
 
 
-def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None) -> Sailed:
+def run_encounter(
+    encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
+) -> EncounterRun:
     """Sail an encounter until own ship has passed her goal, or for twice the time that takes; or until ``beyond`` times the time to the
     meeting has passed after it. ``avoid``: with the avoider."""
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
-    step, period = _pace(length)
+    step, period = _time_steps(length)
     o = encounter.own
     sim = empty_sea(1 + len(encounter.others), step)
     row = sim.enter(
@@ -83,7 +90,7 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
     goal = Waypoint(north=encounter.goal[0], east=encounter.goal[1], depth=0.0, speed=o.speed)
     thrust = _run_in(sim, row, own, o, period)
     pilot = WaypointPilot(own, (o.north, o.east), [goal], lookahead=8.0 * length, thrust=thrust)
-    other = kinematic(own)
+    other = kinematic_model(own)
     rows = {}
     for t in encounter.others:
         k = rows[t.name] = sim.enter(t.name, position=(t.north, t.east, 0.0), attitude=(0, 0, t.course), variant=other)
@@ -112,17 +119,19 @@ def sail(encounter: Encounter, model: str = "otter", avoid: bool = True, beyond:
         sim.advance(round(period / step))
     times = np.arange(len(found["own"]), dtype=float)
     rows_of = {name: np.array(v, float) for name, v in found.items()}
-    tracks = {name: Track(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
+    tracks = {name: VesselTrack(times, v[:, :2], v[:, 2:]) for name, v in rows_of.items()}
     roles = {t.name: (encounter.role(k), tracks[t.name]) for k, t in enumerate(encounter.others)}
-    score = judge(tracks["own"], roles, length, encounter.goal if beyond is None else None)
-    return Sailed(encounter, tracks, score, (min([0.0, *avoider.chosen_turns]), max([0.0, *avoider.chosen_turns])))
+    score = score_run(tracks["own"], roles, length, encounter.goal if beyond is None else None)
+    return EncounterRun(
+        encounter, tracks, score, (min([0.0, *avoider.chosen_turns]), max([0.0, *avoider.chosen_turns]))
+    )
 
 
-def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) -> float:
+def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: float) -> float:
     """Let her shafts come to their speed before the encounter begins: way lost to that is no action of hers. Returns what
     holds her speed, N."""
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
-    straight = WaypointPilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_at(own.name, start.speed))  # fmt: skip
+    straight = WaypointPilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_for_speed(own.name, start.speed))  # fmt: skip
     for _ in range(round(RUN_IN * straight.length / start.speed / period)):
         sim.command(row, straight.commands(_motion(sim, row), period))
         sim.advance(round(period * 1e9) // sim.step_ns)
@@ -130,7 +139,7 @@ def _run_in(sim: Simulation, row: int, own: Model, start: Start, period: float) 
     return straight.autopilot.speed_controller.steady_thrust
 
 
-def _passed(now: ShipMotion, start: Start, goal: Waypoint, length: float) -> bool:
+def _passed(now: ShipMotion, start: VesselStart, goal: Waypoint, length: float) -> bool:
     """Within two lengths of the goal, or abeam of it."""
     left = goal.north - now.north, goal.east - now.east
     leg = goal.north - start.north, goal.east - start.east

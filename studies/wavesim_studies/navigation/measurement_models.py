@@ -12,7 +12,7 @@ import numpy as np
 
 from wavesim_sdk.elementary import atan2
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_studies.navigation.motion import (
+from wavesim_studies.navigation.strapdown import (
     CLOCK,
     CLONE,
     CURRENT,
@@ -51,7 +51,7 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 #: kinds of events
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
 #: what became of an event: columns of ``told``
-TOLD = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as an echo), NIS, whitened innovation (4), innovation (4)
+OUTCOME_WIDTH = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as an echo), NIS, whitened innovation (4), innovation (4)
 
 # ------------------------------------------------------------------ measurements
 
@@ -63,7 +63,7 @@ def angle(y: float, x: float) -> float:
 
 
 @device_function
-def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
+def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
     """Distance from the transducer on a pose (position p) to a beacon, or its image in the surface (1) or the bed (2); u is
     its gradient, arm the lever arm in W."""
     d2 = 0.0
@@ -83,7 +83,7 @@ def _leg(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> floa
 
 
 @device_function
-def _along(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
+def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
     """Position, or depth with its offset, of a unit at ``arm`` along rows d in W."""
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
@@ -159,13 +159,13 @@ def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
 
 
 @device_function
-def _way(
+def _sound_path_model(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, image: int, R: Array, z: Array, H: Array, u: Array,
     arm: Array, t: Array,
 ) -> bool:  # fmt: skip
     """Way of a sound to or from a beacon; a round trip began at a clone. ``image``: which legs are echoes. False: the clone is gone."""
     kind, fit = int(e[KIND]), 1.0 / (1.0 + x[SOUND])
-    d = _leg(x[0:3], R, e, image % 3, u, arm)
+    d = _slant_range(x[0:3], R, e, image % 3, u, arm)
     cross(arm, u, t)
     for i in range(3):
         H[0, i], H[0, 6 + i] = fit * u[i], fit * t[i]
@@ -177,7 +177,7 @@ def _way(
             return False
         o = count[0] + CLONE * k
         matrix(clones[k, 4:8], R)
-        d += _leg(clones[k, 1:4], R, e, image // 3, u, arm)
+        d += _slant_range(clones[k, 1:4], R, e, image // 3, u, arm)
         cross(arm, u, t)
         for i in range(3):
             H[0, o + i], H[0, o + 3 + i] = fit * u[i], fit * t[i]
@@ -191,7 +191,7 @@ def _way(
 
 
 @device_function
-def _bend(u: Array, d: float, P: Array, o: int, found: Array) -> None:
+def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> None:
     """Add to ``found`` (2) how a distance d along u is off on average, and its deviation, because a sphere is no plane: the position is
     uncertain by the block of P at o, and what is uncertain across the way makes it longer."""
     square, trace = 0.0, 0.0
@@ -212,19 +212,21 @@ def _bend(u: Array, d: float, P: Array, o: int, found: Array) -> None:
 
 
 @device_function
-def curvature(e: Array, x: Array, clones: Array, count: Array, image: int, P: Array, found: Array) -> None:
+def second_order_terms(e: Array, x: Array, clones: Array, count: Array, image: int, P: Array, found: Array) -> None:
     """Of a way of sound: mean and deviation (m) of what its derivative leaves out, by the terms of second order (Bar-Shalom, Li &
     Kirubarajan 2001, 10.3); the legs of a round trip are off alike. Turning about a lever arm is left out."""
     found[0] = found[1] = 0.0
     R, u, arm = np.empty((3, 3)), np.empty(3), np.empty(3)
     fit = 1.0 / (1.0 + x[SOUND])
     matrix(x[Q_:G_], R)
-    _bend(u, _leg(x[0:3], R, e, image % 3, u, arm), P, 0, found)
+    _second_order_bias(u, _slant_range(x[0:3], R, e, image % 3, u, arm), P, 0, found)
     if int(e[KIND]) == ROUND_TRIP:
         for k in range(count[1]):
             if clones[k, 0] == e[ID]:
                 matrix(clones[k, 4:8], R)
-                _bend(u, _leg(clones[k, 1:4], R, e, image // 3, u, arm), P, count[0] + CLONE * k, found)
+                _second_order_bias(
+                    u, _slant_range(clones[k, 1:4], R, e, image // 3, u, arm), P, count[0] + CLONE * k, found
+                )
     found[0] *= fit
     found[1] *= fit
 
@@ -279,7 +281,7 @@ def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: A
 
 
 @device_function
-def expect(
+def expected_measurement(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
 ) -> bool:
     """Expected measurement z (4) and its derivative H (4, N) by the error state; w: angular velocity (B). False if it cannot
@@ -297,9 +299,9 @@ def expect(
     for i in range(3):
         arm[i] = R[i, 0] * e[LEVER] + R[i, 1] * e[LEVER + 1] + R[i, 2] * e[LEVER + 2]
     if kind in (ROUND_TRIP, ONE_WAY):
-        return _way(e, x, ix, clones, count, image, R, z, H, u, arm, t)
+        return _sound_path_model(e, x, ix, clones, count, image, R, z, H, u, arm, t)
     if kind in (POSITION, DEPTH):
-        _along(e, x, ix, arm, z, H, t)
+        _position_model(e, x, ix, arm, z, H, t)
     elif kind in (BOTTOM, WATER):
         _velocity(e, x, ix, w, R, z, H, u, t)
     elif kind == ANGLES:

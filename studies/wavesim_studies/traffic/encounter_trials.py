@@ -9,8 +9,8 @@ from xml.sax.saxutils import quoteattr
 
 from wavesim_sdk.config import library
 from wavesim_sdk.errors import ConfigError
-from wavesim_studies.traffic.encounters import Encounter, Start
-from wavesim_studies.traffic.sail import LARGE
+from wavesim_studies.traffic.encounter_runs import LARGE
+from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
 BEYOND = 1.9  #: duration, of the time to the meeting
 BAND = 0.35  #: of the way to the meeting: where a rogue leaves her course
@@ -33,7 +33,7 @@ def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool
     bodies = [_vessel(o, model, seen, f'{captains} options="--avoid ais radar"', [encounter.goal], o.speed)]
     for k, other in enumerate(encounter.others):
         heard = f'      <sensors><ais rate="1 Hz" mmsi="{257000101 + k}" station="A"/></sensors>'
-        legs = _astray(other, o, meeting) if rogue and k == 0 else list(other.waypoints)
+        legs = _rogue_legs(other, o, meeting) if rogue and k == 0 else list(other.waypoints)
         bodies.append(_vessel(other, kind, heard, captains if legs else "", legs, other.speed))
     name, source = quoteattr(encounter.name), encounter.source.replace("--", "-")
     return f"""<?xml version="1.0" encoding="utf-8"?>
@@ -63,7 +63,7 @@ def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: 
     return path
 
 
-def _astray(other: Start, own: Start, meeting: float) -> list[tuple[float, float]]:
+def _rogue_legs(other: VesselStart, own: VesselStart, meeting: float) -> list[tuple[float, float]]:
     """On her course for a while, then to where own ship is when a third of the rest has passed, and on."""
     north, east = other.velocity
     leaves = (1.0 - BAND) * meeting
@@ -73,7 +73,9 @@ def _astray(other: Start, own: Start, meeting: float) -> list[tuple[float, float
     return [at, to, (2.0 * to[0] - at[0], 2.0 * to[1] - at[1])]
 
 
-def _vessel(s: Start, model: str, sensors: str, program: str, legs: list[tuple[float, float]], speed: float) -> str:
+def _vessel(
+    s: VesselStart, model: str, sensors: str, program: str, legs: list[tuple[float, float]], speed: float
+) -> str:
     north, east = (round(v, 3) + 0.0 for v in (s.north, s.east))  # no -0
     place = f'position="{north:.3f} {east:.3f} 0 m" attitude="0 0 {math.degrees(s.course):.4f} deg"'
     how = 'client="required"' if program else f'speed="{speed:.4f} m/s"'

@@ -42,7 +42,7 @@ def configuration(seed: int) -> str:
       velocity="1 0 0 m/s"/></fleet></wavesim>"""
 
 
-class Programme:
+class MissionProgramme:
     """Legs of 20 to 90 s: a course, a slow turn, or a zigzag of the rudder; each at a speed and towards a depth."""
 
     def __init__(self, seed: int, heading: float) -> None:
@@ -84,13 +84,13 @@ class Programme:
         }
 
 
-def sail(seed: int, seconds: float, log: Path) -> None:
+def run_mission(seed: int, seconds: float, log: Path) -> None:
     """One mission, into a log."""
     loaded = load_text(configuration(seed))
     lab, writer = Lab(loaded, seed), LogWriter(log, loaded, seed)
     row = lab.row(NAME)
     writer.body(0, row, NAME, "lauv", "underwater", True)
-    programme = Programme(seed, float(frames.euler(lab.state()[row]["q_WB"])[2]))
+    programme = MissionProgramme(seed, float(frames.euler(lab.state()[row]["q_WB"])[2]))
     seen: dict[int, int] = {}
     every, steps = round(STATE_S / IMU_S), round(seconds / IMU_S)
     for k in range(steps + 1):
@@ -110,10 +110,10 @@ def sail(seed: int, seconds: float, log: Path) -> None:
         raise LogError(f"{log}: {writer.failure}")
 
 
-def make(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
+def make_dataset(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
     """Sail missions and add them to a dataset; yields (name, part of the split) of each."""
     for k in range(count):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch) / "run.mcap"
-            sail(seed + k, seconds, log)
+            run_mission(seed + k, seconds, log)
             yield add_mission(log, folder)

@@ -27,7 +27,7 @@ def load(path: Path, what: str, least: int = 0) -> list[Array]:
         raise WaveSimError(f"{path} holds no {what}: {error}") from None
 
 
-class Network:
+class DenseNetwork:
     """Layers with tanh between them, and their gradients by hand."""
 
     def __init__(self, sizes: Sequence[int], random: Any, last: float) -> None:

@@ -72,7 +72,7 @@ def assign(root: Any, path: str, value: str) -> None:
     element.set(declaration.name, value)
 
 
-class Base:
+class BaseConfiguration:
     """The configuration that all runs start from."""
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +86,7 @@ class Base:
         """The XML, to be changed."""
         return xml.parse(self.data, str(self.path))
 
-    def with_keys(self, keys_: dict[str, str], folder: Path) -> bytes:
+    def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:
         """A configuration file for another ``folder`` with some keys (path -> text) changed; the files that it names are found
         from there."""
         root = self.tree()

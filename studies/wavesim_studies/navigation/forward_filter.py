@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_studies.navigation.models import (
+from wavesim_studies.navigation.measurement_models import (
     ANGLES,
     BED,
     DIRECTION,
@@ -34,10 +34,10 @@ from wavesim_studies.navigation.models import (
     M,
     T,
     Z,
-    curvature,
-    expect,
+    expected_measurement,
+    second_order_terms,
 )  # fmt: skip
-from wavesim_studies.navigation.motion import (
+from wavesim_studies.navigation.strapdown import (
     CLOCK,
     CLONE,
     CURRENT,
@@ -48,20 +48,20 @@ from wavesim_studies.navigation.motion import (
     SCALE,
     SKEW,
     SOUND,
-    corrected,
+    corrected_rates,
     cross,
     kernel,
-    move,
-    spread,
+    propagate_covariance,
+    propagate_state,
+    rotate_quaternion,
     transition,
-    turn,
 )  # fmt: skip
 
 Array = Any
 REFUSALS, INFLATION = 10, 4.0  # so many refusals in a row widen the covariance by so much
 GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
 #: records of the tape; each ends with its length and one of these
-STEPPED, UPDATED, KEPT, DROPPED, MARKED = 1.0, 2.0, 3.0, 4.0, 5.0
+TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
 
 
 @device_function
@@ -83,7 +83,7 @@ def _innovation(
     """Innovation y and the covariance ``noise`` (4, 4) of what P does not tell; ``work`` (14, N): H (4), P H^T (4), gain (4), two for the
     caller."""
     n, m, kind = count[0] + CLONE * count[1], int(e[M]), int(e[KIND])
-    if not expect(e, x, ix, clones, count, w, image, work, y):
+    if not expected_measurement(e, x, ix, clones, count, w, image, work, y):
         return False
     for a in range(m):
         for b in range(m):
@@ -92,7 +92,7 @@ def _innovation(
         ROUND_TRIP,
         ONE_WAY,
     ):  # else, begun with a great doubt, it would be sure of the way to a place beside its own
-        curvature(e, x, clones, count, image, P, white)
+        second_order_terms(e, x, clones, count, image, P, white)
         y[0] += white[0]
         noise[0, 0] += white[1] * white[1]
     for k in range(m):
@@ -110,8 +110,8 @@ def _innovation(
 
 
 @device_function
-def _weigh(
-    e: Array, n: int, share: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
+def innovation_nis(
+    e: Array, n: int, omega: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
     """Normalised innovation squared; ``share`` of 1: all of P, else covariance intersection with what is known twice."""
     m, nis = int(e[M]), 0.0
@@ -120,13 +120,13 @@ def _weigh(
             s = 0.0
             for j in range(n):
                 s += work[a, j] * work[4 + b, j]
-            s /= share
+            s /= omega
             if e[SHARED] > 0.0:
                 known = 0.0
                 for i in range(3):
                     for j in range(3):
                         known += work[a, i] * e[EXTRA + 3 * i + j] * work[b, j]
-                s += known / (1.0 - share)
+                s += known / (1.0 - omega)
             S[a, b] = s + noise[a, b]
     _factor(S, m, L)
     for a in range(m):
@@ -139,33 +139,33 @@ def _weigh(
 
 
 @device_function
-def _best_share(
+def covariance_intersection(
     e: Array, n: int, P: Array, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
     """The share of P that leaves the least variance of position; 1 = better not to listen."""
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
     for step in range(1, 50):
-        share = 0.02 * step
-        _weigh(e, n, share, work, y, noise, S, L, white)
-        trace = (P[0, 0] + P[1, 1] + P[2, 2]) / share
+        omega = 0.02 * step
+        innovation_nis(e, n, omega, work, y, noise, S, L, white)
+        trace = (P[0, 0] + P[1, 1] + P[2, 2]) / omega
         for i in range(3):
             for a in range(m):
-                s = work[4 + a, i] / share
+                s = work[4 + a, i] / omega
                 for b in range(a):
                     s -= L[a, b] * white[b]
                 white[a] = s / L[a, a]
                 trace -= white[a] * white[a]
         if trace < least * (1.0 - 1e-9):
-            best, least = share, trace
+            best, least = omega, trace
     return best
 
 
 @device_function
-def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
+def inject_error(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
     """Put the error d (n) into the nominal state and the clones."""
     for i in range(6):
         x[i] += d[i]
-    turn(x[Q_:G_], d[6], d[7], d[8], 1.0)
+    rotate_quaternion(x[Q_:G_], d[6], d[7], d[8], 1.0)
     for i in range(6):
         x[G_ + i] += d[9 + i]
     for k, (place, size) in enumerate(((CURRENT, 2), (CLOCK, 2), (SOUND, 1), (SCALE, 1), (SKEW, 3), (OFFSET, 1))):
@@ -176,39 +176,39 @@ def correct(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
         o = count[0] + CLONE * k
         for i in range(3):
             clones[k, 1 + i] += d[o + i]
-        turn(clones[k, 4:8], d[o + 3], d[o + 4], d[o + 5], 1.0)
+        rotate_quaternion(clones[k, 4:8], d[o + 3], d[o + 4], d[o + 5], 1.0)
 
 
 @device_function
-def _listen(
-    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, told: Array, work: Array, y: Array,
+def gate_measurement(
+    e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, outcome: Array, work: Array, y: Array,
     noise: Array, S: Array, L: Array, white: Array,
 ) -> float:  # fmt: skip
     """Does it pass the gate, as itself or as an echo? The share of P that it is weighed with; 0 = refused, negative = it says nothing."""
     n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
         images = 9 if kind == ROUND_TRIP else 3  # it may be an echo off the surface or the bed
-    gate, share = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
+    gate, omega = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
     for image in range(images):
         if not _innovation(e, x, ix, clones, count, w, image, P, work, y, noise, white):
             return -1.0
         if image == 0 and e[SHARED] > 0.0:
-            share = _best_share(e, n, P, work, y, noise, S, L, white)
-            if share == 1.0:
+            omega = covariance_intersection(e, n, P, work, y, noise, S, L, white)
+            if omega == 1.0:
                 return -1.0
-        nis = _weigh(e, n, share, work, y, noise, S, L, white)
+        nis = innovation_nis(e, n, omega, work, y, noise, S, L, white)
         if image == 0:
-            told[0], told[1] = 0.0, nis
+            outcome[0], outcome[1] = 0.0, nis
             for k in range(m):
-                told[2 + k], told[6 + k] = white[k], y[k]
+                outcome[2 + k], outcome[6 + k] = white[k], y[k]
         if nis <= gate:
-            told[0] = 1.0 + image
-            return share
+            outcome[0] = 1.0 + image
+            return omega
     return 0.0
 
 
 @device_function
-def _refuse(sensor: int, n: int, P: Array, streak: Array) -> None:
+def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None:
     """After many refusals in a row it is the filter that is wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
@@ -235,7 +235,7 @@ def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
 
 
 @device_function
-def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, noise: Array, white: Array) -> None:
+def _joseph(e: Array, n: int, m: int, omega: float, P: Array, work: Array, noise: Array, white: Array) -> None:
     """P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T."""
     for i in range(n):
         for a in range(m):
@@ -252,7 +252,7 @@ def _joseph(e: Array, n: int, m: int, share: float, P: Array, work: Array, noise
                 if e[SHARED] > 0.0:
                     for c in range(3):
                         for d in range(3):
-                            r += work[b, c] * e[EXTRA + 3 * c + d] * work[a, d] / (1.0 - share)
+                            r += work[b, c] * e[EXTRA + 3 * c + d] * work[a, d] / (1.0 - omega)
                 left -= work[8 + b, i] * r
             white[a] = left
         for a in range(m):
@@ -273,34 +273,34 @@ def update(
     w: Array,
     P: Array,
     streak: Array,
-    told: Array,
+    outcome: Array,
     tape: Array,
 ) -> None:
     """Take a measurement, in Joseph's form, if it passes the gate."""
     n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
     work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
     noise, S, L = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
-    told[0], told[1] = -1.0, math.nan
-    share = _listen(e, x, ix, clones, count, w, P, told, work, y, noise, S, L, white)
-    if share < 0.0:
+    outcome[0], outcome[1] = -1.0, math.nan
+    omega = gate_measurement(e, x, ix, clones, count, w, P, outcome, work, y, noise, S, L, white)
+    if omega < 0.0:
         return
-    if share == 0.0:
-        _refuse(int(e[SENSOR]), n, P, streak)
+    if omega == 0.0:
+        inflate_after_refusals(int(e[SENSOR]), n, P, streak)
         return
     streak[int(e[SENSOR])] = 0
-    if share < 1.0:
+    if omega < 1.0:
         for i in range(n):
             for j in range(n):
-                P[i, j] /= share
+                P[i, j] /= omega
             for k in range(m):
-                work[4 + k, i] /= share
+                work[4 + k, i] /= omega
     _gain(n, m, work, L, white)
-    _joseph(e, n, m, share, P, work, noise, white)
+    _joseph(e, n, m, omega, P, work, noise, white)
     for i in range(n):
         work[12, i] = 0.0
         for a in range(m):
             work[12, i] += work[8 + a, i] * y[a]
-    correct(x, ix, clones, count, work[12])
+    inject_error(x, ix, clones, count, work[12])
     if len(tape):
         _record_update(tape, count, n, m, work, L, y)
 
@@ -328,11 +328,11 @@ def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Ar
             tape[at + b] = L[a, b]
         tape[at + m] = y[a]
         at += m + 1
-    _record(tape, count, at, UPDATED)
+    _record(tape, count, at, TAPE_UPDATE)
 
 
 @device_function
-def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
+def drop_clone(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
     """Leave clone k out."""
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
     for i in range(o, n - CLONE):
@@ -347,14 +347,14 @@ def _forget(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
     count[1] -= 1
     if len(tape):
         tape[count[2]], tape[count[2] + 1] = o, n
-        _record(tape, count, count[2] + 2, DROPPED)
+        _record(tape, count, count[2] + 2, TAPE_DROP)
 
 
 @device_function
-def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
+def clone_pose(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
     """Clone the pose; the oldest clone goes if there is no room."""
     if count[1] == len(clones):
-        _forget(count[1] - len(clones), clones, count, P, tape)
+        drop_clone(count[1] - len(clones), clones, count, P, tape)
     o = count[0] + CLONE * count[1]
     for i in range(CLONE):
         source = i if i < 3 else i + 3
@@ -373,14 +373,14 @@ def _keep(number: float, x: Array, clones: Array, count: Array, P: Array, tape: 
     count[1] += 1
     if len(tape):
         tape[count[2]] = o
-        _record(tape, count, count[2] + 1, KEPT)
+        _record(tape, count, count[2] + 1, TAPE_CLONE)
 
 
 # ------------------------------------------------------------------ forward
 
 
 @device_function
-def _book(
+def apply_bookkeeping(
     e: Array, x: Array, clones: Array, count: Array, P: Array, nodes: Array, covariances: Array, tape: Array
 ) -> None:
     """An event that is no measurement: note the state (MARK), clone the pose (KEEP), leave a clone out (DROP)."""
@@ -393,24 +393,24 @@ def _book(
                 covariances[row, a, b] = P[a, b]
         if len(tape):
             tape[count[2]] = row
-            _record(tape, count, count[2] + 1, MARKED)
+            _record(tape, count, count[2] + 1, TAPE_MARK)
     elif e[KIND] == KEEP:
-        _keep(e[ID], x, clones, count, P, tape)
+        clone_pose(e[ID], x, clones, count, P, tape)
     else:
         for c in range(count[1]):
             if clones[c, 0] == e[ID]:
-                _forget(c, clones, count, P, tape)
+                drop_clone(c, clones, count, P, tape)
                 break
 
 
 @device_function
-def _step(
+def propagate(
     x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
     F: Array, moved: Array, w: Array, f: Array,
 ) -> None:  # fmt: skip
     """Move on by dt at the rates and the force in ``memory``."""
     earth = world[1:4]
-    corrected(x, memory[8:11], memory[11:14], earth, w, f)
+    corrected_rates(x, memory[8:11], memory[11:14], earth, w, f)
     if len(tape):
         at = count[2]
         tape[at] = dt
@@ -418,17 +418,17 @@ def _step(
             tape[at + 1 + i] = x[Q_ + i]
         for i in range(3):
             tape[at + 5 + i], tape[at + 8 + i] = w[i], f[i]
-        _record(tape, count, count[2] + 11, STEPPED)
+        _record(tape, count, count[2] + 11, TAPE_PROPAGATE)
     transition(x[Q_:G_], w, f, dt, earth, F, moved)
-    spread(P, count[0] + CLONE * count[1], dt, F, ix, noise)
-    move(x, w, dt, world[0], earth, ix, noise, moved)
+    propagate_covariance(P, count[0] + CLONE * count[1], dt, F, ix, noise)
+    propagate_state(x, w, dt, world[0], earth, ix, noise, moved)
     memory[0] += dt
 
 
 @kernel
 def run(
     imu: Array, events: Array, x: Array, ix: Array, clones: Array, count: Array, P: Array, memory: Array, world: Array,
-    noise: Array, streak: Array, told: Array, nodes: Array, covariances: Array, tape: Array,
+    noise: Array, streak: Array, outcomes: Array, nodes: Array, covariances: Array, tape: Array,
 ) -> None:  # fmt: skip
     """Go through samples and events in order of time.
 
@@ -457,13 +457,13 @@ def run(
             e = events[j]
             dt = e[T] - memory[0]
             if dt > 1e-9:
-                _step(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
+                propagate(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
             if e[KIND] <= DROP:  # no measurement
-                _book(e, x, clones, count, P, nodes, covariances, tape)
+                apply_bookkeeping(e, x, clones, count, P, nodes, covariances, tape)
             else:
-                corrected(x, memory[8:11], memory[11:14], world[1:4], w, f)
-                update(e, x, ix, clones, count, w, P, streak, told[j], tape)
+                corrected_rates(x, memory[8:11], memory[11:14], world[1:4], w, f)
+                update(e, x, ix, clones, count, w, P, streak, outcomes[j], tape)
             j += 1
         dt = end - memory[0]
         if dt > 1e-9:
-            _step(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
+            propagate(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)

@@ -54,7 +54,7 @@ def matrix(q: Array, R: Array) -> None:
 
 
 @device_function
-def turn(q: Array, a: float, b: float, c: float, side: float) -> None:
+def rotate_quaternion(q: Array, a: float, b: float, c: float, side: float) -> None:
     """Turn a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
     angle = math.sqrt(a * a + b * b + c * c)
     s, w = sin_cos(0.5 * angle)
@@ -161,7 +161,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
 
 
 @device_function
-def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
+def _apply_decay(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
     """What forgets: biases and current with a time constant."""
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
@@ -175,7 +175,7 @@ def _fade(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
 
 
 @device_function
-def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
+def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
     """P = F P F^T + Q."""
     _advance_rows(P, n, dt, F)
     S = np.empty((15, 9))
@@ -195,12 +195,12 @@ def spread(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> No
         P[3 + i, i] += 0.5 * qa * dt * dt
         P[3 + i, 3 + i] += qa * dt
         P[6 + i, 6 + i] += qg * dt
-    _fade(P, n, dt, ix, noise)
-    _walk(P, n, dt, ix, noise)
+    _apply_decay(P, n, dt, ix, noise)
+    _add_process_noise(P, n, dt, ix, noise)
 
 
 @device_function
-def _walk(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
+def _add_process_noise(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
     """Biases, current, clock and what else is estimated walk on."""
     for i in range(3):
         P[9 + i, 9 + i] += noise[GYRO_WALK] * noise[GYRO_WALK] * dt
@@ -225,7 +225,7 @@ def _walk(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
 
 
 @device_function
-def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
+def corrected_rates(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
     """What turns and pushes: without biases, and without the earth's rate."""
     R = np.empty((3, 3))
     matrix(x[Q_:G_], R)
@@ -235,7 +235,9 @@ def corrected(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: A
 
 
 @device_function
-def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array) -> None:
+def propagate_state(
+    x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array
+) -> None:
     """The nominal state dt later; ``moved`` as of :func:`transition`."""
     c = np.empty(3)
     cross(earth, x[V_ : V_ + 3], c)
@@ -243,7 +245,7 @@ def move(x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array,
         down = gravity if i == 2 else 0.0
         x[i] += dt * (x[V_ + i] + dt * (moved[1, i] + 0.5 * down - c[i]))
         x[V_ + i] += dt * (moved[0, i] + down - 2.0 * c[i])
-    turn(x[Q_:G_], w[0] * dt, w[1] * dt, w[2] * dt, -1.0)
+    rotate_quaternion(x[Q_:G_], w[0] * dt, w[1] * dt, w[2] * dt, -1.0)
     for i in range(3):
         if noise[GYRO_TIME] > 0.0:
             x[G_ + i] /= 1.0 + dt / noise[GYRO_TIME]
@@ -283,8 +285,8 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
 
 
 @device_function
-def withdraw(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
-    """A = F^T A F and a = F^T a: what :func:`spread` did, from its end to its beginning."""
+def propagate_back(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
+    """A = F^T A F and a = F^T a: what :func:`propagate_covariance` did, from its end to its beginning."""
     c = ix[1]
     if c >= 0:
         for j in range(n):
@@ -292,7 +294,7 @@ def withdraw(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: 
         for j in range(n):
             A[j, c + 1] += dt * A[j, c]
         a[c + 1] += dt * a[c]
-    _fade(A, n, dt, ix, noise)
+    _apply_decay(A, n, dt, ix, noise)
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
         if first >= 0 and noise[GYRO_TIME + k] > 0.0:

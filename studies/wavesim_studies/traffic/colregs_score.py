@@ -32,7 +32,7 @@ COST = 0.1  #: of each change beyond those
 
 
 @dataclass(frozen=True)
-class Track:
+class VesselTrack:
     """A vessel's way: times (n,) in s, places (n, 2) and velocities over ground (n, 2), north and east."""
 
     times: Array
@@ -50,7 +50,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Pair:
+class EncounterScore:
     """What own ship did about one other: distance (m) and time (s) of closest approach, and the parts of the score."""
 
     other: str
@@ -66,10 +66,10 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Score:
+class ColregsScore:
     """Of a run: its pairs, how much longer the way became, and the parts of its economy (0 to 1): way, time, courses, mission."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[EncounterScore, ...]
     extra: float  #: distance sailed over the straight one, less 1
     late: float  #: s lost against the straight way at the first speed
     turns: int  #: changes of course
@@ -93,7 +93,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Action:
+class AvoidingAction:
     """The first change that own ship made: when (s), to which side (rad, starboard positive), how much slower (share)."""
 
     time: float
@@ -101,7 +101,7 @@ class Action:
     slower: float
 
 
-def first_action(own: Track, length: float) -> Action | None:
+def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
     """The first change of course by more than 5 deg or of speed by more than half a knot (or a tenth, for small craft), and
     how large it became before the next one."""
     speed0 = float(own.speeds[0])
@@ -115,16 +115,19 @@ def first_action(own: Track, length: float) -> Action | None:
     window = until & (np.arange(len(turn)) >= k)
     side = math.copysign(1.0, float(turn[window][np.argmax(np.abs(turn[window]))]))
     biggest = float(np.abs(turn[window]).max())
-    return Action(
+    return AvoidingAction(
         float(own.times[k]),
         side * biggest if biggest > NOTICED else 0.0,
         1.0 - float(own.speeds[window].min()) / speed0,
     )
 
 
-def judge(
-    own: Track, others: dict[str, tuple[EncounterRole, Track]], length: float, goal: tuple[float, float] | None = None
-) -> Score:
+def score_run(
+    own: VesselTrack,
+    others: dict[str, tuple[EncounterRole, VesselTrack]],
+    length: float,
+    goal: tuple[float, float] | None = None,
+) -> ColregsScore:
     """The score of a run. ``length`` of own ship, m: of it follow the good distance and the least. ``goal``: where the run should have
     ended, if it is to be judged as a whole mission."""
     least, preferred = domain(length)
@@ -142,29 +145,29 @@ def judge(
         economy["mission"] = 1.0 if float(np.hypot(*(last - goal))) <= preferred else 0.0
     action = first_action(own, length)
     pairs = []
-    duty = any(_threat(own, other, preferred) and part not in HOLDS for part, other in others.values())
+    duty = any(_risk_tcpa(own, other, preferred) and part not in HOLDS for part, other in others.values())
     for name, (part, other) in others.items():
         apart = other.places - own.places
         distance, time = closest_on_track(own.times, apart)
         parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
         if not (duty and part in HOLDS):  # she has to act for somebody, so she cannot hold for others
-            parts |= _protocol(own, other, part, action, length, preferred, distance, time)
-        pairs.append(Pair(name, part, distance, time, parts))
+            parts |= _score_pair(own, other, part, action, length, preferred, distance, time)
+        pairs.append(EncounterScore(name, part, distance, time, parts))
     extra = sailed / straight - 1.0 if straight > 0.0 else math.inf
-    return Score(tuple(pairs), extra, late, turns, economy)
+    return ColregsScore(tuple(pairs), extra, late, turns, economy)
 
 
 def _spared(lengths: float) -> float:
     return float(np.clip((WASTED - lengths) / (WASTED - SPARED), 0.0, 1.0))
 
 
-def _sampled(own: Track, length: float) -> Array:
+def _sampled(own: VesselTrack, length: float) -> Array:
     """Courses, one for each :data:`STEADY` lengths of way."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
 
 
-def changes(own: Track, length: float) -> int:
+def changes(own: VesselTrack, length: float) -> int:
     """Changes of course: turns to one side by :data:`TURN` or more without a pause."""
     turns = np.diff(_sampled(own, length))
     side = np.where(np.abs(turns) > math.radians(2.0), np.sign(turns), 0.0)
@@ -175,18 +178,18 @@ def changes(own: Track, length: float) -> int:
 HOLDS = (EncounterRole.STAND_ON, EncounterRole.OVERTAKEN)
 
 
-def _threat(own: Track, other: Track, preferred: float) -> float:
+def _risk_tcpa(own: VesselTrack, other: VesselTrack, preferred: float) -> float:
     """TCPA in s of a pair that would pass too near if nobody acted; 0 of one that would not."""
     dcpa, tcpa = closest_approach(other.places[0] - own.places[0], other.velocities[0] - own.velocities[0])
     return max(float(tcpa), 0.0) if float(dcpa) <= preferred else 0.0
 
 
-def _protocol(
-    own: Track, other: Track, part: EncounterRole, action: Action | None, length: float, preferred: float, distance: float, time: float,
+def _score_pair(
+    own: VesselTrack, other: VesselTrack, part: EncounterRole, action: AvoidingAction | None, length: float, preferred: float, distance: float, time: float,
 ) -> dict[str, float]:  # fmt: skip
     """Parts of one pair."""
     speed = max(float(own.speeds[0]), 0.1)
-    tcpa = _threat(own, other, preferred)
+    tcpa = _risk_tcpa(own, other, preferred)
     if not tcpa:
         return {}  # a pair that was no danger asks for nothing
     way = length / speed  # s
@@ -210,11 +213,11 @@ def _protocol(
         v = other.velocities[k]
         ahead = float(((own.places[k] - other.places[k]) * v).sum() / max(np.hypot(*v), 1e-9))
         parts["astern"] = 0.0 if ahead > 0.0 and distance < preferred else 1.0
-    parts["steady"] = _steady(own, length)
+    parts["steady"] = _steadiness(own, length)
     return parts
 
 
-def _steady(own: Track, length: float) -> float:
+def _steadiness(own: VesselTrack, length: float) -> float:
     """1 without, 0 with ten small changes of course: turns by less than 15 deg that go on and stop again."""
     turns = np.diff(_sampled(own, length))
     small = (np.abs(turns) > math.radians(2.0)) & (np.abs(turns) < math.radians(15.0))

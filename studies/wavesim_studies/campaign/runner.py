@@ -17,12 +17,12 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.executors import Executor, executor
 from wavesim_studies.campaign.journal import Journal
-from wavesim_studies.campaign.plan import Plan, Row, code_version
+from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun, code_version
 from wavesim_studies.campaign.run import FAILED, KILLED, OK, STOP
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _exclusive_lock(folder: Path) -> Iterator[None]:
     """One client for a campaign."""
     import fcntl
 
@@ -39,13 +39,15 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def open_rows(plan: Plan, journal: Journal, again: tuple[str, ...] = ()) -> list[tuple[Row, int]]:
+def rows_to_run(
+    plan: CampaignPlan, journal: Journal, retried_statuses: tuple[str, ...] = ()
+) -> list[tuple[PlannedRun, int]]:
     """(row, attempts that its machine has spoilt) of all that is to be run; ``again``: final states that are not taken as such."""
     known, most = journal.states(), plan.campaign.run.attempts
     found = []
     for row in plan.rows:
         status, attempts = known.get(row.key, ("", 0))
-        if status in again:
+        if status in retried_statuses:
             found.append((row, 0))
         elif not status or (status == KILLED and attempts < most):
             found.append((row, attempts))
@@ -53,19 +55,24 @@ def open_rows(plan: Plan, journal: Journal, again: tuple[str, ...] = ()) -> list
 
 
 def run(
-    plan: Plan, *, workers: int = 0, again: tuple[str, ...] = (), quiet: bool = False, who: Executor | None = None
+    plan: CampaignPlan,
+    *,
+    workers: int = 0,
+    retried_statuses: tuple[str, ...] = (),
+    quiet: bool = False,
+    worker_settings: Executor | None = None,
 ) -> Counter[str]:
     """Run what is open; returns how many rows are in which state. Ctrl-C leaves what is finished."""
-    with _alone(plan.folder), Journal(plan.folder, new=True) as journal:
+    with _exclusive_lock(plan.folder), Journal(plan.folder, new=True) as journal:
         journal.note("campaign", plan.text)
         journal.note("file", str(plan.path))
         journal.note("code", code_version())
         journal.note(f"files {plan.digest}", json.dumps(plan.files))
         with contextlib.suppress(OSError):
             shutil.copy(plan.path, plan.folder / "campaign.xml")
-        todo = {row.number: (row, attempts) for row, attempts in open_rows(plan, journal, again)}
+        todo = {row.number: (row, attempts) for row, attempts in rows_to_run(plan, journal, retried_statuses)}
         if todo:
-            _through(plan, journal, todo, workers, quiet, who)
+            _run_rows(plan, journal, todo, workers, quiet, worker_settings)
         states = journal.states()
         return Counter(states[row.key][0] for row in plan.rows if row.key in states)
 
@@ -76,8 +83,13 @@ def _interrupt(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _through(
-    plan: Plan, journal: Journal, todo: dict[int, tuple[Row, int]], workers: int, quiet: bool, who: Executor | None
+def _run_rows(
+    plan: CampaignPlan,
+    journal: Journal,
+    todo: dict[int, tuple[PlannedRun, int]],
+    workers: int,
+    quiet: bool,
+    who: Executor | None,
 ) -> None:
     c = plan.campaign
     before = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
@@ -99,7 +111,7 @@ def _through(
                 killed = outcome["status"] == KILLED
                 if killed and attempts >= c.run.attempts:
                     outcome |= {"status": FAILED, "reason": f"{outcome['reason']}, {attempts} times"}
-                journal.keep(row, attempts, outcome)
+                journal.record_outcome(row, attempts, outcome)
                 if killed and attempts < c.run.attempts:
                     who.submit((row.number, row.key, c.run.timeout))
                     continue

@@ -11,7 +11,7 @@ DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "truncated")
 
 
 @dataclass(frozen=True)
-class Target:
+class FactorTarget:
     """A key of the configuration that follows a factor."""
 
     path: str = text(
@@ -44,12 +44,12 @@ class Factor:
     levels: int = key(
         "In a grid or one at a time, into how many values a range is cut.", default=3, low=1, integer=True
     )
-    key: tuple[Target, ...] = children(Target, "The keys that follow it.")
+    key: tuple[FactorTarget, ...] = children(FactorTarget, "The keys that follow it.")
     place: str = place()
 
 
 @dataclass(frozen=True)
-class Point:
+class DesignPoint:
     """One point of design=list."""
 
     set: str = text("NAME=VALUE of each factor, with ; between.")
@@ -57,7 +57,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Keep:
+class PointFilter:
     """Points where this does not hold are left out."""
 
     where: str = text("A comparison of factors: `spread &gt; 100 and drift == 0`.")
@@ -65,7 +65,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Design:
+class DesignConfig:
     """Which points of the factors are run, and how often."""
 
     kind: str = choice(
@@ -85,12 +85,12 @@ class Design:
     replicates: int = key(
         "Runs of each point, with other random numbers; the same ones at every point.", default=1, low=1, integer=True
     )
-    point: tuple[Point, ...] = children(Point, "A point of design=list.")
-    keep: tuple[Keep, ...] = children(Keep, "A condition on points.")
+    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of design=list.")
+    keep: tuple[PointFilter, ...] = children(PointFilter, "A condition on points.")
 
 
 @dataclass(frozen=True)
-class Run:
+class RunConfig:
     """What one run is."""
 
     kind: str = choice(
@@ -135,7 +135,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Success:
+class SuccessRule:
     """When a finished run counts as a success; without this every finished run does."""
 
     where: str = text("A comparison of metrics: `navigation &lt; 5`.")
@@ -143,7 +143,7 @@ class Success:
 
 
 @dataclass(frozen=True)
-class Workers:
+class WorkersConfig:
     """Who runs them."""
 
     kind: str = choice(
@@ -172,9 +172,9 @@ class Campaign:
         "The configuration that all runs start from, relative to this file. Not needed for kind=function.", ""
     )
     seed: int = key("Seed of design and runs.", default=1, low=0, high=2**53, integer=True)
-    design: Design = child(Design, "The design.")
-    run: Run = child(Run, "A run.")
-    workers: Workers = child(Workers, "Who runs them.")
+    design: DesignConfig = child(DesignConfig, "The design.")
+    run: RunConfig = child(RunConfig, "A run.")
+    workers: WorkersConfig = child(WorkersConfig, "Who runs them.")
     factor: tuple[Factor, ...] = children(Factor, "A factor.")
     metric: tuple[Metric, ...] = children(Metric, "A metric.")
-    success: Success | None = child(Success, "What success is.")
+    success: SuccessRule | None = child(SuccessRule, "What success is.")

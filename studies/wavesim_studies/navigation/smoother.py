@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.kernel_compiler import device_function
-from wavesim_studies.navigation.kernels import DROPPED, KEPT, STEPPED, UPDATED, correct
-from wavesim_studies.navigation.motion import CLONE, kernel, transition, withdraw
+from wavesim_studies.navigation.forward_filter import TAPE_CLONE, TAPE_DROP, TAPE_PROPAGATE, TAPE_UPDATE, inject_error
+from wavesim_studies.navigation.strapdown import CLONE, kernel, propagate_back, transition
 
 Array = Any
 
@@ -34,7 +34,7 @@ def _inverse(L: Array, m: int, W: Array) -> None:
 
 
 @device_function
-def _apply(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> None:
+def _apply_innovation(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> None:
     """a -= H^T pull; A += H^T (W H / 2 - U), and its transpose."""
     m, n = H.shape
     for k in range(m):
@@ -80,11 +80,11 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
         for b in range(m):
             for j in range(n):
                 W[k, b] += U[k, j] * K[b, j]
-    _apply(a, A, H, U, W, pull)
+    _apply_innovation(a, A, H, U, W, pull)
 
 
 @device_function
-def _join(a: Array, A: Array, n: int, o: int) -> None:
+def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
     """Back over the making of a clone: the copy was the pose itself."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
@@ -102,7 +102,7 @@ def _join(a: Array, A: Array, n: int, o: int) -> None:
 
 
 @device_function
-def _part(a: Array, A: Array, n: int, o: int) -> None:
+def _undo_clone_end(a: Array, A: Array, n: int, o: int) -> None:
     """Back over the end of a clone: make room for it again."""
     for i in range(n - 1, o + CLONE - 1, -1):
         a[i] = a[i - CLONE]
@@ -118,7 +118,7 @@ def _part(a: Array, A: Array, n: int, o: int) -> None:
 
 
 @device_function
-def _look(P: Array, a: Array, A: Array, n: int, base: int, S: Array, found: Array, d: Array) -> None:
+def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, found: Array, d: Array) -> None:
     """The correction d of a state, and its covariance P smoothed."""
     for i in range(base):
         d[i] = 0.0
@@ -152,20 +152,20 @@ def smooth(
     while end > 0:
         op, at = tape[end - 1], end - 2 - int(tape[end - 2])
         end = at
-        if op == STEPPED:
+        if op == TAPE_PROPAGATE:
             transition(
                 tape[at + 1 : at + 5], tape[at + 5 : at + 8], tape[at + 8 : at + 11], tape[at], world[1:4], F, moved
             )
-            withdraw(A, a, n, tape[at], F, ix, noise)
-        elif op == UPDATED:
+            propagate_back(A, a, n, tape[at], F, ix, noise)
+        elif op == TAPE_UPDATE:
             _back_over_update(tape, at, a, A)
-        elif op == KEPT:
+        elif op == TAPE_CLONE:
             o = int(tape[at])
-            _join(a, A, n, o)
+            _undo_clone_start(a, A, n, o)
             n = o
-        elif op == DROPPED:
+        elif op == TAPE_DROP:
             o, n = int(tape[at]), int(tape[at + 1])
-            _part(a, A, n, o)
+            _undo_clone_end(a, A, n, o)
         else:
-            _look(covariances[int(tape[at])], a, A, n, base, S, found, d)
-            correct(nodes[int(tape[at])], ix, none, alone, d)
+            _smoothed_state(covariances[int(tape[at])], a, A, n, base, S, found, d)
+            inject_error(nodes[int(tape[at])], ix, none, alone, d)

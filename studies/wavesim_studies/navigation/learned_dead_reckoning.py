@@ -22,7 +22,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.errors import LogError, WaveSimError
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_studies.navigation import dataset, logs
-from wavesim_studies.networks import Adam, Network, load
+from wavesim_studies.neural_networks import Adam, DenseNetwork, load
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LAGS = (1.0, 3.0, 9.0)  #: s, of the smoothed commands that the network sees
@@ -33,13 +33,13 @@ BATCH = 1024
 
 
 @dataclass(frozen=True)
-class Mission:
+class TrainingMission:
     """One mission at the times of its truth: what a learner may see, and what it is told in training."""
 
     name: str
     part: str
     time: Array  #: (T) s
-    seen: Array  #: (T, F)
+    inputs: Array  #: (T, F)
     R_WB: Array  #: (T, 3, 3) of the AHRS
     velocity: Array  #: (T, 3) truth, through the water, B
     place: Array  #: (T, 3) truth, W
@@ -70,7 +70,7 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
     return found
 
 
-def mission(folder: Path, name: str, entry: dict[str, Any]) -> Mission:
+def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
     """A mission of a dataset; LogError if it lacks an inertial unit, an AHRS or a pressure."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
@@ -95,11 +95,11 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> Mission:
     free = force + loaded.config.world.gravity * R[:, 2, :]
     columns = [free, rates, R[:, 2, :2], sinking[:, None], commands, *(_smoothed(commands, dt, s) for s in LAGS)]
     v, p = (np.stack([state[f"{k}_{axis}"] for axis in "xyz"], axis=1) for k in ("v_FB_B", "p_WB_W"))
-    return Mission(name, str(entry["part"]), at * 1e-9, np.concatenate(columns, axis=1), R, v, p)
+    return TrainingMission(name, str(entry["part"]), at * 1e-9, np.concatenate(columns, axis=1), R, v, p)
 
 
 @dataclass(frozen=True)
-class Reckoner:
+class DeadReckoningNetwork:
     """A trained network, and how its inputs are scaled."""
 
     parameters: list[Array]
@@ -107,11 +107,11 @@ class Reckoner:
     scale: Array
     spread: Array  #: of increments
 
-    def velocity(self, m: Mission) -> Array:
+    def velocity(self, m: TrainingMission) -> Array:
         """(T, 3) in B, from the true one at the start."""
         found = np.empty((len(m.time), 3))
         found[0] = m.velocity[0]
-        x = ((m.seen - self.centre[3:]) / self.scale[3:]).astype(np.float32)
+        x = ((m.inputs - self.centre[3:]) / self.scale[3:]).astype(np.float32)
         for k in range(1, len(found)):
             own = (found[k - 1] - self.centre[:3]) / self.scale[:3]
             found[k] = found[k - 1] + self.spread * self._forward(np.concatenate([own, x[k]]).astype(np.float32))
@@ -131,13 +131,13 @@ class Reckoner:
             raise WaveSimError(f"cannot write {path}: {error.strerror}") from None
 
     @classmethod
-    def load(cls, path: Path) -> Reckoner:
+    def load(cls, path: Path) -> DeadReckoningNetwork:
         """From such a file. WaveSimError if it is none."""
         centre, scale, spread, *parameters = load(path, "network", 3)
         return cls(parameters, centre, scale, spread)
 
 
-def track(m: Mission, velocity: Array) -> Array:
+def track(m: TrainingMission, velocity: Array) -> Array:
     """(T, 3) places from a velocity in B and the attitudes of the AHRS, by the trapezoidal rule from the true start."""
     flow = np.einsum("tij,tj->ti", m.R_WB, velocity)
     steps = 0.5 * (flow[1:] + flow[:-1]) * np.diff(m.time)[:, None]
@@ -145,8 +145,8 @@ def track(m: Mission, velocity: Array) -> Array:
 
 
 def train(
-    missions: list[Mission], epochs: int = 60, seed: int = 1, shuffled: bool = False, say: Callable[[str], None] = lambda _: None
-) -> Reckoner:  # fmt: skip
+    missions: list[TrainingMission], epochs: int = 60, seed: int = 1, shuffled: bool = False, say: Callable[[str], None] = lambda _: None
+) -> DeadReckoningNetwork:  # fmt: skip
     """A network for the missions of the part `train`, of the epoch that is best on the part `validation`. ``shuffled``: the truth of one moment is
     given to another, so that there is nothing to learn."""
     random = np.random.default_rng(seed)
@@ -154,7 +154,7 @@ def train(
     if not mine:
         raise LogError("the dataset has no missions to train with")
     judges = [m for m in missions if m.part == "validation"] or mine
-    seen, now = np.concatenate([m.seen[1:] for m in mine]), np.concatenate([m.velocity[1:] for m in mine])
+    seen, now = np.concatenate([m.inputs[1:] for m in mine]), np.concatenate([m.velocity[1:] for m in mine])
     last = np.concatenate([m.velocity[:-1] for m in mine])
     if shuffled:
         now = now[random.permutation(len(now))]
@@ -162,7 +162,7 @@ def train(
     scale = np.maximum(np.concatenate([now.std(axis=0), seen.std(axis=0)]), 1e-6)
     spread = np.full(3, WRONG)
     inputs = ((seen - centre[3:]) / scale[3:]).astype(np.float32)
-    network = Network((inputs.shape[1] + 3, *SIZES, 3), random, 0.1)
+    network = DenseNetwork((inputs.shape[1] + 3, *SIZES, 3), random, 0.1)
     adam = Adam(network.parameters, 2e-3)
     best, least, rate = [p.copy() for p in network.parameters], np.inf, adam.rate
     for epoch in range(epochs):
@@ -174,16 +174,16 @@ def train(
             x = np.concatenate([(before - centre[:3]) / scale[:3], inputs[at]], axis=1).astype(np.float32)
             error = network(x) - ((now[at] - before) / spread).astype(np.float32)
             adam.apply(network.gradients((error / len(at)).astype(np.float32)))
-        made = Reckoner([p.copy() for p in network.parameters], centre, scale, spread)
+        made = DeadReckoningNetwork([p.copy() for p in network.parameters], centre, scale, spread)
         loss = float(np.median([np.linalg.norm((track(m, made.velocity(m)) - m.place)[-1, :2]) for m in judges]))
         say(f"epoch {epoch + 1} of {epochs}: {loss:.1f} m off at the end of a validation mission (median)")
         if loss < least:
             least, best = loss, made.parameters
-    return Reckoner(best, centre, scale, spread)
+    return DeadReckoningNetwork(best, centre, scale, spread)
 
 
 @dataclass(frozen=True)
-class Row:
+class MissionErrors:
     """Errors on one mission, by method: at the end and RMS, horizontal, m."""
 
     mission: str
@@ -193,7 +193,9 @@ class Row:
     velocity: dict[str, float]  #: RMS error of that through the water, m/s, of those that say one
 
 
-def judge(folder: Path, missions: list[Mission], reckoners: dict[str, Reckoner], part: str = "test") -> list[Row]:
+def evaluate(
+    folder: Path, missions: list[TrainingMission], reckoners: dict[str, DeadReckoningNetwork], part: str = "test"
+) -> list[MissionErrors]:
     """Each mission of a part by every method: the reckoners; `filter`, without a Doppler log; `doppler`, with it; `constant` speed."""
     mine = [m for m in missions if m.part == "train"] or missions
     usual = np.concatenate([m.velocity for m in mine]).mean(axis=0)
@@ -202,7 +204,7 @@ def judge(folder: Path, missions: list[Mission], reckoners: dict[str, Reckoner],
         body, model = next(iter(index[m.name]["bodies"].items()))
         log, off = dataset.log(folder, m.name, body, model), dict[str, Array]()
         for name, without in (("filter", ("dvl", "speedlog", "sound")), ("doppler", ("speedlog", "sound"))):
-            voyage = logs.voyage(log, body, without)
+            voyage = logs.estimation_case(log, body, without)
             off[name] = (voyage.run().at(voyage.lever) - voyage.p)[:, :2]
         said = {
             "constant": np.broadcast_to(usual, m.velocity.shape),
@@ -216,11 +218,11 @@ def judge(folder: Path, missions: list[Mission], reckoners: dict[str, Reckoner],
             {k: float(v[-1]) for k, v in far.items()},
             {k: float(np.sqrt(np.mean(v * v))) for k, v in far.items()},
         )
-        rows.append(Row(m.name, way, final, rms, wrong))
+        rows.append(MissionErrors(m.name, way, final, rms, wrong))
     return rows
 
 
-def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
+def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
     """By method: medians over the missions of the final error (m, % of the way), of the RMS (m), of its share of the filter's, and of the error of
     velocity (m/s)."""
     return {
@@ -251,5 +253,5 @@ def learn(
     reckoners = {"learned": reckoner}
     if shuffle:
         reckoners["shuffled"] = train(found, max(epochs // 5, 1), seed, shuffled=True)
-    rows = judge(folder, found, reckoners)
+    rows = evaluate(folder, found, reckoners)
     return {"reckoner": reckoner, "rows": rows, "summary": summary(rows), "missions": parts, "seconds": trained}
