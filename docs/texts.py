@@ -128,9 +128,9 @@ class _Reader(ast.NodeVisitor):
             if not (words and child is node.body[0]):
                 self.visit(child)
 
-    visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _body  # noqa: N815
+    visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _body
 
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> None:
         before = self.kind
         if _called(node) in _HELP_CALLS:
             self.kind = HELP
@@ -144,7 +144,7 @@ class _Reader(ast.NodeVisitor):
         elif len(words.split()) >= 3 and _SENTENCE.search(words) and "\\" not in words:
             self.found.append(Text(self.kind, self.file, node.lineno, " ".join(words.split())))  # type: ignore[attr-defined]
 
-    visit_Constant = visit_JoinedStr = visit_BinOp = _text  # noqa: N815
+    visit_Constant = visit_JoinedStr = visit_BinOp = _text
 
 
 def _python() -> Iterator[Text]:

@@ -36,7 +36,7 @@ class Bell:
         if self.emulator is not None:
             self.emulator.asked()
 
-    def answered(self, timeout: float = 0.0) -> bool:
+    def wait_answer(self, timeout: float = 0.0) -> bool:
         """Whether it has answered."""
         done, self.done = self.done, False
         return done

@@ -17,6 +17,7 @@ from wavesim_bridges.core import (
     BridgedVehicle,
     BridgeOptions,
     LatestValue,
+    MalformedMessage,
     bridge,
     distances,
     last,
@@ -47,10 +48,6 @@ FRAMES = {
     "boat": {1: ServoOutput("rudder", -1.0), 3: ServoOutput("propeller")},  # a rudder's positive angle turns to port, Rover's to starboard
     "skid": {1: ServoOutput("port"), 3: ServoOutput("starboard")},
 }  # fmt: skip
-
-
-class MalformedMessage(Exception):
-    """A datagram that is no servo frame; the text is the reason."""
 
 
 class ServoFrame(NamedTuple):

@@ -25,6 +25,10 @@ STACK_TIMEOUT_S = 1.0  #: of wall time, after which a stack counts as gone and t
 Frame = TypeVar("Frame")
 
 
+class MalformedMessage(Exception):
+    """A message from an on-board stack that does not have the form of its protocol; the text is the reason."""
+
+
 @dataclass(frozen=True)
 class BridgeOptions:
     """Which vehicle, where, how often. ``say`` prints a line for people."""

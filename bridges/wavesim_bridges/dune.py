@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 
 from wavesim_bridges import imc
-from wavesim_bridges.core import STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, bridge
+from wavesim_bridges.core import STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, MalformedMessage, bridge
 from wavesim_bridges.dune_acoustics import DuneAcoustics
 from wavesim_bridges.dune_operator import LEAKS, OperatorCommands, parse_compartment
 from wavesim_bridges.dune_vehicle import (
@@ -25,16 +25,7 @@ from wavesim_bridges.dune_vehicle import (
     simulated_state,
 )
 from wavesim_bridges.geo_reference import WorldOrigin
-from wavesim_bridges.imc_codec import (
-    EVERYBODY,
-    UNKNOWN_ENTITY,
-    ImcMessage,
-    ImcPacket,
-    MalformedMessage,
-    UnknownMessage,
-    packed,
-    read,
-)
+from wavesim_bridges.imc_codec import EVERYBODY, UNKNOWN_ENTITY, ImcMessage, ImcPacket, UnknownMessage, packed, read
 from wavesim_bridges.servo_outputs import ServoOutput, parsed
 from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step

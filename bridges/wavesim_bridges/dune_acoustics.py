@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wavesim_bridges import imc
-from wavesim_bridges.core import RECONNECT_S, BridgeOptions
-from wavesim_bridges.imc_codec import ImcMessage, MalformedMessage
+from wavesim_bridges.core import RECONNECT_S, BridgeOptions, MalformedMessage
+from wavesim_bridges.imc_codec import ImcMessage
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import Refused, SessionLost, WaveSimError
 from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind

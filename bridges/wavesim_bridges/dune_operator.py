@@ -10,9 +10,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from wavesim_bridges import imc
+from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.dune_acoustics import DuneAcoustics
 from wavesim_bridges.dune_vehicle import ReferencePoint
-from wavesim_bridges.imc_codec import ImcMessage, MalformedMessage
+from wavesim_bridges.imc_codec import ImcMessage
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.config.sensors import LeakConfig
 from wavesim_sdk.errors import WaveSimError

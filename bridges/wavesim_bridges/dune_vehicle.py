@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from wavesim_bridges import imc
+from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.geo_reference import WorldOrigin
-from wavesim_bridges.imc_codec import ImcMessage, MalformedMessage
+from wavesim_bridges.imc_codec import ImcMessage
 from wavesim_bridges.servo_outputs import ServoOutput, moved_by
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.frames import euler, rotation, wrap

@@ -12,16 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
+from wavesim_bridges.core import MalformedMessage
+
 SYNC = 0xFE54
 EVERYBODY = 0xFFFF
 UNKNOWN_ENTITY = 255
 _HEADER, _CRC = "HHHdHBHB", "H"
 HEADER_SIZE, CRC_SIZE = struct.calcsize("<" + _HEADER), struct.calcsize("<" + _CRC)
-_M = TypeVar("_M", bound="type[Message]")
-
-
-class MalformedMessage(Exception):
-    """A datagram that is no packet with a message of ours; the text is the reason."""
+_M = TypeVar("_M", bound="type[ImcMessage]")
 
 
 class ImcMessage:

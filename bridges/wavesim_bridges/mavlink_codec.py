@@ -7,6 +7,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+from wavesim_bridges.core import MalformedMessage
+
 MAGIC, HEADER, CHECK, SIGNATURE = 0xFD, 10, 2, 13
 MOST_PAYLOAD = 255
 _TYPES = {
@@ -83,10 +85,6 @@ _DECLARED = (
      "char[35] mode_name"),
     (436, "CURRENT_MODE", "u8 standard_mode, u32 custom_mode, u32 intended_custom_mode"),
 )  # fmt: skip
-
-
-class MalformedMessage(Exception):
-    """Bytes that are no frame of MAVLink 2; the text is the reason."""
 
 
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))

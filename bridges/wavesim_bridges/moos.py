@@ -10,18 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import click
 
 from wavesim_bridges import moos_acoustics
-from wavesim_bridges.core import RECONNECT_S, STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, bridge
+from wavesim_bridges.core import RECONNECT_S, STACK_TIMEOUT_S, BridgedVehicle, BridgeOptions, MalformedMessage, bridge
 from wavesim_bridges.geo_reference import WorldOrigin, origin_of, origin_options
-from wavesim_bridges.moos_codec import (
-    NOTIFY,
-    REGISTER,
-    TIMING,
-    WELCOME,
-    MalformedMessage,
-    MoosMessage,
-    MoosReader,
-    MoosWriter,
-)
+from wavesim_bridges.moos_codec import NOTIFY, REGISTER, TIMING, WELCOME, MoosMessage, MoosReader, MoosWriter
 from wavesim_bridges.servo_outputs import ServoOutput, assigned, moved_by
 from wavesim_bridges.vehicle_motion import VehicleMotion, motion_of
 from wavesim_sdk.broker import AsyncBroker, Step

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from wavesim_bridges.moos_codec import MalformedMessage
+from wavesim_bridges.core import MalformedMessage
 from wavesim_sdk.tables import MAX_PAYLOAD
 from wavesim_sdk.wire.items import Reception
 

@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from wavesim_bridges.core import MalformedMessage
+
 GREETING = b"ELKS CAN'T DANCE 2/8/10".ljust(32, b"\0")
 NOTIFY, REGISTER, NAME, WELCOME, POISON, TIMING = "N", "R", "i", "W", "K", "T"
 MOST_BYTES = 1 << 22  #: of a packet; a MOOSDB sends far less
@@ -17,10 +19,6 @@ _PACKET = struct.Struct("<iiB")  #: length of it all, number of messages, whethe
 _HEAD = struct.Struct("<iicc")  #: length of it all, number, type, type of the value
 _COUNT = struct.Struct("<i")
 _NUMBERS = struct.Struct("<ddd")  #: time, value, second value
-
-
-class MalformedMessage(Exception):
-    """Bytes that are no packet; the text is the reason. What comes after them cannot be read either."""
 
 
 @dataclass(frozen=True)

@@ -152,12 +152,12 @@ def _cerulean(title: str, name: str, kind: str) -> Any:
 
 @_device("A Cerulean Omniscan 450 over a side-scan `sonar` of body NAME.")
 def omniscan() -> Any:
-    return _cerulean("Omniscan 450", "Omniscan", "sidescan")
+    return _cerulean("Omniscan 450", "OmniscanDevice", "sidescan")
 
 
 @_device("A Cerulean Surveyor 240 over a multibeam `sonar` of body NAME.")
 def surveyor() -> Any:
-    return _cerulean("Surveyor 240", "Surveyor", "bathymetry")
+    return _cerulean("Surveyor 240", "SurveyorDevice", "bathymetry")
 
 
 def _sea_bird(model: int) -> Any:

@@ -29,7 +29,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 _PART = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 #: what every kernel is made with, besides what it reaches by name
-_ALWAYS = [str(Path(__file__).with_name(f"{name}.py")) for name in ("compiled", "kernel_sources", "parts")]
+_ALWAYS = [
+    str(Path(__file__).with_name(f"{name}.py")) for name in ("compiled_elementary", "kernel_compiler", "kernel_sources")
+]
 
 
 class _DeviceFunctionLibrary(JITCodeLibrary):

@@ -200,7 +200,7 @@ def read(path: str | Path | Log) -> Log:
         elif kind == "Metadata" and r.name == METADATA:
             log.metadata = valid_metadata(r.metadata)
             digests[""].update(f"{log.metadata.get('digest')} {log.metadata.get('seed')}".encode())
-        elif kind == "Whole":
+        elif kind == "LogComplete":
             log.complete = True
     for topic, parts in data.items():
         table = TABLES.get(kinds[topic])

@@ -68,7 +68,7 @@ def sessions_for_tests(
     admit: Callable[[Join, Session | None], Admission] = admit_all, keepalive: float = 0.5, **options: Any
 ) -> ServerSessions:
     """Sessions whose secrets repeat."""
-    options.setdefault("dice", random.Random(7))
+    options.setdefault("rng", random.Random(7))
     return ServerSessions(admit, options.pop("clock", stopped_clock), keepalive, 5.0, **options)
 
 

@@ -28,18 +28,25 @@ _IN_USE_S = 86_400.0  #: and those that were asked for since: another process ma
 #: where compiled functions are, and what they are made of
 KERNELS = (
     "acoustics",
-    "calls.py",
+    "indirect_calls.py",
     "dynamics",
     "environment",
-    "draws.py",
-    "pointers.py",
+    "rng.py",
+    "array_tables.py",
     "seabed.py",
-    "start.py",
+    "start_clearance.py",
     "threads.py",
     "tick.py",
 )
 #: what of the SDK is compiled into them: functions, and constants
-SDK_SOURCES = ("actuators.py", "compiled.py", "elementary.py", "ocean/surface.py", "parts.py", "tables.py")
+SDK_SOURCES = (
+    "actuators.py",
+    "compiled_elementary.py",
+    "elementary.py",
+    "ocean/surface.py",
+    "kernel_compiler.py",
+    "tables.py",
+)
 
 
 def choose_cache_folder() -> None:

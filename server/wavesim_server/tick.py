@@ -168,7 +168,7 @@ def advance_motion(
 def advance_acoustics(table: Any, tick: int, start: float, end: float) -> int:
     """The sound of a tick that lasts from ``start`` to ``end``, s: :func:`wavesim_server.acoustics.medium.advance`."""
     state = unpack_tick_state(table)
-    return medium.advance(state.sound, state.scene, tick, start, end, state.bodies.slots.shape[0])
+    return medium.advance(state.medium_table, state.scene, tick, start, end, state.bodies.slots.shape[0])
 
 
 @kernel(nogil=True)

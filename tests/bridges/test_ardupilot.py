@@ -17,8 +17,8 @@ import pytest
 from tests.bridges.autopilot import VECTORED, VECTORED_6DOF, Autopilot, State, rov, shipped, skid
 from tests.bridges.conftest import Fly
 from tests.conftest import Server, wavesim
-from wavesim_bridges.ardupilot import FRAMES, ArduPilotBridge, MalformedMessage, parse_servo_frame, state_message
-from wavesim_bridges.core import BridgeOptions
+from wavesim_bridges.ardupilot import FRAMES, ArduPilotBridge, parse_servo_frame, state_message
+from wavesim_bridges.core import BridgeOptions, MalformedMessage
 from wavesim_bridges.servo_outputs import ServoOutput
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState

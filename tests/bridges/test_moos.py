@@ -18,9 +18,10 @@ from tests.bridges.moosdb import App, Database, helm
 from tests.bridges.program import Program
 from tests.conftest import Server
 from wavesim_bridges import moos_acoustics, moos_codec
+from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.geo_reference import WorldOrigin
 from wavesim_bridges.moos import MoosActuators, SensorVariables, altitude_of, command, navigation
-from wavesim_bridges.moos_codec import MalformedMessage, MoosMessage, MoosReader, MoosWriter
+from wavesim_bridges.moos_codec import MoosMessage, MoosReader, MoosWriter
 from wavesim_bridges.servo_outputs import ServoOutput
 from wavesim_bridges.vehicle_motion import VehicleMotion
 from wavesim_sdk.attach import SharedState

@@ -19,9 +19,10 @@ from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
 
 from tests.bridges import ros2
+from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.ros2 import body_commands, command, commands, discovery_check
 from wavesim_bridges.ros2.bridge import Ros2Clock
-from wavesim_bridges.ros2.message_types import ADDED, DISTROS, SERVICES, MalformedMessage, MessageTypes, dds_name
+from wavesim_bridges.ros2.message_types import ADDED, DISTROS, SERVICES, MessageTypes, dds_name
 from wavesim_bridges.ros2.node import DdsNode, legal
 from wavesim_bridges.ros2.sensors import NUMBERS, OUTPUTS, FrameNames
 from wavesim_bridges.ros2.topic_layout import TopicLayout, presets

@@ -23,7 +23,7 @@ from wavesim_sdk.log import frames
 from wavesim_sdk.ocean.bed import sea_bed
 from wavesim_sdk.sonars.frames import ImagingFrame
 from wavesim_server.logbook.writer import LogWriter
-from wavesim_viz.mosaic import grid
+from wavesim_viz.mosaic import grid_points
 
 pytestmark = [pytest.mark.data, pytest.mark.timeout(300)]
 
@@ -67,8 +67,8 @@ def survey(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
 def judge(points: Any, bed: Callable[..., Any]) -> None:
     """(n, 3) against the bed: median below 1 cm, rms below 2 % of depth."""
     north, east, down = points[np.isfinite(points).all(axis=1)].T
-    measured = grid(north, east, down, CELL)
-    true = grid(north, east, np.asarray(bed(north, east)), CELL, measured)
+    measured = grid_points(north, east, down, CELL)
+    true = grid_points(north, east, np.asarray(bed(north, east)), CELL, measured)
     wrong = (measured.values - true.values)[np.isfinite(measured.values)]
     assert wrong.size > 700
     assert abs(np.median(wrong)) < 0.01

@@ -331,12 +331,12 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
 
 
 def test_rules_and_registrations_are_read(root: Path, tmp_path: Path) -> None:
-    from wavesim_viz.alarms import Rules
+    from wavesim_viz.alarms import AlarmRules
 
     for block in of_others(root):
         if is_rules(block):
             (tmp_path / "rules.toml").write_text(block.text)
-            Rules.read(tmp_path / "rules.toml")
+            AlarmRules.read(tmp_path / "rules.toml")
         elif block.language == "toml":
             (groups,) = tomllib.loads(block.text)["project"].values()
             for group, lines in groups.items():

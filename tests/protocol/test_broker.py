@@ -386,7 +386,7 @@ async def test_joining_ends_at_its_limit(listening: bool) -> None:
 def test_leaving_is_confirmed(server: FakeServer) -> None:
     with Broker("a", server.address):
         pass
-    assert [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"], "when close() returns"
+    assert [type(h).__name__ for h in server.server_events] == ["Joined", "SessionGone"], "when close() returns"
     lost = 0
 
     def drop(data: bytes) -> bool:
@@ -400,13 +400,13 @@ def test_leaving_is_confirmed(server: FakeServer) -> None:
     server.server_events.clear()
     with Broker("a", server.address):
         pass
-    assert lost == 2 and [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"]
+    assert lost == 2 and [type(h).__name__ for h in server.server_events] == ["Joined", "SessionGone"]
 
 
 async def test_leaving_is_confirmed_for_asyncio_too(server: FakeServer) -> None:
     async with AsyncBroker("a", server.address):
         pass
-    assert [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"]
+    assert [type(h).__name__ for h in server.server_events] == ["Joined", "SessionGone"]
 
 
 async def test_leaving_a_server_that_is_gone_takes_a_moment() -> None:

@@ -312,7 +312,7 @@ def test_a_clock_that_fails_costs_this_join_only() -> None:
     token = next(iter(sessions.by_token))
     bad = codec._HEADER.pack(b"WVSM", 2, Type.ACTUATE, 0, token, 5, 0) + msgpack.packb(["x"])
     happened = sessions.receive(bad, ADDRESS, 0.0)
-    assert [type(h).__name__ for h in happened] == ["Gone"], (
+    assert [type(h).__name__ for h in happened] == ["SessionGone"], (
         "telling it failed: its session ends, receive() does not raise"
     )
 

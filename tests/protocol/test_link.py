@@ -412,7 +412,7 @@ def test_a_session_over_loopback() -> None:
         assert found[-1] == Notice(7, "look")
         link.check_alive()
         link.close()
-        assert [type(h).__name__ for h in server.server_events] == ["Joined", "Gone"]
+        assert [type(h).__name__ for h in server.server_events] == ["Joined", "SessionGone"]
 
 
 def test_a_turn_waits_in_the_system() -> None:

@@ -203,7 +203,7 @@ def test_a_fault_while_a_datagram_is_taken_ends_its_session_and_loses_no_other_n
     mine = of(a)
     mine.inbox = None  # type: ignore[assignment]  # a fault on purpose
     happened = raw(a, Type.REQUESTS, 1, [[1, 1.0, None, None, None]])
-    assert kinds(happened) == ["Gone", "Gone"] and [h.reason for h in happened] == ["ended", "internal"]  # type: ignore[union-attr]
+    assert kinds(happened) == ["SessionGone", "SessionGone"] and [h.reason for h in happened] == ["ended", "internal"]  # type: ignore[union-attr]
     assert len(told) >= 1 and a.sessions.by_token == {}
 
 
@@ -625,7 +625,7 @@ def test_a_proof_that_is_overtaken_takes_no_session_back(last: tuple[str, int]) 
     mine, first = of(link), ("127.0.0.1", 4999)
     late = proof_from(link, first)
     if last != ADDRESS:
-        assert kinds(link.sessions.receive(proof_from(link, last), last, link.now)) == ["Moved"]
+        assert kinds(link.sessions.receive(proof_from(link, last), last, link.now)) == ["AddressMigrated"]
     else:
         link.client.actuate([2.0])
         for data in link.client.outgoing(link.now):
@@ -633,7 +633,7 @@ def test_a_proof_that_is_overtaken_takes_no_session_back(last: tuple[str, int]) 
     old = link.sessions.drops["old"]
     assert link.sessions.receive(late, first, link.now) == [] and link.sessions.drops["old"] == old + 1
     assert mine.address == last
-    assert kinds(link.sessions.receive(proof_from(link, first), first, link.now)) == ["Moved"], "a new one does"
+    assert kinds(link.sessions.receive(proof_from(link, first), first, link.now)) == ["AddressMigrated"], "a new one does"
 
 
 def test_a_client_that_only_listens_follows_too() -> None:

@@ -98,7 +98,7 @@ def test_silence_removes_and_the_name_is_free_again() -> None:
     link.run(0.1)
     link.loss = 1.0
     link.run(6.0)
-    assert [type(h).__name__ for h in link.server_events] == ["Joined", "Gone"]
+    assert [type(h).__name__ for h in link.server_events] == ["Joined", "SessionGone"]
     assert link.server_events[-1].reason == "silent"  # type: ignore[union-attr]  # it is Gone
     link.loss = 0.0
     link.client = ClientSession(Join(name="a"))

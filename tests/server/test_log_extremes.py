@@ -25,7 +25,7 @@ from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, LINES, RECEPTION, SE
 from wavesim_server.logbook import datasets, export, navigation_rosbag, report, sonar_rosbag
 from wavesim_studies.navigation import logs
 from wavesim_viz import mosaic, plots
-from wavesim_viz.replay import Replay
+from wavesim_viz.replay import ReplaySource
 
 FLEET = (
     '<fleet><sensors><imu/><ahrs/><dvl/><ctd/><gps/></sensors><vehicle name="a" model="lauv" position="0 0 5 m" client="optional"/>'
@@ -123,26 +123,26 @@ def _all(found: Iterator[Any]) -> None:
 
 def replayed(path: Path) -> None:
     """Everything that a page asks of a replay, at its beginning, its end and beyond."""
-    replay = Replay(path)
+    replay = ReplaySource(path)
     for to in (0.0, replay.end, 1e30):
         replay.control("seek", to)
         (
             replay.scene(),
             replay.frame(),
             replay.roster(),
-            replay.sounds(),
+            replay.new_signals(),
             replay.events(),
             replay.beliefs(),
-            replay.sea(),
+            replay.sea_components(),
         )
-        replay.cables(), replay.vitals(), replay.weather(), replay.marks(), replay.tracks()
+        replay.cables(), replay.health(), replay.weather(), replay.marks(), replay.tracks()
         for row in (0, 1):
-            replay.panel(row), replay.kit(row)
+            replay.panel(row), replay.equipment(row)
     replay.close()
 
 
 def drawn(path: Path, folder: Path) -> None:
-    plots.draw(plots.Run(path), folder)
+    plots.draw(plots.LoggedRun(path), folder)
 
 
 def score(log: Log) -> None:

@@ -22,7 +22,7 @@ from wavesim_server.logbook import report
 from wavesim_server.logbook.export import write_csv
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import scene
-from wavesim_viz.replay import Replay
+from wavesim_viz.replay import ReplaySource
 
 FLEET = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 GOOD = {"row": 0, "name": "b", "model": "buoy", "type": "buoy", "present": True}
@@ -81,7 +81,7 @@ def test_messages_that_are_none_are_left_out(tmp_path: Path) -> None:
     assert "b " in report.table_text(report.trial_table(tmp_path / "x.mcap"))
     assert [name for name, _ in write_csv(tmp_path / "x.mcap", tmp_path / "csv")] == ["bodies.csv"]
     with pytest.raises(LogError, match="holds no states"):
-        Replay(tmp_path / "x.mcap")
+        ReplaySource(tmp_path / "x.mcap")
 
 
 def test_metadata_that_nobody_can_read_is_left_out(tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ class SlowBell(Bell):
         self.at = self.harbour.now + 4.5
 
     def answered(self, timeout: float = 0.0) -> bool:
-        return self.harbour.now >= self.at and super().answered()
+        return self.harbour.now >= self.at and super().wait_answer()
 
 
 def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:

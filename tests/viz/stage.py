@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from aiohttp import web
 
-from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault, Order
-from wavesim_viz.frame import Frame, bodies
-from wavesim_viz.s57 import Cell
-from wavesim_viz.tiles import Tiles
-from wavesim_viz.web import Access, make_app
+from wavesim_viz.alarms import BodyHealth
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.s57 import ChartCell
+from wavesim_viz.tiles import Tileset
+from wavesim_viz.web import AccessPolicy, make_app
 
 
 class Stage:
@@ -28,8 +28,8 @@ class Stage:
     def __init__(self, file: str = "") -> None:
         self.tick = 0
         self.verbs: list[tuple[str, float | None]] = []
-        self.faults: list[Fault] = []
-        self.orders: list[Order] = []
+        self.faults: list[FaultRequest] = []
+        self.orders: list[CommanderRequest] = []
         self.kits: dict[int, dict[str, Any]] = {}
         self.broken: set[str] = set()  #: names of methods that raise
         self.described: dict[str, Any] = {
@@ -49,11 +49,11 @@ class Stage:
         self._work("roster")
         return [[0, "a", "lauv", "underwater", 1]]
 
-    def frame(self) -> Frame:
+    def frame(self) -> ViewerFrame:
         self.tick += 1
         self._work("frame")
         p = np.array([[self.tick, 2.0, 3.0]])
-        return Frame(self.tick * 0.1, self.tick, 1, bodies([0], p, [[1, 0, 0, 0]], np.array([[3.0, 4.0, 0.0]])))
+        return ViewerFrame(self.tick * 0.1, self.tick, 1, bodies([0], p, [[1, 0, 0, 0]], np.array([[3.0, 4.0, 0.0]])))
 
     def sounds(self) -> None:
         self._work("sounds")
@@ -70,9 +70,9 @@ class Stage:
         self._work("cables")
         return []
 
-    def vitals(self) -> Vitals:
+    def vitals(self) -> BodyHealth:
         self._work("vitals")
-        return Vitals()
+        return BodyHealth()
 
     def weather(self) -> dict[str, Any]:
         self._work("weather")
@@ -87,12 +87,12 @@ class Stage:
         self._work(f"kit {row}")
         return self.kits.setdefault(row, {"row": row, "generation": 1, "actuators": [], "sensors": []})
 
-    def fault(self, wanted: Fault) -> tuple[bool, str]:
+    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         self._work("fault")
         self.faults.append(wanted)
         return True, "done"
 
-    def order(self, wanted: Order) -> tuple[bool, str]:
+    def order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         self._work("order")
         self.orders.append(wanted)
         return True, "done"
@@ -107,13 +107,13 @@ class Stage:
 
 
 @contextlib.contextmanager
-def on_stage(source: Stage, folder: Path, tiles: Tiles | None = None, cell: Cell | None = None) -> Iterator[str]:
+def on_stage(source: Stage, folder: Path, tiles: Tileset | None = None, cell: ChartCell | None = None) -> Iterator[str]:
     """A viewer of a source in a thread, whose pages may control; its address."""
     ready, found = threading.Event(), dict[str, Any]()
 
     async def serve() -> None:
         stop = asyncio.Event()
-        access = Access.make("127.0.0.1", 1, True)
+        access = AccessPolicy.make("127.0.0.1", 1, True)
         runner = web.AppRunner(make_app(source, 20.0, access, folder, tiles=tiles, cell=cell), shutdown_timeout=0.5)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -24,11 +24,11 @@ from wavesim_sdk.config.sensors import (
     ScannerConfig,
     SensorConfig,
 )
-from wavesim_viz.asked import Fault, Order
 from wavesim_viz.beams import beams
-from wavesim_viz.frame import Frame, bodies
-from wavesim_viz.kit import actuator, kit, told_of
-from wavesim_viz.scene import look
+from wavesim_viz.equipment import actuator, body_equipment, described_instruments
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.scene import model_look
 
 #: a boat with one of everything: a propeller by force, a jet by shaft speed that turns and has a bucket, a fin, a tank
 BARGE = """<models><model name="barge" type="surface"><box length="4 m" width="2 m" height="1 m"/><mass value="900 kg"/>
@@ -67,7 +67,7 @@ def test_actuators_by_name_with_the_unit_of_their_values(barge: LoadedConfig) ->
 
 def test_instruments_by_name_with_fields_and_units(barge: LoadedConfig) -> None:
     body, bare = barge.config.fleet.vehicle
-    found = kit(0, 1, barge.models["barge"], told_of(barge.suite(body)), barge)
+    found = body_equipment(0, 1, barge.models["barge"], described_instruments(barge.suite(body)), barge)
     assert [(s["name"], s["type"]) for s in found["sensors"]][:3] == [("dvl-down", "dvl"), ("dvl-bow", "dvl"), ("multibeam", "multibeam")]  # fmt: skip
     by_name = {s["name"]: s for s in found["sensors"]}
     bottom = by_name["dvl-down"]["fields"][0]
@@ -81,8 +81,8 @@ def test_instruments_by_name_with_fields_and_units(barge: LoadedConfig) -> None:
     assert by_name["scalar"]["fields"][0]["labels"] == ["chlorophyll"]
     assert "wet" in by_name["leak"]["faults"] and "wet" not in by_name["gps"]["faults"]
     assert "unlocked" in by_name["dvl-down"]["faults"] and "bias" in by_name["gps"]["faults"]
-    assert kit(1, 1, barge.models["barge"], told_of(barge.suite(bare)), barge)["sensors"] == []
-    assert kit(2, 1, None, ())["actuators"] == []  # a model that is not known here
+    assert body_equipment(1, 1, barge.models["barge"], described_instruments(barge.suite(bare)), barge)["sensors"] == []
+    assert body_equipment(2, 1, None, ())["actuators"] == []  # a model that is not known here
 
 
 def rays(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -127,16 +127,18 @@ class Aboard(Stage):
         super().__init__()
         body, _ = loaded.config.fleet.vehicle
         model = loaded.models["barge"]
-        self.described["models"] = {"barge": look(model)}
-        self.kits[0] = kit(0, 1, model, told_of(loaded.suite(body)), loaded)
+        self.described["models"] = {"barge": model_look(model)}
+        self.kits[0] = body_equipment(0, 1, model, described_instruments(loaded.suite(body)), loaded)
         self.actual = [10.0, 30.0, 0.2, -0.3, -1.0, 5.0]
         self.values: dict[str, dict[str, Any]] = {}
         self.effort: dict[str, list[float]] | None = None
 
-    def frame(self) -> Frame:
+    def frame(self) -> ViewerFrame:
         """It lies still."""
         self.tick += 1
-        return Frame(self.tick * 0.1, self.tick, 1, bodies([0], np.zeros((1, 3)), [[1, 0, 0, 0]], np.zeros((1, 3))))
+        return ViewerFrame(
+            self.tick * 0.1, self.tick, 1, bodies([0], np.zeros((1, 3)), [[1, 0, 0, 0]], np.zeros((1, 3)))
+        )
 
     def roster(self) -> list[list[Any]]:
         return [[0, "b", "barge", "surface", 1]]
@@ -357,21 +359,26 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     page.shot("orders")
     page.until(lambda: len(source.orders) == 3)
     push, weather, pose = source.orders
-    assert pose == Order("pose", 0, {"attitude": [0, 0, pytest.approx(math.pi)]}), "its place is left as it is"
-    assert push == Order("push", 0, {"force": [50, 0, 0], "torque": [0, 0, -2.5]})
+    assert pose == CommanderRequest("pose", 0, {"attitude": [0, 0, pytest.approx(math.pi)]}), (
+        "its place is left as it is"
+    )
+    assert push == CommanderRequest("push", 0, {"force": [50, 0, 0], "torque": [0, 0, -2.5]})
     assert (
         weather.verb == "weather"
         and weather.row is None
         and weather.values == {"wind_speed": 12, "wind_direction": pytest.approx(math.pi / 2)}
     )
-    assert source.faults == [Fault(0, "rudder", "stuck", "", ""), Fault(0, "gps", "bias", "2 deg", "latitude")]
+    assert source.faults == [
+        FaultRequest(0, "rudder", "stuck", "", ""),
+        FaultRequest(0, "gps", "bias", "2 deg", "latitude"),
+    ]
     page.clean()
 
 
 def test_models_of_the_library_are_known_whole() -> None:
     """Every actuator of every model has a part of the drawing, or none by right (an allocation matrix has no places)."""
     for model in library().values():
-        drawn = look(model)
+        drawn = model_look(model)
         parts = {
             "thruster": "thrusters",
             "angle": "thrusters",

@@ -17,15 +17,23 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.viz.browser import Page
 from tests.viz.stage import Stage, on_stage
-from wavesim_viz.asked import Acknowledge, Control, Fault, Nonsense, Order, Watch, asked
-from wavesim_viz.containment import Mishaps, Often
-from wavesim_viz.web import ACCESS, HUB, Access, make_app
+from wavesim_viz.error_registry import ErrorRegistry, LogThrottle
+from wavesim_viz.requests import (
+    AcknowledgeRequest,
+    CommanderRequest,
+    ControlRequest,
+    FaultRequest,
+    InvalidRequest,
+    WatchRequest,
+    parse_request,
+)
+from wavesim_viz.web import ACCESS, HUB, AccessPolicy, make_app
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[TestClient[Any, Any]]:
     """A viewer's server in this process, whose pages may control."""
-    access = Access.make("127.0.0.1", 1, True)
+    access = AccessPolicy.make("127.0.0.1", 1, True)
     server = TestServer(make_app(Stage(), 50.0, access, tmp_path))
     await server.start_server()
     access.names = {f"127.0.0.1:{server.port}"}
@@ -74,7 +82,7 @@ async def test_a_part_that_fails_leaves_the_others(
     stage.broken = set()
     assert (await message(ws, "mishaps", lambda m: not m["parts"]))["total"] >= 1
     await message(ws, "panel")
-    assert hub.mishaps.total >= 1
+    assert hub.errors.total >= 1
     told = capsys.readouterr().err
     assert "failed; the rest goes on" in told and "Traceback" in told and "_work" in told
     assert told.count("Traceback") <= 2, "what repeats is counted, not printed again"
@@ -106,9 +114,9 @@ async def test_what_fails_between_the_parts_ends_that_frame_alone(
     with monkeypatch.context() as patch:
         patch.setattr(Stage, "trouble", property(broken), raising=False)
         async with asyncio.timeout(10):
-            while hub.mishaps.total < 3:
+            while hub.errors.total < 3:
                 await asyncio.sleep(0.01)
-        assert "no word of it" in hub.mishaps.broken["the hub"]
+        assert "no word of it" in hub.errors.broken["the hub"]
         broken_at = hub.source.tick
     while await tick(ws) <= broken_at:
         pass
@@ -134,7 +142,7 @@ async def test_one_viewer_that_cannot_be_served_goes_alone(client: TestClient[An
         if victim not in hub.viewers:
             break
         await asyncio.sleep(0.02)
-    assert victim not in hub.viewers and hub.dropped == 1 and hub.mishaps.total == 1
+    assert victim not in hub.viewers and hub.dropped == 1 and hub.errors.total == 1
     assert len(hub.viewers) == 1
     alive = [w for w in (ws, other) if not w.closed]
     for w in alive:
@@ -190,7 +198,7 @@ async def test_a_request_that_fails_is_told(
     monkeypatch.setattr(configurator, "library", broken)
     answer = await client.get("/api/models")
     assert answer.status == 500 and "no library" in (await answer.json())["error"]
-    assert client.server.app[HUB].mishaps.total == 1
+    assert client.server.app[HUB].errors.total == 1
     assert "the request GET /api/models failed" in capsys.readouterr().err
 
 
@@ -218,23 +226,23 @@ NONSENSE = [
 
 @pytest.mark.parametrize("text", NONSENSE, ids=range(len(NONSENSE)))
 def test_nonsense_is_refused_by_one_exception(text: str) -> None:
-    with pytest.raises(Nonsense):
-        asked(text)
+    with pytest.raises(InvalidRequest):
+        parse_request(text)
 
 
 def test_what_a_page_may_say() -> None:
-    assert asked('{"do":"watch","row":7}') == Watch(7)
-    assert asked('{"do":"watch","row":null}') == Watch(None)
-    assert asked('{"do":"control","verb":"step","value":25}') == Control("step", 25)
-    assert asked('{"do":"control","verb":"start","value":null}') == Control("start", None)
+    assert parse_request('{"do":"watch","row":7}') == WatchRequest(7)
+    assert parse_request('{"do":"watch","row":null}') == WatchRequest(None)
+    assert parse_request('{"do":"control","verb":"step","value":25}') == ControlRequest("step", 25)
+    assert parse_request('{"do":"control","verb":"start","value":null}') == ControlRequest("start", None)
     fault = '{"do":"fault","row":3,"part":"gps","kind":"bias","amount":"2 m","field":"latitude"}'
-    assert asked(fault) == Fault(3, "gps", "bias", "2 m", "latitude")
-    assert asked('{"do":"acknowledge","alarm":null}') == Acknowledge(None) and asked(
+    assert parse_request(fault) == FaultRequest(3, "gps", "bias", "2 m", "latitude")
+    assert parse_request('{"do":"acknowledge","alarm":null}') == AcknowledgeRequest(None) and parse_request(
         '{"do":"acknowledge","alarm":7}'
-    ) == Acknowledge(7)
+    ) == AcknowledgeRequest(7)
     order = '{"do":"order","verb":"weather","row":null,"values":{"wind_speed":12}}'
-    assert asked(order) == Order("weather", None, {"wind_speed": 12})
-    assert asked('{"do":"control","verb":"speed","value":0.5,"new":1}') == Control("speed", 0.5)
+    assert parse_request(order) == CommanderRequest("weather", None, {"wind_speed": 12})
+    assert parse_request('{"do":"control","verb":"speed","value":0.5,"new":1}') == ControlRequest("speed", 0.5)
 
 
 async def test_nonsense_ends_that_socket_alone(
@@ -259,7 +267,7 @@ async def test_nonsense_ends_that_socket_alone(
                 pass
         assert ws.closed and ws.close_code in (1007, 1008, 1009)
         assert await tick(other) > 0
-    assert len(hub.viewers) == 1 and hub.mishaps.total == 0
+    assert len(hub.viewers) == 1 and hub.errors.total == 0
     assert sum(hub.refused.counts.values()) >= 4
     told = capsys.readouterr().err
     assert "ended the socket of a page" in told and "Traceback" not in told
@@ -294,11 +302,11 @@ def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(remote, "Observer", Fake)
     monkeypatch.setattr(remote, "RETRY_S", 0.05)
-    source = remote.Remote(("127.0.0.1", 1), 20.0)
-    mishaps, troubles = Mishaps(lambda _: None), set()
+    source = remote.RemoteSource(("127.0.0.1", 1), 20.0)
+    mishaps, troubles = ErrorRegistry(lambda _: None), set()
     limit = time.monotonic() + 60.0
     while not (len(joined) == 2 and mishaps.total == 1 and not source.trouble) and time.monotonic() < limit:
-        with mishaps.part("the picture"):
+        with mishaps.contain("the picture"):
             source.frame()
         troubles.add(source.trouble)
         time.sleep(0.01)
@@ -309,7 +317,7 @@ def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_listener_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for the thread that hears one body; what it failed at stands in the panel until then."""
-    from wavesim_viz import listening
+    from wavesim_viz import body_listener
 
     made, again = threading.Event(), threading.Event()
     joined: list[str] = []
@@ -336,9 +344,9 @@ def test_a_listener_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> N
             body._closed.wait(timeout)
             return []
 
-    monkeypatch.setattr(listening, "Broker", Fake)
-    monkeypatch.setattr(listening, "RETRY_S", 0.0)
-    body = listening.Listening(0, "a", "lauv", ("127.0.0.1", 1), None)
+    monkeypatch.setattr(body_listener, "Broker", Fake)
+    monkeypatch.setattr(body_listener, "RETRY_S", 0.0)
+    body = body_listener.BodyListener(0, "a", "lauv", ("127.0.0.1", 1), None)
     made.set()
     assert again.wait(10)
     assert joined[0] == body.trouble == "" and "KeyError: 'a sensor that nobody knows'" in joined[1]
@@ -348,17 +356,17 @@ def test_a_listener_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_repeats_is_told_less_often() -> None:
-    often = Often()
-    assert [n for _ in range(1000) if (n := often.again("a"))] == [1, 10, 100, 1000]
+    often = LogThrottle()
+    assert [n for _ in range(1000) if (n := often.count("a"))] == [1, 10, 100, 1000]
     for k in range(1000):
-        often.again(f"kind {k}")
+        often.count(f"kind {k}")
     assert len(often.counts) <= 101
     lines: list[str] = []
-    mishaps = Mishaps(lines.append)
+    mishaps = ErrorRegistry(lines.append)
     for k in range(500):
-        with mishaps.part(f"part {k}"):
+        with mishaps.contain(f"part {k}"):
             raise ValueError(k)
-    assert mishaps.total == 500 and len(mishaps.broken) <= 100
+    assert mishaps.total == 500 and len(mishaps.failed_parts) <= 100
 
 
 # ---------------------------------------------------------------------------------- in the page

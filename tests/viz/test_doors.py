@@ -16,18 +16,18 @@ from tests.viz.stage import Stage
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_sdk.tables import NOTICE, SIMULATION_TABLES, VEHICLE_TABLES
 from wavesim_server.network.front_tables import FrontTables
-from wavesim_viz import doors, web
-from wavesim_viz.doors import Doors, open_site
-from wavesim_viz.frame import word
-from wavesim_viz.web import HUB, Access, make_app
+from wavesim_viz import connection_limits, web
+from wavesim_viz.connection_limits import ConnectionLimiter, open_site
+from wavesim_viz.frame import decode_text
+from wavesim_viz.web import HUB, AccessPolicy, make_app
 
 
 @contextlib.asynccontextmanager
-async def site(folder: Path) -> AsyncIterator[tuple[int, Doors, aiohttp.web.Application]]:
+async def site(folder: Path) -> AsyncIterator[tuple[int, ConnectionLimiter, aiohttp.web.Application]]:
     """A viewer's server, as the command makes it."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
-    access = Access.make("127.0.0.1", sock.getsockname()[1], True)
+    access = AccessPolicy.make("127.0.0.1", sock.getsockname()[1], True)
     app = make_app(Stage(), 50.0, access, folder)
     async with open_site(app, sock) as found:
         yield access.port, found, app
@@ -45,7 +45,7 @@ _kept: list[asyncio.StreamWriter] = []
 
 
 async def test_a_request_comes_in_time_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "REQUEST_S", 0.3)
+    monkeypatch.setattr(connection_limits, "REQUEST_S", 0.3)
     monkeypatch.setattr(web, "BODY_S", 0.3)
     async with site(tmp_path) as (port, _, _):
         head = await half(port)
@@ -62,10 +62,10 @@ async def test_who_holds_requests_open_locks_out_nobody(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{port}"
         async with aiohttp.ClientSession() as session, session.ws_connect(f"{url}/ws", origin=url) as ws:
             first = await half(port, "127.0.0.2")
-            waiting = [await half(port) for _ in range(3 * doors.EACH)]
+            waiting = [await half(port) for _ in range(3 * connection_limits.MAX_PER_ADDRESS)]
             async with session.get(f"{url}/static/index.html") as page:
                 assert page.status in (200, 404)
-            assert there.closed["127.0.0.1"] >= 2 * doors.EACH and not there.closed["127.0.0.2"]
+            assert there.closed["127.0.0.1"] >= 2 * connection_limits.MAX_PER_ADDRESS and not there.closed["127.0.0.2"]
             async with asyncio.timeout(10):
                 with contextlib.suppress(ConnectionError):
                     assert await waiting[0].read() == b""
@@ -123,4 +123,4 @@ def test_a_notice_is_not_cut_in_the_midst_of_a_letter() -> None:
         "x" * (room - 2),
         "x" * (room - 3) + "\u6c34",
     ]
-    assert word(np.bytes_("\u6c34".encode()[:2])) == "\ufffd", "of a server that cuts"
+    assert decode_text(np.bytes_("\u6c34".encode()[:2])) == "\ufffd", "of a server that cuts"

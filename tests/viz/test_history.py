@@ -13,11 +13,11 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log, Series
 from wavesim_sdk.sensors import SENSORS
 from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
-from wavesim_viz.alarms import Alarms, Rules, Vitals
-from wavesim_viz.frame import Frame, bodies
-from wavesim_viz.history import KEPT, History
-from wavesim_viz.series import Line, LogLines, aligned
-from wavesim_viz.trees import Trouble
+from wavesim_viz.alarms import AlarmMonitor, AlarmRules, BodyHealth
+from wavesim_viz.chart_series import ChartSeries, LogSeries, aligned
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.history import MAX_SAMPLES, History
+from wavesim_viz.xml_trees import RequestFailed
 
 
 def log_of(n: int) -> Log:
@@ -42,9 +42,9 @@ def log_of(n: int) -> Log:
 
 
 def test_lines_of_a_log() -> None:
-    lines = LogLines(log_of(720))
+    lines = LogSeries(log_of(720))
 
-    def line(key: str) -> Line:
+    def line(key: str) -> ChartSeries:
         return lines.line("a", key, ["rudder", "fin.top"])
 
     assert line("motion.depth")[1].tolist() == list(range(720)) and line("motion.depth")[0][10] == pytest.approx(1.0)
@@ -67,7 +67,7 @@ def test_lines_of_a_log() -> None:
     ):
         assert not len(line(nothing)[0])
     for wrong in ("speed", "motion.colour", "nav.none"):
-        with pytest.raises(Trouble):
+        with pytest.raises(RequestFailed):
             line(wrong)
 
 
@@ -109,29 +109,31 @@ def test_nothing_is_drawn_where_nothing_was() -> None:
     assert alone["values"][0][19:22] == [19, nan, 40] and 19 < alone["time"][20] < 40, "no straight line over it"
 
 
-def frame(time: float, *places: tuple[float, float, float], held: bool = False) -> Frame:
+def frame(time: float, *places: tuple[float, float, float], held: bool = False) -> ViewerFrame:
     n = len(places)
-    return Frame(time, int(time * 10), 1, bodies(range(n), places, [[1, 0, 0, 0]] * n, np.ones((n, 3)), held))
+    return ViewerFrame(time, int(time * 10), 1, bodies(range(n), places, [[1, 0, 0, 0]] * n, np.ones((n, 3)), held))
 
 
 def test_a_late_viewer_gets_what_was() -> None:
     """Evenly thinned; a body that takes another's row begins anew; time that goes back too."""
     history, roster = History(), [[0, "a", "m", "underwater", 1], [1, "b", "m", "underwater", 1]]
-    for k in range(10 * KEPT):
-        if k == 5 * KEPT:
+    for k in range(10 * MAX_SAMPLES):
+        if k == 5 * MAX_SAMPLES:
             roster = [roster[0], [1, "c", "m", "underwater", 2]]
         history.add(frame(k * 0.3, (k, 0.0, 5.0), (0.0, k, 6.0)), roster, [[0, k + 3.0, 4.0, 5.0, 0.1, 0.1, 0.1]])
-    assert len(history.moments) <= KEPT
+    assert len(history.moments) <= MAX_SAMPLES
     times, depth = history.line(0, "motion.depth")
     steps = np.diff(times)
     assert times[0] == 0.0 and steps.max() < 2.1 * steps.min() and set(depth) == {5.0}
     assert history.line(0, "nav.error")[1] == pytest.approx(np.full(len(times), 5.0), abs=1e-3)
-    assert history.line(1, "motion.east")[0][0] >= 5 * KEPT * 0.3 - 1e-9, "not its forerunner's"
+    assert history.line(1, "motion.east")[0][0] >= 5 * MAX_SAMPLES * 0.3 - 1e-9, "not its forerunner's"
     tracks = history.tracks()
     assert tracks["0"]["position"][:3] == [0.0, 0.0, 5.0] and len(tracks["0"]["believed"]) == 3 * len(
         tracks["0"]["time"]
     )
-    history.tell({"sent": [], "receptions": [{"id": k} for k in range(9999)], "notices": [{"text": "x"}], "missed": 0})
+    history.add_events(
+        {"sent": [], "receptions": [{"id": k} for k in range(9999)], "notices": [{"text": "x"}], "missed": 0}
+    )
     told = history.events()
     assert (
         told["receptions"][-1] == {"id": 9998} and len(told["receptions"]) < 2000 and told["notices"] == [{"text": "x"}]
@@ -140,15 +142,17 @@ def test_a_late_viewer_gets_what_was() -> None:
     assert len(history.moments) == 1 and not history.events()["notices"]
 
 
-def kinds(alarms: Alarms, lasting: bool = True) -> list[tuple[str, str]]:
+def kinds(alarms: AlarmMonitor, lasting: bool = True) -> list[tuple[str, str]]:
     return [(a.kind, a.name) for a in alarms.all if (a.until is None) is lasting]
 
 
 def test_alarms_come_and_go() -> None:
-    alarms, names = Alarms(), {0: "a", 1: "b"}
+    alarms, names = AlarmMonitor(), {0: "a", 1: "b"}
 
-    def look(t: float, beliefs: Sequence[list[float]] = (), vitals: Vitals | None = None, depth: float = 5.0) -> None:
-        alarms.look(frame(t, (0.0, 0.0, depth), (9.0, 9.0, 9.0)), names, beliefs, vitals or Vitals())
+    def look(
+        t: float, beliefs: Sequence[list[float]] = (), vitals: BodyHealth | None = None, depth: float = 5.0
+    ) -> None:
+        alarms.evaluate(frame(t, (0.0, 0.0, depth), (9.0, 9.0, 9.0)), names, beliefs, vitals or BodyHealth())
 
     look(1.0)
     assert alarms.all == [] and alarms.version == 1
@@ -157,7 +161,7 @@ def test_alarms_come_and_go() -> None:
     look(
         3.0,
         [[0, 30.0, 0.0, 5.0, 0.1, 0.1, 0.1], [1, 9.0, 12.0, 9.0, 0.2, 0.2, 0.2]],
-        Vitals(silent={0: 4.0, 1: 0.1}, removed={1}, stale={(0, "gps"): 9.0}, battery={1: 0.1}),
+        BodyHealth(silent={0: 4.0, 1: 0.1}, removed={1}, stale={(0, "gps"): 9.0}, battery={1: 0.1}),
     )
     assert kinds(alarms) == [
         ("silent", "b"),
@@ -173,7 +177,7 @@ def test_alarms_come_and_go() -> None:
     look(4.0)
     assert kinds(alarms) == [] and alarms.version > version and alarms.all[-1].until == 4.0
     alarms.note({"time": 4.5, "row": 0, "name": "a", "text": "left the fence 'bay'"})
-    assert kinds(alarms, lasting=False)[-1] == ("fence", "a") and alarms.told()[-1]["seen"] is False
+    assert kinds(alarms, lasting=False)[-1] == ("fence", "a") and alarms.to_messages()[-1]["seen"] is False
     assert alarms.acknowledge(alarms.all[-1].id) and not alarms.acknowledge(alarms.all[-1].id)
     assert alarms.acknowledge(None) and all(a.seen for a in alarms.all) and not alarms.acknowledge(None)
     for k in range(1000):
@@ -186,14 +190,14 @@ def test_alarms_come_and_go() -> None:
 def test_rules_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "alarms.toml"
     path.write_text("navigation = 2.5\nbattery = 0\n")
-    rules = Rules.read(path)
-    assert (rules.navigation, rules.battery, rules.silent) == (2.5, 0, Rules().silent)
-    alarms = Alarms(Rules(0, 0, 0, 0, 0))
-    alarms.look(
+    rules = AlarmRules.read(path)
+    assert (rules.navigation, rules.battery, rules.silent) == (2.5, 0, AlarmRules().silent)
+    alarms = AlarmMonitor(AlarmRules(0, 0, 0, 0, 0))
+    alarms.evaluate(
         frame(1.0, (0.0, 0.0, 5.0)),
         {},
         [[0, 99.0, 0.0, 0.0, 0.0, 0.0, 0.0]],
-        Vitals({0: 99.0}, set(), {(0, "x"): 99.0}, {0: 0.0}),
+        BodyHealth({0: 99.0}, set(), {(0, "x"): 99.0}, {0: 0.0}),
     )
     assert alarms.all == [], "0 = never"
     for text, message in (
@@ -205,6 +209,6 @@ def test_rules_of_a_file(tmp_path: Path) -> None:
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):
-            Rules.read(path)
+            AlarmRules.read(path)
     with pytest.raises(ConfigError, match="cannot be read"):
-        Rules.read(tmp_path / "absent.toml")
+        AlarmRules.read(tmp_path / "absent.toml")

@@ -25,8 +25,8 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE
 from wavesim_server.cli import log as log_group
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz.cli import plot
-from wavesim_viz.frame import Frame, bodies, reception_rows, sent_rows
-from wavesim_viz.replay import Replay
+from wavesim_viz.frame import ViewerFrame, bodies, reception_rows, sent_rows
+from wavesim_viz.replay import ReplaySource
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 ORIGIN = [41.18, -8.71]
@@ -72,9 +72,9 @@ class Bay(Stage):
     def roster(self) -> list[list[Any]]:
         return [[0, "ship", "ship", "surface", 1], [1, "auv", "lauv", "underwater", 1], [2, "mark", "buoy", "buoy", 1]]
 
-    def frame(self) -> Frame:
+    def frame(self) -> ViewerFrame:
         p = np.array([[0.0, 0.0, 0.0], [-40.0, 30.0, 5.0], [40.0, 40.0, 0.0]])
-        return Frame(self.now, 200, 2, bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.zeros((3, 3))))
+        return ViewerFrame(self.now, 200, 2, bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.zeros((3, 3))))
 
     def sounds(self) -> dict[str, Any] | None:
         told, self.told = self.told, None
@@ -352,7 +352,7 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
     """Cut, or damaged anywhere in its middle: up to where it was read, in the page and by every command; what comes before is as it
     was; and so is the other log of a comparison. A whole one says nothing."""
     data, whole = noisy.read_bytes(), read(noisy)
-    assert whole.damage_notice == "" and "warning" not in Replay(noisy).scene()[1]
+    assert whole.damage_notice == "" and "warning" not in ReplaySource(noisy).scene()[1]
     bad = tmp_path / "bad.mcap"
     # torn off anywhere; a few wrong bytes in or between chunks, and where a chunk says that it is one
     chunks = [m.start() - 1 for m in re.finditer(rb"\x06.{2}\0{6}", data, re.DOTALL)][5:30:6]
@@ -368,7 +368,7 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
     while read(bad).end_ns > 15e9 or bad.stat().st_size < len(data):  # in what a chunk holds, not in an index
         at += 16
         bad.write_bytes(data[:at] + bytes(16) + data[at + 16 :])
-    with on_stage(cast(Any, Replay(bad)), tmp_path) as url:
+    with on_stage(cast(Any, ReplaySource(bad)), tmp_path) as url:
         page = open_page(url)
         page.wait("window.wavesim && wavesim.store.rows.length === 1")
         end = read(bad).end_ns * 1e-9
@@ -377,7 +377,7 @@ def test_a_log_that_is_cut_or_damaged_says_so(noisy: Path, open_page: Callable[[
         page.wait(f"Math.abs(Number(document.querySelector('#slider').max) - {end}) < 0.01")
         page.shot("damaged")
         page.clean()
-    assert read(bad).damage_notice in Replay(noisy, bad).scene()[1]["warning"], "the other one"
+    assert read(bad).damage_notice in ReplaySource(noisy, bad).scene()[1]["warning"], "the other one"
     for command, arguments in ((log_group, ["info"]), (plot, ["--out", str(tmp_path)])):
         done = CliRunner().invoke(command, [*arguments, str(bad)])
         assert (

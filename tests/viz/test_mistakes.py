@@ -101,15 +101,15 @@ def test_a_configuration_that_changed_is_told(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str
 ) -> None:
     """The viewer reads the server's file: if that is another by now, it says so and draws what it can."""
-    from wavesim_viz.live import Live
+    from wavesim_viz.live import LiveSource
 
     path = config(EMPTY).path
     serve(path)
-    assert Live(name).scene()[1]["warning"] == ""
+    assert LiveSource(name).scene()[1]["warning"] == ""
     path.write_text(path.read_text() + " ")
-    assert "is not what the server runs" in Live(name).scene()[1]["warning"]
+    assert "is not what the server runs" in LiveSource(name).scene()[1]["warning"]
     path.unlink()
-    live = Live(name)
+    live = LiveSource(name)
     assert "cannot be read" in live.scene()[1]["warning"]
     frame = live.frame()
     assert frame is not None and len(frame.bodies) == 1
@@ -118,10 +118,10 @@ def test_a_configuration_that_changed_is_told(
 
 def test_a_viewer_could_not_write(config: Callable[..., LoadedConfig], serve: Callable[..., Server], name: str) -> None:
     """It maps the server's memory to read only: a fault of the viewer, or of who breaks into it, changes no simulation."""
-    from wavesim_viz.live import Live
+    from wavesim_viz.live import LiveSource
 
     serve(config(EMPTY).path)
-    live = Live(name)
+    live = LiveSource(name)
     assert live.frame() is not None and live.panel(0) is not None
     segment = f"/dev/shm/wavesim.{name}."
     maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if segment in line]

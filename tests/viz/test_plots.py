@@ -14,7 +14,7 @@ from wavesim_sdk.log import Series
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_viz import plots
-from wavesim_viz.plots import Run, draw, motion, navigation, tracks
+from wavesim_viz.plots import LoggedRun, draw, motion, navigation, tracks
 
 TICKS = 40
 
@@ -47,7 +47,7 @@ def log(config: Callable[..., LoadedConfig], tmp_path: Path) -> Path:
 
 def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None:
     """Force in N, shaft speed in revolutions, angles in degrees, deflectors in percent: nothing under a label of another."""
-    figure = motion(Run(log))
+    figure = motion(LoggedRun(log))
     assert figure is not None
     axes = np.array(figure.axes).reshape(-1, 2)
     assert [a.get_ylabel() for a in axes[2:, 0]] == ["thrust (N)", "angle (deg)", ""]
@@ -59,9 +59,9 @@ def test_actuators_are_drawn_by_name_and_unit(log: Path, tmp_path: Path) -> None
     ]  # fmt: skip
     assert np.ptp(axes[3, 1].lines[0].get_ydata()) == pytest.approx(np.degrees(0.8), rel=0.02)
     assert min(axes[4, 1].lines[1].get_ydata()) == -100.0
-    made = draw(Run(log), tmp_path / "out")
+    made = draw(LoggedRun(log), tmp_path / "out")
     assert {p.name for p in made} == {"motion.png", "tracks.png"}
-    beside = draw(Run(log), tmp_path / "beside", processes=2)
+    beside = draw(LoggedRun(log), tmp_path / "beside", processes=2)
     assert [p.read_bytes() for p in beside] == [p.read_bytes() for p in made]
 
 
@@ -70,13 +70,13 @@ def test_a_picture_that_cannot_be_drawn_is_no_success(
 ) -> None:
     """Also where another process draws it; fails where nobody asks how that ended."""
 
-    def broken(run: Run) -> None:
+    def broken(run: LoggedRun) -> None:
         raise ValueError("no ink")
 
     monkeypatch.setattr(plots, "PICTURES", {"tracks": lambda run: None, "motion": broken})
     (tmp_path / "tracks.png").touch()
     with pytest.raises(WaveSimError, match="could not be drawn"):
-        draw(Run(log), tmp_path, processes=2)
+        draw(LoggedRun(log), tmp_path, processes=2)
     assert not (tmp_path / "tracks.png").exists(), "of the run before"
 
 
@@ -93,7 +93,7 @@ def test_obstacles_and_contacts_are_drawn(config: Callable[..., LoadedConfig], t
         writer.table(k * 1_000_000_000, "state", [0], state.tobytes())
     writer.notice(500_000_000, "auv", "contact with pier 1 at 1 m/s")
     writer.close()
-    figure = tracks(Run(tmp_path / "run.mcap"))
+    figure = tracks(LoggedRun(tmp_path / "run.mcap"))
     assert figure is not None
     block, pier = figure.axes[0].patches
     low, high = block.get_path().get_extents().get_points()
@@ -105,7 +105,7 @@ def test_obstacles_and_contacts_are_drawn(config: Callable[..., LoadedConfig], t
 
 def test_what_is_believed_is_called_so(log: Path) -> None:
     """Of a vehicle that tells what it believes: the truth, its own estimate, dead reckoning; of one that does not: the truth."""
-    run = Run(log)
+    run = LoggedRun(log)
     state = run.log.get("/state/auv", STATE)
     told = np.zeros(TICKS, ESTIMATE.dtype)
     told["p_WB_W"], told["innovation"] = state.records["p_WB_W"] + (3.0, 4.0, 0.0), np.nan
@@ -137,7 +137,7 @@ def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., LoadedConf
         line["broken"], line["nodes_W"][0, :12] = broken, [0, 0, 0, 0, 10, 5, 0, 20, 9, second, 30, 20]
         writer.table(second * 10**9, "lines", [0], line.tobytes())
     writer.close()
-    figure = tracks(Run(tmp_path / "run.mcap"))
+    figure = tracks(LoggedRun(tmp_path / "run.mcap"))
     assert figure is not None
     (drawn,) = [x for x in figure.axes[0].lines if x.get_label() == "line at the end"]
     assert np.array_equal(drawn.get_xydata(), [(0, 0), (10, 0), (np.nan,) * 2, (20, 0), (30, 1)], equal_nan=True)
@@ -147,7 +147,7 @@ def test_lines_are_drawn_as_they_lie_at_the_end(config: Callable[..., LoadedConf
 
 def test_the_chart_holds_the_whole_track(log: Path) -> None:
     """Where the log's grid of the bed ends before the track does, too."""
-    run = Run(log)
+    run = LoggedRun(log)
     run.log.json["/world/bed"] = [
         (0, {"north": [-5.0, 5.0], "east": [-5.0, 5.0], "depth": [[30.0, 30.0], [30.0, 30.0]]})
     ]

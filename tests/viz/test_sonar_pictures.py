@@ -20,9 +20,9 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import FrameReader
-from wavesim_viz.asked import Nonsense, Pictures, asked
-from wavesim_viz.remote import Remote
-from wavesim_viz.screens import Logged, Received, Screen, picture
+from wavesim_viz.image_streams import ImageStream, LoggedFrames, ReceivedFrames, picture
+from wavesim_viz.remote import RemoteSource
+from wavesim_viz.requests import InvalidRequest, PicturesRequest, parse_request
 
 SONARS = ("ahead", "side", "bed", "head")
 EYES = (*SONARS, "lens")
@@ -92,12 +92,12 @@ def test_four_sonars_and_a_camera_live_and_in_replay(
         page.wait(f"{READY} === 1")
         open_all(page)
         server.send("start")
-        remote = Remote(("127.0.0.1", server.port), 10.0, path)  # who sees no shared memory gets the same
+        remote = RemoteSource(("127.0.0.1", server.port), 10.0, path)  # who sees no shared memory gets the same
         limit = time.monotonic() + 60.0
-        while remote.frame() is None or remote.kit(0) is None:
+        while remote.frame() is None or remote.equipment(0) is None:
             assert time.monotonic() < limit, remote.trouble
             time.sleep(0.02)
-        far = {eye: remote.look(0, eye) for eye in ("ahead", "lens")}
+        far = {eye: remote.open_frames(0, eye) for eye in ("ahead", "lens")}
         came: dict[str, list[Any]] = {eye: [] for eye in far}
         for eye in EYES:
             page.wait(f"{WINDOW.format(eye)}.taken > 2", 200.0)  # their kernels may have to be compiled
@@ -194,7 +194,7 @@ def head_of(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, each once; forward sonars only the newest; what jumped back begins anew."""
-    monkeypatch.setattr("wavesim_viz.screens.KEPT", {"sidescan": 3, "forward": 1})
+    monkeypatch.setattr("wavesim_viz.image_streams.MAX_KEPT", {"sidescan": 3, "forward": 1})
     told: list[tuple[bool, list[Any]]] = []
 
     class Source:
@@ -210,7 +210,7 @@ def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch)
         def close(self) -> None:
             told.append((True, []))
 
-    screen = Screen(Source(), 0, "side")
+    screen = ImageStream(Source(), 0, "side")
     told[:] = [(False, [a_frame(n) for n in range(1, 6)]), (False, [a_frame(6)]), (True, [a_frame(2)])]
     screen.read(0.0)
     assert [head_of(d)[0]["number"] for d in screen.after(0)] == [3, 4, 5]
@@ -230,7 +230,7 @@ def test_a_screen_keeps_what_a_later_page_needs(monkeypatch: pytest.MonkeyPatch)
 
 def test_frames_that_came_over_a_network() -> None:
     done: list[bool] = []
-    look = Received(lambda: done.append(True))
+    look = ReceivedFrames(lambda: done.append(True))
     assert look.new() == (False, [])
     for n in range(1, 100):
         look.add(a_frame(n))
@@ -250,9 +250,9 @@ def test_frames_of_a_log_at_any_moment(monkeypatch: pytest.MonkeyPatch, tmp_path
             yield a_frame(n)
         copied.set()
 
-    monkeypatch.setattr("wavesim_viz.screens.frames", found)
-    monkeypatch.setattr("wavesim_viz.screens.KEPT", {"sidescan": 4})
-    look = Logged(tmp_path, "auv", "side", lambda: now)
+    monkeypatch.setattr("wavesim_viz.image_streams.frames", found)
+    monkeypatch.setattr("wavesim_viz.image_streams.MAX_KEPT", {"sidescan": 4})
+    look = LoggedFrames(tmp_path, "auv", "side", lambda: now)
     assert copied.wait(10)
     assert look.new() == (False, [])
     now = 3.5
@@ -268,7 +268,9 @@ def test_frames_of_a_log_at_any_moment(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_what_a_page_may_ask_for() -> None:
-    assert asked('{"do": "pictures", "sonars": [[0, "side"], [3, "head"]]}') == Pictures(((0, "side"), (3, "head")))
+    assert parse_request('{"do": "pictures", "sonars": [[0, "side"], [3, "head"]]}') == PicturesRequest(
+        ((0, "side"), (3, "head"))
+    )
     for wrong in ('[["side", 0]]', "[[0]]", '[[-1, "a"]]', '[[0, ""]]', '[[0, "' + 65 * "a" + '"]]', "[" + ",".join(9 * ['[0, "a"]']) + "]", '"side"'):  # fmt: skip
-        with pytest.raises(Nonsense):
-            asked('{"do": "pictures", "sonars": ' + wrong + "}")
+        with pytest.raises(InvalidRequest):
+            parse_request('{"do": "pictures", "sonars": ' + wrong + "}")

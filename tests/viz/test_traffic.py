@@ -16,9 +16,9 @@ from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH,
 from wavesim_sdk.tables import LINES, STATE
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_studies.traffic.colregs_score import VesselTrack, score_run
-from wavesim_viz.frame import Frame, bodies
-from wavesim_viz.replay import Replay
-from wavesim_viz.traffic import meetings
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.replay import ReplaySource
+from wavesim_viz.traffic import encounter_table
 
 ROSTER = [[k, n, "otter" if k == 4 else "boat", t, 0] for k, n, t in ((4, "own", "surface"), (7, "west", "surface"), (8, "astern", "surface"), (9, "sub", "underwater"), (11, "mark", "buoy"))]  # fmt: skip
 MODELS = {"otter": {"shape": {"size": [2.0, 1.0, 1.0]}}, "boat": {"shape": {"size": [8.0, 3.0, 3.0]}}}
@@ -26,17 +26,17 @@ PLACES = np.array([[0.0, 0.0, 0.0], [100.0, 160.0, 0.0], [-90.0, 5.0, 0.0], [50.
 COURSES, SPEEDS = np.radians([10.0, 260.0, 30.0, 0.0, 0.0]), np.array([3.0, 4.0, 1.0, 1.0, 0.0])
 
 
-def frame(drift: float = 0.0) -> Frame:
+def frame(drift: float = 0.0) -> ViewerFrame:
     """One moment; vessels head ``drift`` rad to the left of where they go."""
     q = frames.quaternion(np.zeros(5), np.zeros(5), COURSES - drift)
     v = np.stack([SPEEDS * math.cos(drift), SPEEDS * math.sin(drift), np.zeros(5)], axis=1)
     packed = bodies([b[0] for b in ROSTER], PLACES, q, v)
-    return Frame(5.0, 50, 1, packed, v_WB_B=v)
+    return ViewerFrame(5.0, 50, 1, packed, v_WB_B=v)
 
 
 @pytest.mark.parametrize("drift", [0.0, 0.4])
 def test_who_passes_how_near_and_when(drift: float) -> None:
-    met = meetings(frame(drift), ROSTER, 4, MODELS)
+    met = encounter_table(frame(drift), ROSTER, 4, MODELS)
     assert met is not None and (met["least"], met["preferred"]) == domain(2.0)
     assert [m["row"] for m in met["others"]] == [7, 8], "vessels on the surface only; who is past comes last"
     walk = np.arange(0.0, 200.0, 0.01)[:, None]
@@ -49,7 +49,7 @@ def test_who_passes_how_near_and_when(drift: float) -> None:
         assert math.dist(m["own_at"], m["other_at"]) == pytest.approx(apart[nearest], abs=1e-3)
         assert m["course"] % math.tau == pytest.approx(COURSES[k], abs=1e-5) and m["speed"] == pytest.approx(SPEEDS[k])
     assert [m["role"] for m in met["others"]] == ["give way", "overtaken"] or met["others"][1]["tcpa"] < 0.0
-    assert meetings(frame(), ROSTER, 9, MODELS) is None and meetings(frame(), ROSTER, 5, MODELS) is None
+    assert encounter_table(frame(), ROSTER, 9, MODELS) is None and encounter_table(frame(), ROSTER, 5, MODELS) is None
 
 
 def test_the_domain_is_that_of_the_score() -> None:
@@ -85,7 +85,7 @@ def test_a_log_tells_its_lines(tmp_path: Path) -> None:
         writer.table(second * 10**9, "state", [0], state.tobytes())
         writer.table(second * 10**9, "lines", [0, 1], line.tobytes())
     writer.close()
-    replay = Replay(tmp_path / "run.mcap")
+    replay = ReplaySource(tmp_path / "run.mcap")
     replay.control("pause", None)
     replay.control("seek", 1.5)
     (told,) = replay.cables()
@@ -107,13 +107,13 @@ def test_a_log_tells_the_sea_that_bodies_felt(tmp_path: Path) -> None:
         if second == 1:
             writer.command(10**9, "", "weather", {"wave_height": 2.0, "wave_direction": 1.0, "wind_speed": None})
     writer.close()
-    replay = Replay(tmp_path / "run.mcap")
+    replay = ReplaySource(tmp_path / "run.mcap")
     for at, changed in ((0.5, ()), (1.5, (2.0, None, 1.0)), (0.5, ())):
         replay.control("pause", None)
         replay.control("seek", at)
-        told, wanted = replay.sea(), sea_components(loaded, 8, *changed)
+        told, wanted = replay.sea_components(), sea_components(loaded, 8, *changed)
         assert told == wanted[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist()
     assert 4.0 * math.sqrt(0.5 * float((wanted[:, S_AMPLITUDE] ** 2).sum())) == pytest.approx(1.0)
     assert elevation(wanted, 3.0, 10.0, -5.0) == pytest.approx(
-        sum(a * math.cos(w * 3.0 - n * 10.0 + e * 5.0 + p) for a, w, n, e, p in replay.sea() or ())
+        sum(a * math.cos(w * 3.0 - n * 10.0 + e * 5.0 + p) for a, w, n, e, p in replay.sea_components() or ())
     )

@@ -13,8 +13,8 @@ import pytest
 from tests.viz.sea import Page, colours
 from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.tables import RECEPTION
-from wavesim_viz.frame import Frame, bodies, reception_rows
-from wavesim_viz.kit import Told, kit
+from wavesim_viz.equipment import InstrumentDescription, body_equipment
+from wavesim_viz.frame import ViewerFrame, bodies, reception_rows
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 READY = "window.wavesim && wavesim.store.rows.length === 3"
@@ -37,13 +37,13 @@ class Sea(Stage):
     def roster(self) -> list[list[Any]]:
         return [[k, name, "lauv", "underwater", 1] for k, name in enumerate(("a", "b", "c")) if k != self.absent]
 
-    def frame(self) -> Frame | None:  # type: ignore[override]  # as every source: none where there is nothing to see
+    def frame(self) -> ViewerFrame | None:  # type: ignore[override]  # as every source: none where there is nothing to see
         if self.trouble:
             return None
         self.tick += self.state == 1
         p = self.places + [0.02 * self.tick, 0.0, 0.0]
         packed = bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.ones((3, 3)), np.array(self.held))
-        return Frame(
+        return ViewerFrame(
             self.tick * 0.05, self.tick, self.state, packed, speed=self.speed, factor=1.0 if self.state == 1 else 0.0
         )
 
@@ -232,7 +232,7 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     """No green dot, no state, no factor when the server has ended, however late its last data come; the same data again are fresh
     again; and the same when the viewer's own server ends."""
     source, url, stack = sea
-    source.kits[0] = kit(0, 1, None, [Told("ctd", "ctd", 0.1)])
+    source.kits[0] = body_equipment(0, 1, None, [InstrumentDescription("ctd", "ctd", 0.1)])
     page = open_page(url)
     page.wait(f"{READY} && wavesim.store.last.time > 0.2")
     page.page.locator("#fleet tr[data-row='0']").click()

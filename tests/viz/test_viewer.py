@@ -26,9 +26,9 @@ from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, STATE, RunState
 from wavesim_server.logbook import report
-from wavesim_viz.live import Live
-from wavesim_viz.plots import Run, tracks
-from wavesim_viz.replay import Replay
+from wavesim_viz.live import LiveSource
+from wavesim_viz.plots import LoggedRun, tracks
+from wavesim_viz.replay import ReplaySource
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
@@ -356,9 +356,9 @@ def test_replay(
     # a log that was cut says so
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(log.read_bytes()[: int(0.6 * log.stat().st_size)])
-    short = Replay(cut)
+    short = ReplaySource(cut)
     assert "cut.mcap is cut or damaged: it was read up to" in short.scene()[1]["warning"] and 1.0 < short.end < 20.0
-    assert "warning" not in Replay(log).scene()[1]
+    assert "warning" not in ReplaySource(log).scene()[1]
 
 
 def whole_log(page: Page, log: Log, at: float) -> None:
@@ -514,7 +514,7 @@ def test_a_contact_is_seen_by_everybody(
     """A vehicle that runs into a pier: an alarm of its own in the page, which acknowledges it; the log, its table and its pictures."""
     log = tmp_path / "run.mcap"
     server = serve(config(PIER).path, "--log", str(log))
-    with on_stage(cast(Any, Live(name)), tmp_path) as url:
+    with on_stage(cast(Any, LiveSource(name)), tmp_path) as url:
         page = open_page(url)
         page.wait(f"{READY} === 1")
         server.send("speed", factor=4.0)
@@ -545,7 +545,7 @@ def test_a_contact_is_seen_by_everybody(
     assert (notice["body"], notice["text"]) == ("auv", text)
     (contact, *_) = report.trial_table(log)["vehicles"][0]["contacts"]
     assert contact["text"] == text and 0.5 < contact["time_s"] < 6.0
-    chart = tracks(Run(log)).axes[0]  # type: ignore[union-attr]  # there is a vehicle
+    chart = tracks(LoggedRun(log)).axes[0]  # type: ignore[union-attr]  # there is a vehicle
     (mark,) = [line for line in chart.lines if line.get_label() == "contact"]
     assert math.hypot(mark.get_ydata()[0] - 8.0, mark.get_xdata()[0]) < 2.0 + 1.5, "beside the pier"
     assert [(p.center, p.radius) for p in chart.patches] == [((0.0, 8.0), 2.0)]

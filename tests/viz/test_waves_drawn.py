@@ -15,7 +15,7 @@ from wavesim_sdk.attach import SharedState
 from wavesim_sdk.config import LoadedConfig
 from wavesim_sdk.encounters import closest_approach, domain
 from wavesim_sdk.frames import rotation
-from wavesim_viz.frame import word
+from wavesim_viz.frame import decode_text
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mark.timeout(240)]
 
@@ -112,7 +112,7 @@ def waves_are_drawn(page: Any, shared: SharedState) -> None:
 def traffic_is_drawn(page: Any, shared: SharedState) -> None:
     """DCPA and TCPA of the list are those of the server's own states; domains are circles of that many metres in chart and 3D."""
     state = shared.snapshot().state
-    rows = {word(n): k for k, n in enumerate(shared.snapshot().identity["name"]) if word(n)}
+    rows = {decode_text(n): k for k, n in enumerate(shared.snapshot().identity["name"]) if decode_text(n)}
     v = np.einsum("nij,nj->ni", rotation(state["q_WB"]), state["v_WB_B"])[:, :2]
     page.see(f"wavesim.app.choose({rows['own']})")
     page.page.click("#tab-traffic")

@@ -22,12 +22,12 @@ from wavesim_sdk.config.load import read_models
 from wavesim_sdk.tables import SIGNALS
 from wavesim_sdk.wire.items import ActuatorDescription
 from wavesim_viz import hub as hubs
-from wavesim_viz.asked import Drive, Nonsense, asked
 from wavesim_viz.configurator import Configurator, preset
-from wavesim_viz.frame import Frame, Holds, bodies, plain, signals
-from wavesim_viz.helm import command
-from wavesim_viz.trees import Trouble, to_element, to_text, to_tree
-from wavesim_viz.web import HUB, Access, make_app
+from wavesim_viz.frame import HeldBodyDetector, ViewerFrame, bodies, signals, to_json_value
+from wavesim_viz.manual_control import command
+from wavesim_viz.requests import DriveRequest, InvalidRequest, parse_request
+from wavesim_viz.web import HUB, AccessPolicy, make_app
+from wavesim_viz.xml_trees import RequestFailed, to_element, to_text, to_tree
 
 SEA = (
     '<fleet><vehicle name="a" model="lauv" position="0 0 5 m"/><buoy name="b" model="buoy" position="9 0 5 m"/></fleet>'
@@ -38,7 +38,7 @@ SEA = (
 async def client(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[TestClient[Any, Any]]:
     """A viewer's server in this process; ``parametrize`` gives (address, control)."""
     address, control = getattr(request, "param", ("127.0.0.1", False))
-    access = Access.make(address, 1, control)
+    access = AccessPolicy.make(address, 1, control)
     app = make_app(Stage(), 50.0, access, tmp_path)
     server = TestServer(app)
     await server.start_server()
@@ -59,7 +59,7 @@ def test_bytes_of_a_frame() -> None:
     table = np.zeros(1, SIGNALS.dtype)
     table["id"], table["source"], table["radius"], table["level"] = (1 << 24) + 5, 3, 75.0, 120.0
     table["origin_W"] = (7, 8, 9)
-    f = Frame(12.5, 3125, 1, bodies([4], np.array([[1.0, 2.0, 3.0]]), [[0.5, 0.5, 0.5, 0.5]], np.array([[3.0, 4.0, 0.0]])), signals(table), 2.0, 1.9, 0.25, 7.0, 3, 0.5, 6, True)  # fmt: skip
+    f = ViewerFrame(12.5, 3125, 1, bodies([4], np.array([[1.0, 2.0, 3.0]]), [[0.5, 0.5, 0.5, 0.5]], np.array([[3.0, 4.0, 0.0]])), signals(table), 2.0, 1.9, 0.25, 7.0, 3, 0.5, 6, True)  # fmt: skip
     data = f.pack()
     head = struct.unpack("<4sIddffffIIIIfI", data[:64])
     assert head == (b"WVF1", 1, 12.5, 3125.0, 2.0, pytest.approx(1.9), 0.25, 7.0, 3, 6, 1, 1, 0.5, 1)
@@ -80,20 +80,22 @@ def test_conditions_of_bodies() -> None:
     assert told[:, 9].tolist() == [1, 2, 2, 2]
     assert np.isnan(told[1:, 1:9]).all() and told[0, 1:4].tolist() == [1, 2, 3]
     holds, roster = (
-        Holds({"late": (0.0, 0.0, 0.0)}),
+        HeldBodyDetector({"late": (0.0, 0.0, 0.0)}),
         [[k, n, "m", "t", 1] for k, n in enumerate(("moved", "still", "late"))],
     )
     v, q = np.array([[1e-300, 0, 0], [0, 0, 0], [0, 0, 0]], float), np.array([[0.0] * 3, [0.0] * 3, [5.0, 0, 0]])
-    assert holds.look(1, roster, range(3), q, v, v).tolist() == [False] * 3
+    assert holds.update(1, roster, range(3), q, v, v).tolist() == [False] * 3
     v[:] = 0.0
-    assert holds.look(2, roster, range(3), q, v, v).tolist() == [True, False, True]
-    assert holds.look(2, roster, range(3), q, v, v).tolist() == [True, False, True], "paused"
+    assert holds.update(2, roster, range(3), q, v, v).tolist() == [True, False, True]
+    assert holds.update(2, roster, range(3), q, v, v).tolist() == [True, False, True], "paused"
     roster[0][4] = 2  # another body in its row
-    assert holds.look(3, roster, range(3), q, v, v).tolist() == [False, False, True]
+    assert holds.update(3, roster, range(3), q, v, v).tolist() == [False, False, True]
 
 
 def test_json_has_no_nan() -> None:
-    text = json.dumps(plain({"a": np.float64("nan"), "b": np.array([1.0, np.inf]), "c": table_row()}), allow_nan=False)
+    text = json.dumps(
+        to_json_value({"a": np.float64("nan"), "b": np.array([1.0, np.inf]), "c": table_row()}), allow_nan=False
+    )
     assert json.loads(text)["b"] == [1.0, None]
 
 
@@ -169,7 +171,7 @@ async def test_a_frozen_viewer_costs_the_others_nothing(
     big = np.zeros((20_000, 9), np.float32)  # 720 kB a frame: soon the frozen one's buffers are full
     source = hub.source
     make = source.frame
-    source.frame = lambda: Frame(make().time_s, source.tick, 1, big)
+    source.frame = lambda: ViewerFrame(make().time_s, source.tick, 1, big)
     _, writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1024)
     writer.write(
         f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nOrigin: {origin(client)}\r\nUpgrade: websocket\r\n"
@@ -225,11 +227,11 @@ def test_what_cannot_be_simulated_is_told(tmp_path: Path) -> None:
     tree["attributes"]["type"] = "flying"
     assert "'flying' is not allowed" in c.check({"model": tree})["error"]
     for bad in (None, {}, {"tag": "model", "attributes": {"name": 3}}, {"tag": "<x>"}, []):
-        with pytest.raises(Trouble):
+        with pytest.raises(RequestFailed):
             c.check({"model": bad})
-            raise Trouble("an element, but no model")
-    with pytest.raises(Trouble, match="document types"):
-        c.take({"file": "m.xml", "text": '<!DOCTYPE m [<!ENTITY e "x">]><models/>'})
+            raise RequestFailed("an element, but no model")
+    with pytest.raises(RequestFailed, match="document types"):
+        c.import_model({"file": "m.xml", "text": '<!DOCTYPE m [<!ENTITY e "x">]><models/>'})
     assert to_tree(etree.fromstring("<a b='1'><c/></a>")) == {
         "tag": "a", "attributes": {"b": "1"}, "text": "", "children": [{"tag": "c", "attributes": {}, "text": "", "children": []}],
     }  # fmt: skip
@@ -239,10 +241,10 @@ def test_files_stay_in_the_folder(tmp_path: Path) -> None:
     c = Configurator(tmp_path, lambda: "")
     tree = c.model({"name": "lauv"})
     for name in ("../x.xml", "/tmp/x.xml", "x.txt", ".x.xml", "", None, "a/b.xml"):
-        with pytest.raises(Trouble, match="file name"):
+        with pytest.raises(RequestFailed, match="file name"):
             c.save({"file": name, "model": tree})
     c.save({"file": "mine.xml", "model": tree})
-    with pytest.raises(Trouble, match="exists already"):
+    with pytest.raises(RequestFailed, match="exists already"):
         c.save({"file": "mine.xml", "model": tree})
     c.save({"file": "mine.xml", "model": tree, "replace": True})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine-trial.xml", "mine.xml"]
@@ -269,14 +271,14 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
     found = load(c.mission(body)["file"]).config.fleet
     assert [(w.north, w.east, w.depth, w.speed) for w in found.vehicle[0].waypoint] == [(1, 2, 3, 1.5)]
     assert found.buoy[-1].name == "x" and found.fence[0].keep == "outside"
-    with pytest.raises(Trouble, match="exists already"):
+    with pytest.raises(RequestFailed, match="exists already"):
         c.mission(body)
     for bad in (
         {"waypoints": {"nobody": []}},
         {"waypoints": {"a": [[1, 2]]}},
         {"waypoints": {"a": [[1, 2, 3, float("nan")]]}},
     ):
-        with pytest.raises(Trouble):
+        with pytest.raises(RequestFailed):
             c.mission({"file": "n.xml", **bad})
     assert not (tmp_path / "n.xml").exists()
     assert not list(tmp_path.glob(".*"))
@@ -294,18 +296,18 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
     gps = {"tag": "gps", "attributes": {"name": "mast"}, "text": "", "children": []}
     sensors = {"tag": "sensors", "attributes": {"inherit": "no"}, "text": "", "children": [gps]}
     body = {"file": loaded.path.name, "vehicle": "a", "sensors": sensors}
-    fitted = c.fit(body)
+    fitted = c.check_instruments(body)
     assert fitted["ok"] and [i["name"] for i in fitted["instruments"]] == ["mast"] and fitted["given"] == []
     wrong = {**gps, "attributes": {"hacc": "1 kg"}}
-    assert "unit 'kg'" in c.fit({**body, "sensors": {**sensors, "children": [wrong]}})["error"]
+    assert "unit 'kg'" in c.check_instruments({**body, "sensors": {**sensors, "children": [wrong]}})["error"]
     assert list(tmp_path.glob("*.xml")) == [loaded.path], "checking leaves nothing"
-    saved = load(c.mount({**body, "file_out": "n.xml"})["file"])
+    saved = load(c.save_instruments({**body, "file_out": "n.xml"})["file"])
     assert [i.name for i in saved.suite(saved.config.fleet.vehicle[0])] == ["mast"]
-    with pytest.raises(Trouble, match="exists already"):
-        c.mount({**body, "file_out": "n.xml"})
+    with pytest.raises(RequestFailed, match="exists already"):
+        c.save_instruments({**body, "file_out": "n.xml"})
     for bad in ({**body, "vehicle": "nobody"}, {**body, "file": "../x.xml"}, {**body, "file_out": "../x.xml"}, {}):
-        with pytest.raises(Trouble):
-            c.mount({"file_out": "o.xml", **bad})
+        with pytest.raises(RequestFailed):
+            c.save_instruments({"file_out": "o.xml", **bad})
     assert not list(tmp_path.glob(".*"))
 
 
@@ -360,6 +362,6 @@ def test_commands_of_the_helm() -> None:
     assert command([1.0, 0.5, -2.0], actuators) == [20.0, 3.0, -0.5]
     assert command([-0.5, None, 0.25, 1.0], actuators) == [-5.0, None, 0.125]
     for wrong in ('"a"', "[1e99]", "[" + "0," * 40 + "0]", '{"0":1}', "[true]"):
-        with pytest.raises(Nonsense):
-            asked(f'{{"do":"drive","body":"a","shares":{wrong}}}')
-    assert asked('{"do":"drive","body":"a","shares":[0.5,null]}') == Drive("a", (0.5, None))
+        with pytest.raises(InvalidRequest):
+            parse_request(f'{{"do":"drive","body":"a","shares":{wrong}}}')
+    assert parse_request('{"do":"drive","body":"a","shares":[0.5,null]}') == DriveRequest("a", (0.5, None))

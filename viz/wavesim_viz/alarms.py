@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_viz.frame import HELD, WILD, Frame
+from wavesim_viz.frame import HELD, INVALID, ViewerFrame
 
 CONDITIONS = {
     HELD: "the server holds it where it is: its state was no longer finite",
-    WILD: "its state is no state: not finite, or beyond this world",
+    INVALID: "its state is no state: not finite, or beyond this world",
 }
 MOST = 300  #: alarms kept; the oldest that are over go first
 
 
 @dataclass(frozen=True)
-class Rules:
+class AlarmRules:
     """When there is an alarm; 0 = never."""
 
     silent: float = 3.0  #: s of wall time without a datagram of a body's pilot
@@ -37,7 +37,7 @@ class Rules:
     sigmas: float = 5.0  #: the same in standard deviations that it states
 
     @classmethod
-    def read(cls, path: Path) -> Rules:
+    def read(cls, path: Path) -> AlarmRules:
         """The rules of a TOML file; ConfigError names what is wrong."""
         try:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ class Rules:
 
 
 @dataclass
-class Vitals:
+class BodyHealth:
     """What a source knows of its bodies beside their motion, by row."""
 
     silent: dict[int, float] = field(default_factory=dict)  #: s since the last datagram of its pilot
@@ -79,11 +79,11 @@ class Alarm:
 Found = Iterable[tuple[str, int, str, str]]  #: kind, row, what of it, text
 
 
-class Alarms:
+class AlarmMonitor:
     """All of them; who asks gets them when they have changed."""
 
-    def __init__(self, rules: Rules | None = None) -> None:
-        self.rules = rules or Rules()
+    def __init__(self, rules: AlarmRules | None = None) -> None:
+        self.rules = rules or AlarmRules()
         self.clear()
 
     def clear(self) -> None:
@@ -92,7 +92,9 @@ class Alarms:
         self._lasting: dict[tuple[str, int, str], Alarm] = {}
         self._time, self.version = -math.inf, 1
 
-    def look(self, frame: Frame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: Vitals) -> None:
+    def evaluate(
+        self, frame: ViewerFrame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: BodyHealth
+    ) -> None:
         """Compare with the rules."""
         if frame.time_s < self._time:
             self.clear()
@@ -130,13 +132,13 @@ class Alarms:
         self.version += bool(unseen)
         return bool(unseen)
 
-    def told(self) -> list[dict[str, Any]]:
+    def to_messages(self) -> list[dict[str, Any]]:
         """As a page is told, the newest last."""
         return [dataclasses.asdict(a) for a in self.all]
 
     # -- rules ---------------------------------------------------------------------------------
 
-    def _found(self, frame: Frame, beliefs: Iterable[Any], vitals: Vitals) -> Found:
+    def _found(self, frame: ViewerFrame, beliefs: Iterable[Any], vitals: BodyHealth) -> Found:
         rules, b = self.rules, frame.bodies
         for k in np.flatnonzero(b[:, 9]):
             yield "faulted", int(b[k, 0]), "", CONDITIONS[int(b[k, 9])]
@@ -151,9 +153,9 @@ class Alarms:
         for row, charge in vitals.battery.items():
             if charge < rules.battery:
                 yield "battery", row, "", f"{100.0 * charge:.0f} % of the battery left"
-        yield from self._lost(frame, beliefs)
+        yield from self._navigation_errors(frame, beliefs)
 
-    def _lost(self, frame: Frame, beliefs: Iterable[Any]) -> Found:
+    def _navigation_errors(self, frame: ViewerFrame, beliefs: Iterable[Any]) -> Found:
         """Navigators that are far from the truth."""
         places = {int(r[0]): r for r in frame.bodies}
         for row, *e in beliefs:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from wavesim_viz.frame import plain, word
+from wavesim_viz.frame import decode_text, to_json_value
 
 
-def told(records: Any) -> list[dict[str, Any]]:
+def cable_messages(records: Any) -> list[dict[str, Any]]:
     """Of records of the table ``lines``, those that are there: name, greatest tension (N), segment that has broken (-1: none), places
     of the nodes (m, W) one after the other."""
     return [
         {
-            "name": word(r["name"]), "tension": plain(r["greatest"]), "broken": int(r["broken"]),
+            "name": decode_text(r["name"]), "tension": to_json_value(r["greatest"]), "broken": int(r["broken"]),
             "points": np.round(r["nodes_W"][: 3 * int(r["nodes"])], 3).tolist(),
         }
         for r in records

@@ -22,13 +22,13 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 PORT = 9780
 
 
-class NoPage(WaveSimError):
+class PageNotBuilt(WaveSimError):
     """The page was not built."""
 
     exit_code = 11
 
 
-class PortTaken(WaveSimError):
+class WebPortTaken(WaveSimError):
     """The TCP port is in use."""
 
     exit_code = 8
@@ -47,7 +47,7 @@ class PortTaken(WaveSimError):
 def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
     """Draw the pictures of a run from its LOG."""
     from wavesim_sdk.log import read
-    from wavesim_viz.plots import Run, draw
+    from wavesim_viz.plots import LoggedRun, draw
 
     if mosaic:
         from wavesim_viz import mosaic as mosaics
@@ -57,7 +57,7 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
         whole(read(log))
         return
     unused("without --mosaic", "cell", "geotiff")
-    run = Run(log)
+    run = LoggedRun(log)
     for path in draw(run, out or log.parent, processes=min(2, len(os.sched_getaffinity(0)))):
         click.echo(path)
     whole(run.log)
@@ -116,29 +116,29 @@ def viz(
     if remote is not None and not (number.isdigit() and host):
         raise click.UsageError("--remote is ADDRESS:PORT, such as 10.0.0.7:9750")
     _page_is_built()
-    from wavesim_viz.alarms import Rules
+    from wavesim_viz.alarms import AlarmRules
     from wavesim_viz.s57 import read_cell
     from wavesim_viz.tiles import open_tiles
 
-    rules = Rules.read(alarms) if alarms is not None else None
+    rules = AlarmRules.read(alarms) if alarms is not None else None
     charted = open_tiles(tiles) if tiles is not None else None
     cell = read_cell(enc) if enc is not None else None
-    sock = _listen(address, port)  # a long log takes its time to be read: nobody waits for it in vain
+    sock = _bind(address, port)  # a long log takes its time to be read: nobody waits for it in vain
     source: Any
     if log is not None:
-        from wavesim_viz.replay import Replay
+        from wavesim_viz.replay import ReplaySource
 
-        source = Replay(log, compare)
+        source = ReplaySource(log, compare)
         if warning := source.scene()[1].get("warning"):
             click.echo(f"wavesim viz: {warning}", err=True)
     elif remote is not None:
-        from wavesim_viz.remote import Remote
+        from wavesim_viz.remote import RemoteSource
 
-        source = Remote((host.strip("[]"), int(number)), rate, config)
+        source = RemoteSource((host.strip("[]"), int(number)), rate, config)
     else:
-        from wavesim_viz.live import Live
+        from wavesim_viz.live import LiveSource
 
-        source = Live(server, config)
+        source = LiveSource(server, config)
     _serve(source, source.name, address, sock, rate, folder, control, open_, "", rules, charted, cell)
 
 
@@ -179,17 +179,19 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
 def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -> None:
     """Make and change vehicle models in the browser: place thrusters, fins, sensors; try; save."""
     _page_is_built()
-    _serve(None, "configurator", address, _listen(address, port), rate, folder, True, open_, "#configure")
+    _serve(None, "configurator", address, _bind(address, port), rate, folder, True, open_, "#configure")
 
 
 def _page_is_built() -> None:
     from wavesim_viz.web import STATIC
 
     if not (STATIC / "index.html").is_file() or not (STATIC / "main.js").is_file():
-        raise NoPage("the viewer's page is not built; run `make web` (it needs Node.js: `apt-get install nodejs npm`)")
+        raise PageNotBuilt(
+            "the viewer's page is not built; run `make web` (it needs Node.js: `apt-get install nodejs npm`)"
+        )
 
 
-def _listen(address: str, port: int) -> socket.socket:
+def _bind(address: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     except ValueError:
@@ -200,7 +202,7 @@ def _listen(address: str, port: int) -> socket.socket:
         sock.bind((address, port))
         sock.listen(128)
     except OSError as error:
-        raise PortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
+        raise WebPortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
     return sock
 
 
@@ -220,10 +222,10 @@ def _serve(
 ) -> None:
     import asyncio
 
-    from wavesim_viz.doors import open_site
-    from wavesim_viz.web import Access, make_app
+    from wavesim_viz.connection_limits import open_site
+    from wavesim_viz.web import AccessPolicy, make_app
 
-    access = Access.make(address, sock.getsockname()[1], control)
+    access = AccessPolicy.make(address, sock.getsockname()[1], control)
 
     async def run() -> None:
         async with open_site(make_app(source, rate, access, folder, rules, tiles, cell), sock):

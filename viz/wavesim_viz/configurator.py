@@ -28,9 +28,9 @@ from wavesim_sdk.config.validation import check_model
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.log_validation import is_number, is_short_text
 from wavesim_sdk.ocean.bed import sea_bed
-from wavesim_viz.kit import instrument, told_of
-from wavesim_viz.scene import look
-from wavesim_viz.trees import Tree, Trouble, classes, parse, root_of, to_element, to_text, to_tree
+from wavesim_viz.equipment import described_instruments, instrument
+from wavesim_viz.scene import model_look
+from wavesim_viz.xml_trees import RequestFailed, Tree, classes, parse, root_of, to_element, to_text, to_tree
 
 COMMAND_S = 120.0
 MOST_SECONDS = 600.0
@@ -71,11 +71,11 @@ class Configurator:
         """One model as a tree."""
         name = str(query.get("name", ""))
         if name not in (known := self._sources()):
-            raise Trouble(f"there is no model '{name}'")
+            raise RequestFailed(f"there is no model '{name}'")
         for element in parse(known[name][1].read_bytes()).iter("model"):
             if element.get("name") == name:
                 return to_tree(element)
-        raise Trouble(f"the file of '{name}' has changed")
+        raise RequestFailed(f"the file of '{name}' has changed")
 
     def schema(self, _query: Any) -> dict[str, Any]:
         """Every element of a model, its instruments among them: keys with unit, default, range, meaning."""
@@ -96,7 +96,7 @@ class Configurator:
         for name, path in self._configurations().items():
             try:
                 root = parse(path.read_bytes())
-            except (Trouble, OSError):
+            except (RequestFailed, OSError):
                 continue
             found += [
                 {"file": name, "name": b.get("name", ""), "model": b.get("model", "")}
@@ -110,32 +110,34 @@ class Configurator:
         path = self._configuration_of(query)
         element = _body(parse(path.read_bytes()), str(query.get("name", "")))
         own = element.find("sensors")
-        return {"sensors": to_tree(own) if own is not None else None, "file": path.name} | self._fitted(path, element)
+        return {"sensors": to_tree(own) if own is not None else None, "file": path.name} | self._describe_body(
+            path, element
+        )
 
     def _configuration_of(self, query: Any) -> Path:
         name, known = str(query.get("file", "")), self._configurations()
         if name not in known:
-            raise Trouble(f"there is no configuration '{name}' here")
+            raise RequestFailed(f"there is no configuration '{name}' here")
         return known[name]
 
     @staticmethod
-    def _fitted(path: Path, element: Any) -> dict[str, Any]:
+    def _describe_body(path: Path, element: Any) -> dict[str, Any]:
         """Looks and instruments of a body as the reader sees them; ``given``: those that are not its own."""
         loaded = load(path)
         body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
         own = {i.name for i in body.sensors.instruments} if body.sensors is not None else set()
         suite = loaded.suite(body)
         return {
-            "look": look(loaded.model(body.model)),
+            "look": model_look(loaded.model(body.model)),
             "instruments": _instruments(suite, loaded),
             "given": [i.name for i in suite if i.name not in own],
         }
 
-    def take(self, body: Any) -> list[Tree]:
+    def import_model(self, body: Any) -> list[Tree]:
         """Models of a file that the user gives: our own, or one that `wavesim vehicles import` reads."""
         name, text = Path(_word(body, "file", "model.xml")).name, _of(str, body.get("text", ""), "text")
         if not name or name == "..":
-            raise Trouble("the file has no name")
+            raise RequestFailed("the file has no name")
         if name.endswith(".xml"):
             return [to_tree(m) for m in parse(text.encode()).iter("model")]
         with tempfile.TemporaryDirectory() as folder:
@@ -152,19 +154,19 @@ class Configurator:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 model = self._read(body.get("model"), Path(folder))
-        except Trouble:
+        except RequestFailed:
             raise
         except WaveSimError as error:
             return {"ok": False, "error": getattr(error, "message", str(error))}
         suite = model.sensors.instruments if model.sensors is not None else ()
-        return {"ok": True, "look": look(model), "instruments": _instruments(suite), "given": []}
+        return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
 
-    def fit(self, body: Any) -> dict[str, Any]:
+    def check_instruments(self, body: Any) -> dict[str, Any]:
         """What the reader says of a vehicle with other instruments of its own."""
         try:
             with self._draft(body) as (draft, element):
-                return {"ok": True} | self._fitted(draft, element)
-        except Trouble:
+                return {"ok": True} | self._describe_body(draft, element)
+        except RequestFailed:
             raise
         except WaveSimError as error:
             return {"ok": False, "error": getattr(error, "message", str(error))}
@@ -190,7 +192,7 @@ class Configurator:
             try:
                 draft.write_text(to_text(root))
             except OSError as error:
-                raise Trouble(f"cannot write beside {base}: {error.strerror}") from None
+                raise RequestFailed(f"cannot write beside {base}: {error.strerror}") from None
             load(draft)
             yield draft
         finally:
@@ -208,17 +210,17 @@ class Configurator:
         check_model(model)
         return model
 
-    def test(self, body: Any) -> dict[str, Any]:
+    def test_drive(self, body: Any) -> dict[str, Any]:
         """Drive the model: ``commands`` (actuator -> value) from time 1 s on; its track, a column each."""
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
-            raise Trouble(f"a test takes 1 to {MOST_SECONDS:g} s")
+            raise RequestFailed(f"a test takes 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
             commands = _commands(body.get("commands")) or preset(model, str(body.get("kind", "turn")))
             if not commands:
-                raise Trouble("the model has no actuators to try")
+                raise RequestFailed("the model has no actuators to try")
             with (folder / "commands.csv").open("w", newline="") as file:
                 writer = csv.writer(file)
                 writer.writerow(["time", *(f"c{k}" for k in range(len(commands)))])
@@ -249,10 +251,10 @@ class Configurator:
 
     def _target(self, name: Any, overwrite: bool) -> Path:
         if not isinstance(name, str) or not _FILE.fullmatch(name):
-            raise Trouble("a file name has letters, digits, . _ - and ends in .xml")
+            raise RequestFailed("a file name has letters, digits, . _ - and ends in .xml")
         target = self.folder / name
         if target.exists() and not overwrite:
-            raise Trouble(f"{name} exists already; choose another name, or tick 'replace'")
+            raise RequestFailed(f"{name} exists already; choose another name, or tick 'replace'")
         return target
 
     def save(self, body: Any) -> dict[str, Any]:
@@ -264,17 +266,17 @@ class Configurator:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
             (folder / target.name).write_text((folder / "model.xml").read_text())
-            (folder / trial.name).write_text(_trial(model, target.name))
+            (folder / trial.name).write_text(_trial_configuration(model, target.name))
             load(folder / trial.name)
             texts = [(folder / p.name).read_text() for p in (target, trial)]
         try:
             target.write_text(texts[0])
             trial.write_text(texts[1])
         except OSError as error:
-            raise Trouble(f"cannot write to {self.folder}: {error.strerror}") from None
+            raise RequestFailed(f"cannot write to {self.folder}: {error.strerror}") from None
         return {"file": str(target), "trial": str(trial)}
 
-    def mount(self, body: Any) -> dict[str, Any]:
+    def save_instruments(self, body: Any) -> dict[str, Any]:
         """Write a configuration anew in which a vehicle has other instruments of its own."""
         base = self._configuration_of(body)
         target = self._target_beside(base, body)
@@ -285,7 +287,9 @@ class Configurator:
         """Write the scene's configuration anew with other waypoints, beacons and fences."""
         base = Path(self._configuration())
         if base.suffix != ".xml" or not base.is_file():
-            raise Trouble("there is no configuration to change here (the scene comes from a log or another machine)")
+            raise RequestFailed(
+                "there is no configuration to change here (the scene comes from a log or another machine)"
+            )
         target = self._target_beside(base, body)
         root = parse(base.read_bytes())
         fleet = root.find("fleet")
@@ -293,7 +297,7 @@ class Configurator:
             fleet = etree.SubElement(root, "fleet")
         self._missions(fleet, body)
         with self._beside(base, root) as draft:
-            warnings = _too_deep(load(draft), body.get("waypoints") or {})
+            warnings = _waypoints_below_bed(load(draft), body.get("waypoints") or {})
             return self._put(draft, target) | {"warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
@@ -302,7 +306,7 @@ class Configurator:
         if target.parent.resolve() != base.parent.resolve():
             target = base.parent / target.name
             if target.exists() and body.get("replace") is not True:
-                raise Trouble(
+                raise RequestFailed(
                     f"{target.name} exists already beside {base.name}; choose another name, or tick 'replace'"
                 )
         return target
@@ -312,7 +316,7 @@ class Configurator:
         try:
             draft.replace(target)
         except OSError as error:
-            raise Trouble(f"cannot write {target}: {error.strerror}") from None
+            raise RequestFailed(f"cannot write {target}: {error.strerror}") from None
         return {"file": str(target)}
 
     @staticmethod
@@ -320,7 +324,7 @@ class Configurator:
         for name, points in _of(dict, body.get("waypoints") or {}, "waypoints").items():
             vehicle = next((v for v in fleet if v.get("name") == name), None)
             if vehicle is None:
-                raise Trouble(f"the configuration has no vehicle '{name}'")
+                raise RequestFailed(f"the configuration has no vehicle '{name}'")
             for old in vehicle.findall("waypoint"):
                 vehicle.remove(old)
             for n, e, d, u in _points(points, 4):
@@ -343,7 +347,7 @@ class Configurator:
 def _of(type_: type, value: Any, what: str) -> Any:
     """A value of a request, if it has the type; what a page of ours sends has it."""
     if not isinstance(value, type_):
-        raise Trouble(f"'{what}' of the request has another type: {type(value).__name__}")
+        raise RequestFailed(f"'{what}' of the request has another type: {type(value).__name__}")
     return value
 
 
@@ -355,7 +359,7 @@ def _word(body: dict[str, Any], key: str, default: str = "") -> str:
     """A text for a line, which XML and file names take."""
     value = body.get(key, default)
     if not is_short_text(value):
-        raise Trouble(f"'{key}' of the request is no text of one line")
+        raise RequestFailed(f"'{key}' of the request is no text of one line")
     return str(value)
 
 
@@ -363,7 +367,7 @@ def _commands(value: Any) -> dict[str, float]:
     """Actuator -> value."""
     found: dict[str, float] = _of(dict, value or {}, "commands")
     if not all(is_short_text(k) and is_number(v) for k, v in found.items()):
-        raise Trouble("'commands' of the request are no numbers by the names of actuators")
+        raise RequestFailed("'commands' of the request are no numbers by the names of actuators")
     return found
 
 
@@ -388,7 +392,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
     return found
 
 
-def _too_deep(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
+def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
     """What is wrong with waypoints that lie in the sea bed, in words."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
@@ -401,7 +405,7 @@ def _too_deep(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
     return found
 
 
-def _trial(model: Model, models_file: str) -> str:
+def _trial_configuration(model: Model, models_file: str) -> str:
     """A configuration with one vehicle of the model."""
     depth = {"underwater": 5.0}.get(model.type, 0.0)
     root = etree.Element("wavesim", name=f"try-{model.name}"[:31])
@@ -414,7 +418,7 @@ def _trial(model: Model, models_file: str) -> str:
 
 def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None = None) -> list[dict[str, Any]]:
     """Where instruments sit and look."""
-    return [instrument(t, (), loaded) for t in told_of(suite)]
+    return [instrument(t, (), loaded) for t in described_instruments(suite)]
 
 
 def _body(root: Any, name: str) -> Any:
@@ -422,19 +426,19 @@ def _body(root: Any, name: str) -> Any:
     for element in root.iterfind("fleet/*"):
         if element.request_tag in ("vehicle", "buoy") and element.get("name") == name:
             return element
-    raise Trouble(f"the configuration has no vehicle '{name}'")
+    raise RequestFailed(f"the configuration has no vehicle '{name}'")
 
 
 def _points(points: Any, count: int) -> list[list[float]]:
     if not isinstance(points, list) or len(points) > 1000:
-        raise Trouble("that is no list of points")
+        raise RequestFailed("that is no list of points")
     for p in points:
         if (
             not isinstance(p, list)
             or len(p) != count
             or not all(isinstance(v, int | float) and math.isfinite(v) for v in p)
         ):
-            raise Trouble(f"a point has {count} finite numbers")
+            raise RequestFailed(f"a point has {count} finite numbers")
     return points
 
 
@@ -446,8 +450,8 @@ def _run(arguments: list[str], folder: Path) -> str:
             cwd=folder, capture_output=True, text=True, timeout=COMMAND_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Trouble(f"`wavesim {arguments[0]}` took more than {COMMAND_S:g} s") from None
+        raise RequestFailed(f"`wavesim {arguments[0]}` took more than {COMMAND_S:g} s") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"`wavesim {arguments[0]}` failed"]
-        raise Trouble(lines[-1].removeprefix("wavesim: ").removeprefix("Error: "))
+        raise RequestFailed(lines[-1].removeprefix("wavesim: ").removeprefix("Error: "))
     return done.stdout

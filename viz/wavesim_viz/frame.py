@@ -26,7 +26,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
 BODY = 10  #: row, position (3), attitude (4), speed over ground, condition
-WELL, HELD, WILD = 0, 1, 2  #: conditions
+WELL, HELD, INVALID = 0, 1, 2  #: conditions
 FARTHEST, FASTEST = 1e7, 1e5  #: m and m/s; what is beyond is no state of a body
 SIGNAL = 9  #: number, row of the sender, origin (3), radius, level, level at the source, frequency
 MOST_SIGNALS = 256
@@ -37,7 +37,7 @@ def no_signals() -> Array:
 
 
 @dataclass
-class Frame:
+class ViewerFrame:
     """One moment."""
 
     time_s: float
@@ -78,11 +78,11 @@ def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) ->
     out[:, 1:4] = p
     out[:, 4:8] = q
     out[:, 8] = np.sqrt(np.einsum("ij,ij->i", v, v))
-    out[:, 9] = np.where(wild, WILD, np.where(held, HELD, WELL))
+    out[:, 9] = np.where(wild, INVALID, np.where(held, HELD, WELL))
     return out
 
 
-class Holds:
+class HeldBodyDetector:
     """Which bodies the server holds where they were: they moved, time goes on, and their velocity is nothing to the last bit.
 
     Shared memory does not say so, and water always leaves a body some velocity.
@@ -93,7 +93,9 @@ class Holds:
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)
 
-    def look(self, tick: int, roster: Sequence[Sequence[Any]], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any) -> Any:
+    def update(
+        self, tick: int, roster: Sequence[Sequence[Any]], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any
+    ) -> Any:
         """One answer a row."""
         if tick == self._tick and len(self._held) == len(rows):
             return self._held
@@ -123,26 +125,26 @@ def signals(table: Any) -> Array:
     return out
 
 
-def word(value: Any) -> str:
+def decode_text(value: Any) -> str:
     """The text of a column; whoever cut it in the midst of a letter loses that letter only."""
     return bytes(value).decode("utf-8", "replace")
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value as JSON has it: NaN and infinities are null, arrays are lists, bytes are text."""
     if isinstance(value, float | np.floating):
         number = float(value)
         return number if math.isfinite(number) else None
     if isinstance(value, np.ndarray):
-        return [plain(v) for v in value.tolist()]
+        return [to_json_value(v) for v in value.tolist()]
     if isinstance(value, np.void):
-        return {name: plain(value[name]) for name in value.dtype.names or ()}
+        return {name: to_json_value(value[name]) for name in value.dtype.names or ()}
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
+        return {k: to_json_value(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
+        return [to_json_value(v) for v in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -168,7 +170,8 @@ _RECEPTION = (
 def sent_rows(records: Any) -> list[dict[str, Any]]:
     """Signals sent, for the event list."""
     return [
-        {k: plain(r[k]) for k in _SENT} | {"time": int(r["emission_ns"]) * 1e-9, "at": plain(r["origin_W"])}
+        {k: to_json_value(r[k]) for k in _SENT}
+        | {"time": int(r["emission_ns"]) * 1e-9, "at": to_json_value(r["origin_W"])}
         for r in records
     ]
 
@@ -176,11 +179,11 @@ def sent_rows(records: Any) -> list[dict[str, Any]]:
 def reception_rows(records: Any) -> list[dict[str, Any]]:
     """What became of signals, for flashes, range lines and the event list."""
     return [
-        {k: plain(r[k]) for k in _RECEPTION}
+        {k: to_json_value(r[k]) for k in _RECEPTION}
         | {
             "time": int(r["arrival_ns"]) * 1e-9,
             "emission": int(r["emission_ns"]) * 1e-9,
-            "at": plain(r["position_W"]),
+            "at": to_json_value(r["position_W"]),
             "bounces": int(r["surface"]) + int(r["bottom"]),
         }
         for r in records

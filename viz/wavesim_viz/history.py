@@ -9,15 +9,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wavesim_viz.frame import WILD, Array, Frame, plain
-from wavesim_viz.series import NOTHING, Line, motion_of, navigation_of
+from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, motion_series, navigation_series
+from wavesim_viz.frame import INVALID, Array, ViewerFrame, to_json_value
 
-KEPT, FIRST_S = 1500, 0.25  #: moments; the least time between two of them at first: it doubles when there are too many
+MAX_SAMPLES, FIRST_S = (
+    1500,
+    0.25,
+)  #: moments; the least time between two of them at first: it doubles when there are too many
 MOST_SENT, MOST_HEARD, MOST_NOTICES = 400, 1600, 400
 TRACK_POINTS = 60_000  #: of all bodies together
 
 
-class Past(Protocol):
+class HistorySource(Protocol):
     """What a chart or a late viewer asks for: of a server its viewer's history, of a log the log."""
 
     def events(self) -> dict[str, Any]:
@@ -26,21 +29,21 @@ class Past(Protocol):
     def tracks(self) -> dict[str, Any]:
         """The ways so far: row -> times and positions, and what its navigator believed."""
 
-    def line(self, row: int, key: str) -> Line:
+    def line(self, row: int, key: str) -> ChartSeries:
         """A line (``series.py``) of a body."""
 
 
 @dataclass
-class Moment:
+class MotionSample:
     """Bodies as a frame has them, and [row, belief (3), sigma (3)] of navigators."""
 
     time: float
     bodies: Array
     beliefs: Array
 
-    def of(self, row: int) -> Any:
+    def body(self, row: int) -> Any:
         found = np.flatnonzero(self.bodies[:, 0] == row)
-        return self.bodies[found[0]] if len(found) and self.bodies[found[0], 9] != WILD else None
+        return self.bodies[found[0]] if len(found) and self.bodies[found[0], 9] != INVALID else None
 
     def belief(self, row: int) -> Any:
         found = np.flatnonzero(self.beliefs[:, 0] == row)
@@ -55,14 +58,14 @@ class History:
 
     def clear(self) -> None:
         """Time began anew."""
-        self.moments: list[Moment] = []
+        self.moments: list[MotionSample] = []
         self._every = FIRST_S
         self._since: dict[int, tuple[Any, float]] = {}  # row -> who is in it, and since when
         self._sent: deque[dict[str, Any]] = deque(maxlen=MOST_SENT)
         self._heard: deque[dict[str, Any]] = deque(maxlen=MOST_HEARD)
         self._notices: deque[dict[str, Any]] = deque(maxlen=MOST_NOTICES)
 
-    def add(self, frame: Frame, roster: Sequence[Sequence[Any]], beliefs: Sequence[Sequence[float]]) -> None:
+    def add(self, frame: ViewerFrame, roster: Sequence[Sequence[Any]], beliefs: Sequence[Sequence[float]]) -> None:
         """One more moment, if the last is long enough ago."""
         if self.moments and frame.time_s < self.moments[-1].time:
             self.clear()
@@ -72,12 +75,12 @@ class History:
             if self._since.get(row, (None,))[0] != (name, model, generation):
                 self._since[row] = ((name, model, generation), frame.time_s)
         believed = np.array(beliefs, np.float32).reshape(-1, 7)
-        self.moments.append(Moment(frame.time_s, frame.bodies, believed))
-        if len(self.moments) > KEPT:
+        self.moments.append(MotionSample(frame.time_s, frame.bodies, believed))
+        if len(self.moments) > MAX_SAMPLES:
             self.moments = self.moments[::2]
             self._every *= 2.0
 
-    def tell(self, sounds: dict[str, Any]) -> None:
+    def add_events(self, sounds: dict[str, Any]) -> None:
         """Events, as a source tells them."""
         self._sent.extend(sounds["sent"])
         self._heard.extend(sounds["receptions"])
@@ -86,22 +89,22 @@ class History:
     def events(self) -> dict[str, Any]:
         return {"sent": list(self._sent), "receptions": list(self._heard), "notices": list(self._notices), "missed": 0}
 
-    def _of(self, row: int) -> list[Moment]:
+    def _of(self, row: int) -> list[MotionSample]:
         since = self._since.get(row, (None, 0.0))[1]
-        return [m for m in self.moments if m.time >= since and m.of(row) is not None]
+        return [m for m in self.moments if m.time >= since and m.body(row) is not None]
 
-    def line(self, row: int, key: str) -> Line:
+    def line(self, row: int, key: str) -> ChartSeries:
         kind, _, rest = key.partition(".")
         found = self._of(row)
         if kind == "nav":
             found = [m for m in found if m.belief(row) is not None]
         if not found or kind not in ("motion", "nav"):
-            return NOTHING
-        times, b = np.array([m.time for m in found]), np.array([m.of(row) for m in found], float)
+            return EMPTY_SERIES
+        times, b = np.array([m.time for m in found]), np.array([m.body(row) for m in found], float)
         if kind == "motion":
-            return times, motion_of(rest, b[:, 1:4], b[:, 4:8], b[:, 8])
+            return times, motion_series(rest, b[:, 1:4], b[:, 4:8], b[:, 8])
         e = np.array([m.belief(row) for m in found], float)
-        return times, navigation_of(rest, b[:, 1:4], e[:, 1:4], e[:, 4:7])
+        return times, navigation_series(rest, b[:, 1:4], e[:, 1:4], e[:, 4:7])
 
     def tracks(self) -> dict[str, Any]:
         rows = {int(r) for m in self.moments[-1:] for r in m.bodies[:, 0]}
@@ -112,8 +115,8 @@ class History:
             believed = [(m.time, b[1:4]) for m in found if (b := m.belief(row)) is not None and np.isfinite(b[1])]
             told[str(row)] = {
                 "time": [round(m.time, 3) for m in found],
-                "position": plain(np.array([m.of(row)[1:4] for m in found], float).round(3).ravel()),
+                "position": to_json_value(np.array([m.body(row)[1:4] for m in found], float).round(3).ravel()),
                 "believed_time": [round(t, 3) for t, _ in believed],
-                "believed": plain(np.array([p for _, p in believed], float).round(3).ravel()),
+                "believed": to_json_value(np.array([p for _, p in believed], float).round(3).ravel()),
             }
         return told

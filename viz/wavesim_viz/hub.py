@@ -18,26 +18,26 @@ from typing import Any
 from aiohttp import web
 
 from wavesim_sdk import __version__
-from wavesim_viz.alarms import Alarms, Rules
-from wavesim_viz.asked import Control, Drive, Fault, Order
-from wavesim_viz.containment import Mishaps, Often, say
-from wavesim_viz.doors import address_of
-from wavesim_viz.frame import Frame
-from wavesim_viz.helm import Helm
-from wavesim_viz.history import History, Past
-from wavesim_viz.live import Source
-from wavesim_viz.replay import Replay
-from wavesim_viz.screens import Screen
-from wavesim_viz.traffic import meetings
+from wavesim_viz.alarms import AlarmMonitor, AlarmRules
+from wavesim_viz.connection_limits import address_of
+from wavesim_viz.error_registry import ErrorRegistry, LogThrottle, print_line
+from wavesim_viz.frame import ViewerFrame
+from wavesim_viz.history import History, HistorySource
+from wavesim_viz.image_streams import ImageStream
+from wavesim_viz.live import ViewerSource
+from wavesim_viz.manual_control import ManualControlSession
+from wavesim_viz.replay import ReplaySource
+from wavesim_viz.requests import CommanderRequest, ControlRequest, DriveRequest, FaultRequest
+from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
-UNSEEN_S = 0.2  #: the history goes on while nobody looks
+IDLE_PERIOD_S = 0.2  #: the history goes on while nobody looks
 FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
 _numbers = itertools.count(1)
 MOST_WAITING = 200  #: messages (not frames) for one viewer
 
 
-def text_of(message: dict[str, Any]) -> str:
+def encode_message(message: dict[str, Any]) -> str:
     """A message as it goes out; ValueError if it holds what JSON does not (a page could not read it)."""
     return json.dumps(message, separators=(",", ":"), default=list, allow_nan=False)
 
@@ -54,40 +54,40 @@ class Viewer:
         self.traffic = ""  #: and of whom it meets
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
-        self.seen = (0, 0, 0)  # frame, scene, roster
-        self.helm: Helm | None = None  #: of the body that it drives
+        self.last_sent = (0, 0, 0)  # frame, scene, roster
+        self.manual_control: ManualControlSession | None = None  #: of the body that it drives
         self.pictures: dict[tuple[int, str], int] = {}  #: sonars that it looks at, pictures of each that it had
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """A message of its own."""
-        self.texts.append(text_of(message))
+        self.texts.append(encode_message(message))
         self.fresh.set()
 
 
 class Hub:
     """All viewers of a source (None: the configurator alone)."""
 
-    def __init__(self, source: Source | None, rate: float, rules: Rules | None = None) -> None:
+    def __init__(self, source: ViewerSource | None, rate: float, rules: AlarmRules | None = None) -> None:
         self.source, self.period = source, 1.0 / rate
-        self.alarms, self._alarmed = Alarms(rules), 0
+        self.alarms, self._alarmed = AlarmMonitor(rules), 0
         self.viewers: set[Viewer] = set()
         self.dropped = 0
-        self.mishaps = Mishaps()
-        self.refused = Often()  #: pages ended for what they sent, by kind
+        self.errors = ErrorRegistry()
+        self.refused = LogThrottle()  #: pages ended for what they sent, by kind
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
         self._listed: list[list[Any]] | None = None
         self._jumps = 0
-        self._screens: dict[tuple[int, str], Screen] = {}
-        self.past: Past = source if isinstance(source, Replay) else History()
+        self._screens: dict[tuple[int, str], ImageStream] = {}
+        self.history: HistorySource = source if isinstance(source, ReplaySource) else History()
         self._beliefs: list[list[float]] = []
         self._weather: dict[str, Any] | None = None
         self._sea: list[list[float]] | None = None
         self._cables: list[dict[str, Any]] = []
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
-        self._told: dict[str, str] = {}
+        self._sent_errors: dict[str, str] = {}
         # a thread of its own: a command waits for commands only, whatever else is at work
         self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
 
@@ -104,101 +104,103 @@ class Hub:
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
         self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
-        self._trouble, self._told, self._weather, self._sea = "", {}, None, None
+        self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
-    def tell_past(self, viewer: Viewer) -> None:
+    def send_history(self, viewer: Viewer) -> None:
         """What happened before a viewer came."""
-        with self.mishaps.part("what happened before"):
+        with self.errors.contain("what happened before"):
             if self.source is not None:
-                viewer.tell({"type": "tracks", "whole": isinstance(self.past, Replay), "bodies": self.past.tracks()})
-                if isinstance(self.past, Replay):
-                    viewer.tell({"type": "marks", "marks": self.past.marks()})
-                viewer.tell({"type": "sounds", "anew": True, **self.past.events()})
-                viewer.tell({"type": "beliefs", "bodies": self._beliefs})
-                viewer.tell({"type": "alarms", "alarms": self.alarms.told()})
+                viewer.send(
+                    {"type": "tracks", "whole": isinstance(self.history, ReplaySource), "bodies": self.history.tracks()}
+                )
+                if isinstance(self.history, ReplaySource):
+                    viewer.send({"type": "marks", "marks": self.history.marks()})
+                viewer.send({"type": "sounds", "anew": True, **self.history.events()})
+                viewer.send({"type": "beliefs", "bodies": self._beliefs})
+                viewer.send({"type": "alarms", "alarms": self.alarms.to_messages()})
 
     def remove(self, viewer: Viewer) -> None:
         self.viewers.discard(viewer)
-        if viewer.helm is not None:
-            viewer.helm.leave()
-        self._unlook()
+        if viewer.manual_control is not None:
+            viewer.manual_control.leave()
+        self._close_unwatched_pictures()
 
-    def look(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
+    def watch_pictures(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
         """A page wants the pictures of these sonars."""
         viewer.pictures = {s: viewer.pictures.get(s, 0) for s in sonars}
         for s in sonars:
             if self.source is not None and s not in self._screens:
-                self._screens[s] = Screen(self.source, *s)
+                self._screens[s] = ImageStream(self.source, *s)
             elif self.source is not None and self._screens[s].trouble:
-                viewer.tell(self._screens[s].told())
-        self._unlook()
+                viewer.send(self._screens[s].to_message())
+        self._close_unwatched_pictures()
         viewer.fresh.set()
 
-    def _unlook(self) -> None:
+    def _close_unwatched_pictures(self) -> None:
         """Sonars that nobody looks at any more."""
         for s in self._screens.keys() - {s for v in self.viewers for s in v.pictures}:
             self._screens.pop(s).close()
 
-    def refuse(self, kind: str, text: str) -> None:
+    def count_invalid_request(self, kind: str, text: str) -> None:
         """Count a page that was ended for what it sent."""
-        if n := self.refused.again(kind):
-            say(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
+        if n := self.refused.count(kind):
+            print_line(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
 
-    async def control(self, wanted: Control | Fault | Order) -> tuple[bool, str]:
+    async def control(self, wanted: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
         """One command at a time; the commander may block, so beside the loop."""
         source = self.source
         if source is None:
             return False, "there is nothing to control here"
         run = asyncio.get_running_loop().run_in_executor
         try:
-            if isinstance(wanted, Fault):
+            if isinstance(wanted, FaultRequest):
                 return await run(self._commands, source.fault, wanted)
-            if isinstance(wanted, Order):
-                return await run(self._commands, source.order, wanted)
+            if isinstance(wanted, CommanderRequest):
+                return await run(self._commands, source.run_order, wanted)
             return await run(self._commands, source.control, wanted.verb, wanted.value)
         except Exception as error:  # it ends this command, not the page's socket
-            return False, f"the viewer failed at this: {self.mishaps.add('control', error)}"
+            return False, f"the viewer failed at this: {self.errors.record('control', error)}"
 
-    def drive(self, viewer: Viewer, wanted: Drive) -> None:
+    def drive(self, viewer: Viewer, wanted: DriveRequest) -> None:
         """A page at the helm of a body: it joins with the first command, and leaves when it says so."""
-        source, helm = self.source, viewer.helm
-        if helm is not None and (wanted.shares is None or helm.over or helm.body != wanted.body):
+        source, helm = self.source, viewer.manual_control
+        if helm is not None and (wanted.shares is None or helm.is_over or helm.body != wanted.body):
             helm.leave()
-            viewer.helm = helm = None
+            viewer.manual_control = helm = None
         if wanted.shares is None:
             return
         if source is None or source.kind != "live":
-            viewer.tell(
+            viewer.send(
                 {"type": "reply", "ok": False, "text": "only a body of a running server of this machine can be driven"}
             )
             return
         if helm is None:
-            viewer.helm = helm = Helm(
-                source.name, wanted.body, lambda ok, text: viewer.tell({"type": "reply", "ok": ok, "text": text})
+            viewer.manual_control = helm = ManualControlSession(
+                source.name, wanted.body, lambda ok, text: viewer.send({"type": "reply", "ok": ok, "text": text})
             )
-        helm.take(wanted.shares)
+        helm.set_shares(wanted.shares)
 
     async def run(self) -> None:
         """Read the source: at the wanted rate while anybody looks, else seldom, for the history alone."""
         due = time.monotonic()
         while True:
-            seen = bool(self.viewers) or isinstance(self.source, Replay)
-            due = max(due + (self.period if seen else max(self.period, UNSEEN_S)), time.monotonic())
+            seen = bool(self.viewers) or isinstance(self.source, ReplaySource)
+            due = max(due + (self.period if seen else max(self.period, IDLE_PERIOD_S)), time.monotonic())
             await asyncio.sleep(due - time.monotonic())
-            if self.source is not None and (self.viewers or not isinstance(self.source, Replay)):
-                with self.mishaps.part("the hub"):
+            if self.source is not None and (self.viewers or not isinstance(self.source, ReplaySource)):
+                with self.errors.contain("the hub"):
                     self._read(self.source, time.monotonic())
 
-    def _read(self, source: Source, now: float) -> None:
-        part = self.mishaps.part
-        frame: Frame | None = None
+    def _read(self, source: ViewerSource, now: float) -> None:
+        part = self.errors.contain
+        frame: ViewerFrame | None = None
         with part("the picture"):
             frame = source.frame()
         with part("the scene"):
             version, scene = source.scene()
             if version != self._scene[0]:
-                self._scene = (version, text_of({"type": "scene", "scene": scene}))
+                self._scene = (version, encode_message({"type": "scene", "scene": scene}))
         if source.trouble != self._trouble:
             self._trouble = source.trouble
             self._tell_all({"type": "trouble", "text": source.trouble})
@@ -206,31 +208,31 @@ class Hub:
             with part("the list of bodies"):
                 if (roster := source.roster()) != self._listed:
                     self._listed = roster
-                    self._roster = (self._roster[0] + 1, text_of({"type": "roster", "bodies": roster}))
+                    self._roster = (self._roster[0] + 1, encode_message({"type": "roster", "bodies": roster}))
             with part("the picture's bytes"):
                 frame.roster = self._roster[0]
                 self._jumps += frame.jumped
                 frame.jumped = self._jumps
                 if (data := frame.pack()) != self._frame[1]:  # of a world that stands still, once
                     self._frame = (self._frame[0] + 1, data)
-            self._tell(source, frame, now)
+            self._publish_updates(source, frame, now)
         for screen in self._screens.values():
             with part(f"the picture of {screen.name!r}"):
                 before = screen.trouble, screen.epoch
                 screen.read(now)
                 if (screen.trouble, screen.epoch) != before:
-                    self._tell_all(screen.told())
+                    self._tell_all(screen.to_message())
         self._tell_mishaps(now)
         for viewer in self.viewers:
             viewer.fresh.set()
 
-    def _tell(self, source: Source, frame: Frame, now: float) -> None:
+    def _publish_updates(self, source: ViewerSource, frame: ViewerFrame, now: float) -> None:
         """Messages beside the frames, each at its own rate."""
-        part = self.mishaps.part
+        part = self.errors.contain
         with part("signals"):
-            if (sounds := source.sounds()) is not None:
-                if isinstance(self.past, History):
-                    self.past.tell(sounds)
+            if (sounds := source.new_signals()) is not None:
+                if isinstance(self.history, History):
+                    self.history.add_events(sounds)
                 for notice in () if sounds.get("anew") else sounds["notices"]:
                     self.alarms.note(notice)
                 self._tell_all({"type": "sounds", **sounds})
@@ -241,13 +243,13 @@ class Hub:
                 if beliefs != self._beliefs:
                     self._beliefs = beliefs
                     self._tell_all({"type": "beliefs", "bodies": beliefs})
-        if isinstance(self.past, History):
+        if isinstance(self.history, History):
             with part("the history"):
-                self.past.add(frame, self._listed or [], self._beliefs)
+                self.history.add(frame, self._listed or [], self._beliefs)
         if now >= self._due["alarms"]:
             self._due["alarms"] = now + ALARM_S
             with part("alarms"):
-                self.alarms.look(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.vitals())
+                self.alarms.evaluate(frame, {b[0]: b[1] for b in self._listed or ()}, self._beliefs, source.health())
                 self._tell_alarms()
         if now >= self._due["weather"]:
             self._due["weather"] = now + WEATHER_S
@@ -257,7 +259,7 @@ class Hub:
                     self._weather = weather
                     self._tell_all({"type": "weather", **weather})
             with part("the waves"):
-                if (sea := source.sea()) is not self._sea:
+                if (sea := source.sea_components()) is not self._sea:
                     self._sea = sea
                     self._tell_all({"type": "sea", "components": sea})
         if now >= self._due["traffic"]:
@@ -271,30 +273,30 @@ class Hub:
             self._due["panel"] = now + PANEL_S
             self._tell_panels(source)
 
-    def _tell_panels(self, source: Source) -> None:
+    def _tell_panels(self, source: ViewerSource) -> None:
         """The data of one body to whoever looks at it."""
         watched = {v.watched for v in self.viewers if v.watched is not None}
         for row in watched:
-            with self.mishaps.part(self._data_of(row)):
-                kit = source.kit(row)
-                text = text_of({"type": "panel", "row": row, "panel": source.panel(row)})
+            with self.errors.contain(self._data_of(row)):
+                kit = source.equipment(row)
+                text = encode_message({"type": "panel", "row": row, "panel": source.panel(row)})
                 for viewer in self.viewers:
                     if viewer.watched != row:
                         continue
                     if viewer.kit is not kit:  # a source gives the same one until another body is there
                         viewer.kit, viewer.panel = kit, ""  # its values are told anew, even if they are the same
-                        viewer.tell({"type": "kit", "row": row, "kit": kit})
+                        viewer.send({"type": "kit", "row": row, "kit": kit})
                     if text != viewer.panel:
                         viewer.panel = text
                         viewer.texts.append(text)
-        self.mishaps.forget("the data of ", {self._data_of(row) for row in watched})
+        self.errors.discard("the data of ", {self._data_of(row) for row in watched})
 
-    def _tell_traffic(self, source: Source, frame: Frame) -> None:
+    def _tell_traffic(self, source: ViewerSource, frame: ViewerFrame) -> None:
         """To those who watch a surface vessel: what it meets."""
         for row in {v.watched for v in self.viewers if v.watched is not None}:
-            with self.mishaps.part("traffic"):
-                met = meetings(frame, self._listed or (), row, source.scene()[1]["models"])
-                text = text_of({"type": "traffic", "row": row, "traffic": met})
+            with self.errors.contain("traffic"):
+                met = encounter_table(frame, self._listed or (), row, source.scene()[1]["models"])
+                text = encode_message({"type": "traffic", "row": row, "traffic": met})
                 for viewer in self.viewers:
                     if viewer.watched == row and text != viewer.traffic:
                         viewer.traffic = text
@@ -303,7 +305,7 @@ class Hub:
     def _tell_alarms(self) -> None:
         if self.alarms.version != self._alarmed:
             self._alarmed = self.alarms.version
-            self._tell_all({"type": "alarms", "alarms": self.alarms.told()})
+            self._tell_all({"type": "alarms", "alarms": self.alarms.to_messages()})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
         """Somebody has seen an alarm; None: all."""
@@ -318,13 +320,13 @@ class Hub:
 
     def _tell_mishaps(self, now: float) -> None:
         """What is missing in the page, and why; each second at most, or the word itself would flood it."""
-        if now >= self._due["mishaps"] and self.mishaps.broken != self._told:
+        if now >= self._due["mishaps"] and self.errors.failed_parts != self._sent_errors:
             self._due["mishaps"] = now + MISHAP_S
-            self._told = dict(self.mishaps.broken)
-            self._tell_all({"type": "mishaps", "total": self.mishaps.total, "parts": self._told})
+            self._sent_errors = dict(self.errors.failed_parts)
+            self._tell_all({"type": "mishaps", "total": self.errors.total, "parts": self._sent_errors})
 
     def _tell_all(self, message: dict[str, Any]) -> None:
-        text = text_of(message)
+        text = encode_message(message)
         for viewer in self.viewers:
             viewer.texts.append(text)
             viewer.fresh.set()
@@ -342,7 +344,7 @@ class Hub:
             except ConnectionError:
                 raise
             except Exception as error:  # this viewer's alone
-                self.mishaps.add("sending to one viewer", error)
+                self.errors.record("sending to one viewer", error)
                 self.drop(viewer)
 
     def drop(self, viewer: Viewer) -> None:
@@ -353,12 +355,12 @@ class Hub:
             viewer.transport.abort()
 
     async def _send(self, viewer: Viewer) -> None:
-        frame, scene, roster = viewer.seen
+        frame, scene, roster = viewer.last_sent
         if self._scene[0] != scene:
             await viewer.ws.send_str(self._scene[1])
         if self._roster[0] != roster:
             await viewer.ws.send_str(self._roster[1])
-        viewer.seen = (self._frame[0], self._scene[0], self._roster[0])
+        viewer.last_sent = (self._frame[0], self._scene[0], self._roster[0])
         while viewer.texts:
             await viewer.ws.send_str(viewer.texts.popleft())
         if self._frame[0] != frame:

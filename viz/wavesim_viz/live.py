@@ -21,19 +21,28 @@ from wavesim_sdk.shared_memory import DONE
 from wavesim_sdk.sonars.frames import FrameReader
 from wavesim_sdk.tables import BodyType, Field, SensorFault
 from wavesim_sdk.wire.messages import Role
-from wavesim_viz import cables, scene, screens
-from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault, Order
-from wavesim_viz.frame import Frame, Holds, bodies, plain, reception_rows, sent_rows, signals, word
-from wavesim_viz.kit import Told, kit, model_of
-from wavesim_viz.seas import Seas, State
+from wavesim_viz import cables, image_streams, scene
+from wavesim_viz.alarms import BodyHealth
+from wavesim_viz.equipment import InstrumentDescription, body_equipment, model_of
+from wavesim_viz.frame import (
+    HeldBodyDetector,
+    ViewerFrame,
+    bodies,
+    decode_text,
+    reception_rows,
+    sent_rows,
+    signals,
+    to_json_value,
+)
+from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.sea_surface import SeaState, SeaSurface
 
 RETRY_S = 0.5
 GRACE_NS = 500_000_000  #: a value may be so late, beside its periods
 MOST_TOLD = 200  #: signals told between two frames; the others are only counted
 
 
-class Source(Protocol):
+class ViewerSource(Protocol):
     """Where a viewer takes its pictures from. Methods are called from one thread and return at once."""
 
     kind: str
@@ -46,40 +55,40 @@ class Source(Protocol):
     def roster(self) -> list[list[Any]]:
         """[row, name, model, type, generation] of the bodies that are there; as of the last frame."""
 
-    def frame(self) -> Frame | None:
+    def frame(self) -> ViewerFrame | None:
         """The newest moment, None if there is none."""
 
-    def sounds(self) -> dict[str, Any] | None:
+    def new_signals(self) -> dict[str, Any] | None:
         """Signals since the last call."""
 
     def beliefs(self) -> list[list[float]]:
         """[row, north, east, down, three standard deviations] of what navigators believe."""
 
-    def sea(self) -> list[list[float]] | None:
+    def sea_components(self) -> list[list[float]] | None:
         """Components of the surface now (``seas.py``): the same object while they stay. None: they are not known."""
 
     def cables(self) -> list[dict[str, Any]]:
         """Tethers, moorings and tow cables now (``cables.py``)."""
 
-    def vitals(self) -> Vitals:
+    def health(self) -> BodyHealth:
         """What alarms are made of, beside motion and beliefs."""
 
     def weather(self) -> dict[str, Any]:
         """Flow, wind, level; clients with their round trips."""
 
-    def kit(self, row: int) -> dict[str, Any] | None:
-        """What a body has (``kit.py``): the same object until another body is in the row."""
+    def equipment(self, row: int) -> dict[str, Any] | None:
+        """What a body has (``body_equipment.py``): the same object until another body is in the row."""
 
     def panel(self, row: int) -> dict[str, Any] | None:
         """Everything of one body now; actuators and instruments in the order of its kit."""
 
-    def look(self, row: int, name: str) -> screens.Look:
+    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         """Frames of an imaging sonar or camera of a body; WaveSimError says why there are none."""
 
-    def fault(self, wanted: Fault) -> tuple[bool, str]:
+    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         """Make a part fail; may block."""
 
-    def order(self, wanted: Order) -> tuple[bool, str]:
+    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         """Push a body, put it elsewhere, change the weather; may block."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
@@ -92,17 +101,17 @@ class Source(Protocol):
 def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
     """Pose and velocities as a panel shows them."""
     return {
-        "position": plain(np.asarray(p)),
-        "euler": plain(np.degrees(frames.euler(np.asarray(q, float)))),
-        "velocity": plain(np.asarray(v)),
-        "rates": plain(np.degrees(np.asarray(w))),
-        "water": plain(np.asarray(v_water)) if v_water is not None else None,
+        "position": to_json_value(np.asarray(p)),
+        "euler": to_json_value(np.degrees(frames.euler(np.asarray(q, float)))),
+        "velocity": to_json_value(np.asarray(v)),
+        "rates": to_json_value(np.degrees(np.asarray(w))),
+        "water": to_json_value(np.asarray(v_water)) if v_water is not None else None,
     }
 
 
 def actuation(record: Any, count: int) -> dict[str, Any]:
     """Commands and values of a body's actuators, by position."""
-    return {name: plain(record[name][:count]) for name in ("command", "actual", "feedback")}
+    return {name: to_json_value(record[name][:count]) for name in ("command", "actual", "feedback")}
 
 
 PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")  #: of the forces on a body
@@ -110,7 +119,7 @@ PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "
 
 def effort(record: Any) -> dict[str, Any] | None:
     """Forces (N) and moments (N m) on a body, in all and by their parts; None where nobody asked the server for them."""
-    found = {p: plain(record[p]) for p in PARTS}
+    found = {p: to_json_value(record[p]) for p in PARTS}
     return found if any(any(v for v in six) for six in found.values()) else None
 
 
@@ -118,10 +127,10 @@ def _session(record: Any, role: str) -> dict[str, Any]:
     """A session as a panel shows it."""
     return {
         "role": role,
-        "address": f"{word(record['address'])}:{int(record['port'])}",
+        "address": f"{decode_text(record['address'])}:{int(record['port'])}",
         "status": "connected",
-        "silent": plain(record["silent"]),
-        "rtt_ms": plain(record["rtt_mean"] * 1e3),
+        "silent": to_json_value(record["silent"]),
+        "rtt_ms": to_json_value(record["rtt_mean"] * 1e3),
         "lockstep_ms": 0.0,
         "datagrams": [int(record["datagrams_in"]), int(record["datagrams_out"])],
     }
@@ -134,11 +143,11 @@ def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) ->
         "valid": bool(there and value["valid"]),
         "age": (time_ns - int(value["time_ns"])) * 1e-9 if there else None,
         "fault": SensorFault(int(entry["fault"])).name.lower() if entry["fault"] else "",
-        "fields": {f: plain(value[f]) for f in fields} if there else {},
+        "fields": {f: to_json_value(value[f]) for f in fields} if there else {},
     }
 
 
-def told(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
+def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The message about signals and notices; None when there is nothing to tell."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
@@ -151,7 +160,7 @@ def told(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]])
     }
 
 
-class Live:
+class LiveSource:
     """The shared memory of a server; waits for it to come back when it ends."""
 
     kind = "live"
@@ -175,19 +184,19 @@ class Live:
         warning = ""
         loaded: LoadedConfig | None = None
         self._loaded: LoadedConfig | None = None
-        self._seas: Seas | None = None
+        self._sea_surface: SeaSurface | None = None
         try:
             loaded = load(self.config or status["configuration"])
             if loaded.digest != status["digest"]:
                 warning = f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
             else:
-                self._seas = Seas(loaded, int(self.state.world()["seed"]))
+                self._sea_surface = SeaSurface(loaded, int(self.state.world()["seed"]))
             self._loaded = loaded
         except (ConfigError, OSError) as error:
             warning = f"the configuration cannot be read: {error}"
         self._scene = scene.describe(loaded) if loaded is not None else scene.empty(self.name)
         self._scene["warning"] = warning
-        self._holds = Holds({b["name"]: b["position"] for b in self._scene["bodies"]})
+        self._held_detector = HeldBodyDetector({b["name"]: b["position"] for b in self._scene["bodies"]})
         self._version += 1
 
     def scene(self) -> tuple[int, dict[str, Any]]:
@@ -205,7 +214,7 @@ class Live:
             self.trouble = f"the server '{self.name}' has ended; waiting for it to come back"
         return not self.trouble
 
-    def frame(self) -> Frame | None:
+    def frame(self) -> ViewerFrame | None:
         if not self._alive():
             return None
         s = self.state.snapshot()
@@ -215,8 +224,8 @@ class Live:
         clock, rows = self.state.clock(), s.rows
         state = s.state[rows]
         p, v = state["p_WB_W"], state["v_WB_B"]
-        held = self._holds.look(s.tick, self._roster, rows, p, v, state["w_WB_B"])
-        return Frame(
+        held = self._held_detector.update(s.tick, self._roster, rows, p, v, state["w_WB_B"])
+        return ViewerFrame(
             s.time_ns * 1e-9, s.tick, int(clock["state"]),
             bodies(rows, p, state["q_WB"], v, held), signals(self.state.signals()),
             float(clock["speed"]), float(clock["realtime_factor"]), float(clock["lateness_ns"]) * 1e-6,
@@ -230,68 +239,70 @@ class Live:
     @staticmethod
     def _list(i: Any) -> list[list[Any]]:
         return [
-            [int(r), word(i["name"][r]), word(i["model"][r]), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
+            [int(r), decode_text(i["name"][r]), decode_text(i["model"][r]), BodyType(int(i["type"][r])).name.lower(), int(i["generation"][r])]
             for r in np.flatnonzero(i["present"])
         ]  # fmt: skip
 
-    def sounds(self) -> dict[str, Any] | None:
+    def new_signals(self) -> dict[str, Any] | None:
         new, missed = {}, 0
         for table, seen in self._seen.items():
             total, new[table] = self.state.history(table, seen)
             missed += max(0, total - seen - len(new[table]))
             self._seen[table] = total
-        return told(new["sent"], new["reception"], missed, [
-            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": word(r["name"]), "text": word(r["text"])}
+        return sound_message(new["sent"], new["reception"], missed, [
+            {"time": int(r["time_ns"]) * 1e-9, "row": int(r["row"]), "name": decode_text(r["name"]), "text": decode_text(r["text"])}
             for r in new["notice"]
         ])  # fmt: skip
 
     def beliefs(self) -> list[list[float]]:
         e = self.state.estimates()
         rows = np.flatnonzero(np.any(e["sigma"] != 0.0, axis=1) | np.any(e["p_WB_W"] != 0.0, axis=1))
-        return [[int(r), *plain(e["p_WB_W"][r]), *plain(e["sigma"][r])] for r in rows]
+        return [[int(r), *to_json_value(e["p_WB_W"][r]), *to_json_value(e["sigma"][r])] for r in rows]
 
     def weather(self) -> dict[str, Any]:
         clients, crew = self.state.clients(), self.state.crew()
         on = np.flatnonzero(clients["status"] == 1)
         told = [{"row": int(r), **_session(clients[r], "pilot")} for r in on[:MOST_TOLD]]
         told += [{"row": int(r["body"]), **_session(r, Role(int(r["role"])).name.lower())} for r in crew[:MOST_TOLD]]
-        return {"weather": plain(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
+        return {"weather": to_json_value(self.state.weather()), "clients": told, "connected": len(on) + len(crew)}
 
-    def sea(self) -> list[list[float]] | None:
-        if self._seas is None:
+    def sea_components(self) -> list[list[float]] | None:
+        if self._sea_surface is None:
             return None
         now = self.state.weather()
-        return self._seas.told(State(*(float(now[f"wave_{n}"]) for n in ("height", "peak", "direction"))))
+        return self._sea_surface.components(
+            SeaState(*(float(now[f"wave_{n}"]) for n in ("height", "peak", "direction")))
+        )
 
     def cables(self) -> list[dict[str, Any]]:
-        return cables.told(self.state.vehicles["lines"].snapshot()[1])
+        return cables.cable_messages(self.state.vehicles["lines"].snapshot()[1])
 
-    def vitals(self) -> Vitals:
+    def health(self) -> BodyHealth:
         clients, now = self.state.clients(), int(self.state.clock()["time_ns"])
-        found = Vitals(removed={int(r) for r in np.flatnonzero(clients["status"] == 2)})
+        found = BodyHealth(removed={int(r) for r in np.flatnonzero(clients["status"] == 2)})
         connected = np.flatnonzero(clients["status"] == 1)
         found.silent = dict(zip(connected.tolist(), clients["silent"][connected].tolist(), strict=True))
         table = self.state.vehicles["instruments"].snapshot()[1]
         table = table[table["body"] >= 0]
         for type_ in np.unique(table["type"]):
             entries = table[table["type"] == type_]
-            values = self.state.vehicles[word(type_)].snapshot()[1][entries["place"]]
+            values = self.state.vehicles[decode_text(type_)].snapshot()[1][entries["place"]]
             there = (values["sequence"] > 0) & (values["generation"] == entries["generation"])
             late = (now - values["time_ns"] - GRACE_NS) / (entries["period"] * self.state._step_ns)
             for k in np.flatnonzero(there & (late > 1.0)):
-                found.stale[int(entries["body"][k]), word(entries["name"][k])] = float(late[k])
-            if word(type_) == "battery":
+                found.stale[int(entries["body"][k]), decode_text(entries["name"][k])] = float(late[k])
+            if decode_text(type_) == "battery":
                 good = there & (values["valid"] != 0)
                 found.battery |= dict(zip(entries["body"][good].tolist(), values["charge"][good].tolist(), strict=True))
         return found
 
-    def _aboard(self, row: int) -> list[Any]:
+    def _instruments_of(self, row: int) -> list[Any]:
         """The records of the table `instruments` of a body, in the order of its suite."""
         table = self.state.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
 
-    def _crew(self, row: int) -> list[dict[str, Any]]:
+    def _sessions_of(self, row: int) -> list[dict[str, Any]]:
         """Who is connected to a body: its pilot first, also one that was there."""
         pilot = self.state.clients()[row]
         found = []
@@ -301,10 +312,10 @@ class Live:
         crew = self.state.crew()
         return found + [_session(r, Role(int(r["role"])).name.lower()) for r in crew[crew["body"] == row]]
 
-    def kit(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> dict[str, Any] | None:
         if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
             return None
-        who, entries = self._identity[row], self._aboard(row)
+        who, entries = self._identity[row], self._instruments_of(row)
         key = (int(who["generation"]), *((e["type"], e["name"], int(e["place"]), int(e["period"])) for e in entries))
         known = self._kits.get(row)
         if known is None or known[0] != key:
@@ -313,16 +324,16 @@ class Live:
 
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
         """What a body has: as shared memory says, with places and limits as the configuration declares them."""
-        name, model = word(who["name"]), word(who["model"])
+        name, model = decode_text(who["name"]), decode_text(who["model"])
         found = model_of(self._loaded, model)
         suite = self._loaded.suite_by_name(name, model) if self._loaded is not None and found is not None else ()
         declared = {(i.name, i.type): i.parameters for i in suite}
         told = []
         for e in entries:
-            which = word(e["name"]), word(e["type"])
+            which = decode_text(e["name"]), decode_text(e["type"])
             period = int(e["period"]) * self.state._step_ns * 1e-9
-            told.append(Told(*which, period, declared.get(which), self._fields(which[1])))
-        return kit(row, int(who["generation"]), found, told, self._loaded)
+            told.append(InstrumentDescription(*which, period, declared.get(which), self._fields(which[1])))
+        return body_equipment(row, int(who["generation"]), found, told, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
         """Fields of a type as the shared memory's own layout describes them."""
@@ -334,34 +345,34 @@ class Live:
         vehicles = self.state.vehicles
         if not 0 <= row < len(self._identity) or not self._identity["present"][row]:
             return None
-        known, entries = self.kit(row), self._aboard(row)
+        known, entries = self.equipment(row), self._instruments_of(row)
         if known is None:
             return None
         view = self.state.snapshot("geometry", "actuation")
         s = view.state[row]
         sensors = {}
         for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
-            value = vehicles[word(entry["type"])].snapshot()[1][int(entry["place"])]
+            value = vehicles[decode_text(entry["type"])].snapshot()[1][int(entry["place"])]
             sensors[look["name"]] = sensor_value(value, entry, [f["name"] for f in look["fields"]], view.time_ns)
         return {
             "row": row,
             "time": view.time_ns * 1e-9,
-            "identity": plain(view.identity[row]),
-            "geometry": plain(view.tables["geometry"][row]),
+            "identity": to_json_value(view.identity[row]),
+            "geometry": to_json_value(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
             "actuation": actuation(view.tables["actuation"][row], len(known["actuators"])),
             "effort": effort(vehicles["effort"].snapshot()[1][row]),
-            "surroundings": plain(vehicles["surroundings"].snapshot()[1][row]),
+            "surroundings": to_json_value(vehicles["surroundings"].snapshot()[1][row]),
             "sensors": sensors,
-            "crew": self._crew(row),
+            "crew": self._sessions_of(row),
         }
 
-    def look(self, row: int, name: str) -> screens.Look:
+    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         if (who := self._named(row)) is None:
             raise AttachError("that body is not there")
-        return screens.Live(FrameReader.open(self.name, who, name))
+        return image_streams.LiveFrames(FrameReader.open(self.name, who, name))
 
-    def fault(self, wanted: Fault) -> tuple[bool, str]:
+    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(wanted.row)) is None:
             return False, "that body is not there"
         return self._command(
@@ -369,7 +380,7 @@ class Live:
             field=wanted.field or None,
         )  # fmt: skip
 
-    def order(self, wanted: Order) -> tuple[bool, str]:
+    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         if wanted.row is None:
             return self._command(wanted.verb, **wanted.values)
         if (who := self._named(wanted.row)) is None:
@@ -381,7 +392,7 @@ class Live:
     def _named(self, row: int) -> str | None:
         """The name of the body in a row, if one is there."""
         there = 0 <= row < len(self._identity) and self._identity["present"][row]
-        return word(self._identity[row]["name"]) if there else None
+        return decode_text(self._identity[row]["name"]) if there else None
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         if verb not in TIMER_VERBS or verb == "shutdown":

@@ -30,14 +30,14 @@ from wavesim_viz.scene import of_log
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SEEN_DB = 12.0  #: over the middle of its surroundings: then a target is seen; speckle alone hardly ever is
-AROUND = 40  #: samples to either side that are its surroundings
+SURROUNDING_BINS = 40  #: samples to either side that are its surroundings
 SHARES = (0.5, 99.5)  #: percentiles of levels from black to white
 
 MOST_CELLS = 10**8  #: of a grid
 
 
 @dataclass(frozen=True)
-class Grid:
+class MosaicGrid:
     """Means on square cells: (north, east), the first in the south-west; NaN = nothing there."""
 
     values: Array
@@ -52,7 +52,7 @@ class Grid:
         return self.west, self.west + e * self.cell, self.south, self.south + n * self.cell
 
 
-def grid(north: Array, east: Array, values: Array, cell: float, like: Grid | None = None) -> Grid:
+def grid_points(north: Array, east: Array, values: Array, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
     """Points as a grid, or on the cells of another."""
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
@@ -63,21 +63,21 @@ def grid(north: Array, east: Array, values: Array, cell: float, like: Grid | Non
         south, west, cell, shape = like.south, like.west, like.cell, like.values.shape
     edges = [low + cell * np.arange(n + 1) for low, n in zip((south, west), shape, strict=True)]
     mean, *_ = binned_statistic_2d(north, east, values, "mean", edges)
-    return Grid(mean, south, west, cell)
+    return MosaicGrid(mean, south, west, cell)
 
 
-def lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Array]]:
+def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Array]]:
     """Frames of a side-scan and their levels (2, bins), of those that know how high they are."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)
 
 
-def mosaic(path: Path, body: str, name: str, cell: float) -> Grid:
+def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
     """Levels of a side-scan on the ground, dB over the middle of all samples at the same angle: so what the angle makes is gone.
     Where lines overlap powers are averaged."""
     places, angles, found = [], [], []
-    for frame, levels in lines(path, body, name):
+    for frame, levels in sidescan_lines(path, body, name):
         r, altitude = frame.ranges, float(frame.record["altitude"])
         reached = r > altitude
         across = np.sqrt(r[reached] ** 2 - altitude**2)
@@ -91,11 +91,11 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> Grid:
     angle, level = np.concatenate(angles), np.concatenate(found)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
     north, east = np.concatenate(places, axis=1)
-    made = grid(north, east, 10.0 ** (0.1 * (level - usual[angle])), cell)
-    return Grid(10.0 * np.log10(made.values), made.south, made.west, made.cell)
+    made = grid_points(north, east, 10.0 ** (0.1 * (level - usual[angle])), cell)
+    return MosaicGrid(10.0 * np.log10(made.values), made.south, made.west, made.cell)
 
 
-def depths(path: Path, body: str, name: str, cell: float) -> tuple[Grid, Grid]:
+def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, MosaicGrid]:
     """(depths as sounded, depths of the true points) on the same cells."""
     points = []
     for frame in frames(path, body, name):
@@ -106,14 +106,14 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[Grid, Grid]:
     if not points:
         raise LogError(f"{path} has no soundings of '{body}' {name}")
     north, east, down, true_north, true_east, true_down = np.concatenate(points, axis=1)
-    measured = grid(north, east, down, cell)
-    return measured, grid(true_north, true_east, true_down, cell, measured)
+    measured = grid_points(north, east, down, cell)
+    return measured, grid_points(true_north, true_east, true_down, cell, measured)
 
 
 def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) -> dict[str, tuple[float, float]]:
     """Target -> (greatest level over its surroundings in dB, slant range then in m); none = never within the beam."""
     found: dict[str, tuple[float, float]] = {}
-    for frame, levels in lines(path, body, name):
+    for frame, levels in sidescan_lines(path, body, name):
         r = frame.record
         c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
         for target in wanted:
@@ -125,7 +125,9 @@ def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) 
             line = levels[1 if starboard > 0.0 else 0]
             k = int(slant / float(r["range"]) * len(line))
             near = line[max(k - 2, 0) : k + 3]
-            around = np.concatenate([line[max(k - AROUND, 0) : max(k - 5, 0)], line[k + 6 : k + AROUND]])
+            around = np.concatenate(
+                [line[max(k - SURROUNDING_BINS, 0) : max(k - 5, 0)], line[k + 6 : k + SURROUNDING_BINS]]
+            )
             over = float(near.max() - np.median(around)) if len(around) else 0.0
             if target.name not in found or over > found[target.name][0]:
                 found[target.name] = over, slant
@@ -203,7 +205,7 @@ _KEYS = (
 _DOUBLES = (3080, 3081, 3082, 3083, 3092)  #: longitude and latitude of the origin, its coordinates, the scale there
 
 
-def geo(made: Grid, out: Path, origin: tuple[float, float]) -> str:
+def geo(made: MosaicGrid, out: Path, origin: tuple[float, float]) -> str:
     """A grid as GeoTIFF, NaN where nothing is; returns its name. ``origin``: latitude and longitude (rad) of north 0, east 0: metres of a
     transverse Mercator projection there, which within kilometres are those of the tangent plane."""
     doubles = (math.degrees(origin[1]), math.degrees(origin[0]), 0.0, 0.0, 1.0)
@@ -222,7 +224,7 @@ def geo(made: Grid, out: Path, origin: tuple[float, float]) -> str:
     return str(out)
 
 
-def _picture(made: Grid, out: Path, colours: str, low: float, high: float, title: str) -> str:
+def _picture(made: MosaicGrid, out: Path, colours: str, low: float, high: float, title: str) -> str:
     figure, axes = plt.subplots(figsize=(9, 9), dpi=130)
     shown = axes.imshow(
         made.values, origin="lower", extent=made.extent, cmap=colours, vmin=low, vmax=high, interpolation="nearest"

@@ -24,7 +24,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
-from wavesim_viz.cables import told
+from wavesim_viz.cables import cable_messages
 from wavesim_viz.scene import of_log
 
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#6a4c93", "#30638e", "#8c564b")
@@ -51,7 +51,7 @@ _STYLE: Any = {
 }
 
 
-class Run:
+class LoggedRun:
     """A log with what all pictures need."""
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class Run:
         return f"{m.get('server', '?')}, {self.log.end_ns * 1e-9:.0f} s, seed {m.get('seed', '?')}"
 
 
-def draw(run: Run, folder: Path, processes: int = 1) -> list[Path]:
+def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
     """Draw every picture that the log has data for, by so many processes (forks: for callers without threads); returns their paths.
 
     WaveSimError if one of them fails; it has said why.
@@ -98,7 +98,7 @@ def draw(run: Run, folder: Path, processes: int = 1) -> list[Path]:
     return [target for target in targets if target.exists()]
 
 
-def _make(run: Run, targets: Sequence[Path]) -> None:
+def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
     """Draw pictures that the log has data for."""
     with plt.rc_context(_STYLE):
         for target in targets:
@@ -108,7 +108,7 @@ def _make(run: Run, targets: Sequence[Path]) -> None:
                 plt.close(figure)
 
 
-def tracks(run: Run) -> Figure | None:
+def tracks(run: LoggedRun) -> Figure | None:
     """Tracks, true and estimated, over the sea bed; depth along the way beneath."""
     if not run.vehicles:
         return None
@@ -128,7 +128,7 @@ def tracks(run: Run) -> Figure | None:
         chart.plot(p[-1, 1], p[-1, 0], "s", color=colour, ms=6, mec="white", zorder=6)
         ways.append(p[:, 1::-1])
         if name in run.navigators:
-            e = _thin(run.log.get(f"/estimate/{name}", ESTIMATE).records)  # dashes take long to draw
+            e = _decimate(run.log.get(f"/estimate/{name}", ESTIMATE).records)  # dashes take long to draw
             chart.plot(
                 e["p_WB_W"][:, 1],
                 e["p_WB_W"][:, 0],
@@ -167,7 +167,7 @@ def tracks(run: Run) -> Figure | None:
                 zorder=8,
                 bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.7},
             )
-    _reach(chart, ways)
+    _fit_limits(chart, ways)
     chart.set_aspect("equal")
     chart.set_xlabel("east (m)")
     chart.set_ylabel("north (m)")
@@ -184,7 +184,7 @@ def tracks(run: Run) -> Figure | None:
     return figure
 
 
-def _obstacles(run: Run, chart: Axes) -> None:
+def _obstacles(run: LoggedRun, chart: Axes) -> None:
     """Blocks, walls of tunnels and piers, from above."""
     scene, _ = of_log(run.log)
     for x, y, _, length, width, _, heading in scene["boxes"]:
@@ -195,12 +195,12 @@ def _obstacles(run: Run, chart: Axes) -> None:
         chart.add_patch(Circle((y, x), radius, fc=FAINT, ec=INK, lw=0.6, alpha=0.7, zorder=3))
 
 
-def _cables(run: Run, chart: Axes) -> list[Any]:
+def _cables(run: LoggedRun, chart: Axes) -> list[Any]:
     """Lines as they lie at the end, from above; their nodes (n, 2), east and north."""
     ways, label = [], "line at the end"
     for topic, series in run.log.series.items():
         if topic.startswith("/lines/") and len(series.records):
-            for line in told(series.records[-1:]):
+            for line in cable_messages(series.records[-1:]):
                 nodes = np.reshape(line["points"], (-1, 3))[:, 1::-1]
                 ways.append(nodes if line["broken"] < 0 else np.insert(nodes, line["broken"] + 1, np.nan, axis=0))
                 chart.plot(*ways[-1].T, color=INK, lw=0.9, zorder=3.5, label=label)
@@ -208,7 +208,7 @@ def _cables(run: Run, chart: Axes) -> list[Any]:
     return ways
 
 
-def _contacts(run: Run, chart: Axes) -> None:
+def _contacts(run: LoggedRun, chart: Axes) -> None:
     """Where bodies touched something."""
     label: str | None = "contact"
     for time_ns, notice in run.log.json.get("/notices", []):
@@ -219,12 +219,12 @@ def _contacts(run: Run, chart: Axes) -> None:
             label = None
 
 
-def _thin(values: Any, points: int = 1200) -> Any:
+def _decimate(values: Any, points: int = 1200) -> Any:
     """At most about ``points`` of the values, evenly."""
     return values[:: max(1, len(values) // points)]
 
 
-def _bed(run: Run, chart: Axes, bar: Axes) -> None:
+def _bed(run: LoggedRun, chart: Axes, bar: Axes) -> None:
     """Filled depth contours."""
     message = next((m for _, m in run.log.json.get("/world/bed", [])), None)
     if message is None:
@@ -250,7 +250,7 @@ def _bed(run: Run, chart: Axes, bar: Axes) -> None:
     colours.ax.invert_yaxis()
 
 
-def _reach(chart: Axes, ways: Sequence[Any]) -> None:
+def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
     """The chart holds all of the ways (n, 2), also where the bed that was drawn ends before."""
     if not ways:
         return
@@ -261,7 +261,7 @@ def _reach(chart: Axes, ways: Sequence[Any]) -> None:
         limits(min(first, low[k] - margin), max(last, high[k] + margin))
 
 
-def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> bool:
+def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool:
     """Whether an echosounder saw it."""
     state, sounded = run.state(name), False
     for (body, _), echo in run.log.by_type("echosounder").items():
@@ -274,7 +274,7 @@ def _bottom_under(run: Run, profile: Axes, name: str, colour: str) -> bool:
     return sounded
 
 
-def navigation(run: Run) -> Figure | None:
+def navigation(run: LoggedRun) -> Figure | None:
     """Navigation error against dead reckoning, and range residuals."""
     if not run.navigators:
         return None
@@ -284,7 +284,9 @@ def navigation(run: Run) -> Figure | None:
         colour = run.colour[name]
         estimate = run.log.get(f"/estimate/{name}", ESTIMATE)
         t, nav, dead = run.log.navigation_errors(name)
-        error.semilogy(_thin(t), np.maximum(_thin(dead), 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning")
+        error.semilogy(
+            _decimate(t), np.maximum(_decimate(dead), 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning"
+        )
         error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: its own estimate")
         spread.plot(np.sort(nav), np.linspace(0, 100, len(nav)), color=colour)
         inn = estimate.records["innovation"]
@@ -313,7 +315,7 @@ def navigation(run: Run) -> Figure | None:
     return figure
 
 
-def ctd(run: Run) -> Figure | None:
+def ctd(run: LoggedRun) -> Figure | None:
     """What the CTDs measured against depth."""
     found = {who: s for who, s in run.log.by_type("ctd").items() if who[0] in run.vehicles and len(s.records)}
     if not found:
@@ -352,7 +354,7 @@ _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] =
 )
 
 
-def motion(run: Run) -> Figure | None:
+def motion(run: LoggedRun) -> Figure | None:
     """Speed, attitude and actuators of each vehicle, by their names."""
     names = [n for n in run.vehicles if len(run.state(n).records)]
     if not names:
@@ -376,7 +378,7 @@ def motion(run: Run) -> Figure | None:
         angle.plot(t, attitude[:, 1], color=colour, lw=0.9, label="pitch")
         angle.set_ylabel("angle (deg)")
         for ax, (kinds, title, labels) in zip(axes[2:, k], used, strict=True):
-            _acting(run, name, ax, kinds, title, labels)
+            _plot_actuation(run, name, ax, kinds, title, labels)
         axes[-1, k].set_xlabel("time (s)")
         for ax in axes[:, k]:
             if ax.lines:
@@ -384,8 +386,8 @@ def motion(run: Run) -> Figure | None:
     return figure
 
 
-def _acting(
-    run: Run, name: str, ax: Axes, kinds: tuple[str, ...], title: str, labels: dict[str, tuple[str, float]]
+def _plot_actuation(
+    run: LoggedRun, name: str, ax: Axes, kinds: tuple[str, ...], title: str, labels: dict[str, tuple[str, float]]
 ) -> None:
     """What the actuators of some kinds did; its axis has the unit of their values."""
     series = run.log.get(f"/actuation/{name}", ACTUATION)
@@ -402,7 +404,7 @@ def _acting(
 
 
 #: what is drawn, by the names of the files
-PICTURES: dict[str, Callable[[Run], Figure | None]] = {
+PICTURES: dict[str, Callable[[LoggedRun], Figure | None]] = {
     "tracks": tracks,
     "navigation": navigation,
     "ctd": ctd,

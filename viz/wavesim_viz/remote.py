@@ -12,20 +12,20 @@ import numpy as np
 from wavesim_sdk.config import load
 from wavesim_sdk.errors import AttachError, WaveSimError
 from wavesim_sdk.observer import FleetFrame, Observer
-from wavesim_viz import scene, screens
-from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault, Order
-from wavesim_viz.frame import SIGNAL, Frame, Holds, bodies
-from wavesim_viz.listening import Listening
+from wavesim_viz import image_streams, scene
+from wavesim_viz.alarms import BodyHealth
+from wavesim_viz.body_listener import BodyListener
+from wavesim_viz.frame import SIGNAL, HeldBodyDetector, ViewerFrame, bodies
 from wavesim_viz.live import MOST_TOLD, motion
+from wavesim_viz.requests import CommanderRequest, FaultRequest
 
 RETRY_S = 2.0
 MOST_LISTENING = 8  #: bodies that pages look into at once
-LOOKED_S = 5.0  #: a session ends when nobody looked into its body for so long
+LISTENER_IDLE_S = 5.0  #: a session ends when nobody looked into its body for so long
 LIFE_S = 20.0  #: a sphere is drawn for so long at most (simulated)
 
 
-class Remote:
+class RemoteSource:
     """An observer session; joins again when it is lost."""
 
     kind = "remote"
@@ -36,8 +36,8 @@ class Remote:
         self.trouble = ""
         self._loaded = load(config) if config is not None else None
         self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
-        self._listening: dict[int, tuple[Listening, float]] = {}  # row -> session, when it was asked for last
-        self._holds = Holds({b["name"]: b["position"] for b in self._described["bodies"]})
+        self._listening: dict[int, tuple[BodyListener, float]] = {}  # row -> session, when it was asked for last
+        self._held_detector = HeldBodyDetector({b["name"]: b["position"] for b in self._described["bodies"]})
         self._speed = float(self._described["sound"]["speed"])
         self._lock = threading.Lock()
         self._newest: FleetFrame | None = None
@@ -49,7 +49,7 @@ class Remote:
         self._pace: tuple[float, float, float] = (time.monotonic(), 0.0, 0.0)
         self._closed = threading.Event()
         self._observer = self._join()  # the first time a server must answer: raises
-        self._thread = threading.Thread(target=self._listen, name="observer", daemon=True)
+        self._thread = threading.Thread(target=self._run_observer, name="observer", daemon=True)
         self._thread.start()
 
     def _join(self) -> Observer:
@@ -57,19 +57,19 @@ class Remote:
         observer.connect()
         return observer
 
-    def _listen(self) -> None:
+    def _run_observer(self) -> None:
         while not self._closed.is_set():
             try:
                 for seen in self._observer.poll(0.2):
-                    self._take(seen)
+                    self._handle_snapshot(seen)
             except (WaveSimError, OSError) as error:
-                self._again(str(error))
+                self._rejoin(str(error))
             except Exception as error:  # raised again by the next frame(), where the hub contains it
                 self._failed = error
-                self._again(f"the viewer failed at what the server sent: {type(error).__name__}: {error}")
+                self._rejoin(f"the viewer failed at what the server sent: {type(error).__name__}: {error}")
         self._observer.link.close()
 
-    def _again(self, why: str) -> None:
+    def _rejoin(self, why: str) -> None:
         """Join anew, as often as it takes."""
         self.trouble = f"{why}; trying again"
         self._observer.link.close()
@@ -81,7 +81,7 @@ class Remote:
             self.trouble = ""
             break
 
-    def _take(self, seen: FleetFrame) -> None:
+    def _handle_snapshot(self, seen: FleetFrame) -> None:
         with self._lock:
             self._newest = seen
             for s in seen.signals:
@@ -114,7 +114,7 @@ class Remote:
             [r, n, models.get(r, ""), kinds.get(models.get(r, ""), "underwater"), 0] for r, n in sorted(names.items())
         ]
 
-    def frame(self) -> Frame | None:
+    def frame(self) -> ViewerFrame | None:
         self._end_unasked(time.monotonic())
         if (failed := self._failed) is not None:
             self._failed = None
@@ -134,11 +134,11 @@ class Remote:
             level = s.level - 20.0 * np.log10(radius)  # the look only: the server alone knows losses
             table[k] = (s.id % (1 << 24), s.source, *s.origin, radius, level, s.level, s.frequency)
         table = table[table[:, 6] > self._described["sound"]["noise"]]
-        held = self._holds.look(seen.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
+        held = self._held_detector.update(seen.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
         packed = bodies(b["id"], b["p_WB_W"], b["q_WB"], b["v_WB_B"], held)
-        return Frame(t, seen.tick, seen.run_state, packed, table, factor=factor)
+        return ViewerFrame(t, seen.tick, seen.run_state, packed, table, factor=factor)
 
-    def sounds(self) -> dict[str, Any] | None:
+    def new_signals(self) -> dict[str, Any] | None:
         with self._lock:
             if not self._sent and not self._receptions:
                 return None
@@ -149,14 +149,14 @@ class Remote:
     def beliefs(self) -> list[list[float]]:
         return []
 
-    def sea(self) -> list[list[float]] | None:
+    def sea_components(self) -> list[list[float]] | None:
         return None  # an observer is not told the seed
 
     def cables(self) -> list[dict[str, Any]]:
         return []  # an observer is not told of them
 
-    def vitals(self) -> Vitals:
-        return Vitals()
+    def health(self) -> BodyHealth:
+        return BodyHealth()
 
     def weather(self) -> dict[str, Any]:
         return {"weather": None, "clients": [], "connected": None}
@@ -178,7 +178,7 @@ class Remote:
             **(heard.panel() if heard is not None else {}),
         }
 
-    def _listener(self, row: int) -> Listening | None:
+    def _listener(self, row: int) -> BodyListener | None:
         """The session that listens to the body of a row."""
         now, name = time.monotonic(), self._observer.names.get(row)
         self._end_unasked(now)
@@ -188,7 +188,7 @@ class Remote:
             if len(self._listening) >= MOST_LISTENING:
                 return None
             model = self._observer.models.get(row, "")
-            self._listening[row] = Listening(row, name, model, self.server, self._loaded), now
+            self._listening[row] = BodyListener(row, name, model, self.server, self._loaded), now
         listening, _ = self._listening[row]
         self._listening[row] = listening, now
         return listening
@@ -196,24 +196,26 @@ class Remote:
     def _end_unasked(self, now: float) -> None:
         """Sessions that nobody asked for lately are closed, and those of bodies that are no longer there."""
         for row, (listening, asked) in list(self._listening.items()):
-            if (asked < now - LOOKED_S and not listening.looked) or self._observer.names.get(row) != listening.name:
+            if (asked < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
+                row
+            ) != listening.name:
                 listening.close()
                 del self._listening[row]
 
-    def kit(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> dict[str, Any] | None:
         heard = self._listener(row)
-        return heard.kit if heard is not None else None
+        return heard.equipment if heard is not None else None
 
-    def look(self, row: int, name: str) -> screens.Look:
+    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         heard = self._listener(row)
         if heard is None:
             raise AttachError("that body is not there, or too many are looked into")
-        return heard.look(name)
+        return heard.open_frames(name)
 
-    def fault(self, wanted: Fault) -> tuple[bool, str]:
+    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         return self.control("fault", None)
 
-    def order(self, wanted: Order) -> tuple[bool, str]:
+    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         return self.control(wanted.verb, None)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:

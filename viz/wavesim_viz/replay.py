@@ -26,42 +26,44 @@ from wavesim_sdk.tables import (
     RunState,
     Table,
 )
-from wavesim_viz import cables, scene, screens
-from wavesim_viz.alarms import Vitals
-from wavesim_viz.asked import Fault, Order
-from wavesim_viz.frame import SIGNAL, Frame, bodies, plain, reception_rows, sent_rows
+from wavesim_viz import cables, image_streams, scene
+from wavesim_viz.alarms import BodyHealth
+from wavesim_viz.chart_series import EMPTY_SERIES, ChartSeries, LogSeries
+from wavesim_viz.equipment import InstrumentDescription, body_equipment, described_instruments, model_of
+from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_HEARD, MOST_NOTICES, MOST_SENT
-from wavesim_viz.kit import Told, kit, model_of, told_of
-from wavesim_viz.live import actuation, effort, motion, told
-from wavesim_viz.seas import AS_CONFIGURED, Seas, State
-from wavesim_viz.series import NOTHING, Line, LogLines
+from wavesim_viz.live import actuation, effort, motion, sound_message
+from wavesim_viz.requests import CommanderRequest, FaultRequest
+from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
 #: losses that tell something: not by distance, band or echo
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
-OTHER = "other:"
+COMPARED_PREFIX = "other:"
 MOST_LOSSES = 400  #: marks of losses
 BELIEF_S = 5.0  #: an estimate is shown for so long
 VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
 
 
-class Replay:
+class ReplaySource:
     """One log with a clock of its own, which all viewers share."""
 
     kind = "replay"
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
         """``other``: a log whose lines are drawn beside those of this one."""
-        self.other = Replay(other) if other is not None else None
+        self.other = ReplaySource(other) if other is not None else None
         self.log: Log = read(path)
         self.name, self.trouble = path.name, ""
         self.step_s = float(self.log.metadata.get("step_ns", "4000000")) * 1e-9
         self.end = self.log.end_ns * 1e-9
         self._scene, self._loaded = scene.of_log(self.log)
-        self._seas, self._weathers = self._waves()
+        self._seas, self._weathers = self._sea_of_log()
         self._kits: dict[int, dict[str, Any]] = {}
         self._scene["models"] |= {
-            b["model"]: self._guess(b) for b in self.log.bodies.values() if b["model"] not in self._scene["models"]
+            b["model"]: self._default_look(b)
+            for b in self.log.bodies.values()
+            if b["model"] not in self._scene["models"]
         }
         self._series = {
             row: (b, s) for row, b in self.log.bodies.items() if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
@@ -70,8 +72,8 @@ class Replay:
             raise LogError(f"{path} holds no states: there is nothing to play")
         if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
             self._scene["warning"] = "; ".join(lacking)
-        self._lines = LogLines(self.log)
-        self._frozen = self._holds()
+        self._lines = LogSeries(self.log)
+        self._frozen = self._hold_intervals()
         self.start = min(int(s.time_ns[0]) for _, s in self._series.values()) * 1e-9
         sent, receptions = (
             self.log.get("/acoustics/sent", SENT).records,
@@ -80,7 +82,7 @@ class Replay:
         self._sent = sent[np.argsort(sent["emission_ns"], kind="stable")]
         self._receptions = receptions[np.argsort(receptions["arrival_ns"], kind="stable")]
         self._speed_of_sound = float(self._scene["sound"]["speed"])
-        self._last_heard = self._ends()
+        self._last_heard = self._signal_ends()
         presence: dict[int, list[tuple[int, bool]]] = {}
         for t, b in self.log.json.get("/bodies", []):
             presence.setdefault(int(b["row"]), []).append((t, bool(b["present"])))
@@ -88,9 +90,9 @@ class Replay:
         self._roster: list[list[Any]] = []
         self.playing, self.speed, self._at = True, 1.0, self.start
         self._wall, self._told_until = time.monotonic(), self.start
-        self._jumped, self._anew = True, False
+        self._jumped, self._is_restarted = True, False
 
-    def _holds(self) -> dict[str, list[tuple[int, bool]]]:
+    def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
         """Name -> when a body was held because its state was no longer finite, and when it was put elsewhere and moved again."""
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
@@ -101,24 +103,24 @@ class Replay:
                 found.setdefault(str(m["arguments"].get("body")), []).append((t, False))
         return {name: sorted(changes) for name, changes in found.items()}
 
-    def _waves(self) -> tuple[Seas | None, list[tuple[int, State]]]:
+    def _sea_of_log(self) -> tuple[SeaSurface | None, list[tuple[int, SeaState]]]:
         """The sea that bodies felt, None if the log does not tell it; and its states from when on, as commands changed it."""
         seed = self.log.metadata.get("seed", "")
         if self._loaded is None or not seed.isdecimal():
             return None, []
         bed = next((m for _, m in self.log.json.get("/world/bed", [])), {})
-        states: list[tuple[int, State]] = []
+        states: list[tuple[int, SeaState]] = []
         now = AS_CONFIGURED
         for t, m in self.log.json.get("/commands", []):
             if m["verb"] != "weather":
                 continue
             given = [m["arguments"].get(f"wave_{n}") for n in ("height", "peak", "direction")]
-            now = State(*(float(g) if is_number(g) else old for g, old in zip(given, now, strict=True)))
+            now = SeaState(*(float(g) if is_number(g) else old for g, old in zip(given, now, strict=True)))
             states.append((t, now))
-        return Seas(self._loaded, int(seed), bed.get("mean")), states
+        return SeaSurface(self._loaded, int(seed), bed.get("mean")), states
 
     @staticmethod
-    def _guess(body: dict[str, Any]) -> dict[str, Any]:
+    def _default_look(body: dict[str, Any]) -> dict[str, Any]:
         """A model that the log only names."""
         kind = {"buoy": "sphere", "surface": "box"}.get(body["type"], "cylinder")
         size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
@@ -128,7 +130,7 @@ class Replay:
             "transducer": None,
         }  # fmt: skip
 
-    def _ends(self) -> Any:
+    def _signal_ends(self) -> Any:
         """Time (s) until which each signal is drawn: its last arrival that was more than a loss by distance."""
         last: dict[int, int] = {}
         for r in self._receptions:
@@ -175,7 +177,7 @@ class Replay:
 
     def _seek(self, to: float) -> None:
         self._at = min(max(to, self.start), self.end)
-        self._told_until, self._jumped, self._anew = self._at, True, True
+        self._told_until, self._jumped, self._is_restarted = self._at, True, True
 
     # -- the pictures -------------------------------------------------------------------------------
 
@@ -185,7 +187,7 @@ class Replay:
     def _present(self, row: int, time_ns: float) -> bool:
         return _state_at(self._presence.get(row, []), time_ns)
 
-    def frame(self) -> Frame | None:
+    def frame(self) -> ViewerFrame | None:
         t = self.now()
         ns = t * 1e9
         rows, p, q, v, held, roster = [], [], [], [], [], []
@@ -207,12 +209,12 @@ class Replay:
         jumped, self._jumped = self._jumped, False
         state_now = RunState.RUNNING if self.playing and t < self.end else RunState.PAUSED
         factor = self.speed if state_now is RunState.RUNNING else 0.0
-        return Frame(
-            t, round(t / self.step_s), int(state_now), packed, self._spheres(t), self.speed, factor, v_WB_B=v,
+        return ViewerFrame(
+            t, round(t / self.step_s), int(state_now), packed, self._signal_spheres(t), self.speed, factor, v_WB_B=v,
             jumped=jumped,
         )  # fmt: skip
 
-    def _spheres(self, t: float) -> Any:
+    def _signal_spheres(self, t: float) -> Any:
         born = self._sent["emission_ns"] * 1e-9
         alive = np.flatnonzero((born <= t) & (t <= self._last_heard) & (self._sent["outcome"] == 0))
         table = np.zeros((len(alive), SIGNAL), np.float32)
@@ -234,16 +236,16 @@ class Replay:
     def roster(self) -> list[list[Any]]:
         return self._roster
 
-    def sounds(self) -> dict[str, Any] | None:
-        if self._anew:
-            self._anew = False
+    def new_signals(self) -> dict[str, Any] | None:
+        if self._is_restarted:
+            self._is_restarted = False
             return {"anew": True, **self.events()}
         t, since = self._at, self._told_until
         self._told_until = t
         if t <= since:
             return None
         sent = _span(self._sent, "emission_ns", since, t)
-        return told(sent, _span(self._receptions, "arrival_ns", since, t), 0, self._notices(since, t))
+        return sound_message(sent, _span(self._receptions, "arrival_ns", since, t), 0, self._notices(since, t))
 
     def _notices(self, since: float, until: float) -> list[dict[str, Any]]:
         return [
@@ -268,21 +270,21 @@ class Replay:
             e = self.log.get(f"/estimate/{body['name']}", ESTIMATE)
             k = int(np.searchsorted(e.time_ns, ns, "right")) - 1
             if k >= 0 and ns - int(e.time_ns[k]) < BELIEF_S * 1e9:
-                found.append([row, *plain(e.records["p_WB_W"][k]), *plain(e.records["sigma"][k])])
+                found.append([row, *to_json_value(e.records["p_WB_W"][k]), *to_json_value(e.records["sigma"][k])])
         return found
 
-    def sea(self) -> list[list[float]] | None:
+    def sea_components(self) -> list[list[float]] | None:
         if self._seas is None:
             return None
         k = bisect.bisect_right(self._weathers, self._at * 1e9, key=lambda w: w[0]) - 1
-        return self._seas.told(self._weathers[k][1] if k >= 0 else AS_CONFIGURED)
+        return self._seas.components(self._weathers[k][1] if k >= 0 else AS_CONFIGURED)
 
     def cables(self) -> list[dict[str, Any]]:
         found = (self._at_time(topic, LINES) for topic in self.log.series if topic.startswith("/lines/"))
-        return cables.told([r for r in found if r is not None])
+        return cables.cable_messages([r for r in found if r is not None])
 
-    def vitals(self) -> Vitals:
-        return Vitals()
+    def health(self) -> BodyHealth:
+        return BodyHealth()
 
     def weather(self) -> dict[str, Any]:
         return {
@@ -303,7 +305,7 @@ class Replay:
         name, sensors = body["name"], {}
         acting = self.log.get(f"/actuation/{name}", ACTUATION)
         k = int(np.searchsorted(acting.time_ns, ns, "right")) - 1
-        known = self.kit(row) or {"sensors": [], "actuators": []}
+        known = self.equipment(row) or {"sensors": [], "actuators": []}
         for look in known["sensors"]:
             values = self.log.sensors(name)[look["name"]]
             i = int(np.searchsorted(values.time_ns, ns, "right")) - 1
@@ -311,7 +313,9 @@ class Replay:
                 "valid": bool(i >= 0 and values.records["valid"][i]),
                 "age": (ns - int(values.records["time_ns"][i])) * 1e-9 if i >= 0 else None,
                 "fault": "",
-                "fields": {f["name"]: plain(values.records[f["name"]][i]) for f in look["fields"]} if i >= 0 else {},
+                "fields": {f["name"]: to_json_value(values.records[f["name"]][i]) for f in look["fields"]}
+                if i >= 0
+                else {},
             }
         return {
             "row": row,
@@ -320,7 +324,7 @@ class Replay:
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
             "actuation": actuation(acting.records[k], len(known["actuators"])) if k >= 0 else None,
             "effort": effort(forces) if (forces := self._at_time(f"/effort/{name}", EFFORT)) is not None else None,
-            "surroundings": plain(self._at_time(f"/surroundings/{name}", SURROUNDINGS)),
+            "surroundings": to_json_value(self._at_time(f"/surroundings/{name}", SURROUNDINGS)),
             "sensors": sensors,
         }
 
@@ -330,7 +334,7 @@ class Replay:
         k = int(np.searchsorted(series.time_ns, self._at * 1e9, "right")) - 1
         return series.records[k] if k >= 0 else None
 
-    def kit(self, row: int) -> dict[str, Any] | None:
+    def equipment(self, row: int) -> dict[str, Any] | None:
         """What a body had: the instruments whose values the log has, as its configuration declares them. None: no such body."""
         if row not in self._series:
             return None
@@ -339,9 +343,9 @@ class Replay:
             name, loaded = body["name"], self._loaded
             model = model_of(loaded, body["model"])
             suite = loaded.suite_by_name(name, body["model"]) if loaded is not None and model is not None else ()
-            declared = {t.name: t for t in told_of(suite)}
-            told = [declared.get(n, Told(n, s.type, None)) for n, s in self.log.sensors(name).items()]
-            self._kits[row] = kit(row, 0, model, told, loaded)
+            declared = {t.name: t for t in described_instruments(suite)}
+            told = [declared.get(n, InstrumentDescription(n, s.type, None)) for n, s in self.log.sensors(name).items()]
+            self._kits[row] = body_equipment(row, 0, model, told, loaded)
         return self._kits[row]
 
     def marks(self) -> list[dict[str, Any]]:
@@ -375,30 +379,36 @@ class Replay:
                 )
         return [{"time": t * 1e-9, "kind": kind, "text": text} for t, kind, text in sorted(found)]
 
-    def line(self, row: int, key: str) -> Line:
+    def line(self, row: int, key: str) -> ChartSeries:
         """A line of a chart, from the first moment of the log to the last; ``other:KEY``: of the body of that name in the other log."""
-        if key.startswith(OTHER):
+        if key.startswith(COMPARED_PREFIX):
             name = self._series[row][0]["name"] if row in self._series else None
             rows = (
                 [r for r, (b, _) in self.other._series.items() if b["name"] == name] if self.other is not None else []
             )
-            return self.other.line(rows[0], key.removeprefix(OTHER)) if self.other is not None and rows else NOTHING
+            return (
+                self.other.line(rows[0], key.removeprefix(COMPARED_PREFIX))
+                if self.other is not None and rows
+                else EMPTY_SERIES
+            )
         if row not in self._series:
-            return NOTHING
+            return EMPTY_SERIES
         return self._lines.line(
-            self._series[row][0]["name"], key, [a["name"] for a in (self.kit(row) or {"actuators": []})["actuators"]]
+            self._series[row][0]["name"],
+            key,
+            [a["name"] for a in (self.equipment(row) or {"actuators": []})["actuators"]],
         )
 
-    def look(self, row: int, name: str) -> screens.Look:
+    def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         body = self._series[row][0]["name"] if row in self._series else ""
         if f"/sonar/{body}/{name}" not in self.log.series:
             raise LogError(f"the log has no frames of '{name}': its <sonar> says log=\"0\", or it gave none")
-        return screens.Logged(self.log.path, body, name, lambda: self._at)
+        return image_streams.LoggedFrames(self.log.path, body, name, lambda: self._at)
 
-    def fault(self, wanted: Fault) -> tuple[bool, str]:
+    def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         return False, "what is over cannot be made to fail"
 
-    def order(self, wanted: Order) -> tuple[bool, str]:
+    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         return False, "what is over cannot be changed"
 
     def tracks(self) -> dict[str, Any]:
@@ -411,9 +421,9 @@ class Replay:
             found[str(row)] = {
                 "name": body["name"],
                 "time": (series.time_ns[thin] * 1e-9).round(3).tolist(),
-                "position": plain(series.records["p_WB_W"][thin].round(3).ravel()),
+                "position": to_json_value(series.records["p_WB_W"][thin].round(3).ravel()),
                 "believed_time": (e.time_ns[thin_e] * 1e-9).round(3).tolist(),
-                "believed": plain(e.records["p_WB_W"][thin_e].round(3).ravel()),
+                "believed": to_json_value(e.records["p_WB_W"][thin_e].round(3).ravel()),
             }
         return found
 

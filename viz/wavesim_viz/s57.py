@@ -37,11 +37,11 @@ MARKS = (
 )
 SOUNDINGS = "SOUNDG"
 MOST_NUMBERS = 2_000_000  #: coordinates of all that is drawn
-NEEDS = "electronic charts (S-57) need GDAL: pip install 'wavesim-viz[charts]'"
+MISSING_GDAL = "electronic charts (S-57) need GDAL: pip install 'wavesim-viz[charts]'"
 
 
 @dataclass
-class Cell:
+class ChartCell:
     """What is read of a cell. Paths are rows of latitude and longitude in degrees; depths in m, NaN where none is told."""
 
     name: str
@@ -50,7 +50,7 @@ class Cell:
     soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: latitude, longitude, depth
     marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: class, name, latitude, longitude
 
-    def told(self) -> dict[str, Any]:
+    def to_message(self) -> dict[str, Any]:
         """For the page."""
         return {
             "name": self.name,
@@ -70,18 +70,18 @@ class Cell:
         return np.column_stack([places[:, :2], points[:, 2]])
 
 
-def read_cell(path: Path) -> Cell:
+def read_cell(path: Path) -> ChartCell:
     """ConfigError if it is none, or if what reads it is not installed."""
     try:
         import pyogrio
         import shapely
     except ImportError:
-        raise ConfigError(NEEDS, str(path)) from None
+        raise ConfigError(MISSING_GDAL, str(path)) from None
     if not path.is_file():
         raise ConfigError("there is no such electronic chart", str(path))
     try:
         there = {str(name) for name, kind in pyogrio.list_layers(path) if kind is not None}
-        cell = Cell(path.name)
+        cell = ChartCell(path.name)
         for kind, depth_of in AREAS.items():
             for shape, told in _features(pyogrio, shapely, path, kind, there):
                 for part in _parts(shapely, shape, "Polygon"):

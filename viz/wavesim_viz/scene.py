@@ -15,7 +15,7 @@ from wavesim_sdk.log import Log
 from wavesim_sdk.ocean import mesh
 from wavesim_sdk.ocean.bed import bed_around_fleet
 from wavesim_sdk.ocean.scene import obstacle_boxes
-from wavesim_viz.frame import plain
+from wavesim_viz.frame import to_json_value
 
 BED_POINTS, BED_SHARE = 97, 0.5
 
@@ -26,7 +26,7 @@ def shape(model: Model) -> dict[str, Any]:
     return {"kind": found.kind, "size": list(found.size)}
 
 
-def look(model: Model) -> dict[str, Any]:
+def model_look(model: Model) -> dict[str, Any]:
     """What is drawn of a model."""
     return {
         "name": model.name,
@@ -87,7 +87,7 @@ def describe(loaded: LoadedConfig) -> dict[str, Any]:
             }
             for b in fleet.bodies
         ],
-        "models": {name: look(m) for name, m in {**library(), **loaded.models}.items()},
+        "models": {name: model_look(m) for name, m in {**library(), **loaded.models}.items()},
     }
 
 
@@ -96,7 +96,7 @@ def empty(name: str) -> dict[str, Any]:
     return {
         "name": name, "file": "", "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
         "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [],
-        "models": {n: look(m) for n, m in library().items()},
+        "models": {n: model_look(m) for n, m in library().items()},
     }  # fmt: skip
 
 
@@ -116,5 +116,5 @@ def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
 
 def text(scene: dict[str, Any]) -> dict[str, Any]:
     """Ready for JSON."""
-    found: dict[str, Any] = plain(scene)
+    found: dict[str, Any] = to_json_value(scene)
     return found

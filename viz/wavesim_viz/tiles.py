@@ -18,7 +18,7 @@ ARCHIVE = b"PMTiles"  #: so begins a file of that kind
 
 
 @dataclass(frozen=True)
-class Described:
+class TilesetInfo:
     """What the page is told of it."""
 
     name: str
@@ -27,10 +27,10 @@ class Described:
     most: int
 
 
-class Tiles(Protocol):
+class Tileset(Protocol):
     """A file of tiles, read only."""
 
-    described: Described
+    described: TilesetInfo
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
         """A picture and its type; rows count from the north, as on the web. None where there is none."""
@@ -39,7 +39,7 @@ class Tiles(Protocol):
         """Let go of the file."""
 
 
-def open_tiles(path: Path) -> Tiles:
+def open_tiles(path: Path) -> Tileset:
     """A file of either kind, told by its first bytes. Raises ConfigError if it holds no pictures."""
     try:
         with path.open("rb") as file:
@@ -67,11 +67,11 @@ class MBTiles:
             raise ConfigError(f"no MBTiles file, and no PMTiles file: {error}", str(path)) from None
         if first is None:
             raise ConfigError("it has no tiles", str(path))
-        _drawn(path, kind_of(first[0]), told.get("format", "unknown"))
+        _require_raster(path, kind_of(first[0]), told.get("format", "unknown"))
         self.described = _described(path, told, least, most)
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        if not _there(z, x, y):
+        if not _is_tile(z, x, y):
             return None
         asked = "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
         try:
@@ -107,7 +107,7 @@ class PMTiles:
                 f"a damaged PMTiles file, or not of version 3: {str(error) or type(error).__name__}", str(path)
             ) from None
         kind = head["tile_type"].name.lower()
-        _drawn(path, kind if kind in ("png", "jpeg", "webp") else None, kind)
+        _require_raster(path, kind if kind in ("png", "jpeg", "webp") else None, kind)
         if head["tile_compression"] not in (Compression.NONE, Compression.UNKNOWN):
             raise ConfigError(
                 f"its pictures are compressed once more ({head['tile_compression'].name.lower()}); that is not read",
@@ -117,7 +117,7 @@ class PMTiles:
         self.described = _described(path, texts, head["min_zoom"], head["max_zoom"])
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        if not _there(z, x, y):
+        if not _is_tile(z, x, y):
             return None
         try:
             found = self._reader.get(z, x, y)
@@ -130,11 +130,11 @@ class PMTiles:
         self._file.close()
 
 
-def _there(z: int, x: int, y: int) -> bool:
+def _is_tile(z: int, x: int, y: int) -> bool:
     return 0 <= z <= DEEPEST and 0 <= x < 1 << z and 0 <= y < 1 << z
 
 
-def _drawn(path: Path, kind: str | None, told: str) -> None:
+def _require_raster(path: Path, kind: str | None, told: str) -> None:
     if kind is None:
         raise ConfigError(
             f"its tiles are no pictures (format: {told}); PNG, JPEG and WebP are drawn, vector tiles are not: QGIS makes pictures of them (Generate XYZ tiles, MBTiles)",
@@ -142,11 +142,11 @@ def _drawn(path: Path, kind: str | None, told: str) -> None:
         )
 
 
-def _described(path: Path, told: dict[str, str], least: Any, most: Any) -> Described:
+def _described(path: Path, told: dict[str, str], least: Any, most: Any) -> TilesetInfo:
     if not (type(least) is int and type(most) is int and 0 <= least <= most <= DEEPEST):
         raise ConfigError(f"its levels of zoom are {least} to {most}; 0 to {DEEPEST} may be", str(path))
     name, attribution = (told.get(k, "")[:MOST_LETTERS] for k in ("name", "attribution"))
-    return Described(name or path.name, attribution, least, most)
+    return TilesetInfo(name or path.name, attribution, least, most)
 
 
 def kind_of(data: Any) -> str | None:

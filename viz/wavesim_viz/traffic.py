@@ -10,14 +10,14 @@ import numpy as np
 
 from wavesim_sdk import frames
 from wavesim_sdk.encounters import closest_approach, domain, role
-from wavesim_viz.frame import WILD, Frame, plain
+from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 
 MOST_TOLD = 60
-STILL = 0.05  #: m/s: what is slower has the course that it heads
+STOPPED_SPEED = 0.05  #: m/s: what is slower has the course that it heads
 
 
-def meetings(
-    frame: Frame, roster: Sequence[Sequence[Any]], row: int, models: Mapping[str, Any]
+def encounter_table(
+    frame: ViewerFrame, roster: Sequence[Sequence[Any]], row: int, models: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Of a surface vessel in ``row``: its length and the radii of its domain (m), and of each other one (row, range in m, true bearing, course and speed
     over ground in rad and m/s, DCPA in m, TCPA in s, own part by the rules, and where both will be then, north and east); first who
@@ -29,14 +29,14 @@ def meetings(
         return None
     b = frame.bodies.astype(float)
     surface = {r for r, (k, _) in kinds.items() if k == "surface"}
-    here = np.flatnonzero(np.isin(b[:, 0], list(surface)) & (b[:, 9] != WILD))
+    here = np.flatnonzero(np.isin(b[:, 0], list(surface)) & (b[:, 9] != INVALID))
     rows, places = b[here, 0].astype(int).tolist(), b[here, 1:3]
     if row not in rows:
         return None
     own = rows.index(row)
     v = np.einsum("nij,nj->ni", frames.rotation(b[here, 4:8]), np.asarray(frame.v_WB_B, float)[here])[:, :2]
     speeds = np.hypot(v[:, 0], v[:, 1])
-    courses = np.where(speeds > STILL, np.arctan2(v[:, 1], v[:, 0]), frames.euler(b[here, 4:8])[:, 2])
+    courses = np.where(speeds > STOPPED_SPEED, np.arctan2(v[:, 1], v[:, 0]), frames.euler(b[here, 4:8])[:, 2])
     away = places - places[own]
     ranges = np.hypot(away[:, 0], away[:, 1])
     dcpa, tcpa = closest_approach(away, v - v[own])
@@ -52,7 +52,7 @@ def meetings(
             "role": role(away[k], courses[own], courses[k], speeds[own], speeds[k]).value,
             "own_at": places[own] + then * v[own], "other_at": places[k] + then * v[k],
         })  # fmt: skip
-    told: dict[str, Any] = plain({
+    told: dict[str, Any] = to_json_value({
         "row": row, "time": frame.time_s, "length": length, "least": least, "preferred": preferred, "others": found,
     })  # fmt: skip
     return told

@@ -23,18 +23,27 @@ from urllib.parse import urlsplit
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from wavesim_sdk.errors import WaveSimError
-from wavesim_viz.alarms import Rules
-from wavesim_viz.asked import MOST_ROW, Acknowledge, Asked, Drive, Nonsense, Pictures, Watch, asked
+from wavesim_viz.alarms import AlarmRules
+from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, aligned
 from wavesim_viz.configurator import Configurator
-from wavesim_viz.doors import BODY_S, upgraded
-from wavesim_viz.frame import plain
+from wavesim_viz.connection_limits import BODY_S, upgraded
+from wavesim_viz.frame import to_json_value
 from wavesim_viz.hub import Hub, Viewer
-from wavesim_viz.live import Source
-from wavesim_viz.replay import Replay
-from wavesim_viz.s57 import Cell
-from wavesim_viz.series import MOST_LINES, MOST_POINTS, aligned
-from wavesim_viz.tiles import Tiles
-from wavesim_viz.trees import Trouble
+from wavesim_viz.live import ViewerSource
+from wavesim_viz.replay import ReplaySource
+from wavesim_viz.requests import (
+    MOST_ROW,
+    AcknowledgeRequest,
+    DriveRequest,
+    InvalidRequest,
+    PicturesRequest,
+    Request,
+    WatchRequest,
+    parse_request,
+)
+from wavesim_viz.s57 import ChartCell
+from wavesim_viz.tiles import Tileset
+from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
 MOST_VIEWERS, MOST_EACH = 64, 16  #: of all, and of each address but this machine's; the oldest goes for the next
@@ -47,7 +56,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
-class Access:
+class AccessPolicy:
     """Who may do what."""
 
     address: str
@@ -58,7 +67,7 @@ class Access:
     names: set[str] = field(default_factory=set)
 
     @classmethod
-    def make(cls, address: str, port: int, control: bool) -> Access:
+    def make(cls, address: str, port: int, control: bool) -> AccessPolicy:
         loopback = ipaddress.ip_address(address).is_loopback
         a = cls(address, port, control)
         if not loopback:
@@ -88,7 +97,7 @@ class Access:
 
 
 ACCESS, HUB, CONFIGURATOR = (
-    web.AppKey("access", Access),
+    web.AppKey("access", AccessPolicy),
     web.AppKey("hub", Hub),
     web.AppKey("configurator", Configurator),
 )
@@ -109,7 +118,7 @@ def _netloc(address: str) -> str | None:
 
 
 @web.middleware
-async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def guard_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Every request passes here."""
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
@@ -130,7 +139,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     except WaveSimError as error:  # what was asked for cannot be
         response = web.json_response({"error": getattr(error, "message", str(error))}, status=400)
     except Exception as error:  # of this request alone
-        text = request.app[HUB].mishaps.add(f"the request {request.method} {request.path}", error)
+        text = request.app[HUB].errors.record(f"the request {request.method} {request.path}", error)
         response = web.json_response({"error": f"the viewer failed: {text}"}, status=500)
     if not response.prepared:
         host = request.headers.get("Host", "")
@@ -176,12 +185,12 @@ async def series(request: web.Request) -> web.StreamResponse:
         since, until = (float(request.query.get(k, f)) for k, f in (("since", "-inf"), ("until", "inf")))
         points = int(request.query.get("points", "1200"))
     except ValueError:
-        raise Trouble("a line is ROW/KEY; since, until and points are numbers") from None
+        raise RequestFailed("a line is ROW/KEY; since, until and points are numbers") from None
     if any(not 0 <= row < MOST_ROW for row, _ in wanted):
-        raise Trouble("there is no such row")
+        raise RequestFailed("there is no such row")
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
-        raise Trouble(f"1 to {MOST_LINES} lines, at most {MOST_POINTS} points")
-    past = request.app[HUB].past
+        raise RequestFailed(f"1 to {MOST_LINES} lines, at most {MOST_POINTS} points")
+    past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 
 
@@ -189,8 +198,8 @@ async def kit(request: web.Request) -> web.StreamResponse:
     """What a body has, for whoever wants charts of it: ``?row=``."""
     source, row = request.app[HUB].source, request.query.get("row", "")
     if source is None or not row.isdecimal() or len(row) > 9 or int(row) >= MOST_ROW:
-        raise Trouble("which body? ?row=NUMBER")
-    return web.json_response(plain(source.kit(int(row))))
+        raise RequestFailed("which body? ?row=NUMBER")
+    return web.json_response(to_json_value(source.equipment(int(row))))
 
 
 def tiles_of(request: web.Request) -> dict[str, Any] | None:
@@ -213,7 +222,7 @@ async def chart(request: web.Request) -> web.StreamResponse:
     cell = request.app[CELL]
     if cell is None:
         raise web.HTTPNotFound
-    return web.json_response(cell.told())
+    return web.json_response(cell.to_message())
 
 
 async def websocket(request: web.Request) -> web.StreamResponse:
@@ -223,11 +232,11 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     await ws.prepare(request)
     upgraded(request)
     viewer = Viewer(ws, request.transport)
-    _make_room(hub, viewer.address)
+    _evict_idle_viewer(hub, viewer.address)
     hub.add(viewer)
-    may_control = role_of(request) == "control" or isinstance(hub.source, Replay)
+    may_control = role_of(request) == "control" or isinstance(hub.source, ReplaySource)
     # files and programs are for those that may control; a log's clock is everybody's
-    viewer.tell(
+    viewer.send(
         {
             "type": "hello",
             **hub.hello(),
@@ -237,15 +246,15 @@ async def websocket(request: web.Request) -> web.StreamResponse:
             "chart": request.app[CELL] is not None,
         }
     )
-    hub.tell_past(viewer)
+    hub.send_history(viewer)
     sender = asyncio.create_task(hub.serve(viewer))
     try:
         async for message in ws:
             if message.type is not WSMsgType.TEXT:
-                raise Nonsense("bytes", "a page of this viewer sends text only")
-            await _act(hub, viewer, asked(message.data), may_control)
-    except Nonsense as error:  # no page of ours: its socket ends, and nobody else's
-        hub.refuse(error.kind, str(error))
+                raise InvalidRequest("bytes", "a page of this viewer sends text only")
+            await _act(hub, viewer, parse_request(message.data), may_control)
+    except InvalidRequest as error:  # no page of ours: its socket ends, and nobody else's
+        hub.count_invalid_request(error.kind, str(error))
         await ws.close(code=WSCloseCode.POLICY_VIOLATION, message=str(error).encode()[:120])
     finally:
         hub.remove(viewer)
@@ -253,45 +262,45 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     return ws
 
 
-def _make_room(hub: Hub, address: str) -> None:
+def _evict_idle_viewer(hub: Hub, address: str) -> None:
     """For one viewer more of an address: who holds sockets and leaves them idle locks nobody out."""
     each = Counter(v.address for v in hub.viewers)
-    crowd = address if each[address] >= MOST_EACH and not _is_here(address) else ""
+    crowd = address if each[address] >= MOST_EACH and not _is_local(address) else ""
     if not crowd and len(hub.viewers) >= MOST_VIEWERS:
         crowd = max(each, key=lambda a: each[a])
     if crowd:
         hub.drop(min((v for v in hub.viewers if v.address == crowd), key=lambda v: v.number))
 
 
-def _is_here(address: str) -> bool:
+def _is_local(address: str) -> bool:
     """Whether that is this machine."""
     return ipaddress.ip_address(address.partition("%")[0] or "::").is_loopback
 
 
-async def _act(hub: Hub, viewer: Viewer, wanted: Asked, may_control: bool) -> None:
+async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> None:
     """Do what a page asked for."""
-    if isinstance(wanted, Watch):
+    if isinstance(wanted, WatchRequest):
         viewer.watched, viewer.kit, viewer.panel, viewer.traffic = wanted.row, None, "", ""
-    elif isinstance(wanted, Pictures):
-        hub.look(viewer, wanted.sonars)
+    elif isinstance(wanted, PicturesRequest):
+        hub.watch_pictures(viewer, wanted.sonars)
     elif not may_control:
         text = "this viewer only looks; start it with: wavesim viz --control"
-        viewer.tell({"type": "reply", "ok": False, "text": text})
-    elif isinstance(wanted, Drive):
+        viewer.send({"type": "reply", "ok": False, "text": text})
+    elif isinstance(wanted, DriveRequest):
         hub.drive(viewer, wanted)
-    elif isinstance(wanted, Acknowledge):
+    elif isinstance(wanted, AcknowledgeRequest):
         ok, said = hub.acknowledge(wanted.number)
-        viewer.tell({"type": "reply", "ok": ok, "text": said})
+        viewer.send({"type": "reply", "ok": ok, "text": said})
     else:
         ok, said = await hub.control(wanted)
-        viewer.tell({"type": "reply", "ok": ok, "text": said})
+        viewer.send({"type": "reply", "ok": ok, "text": said})
 
 
 WORKERS, MOST_WORK = 2, 16  #: requests of the configurator at work, and with those that wait
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
-TILES: web.AppKey[Tiles | None] = web.AppKey("tiles")
-CELL: web.AppKey[Cell | None] = web.AppKey("cell")
+TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
+CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
@@ -299,40 +308,40 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
 
     async def call(request: web.Request) -> web.StreamResponse:
         if changes and role_of(request) != "control":
-            raise Trouble("this viewer only looks; start it with --control to write files and run programs")
+            raise RequestFailed("this viewer only looks; start it with --control to write files and run programs")
         try:
             async with asyncio.timeout(BODY_S):
                 body = await request.json() if request.method == "POST" else dict(request.query)
         except (ValueError, RecursionError):
-            raise Trouble("that is no JSON") from None
+            raise RequestFailed("that is no JSON") from None
         except TimeoutError:
-            raise Trouble(f"the request did not come within {BODY_S:g} s") from None
+            raise RequestFailed(f"the request did not come within {BODY_S:g} s") from None
         if not isinstance(body, dict):
-            raise Trouble("a request is a JSON object: {...}")
+            raise RequestFailed("a request is a JSON object: {...}")
         if (waiting := request.app[WAITING])["now"] >= MOST_WORK:
-            raise Trouble("the viewer is busy with what was asked before; try again in a moment")
+            raise RequestFailed("the viewer is busy with what was asked before; try again in a moment")
         waiting["now"] += 1
         try:
             run = asyncio.get_running_loop().run_in_executor
             found = await run(request.app[WORK], method, request.app[CONFIGURATOR], body)
         finally:
             waiting["now"] -= 1
-        return web.json_response(plain(found))
+        return web.json_response(to_json_value(found))
 
     return call
 
 
 def make_app(
-    source: Source | None,
+    source: ViewerSource | None,
     rate: float,
-    access: Access,
+    access: AccessPolicy,
     folder: Path,
-    rules: Rules | None = None,
-    tiles: Tiles | None = None,
-    cell: Cell | None = None,
+    rules: AlarmRules | None = None,
+    tiles: Tileset | None = None,
+    cell: ChartCell | None = None,
 ) -> web.Application:
     """The application; ``source`` None = the configurator alone."""
-    app = web.Application(middlewares=[guard], client_max_size=MOST_BYTES)
+    app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell
     app[WORK], app[WAITING] = concurrent.futures.ThreadPoolExecutor(WORKERS, "work"), {"now": 0}
@@ -350,12 +359,12 @@ def make_app(
     app.router.add_get("/api/vehicles", json_call(Configurator.vehicles))
     app.router.add_get("/api/vehicle", json_call(Configurator.vehicle))
     app.router.add_get("/api/schema", json_call(Configurator.schema))
-    app.router.add_post("/api/import", json_call(Configurator.take, changes=True))
+    app.router.add_post("/api/import", json_call(Configurator.import_model, changes=True))
     app.router.add_post("/api/check", json_call(Configurator.check, changes=True))
-    app.router.add_post("/api/test", json_call(Configurator.test, changes=True))
+    app.router.add_post("/api/test", json_call(Configurator.test_drive, changes=True))
     app.router.add_post("/api/save", json_call(Configurator.save, changes=True))
-    app.router.add_post("/api/fit", json_call(Configurator.fit, changes=True))
-    app.router.add_post("/api/mount", json_call(Configurator.mount, changes=True))
+    app.router.add_post("/api/fit", json_call(Configurator.check_instruments, changes=True))
+    app.router.add_post("/api/mount", json_call(Configurator.save_instruments, changes=True))
     app.router.add_post("/api/mission", json_call(Configurator.mission, changes=True))
 
     async def running(_app: web.Application) -> Any:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.pilot import BoatPilot, RovPilot, Setpoint, allocation, pilot_for
-from wavesim_bridges.ros2.message_types import MalformedMessage, Message
+from wavesim_bridges.ros2.message_types import Message
 from wavesim_bridges.vehicle_motion import frd_to_flu
 from wavesim_sdk.config.vehicle import Thruster
 from wavesim_sdk.errors import BrokerError

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavesim_bridges.core import BridgedVehicle, BridgeOptions
+from wavesim_bridges.core import BridgedVehicle, BridgeOptions, MalformedMessage
 from wavesim_bridges.ros2 import sensors as told
 from wavesim_bridges.ros2.commands import CommandTopics
 from wavesim_bridges.ros2.discovery_check import check_discovery
-from wavesim_bridges.ros2.message_types import MalformedMessage, Message, MessageTypes
+from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_bridges.ros2.node import DdsNode, TopicWriter, legal
 from wavesim_bridges.ros2.topic_layout import TopicLayout
 from wavesim_bridges.vehicle_motion import VehicleMotion, attitude_enu, frd_to_flu, motion_of, ned_to_enu

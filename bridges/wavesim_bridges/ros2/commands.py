@@ -7,10 +7,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from wavesim_bridges.core import STACK_TIMEOUT_S
+from wavesim_bridges.core import STACK_TIMEOUT_S, MalformedMessage
 from wavesim_bridges.pilot import Setpoint
 from wavesim_bridges.ros2 import body_commands
-from wavesim_bridges.ros2.message_types import MalformedMessage, Message
+from wavesim_bridges.ros2.message_types import Message
 from wavesim_bridges.ros2.node import DdsNode
 from wavesim_bridges.ros2.sensors import ARRAY
 from wavesim_bridges.ros2.topic_layout import ALL, CommandTopic, TopicLayout

@@ -12,6 +12,8 @@ from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from wavesim_bridges.core import MalformedMessage
+
 #: all of them have the same definitions here but for sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid
 DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
 for _old in ("dashing", "eloquent", "foxy", "galactic"):
@@ -63,10 +65,6 @@ SERVICES = {
 #: before the fields of each request and reply, as rmw_cyclonedds has it: the caller's number and the call's
 _CALL = struct.Struct("<Qq")
 _HEAD = 4  #: bytes of encapsulation
-
-
-class MalformedMessage(Exception):
-    """Bytes that are no message of their type; the text is the reason."""
 
 
 class MessageTypes:

@@ -19,7 +19,8 @@ from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
-from wavesim_bridges.ros2.message_types import MalformedMessage, Message, MessageTypes
+from wavesim_bridges.core import MalformedMessage
+from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
 DEPTH = 10  #: kept for slow readers

@@ -10,7 +10,7 @@ from lxml import etree
 
 from wavesim_sdk import units
 from wavesim_sdk.config.model import Config, Models
-from wavesim_sdk.config.schema import Key, child_elements, keys
+from wavesim_sdk.config.schema import Key, child_elements, keys, type_name
 
 _XS = "http://www.w3.org/2001/XMLSchema"
 _NUMBER = r"[\-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][\-+]?[0-9]+)?"
@@ -39,7 +39,7 @@ def xsd() -> bytes:
     _sub(e, "element", name="wavesim", type="Config")
     _sub(e, "element", name="models", type="Models")
     for of in [*_classes(Config)]:
-        kind = _sub(e, "complexType", name=of.__name__)
+        kind = _sub(e, "complexType", name=type_name(of))
         has_content = any(k.kind == "numbers" for _, k in keys(of))
         if has_content:
             kind.set("mixed", "true")
@@ -47,7 +47,7 @@ def xsd() -> bytes:
         if declared:
             group = _sub(kind, "choice", minOccurs="0", maxOccurs="unbounded")
             for _, c in declared:
-                _sub(group, "element", name=c.name, type=c.of.__name__)
+                _sub(group, "element", name=c.name, type=type_name(c.of))
         for _, k in keys(of):
             if k.kind == "numbers":
                 continue
@@ -94,7 +94,7 @@ def reference_sections(root: type, names: dict[type, str], level: str) -> list[s
     ``level`` of the headings."""
     lines: list[str] = []
     for of in _classes(root):
-        lines += [f"{level} {names.get(of, of.__name__)}", "", _plain(inspect.getdoc(of) or ""), ""]
+        lines += [f"{level} {names.get(of, type_name(of))}", "", _plain(inspect.getdoc(of) or ""), ""]
         declared = list(keys(of))
         if declared:
             lines += ["| key | unit | default | range | meaning |", "|---|---|---|---|---|"]
@@ -106,7 +106,7 @@ def reference_sections(root: type, names: dict[type, str], level: str) -> list[s
             for _, c in inner:
                 often = "any number" if c.many else "once" if c.required else "at most once"
                 lines.append(
-                    f"| `<{c.name}>` ([{c.of.__name__}](#{c.of.__name__.lower()})) | {often} | {_plain(c.doc)} |"
+                    f"| `<{c.name}>` ([{type_name(c.of)}](#{type_name(c.of).lower()})) | {often} | {_plain(c.doc)} |"
                 )
             lines.append("")
     return lines

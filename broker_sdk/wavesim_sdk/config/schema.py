@@ -16,6 +16,11 @@ REQUIRED: Any = object()
 Vector = tuple[float, ...]
 
 
+def type_name(of: type) -> str:
+    """Name of an element's type in the XSD, the reference and the configurator."""
+    return of.__name__.removesuffix("Config") or "Config"
+
+
 @dataclass(frozen=True)
 class Key:
     """An XML attribute: its quantity (empty = pure number), count of numbers, range and meaning."""

@@ -39,7 +39,7 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
                     time.sleep(LOOK_S)
                     continue
                 if not written:
-                    out.write(format_.head(frame, origin))
+                    out.write(format_.file_header(frame, origin))
                 out.write(format_.ping(frame, origin, period))
                 written += 1
         except KeyboardInterrupt:

@@ -66,7 +66,7 @@ class CommandExecutor:
             self._dispatch(command)
         except Exception as error:  # an error of ours: it costs whoever met it, and nobody else
             self._print_traceback_once(error)
-            text = f"the server failed at {type(command).__name__}"
+            text = f"the server failed at {type(command).__name__.removesuffix('Command')}"
             match command:
                 case ExecuteCommand():
                     self._answer(command, False, f"{text}; see its standard error")

@@ -1,14 +1,14 @@
 // The actuators of the chosen body: each by its name, in its unit, between its limits.
 
-import { fill, h, put } from "./dom";
-import type { Charts, Label } from "./history";
-import type { ActuatorLook, FieldLook, Kit, Panel } from "./link";
-import { shownActuator, written } from "./units";
+import { setChildren, h, setText } from "./dom";
+import type { BodyCharts, SeriesLabel } from "./body_charts";
+import type { ActuatorLook, FieldLook, Kit, Panel } from "./websocket";
+import { actuatorDisplayUnit, formatValue } from "./units";
 
 /** The chart of an actuator: what it does, and what it was told. */
-export function labelOf(kit: Kit | null, key: string): Label | null {
+export function actuatorLabel(kit: Kit | null, key: string): SeriesLabel | null {
   const a = kit?.actuators.find((x) => key === `actuator.${x.name}`);
-  return a ? { title: a.name, unit: shownActuator(a.unit).unit, series: [key, `${key}:command`], names: ["actual", "command"], factors: [shownActuator(a.unit).factor, shownActuator(a.unit).factor] } : null;
+  return a ? { title: a.name, unit: actuatorDisplayUnit(a.unit).unit, series: [key, `${key}:command`], names: ["actual", "command"], factors: [actuatorDisplayUnit(a.unit).factor, actuatorDisplayUnit(a.unit).factor] } : null;
 }
 
 interface Row { look: ActuatorLook; bar: HTMLElement; mark: HTMLElement; actual: HTMLElement; command: HTMLElement }
@@ -17,15 +17,15 @@ export class Actuators {
   readonly element = h("div", { class: "section", id: "actuators" });
   private rows: Row[] = [];
 
-  constructor(private readonly charts: Charts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null) {}
+  constructor(private readonly charts: BodyCharts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null) {}
 
   /** Another body, with other actuators. */
   fit(kit: Kit | null): void {
     this.element.classList.toggle("hidden", !kit?.actuators.length);
     const place = h("div", {}), trs: HTMLElement[] = [];
     this.rows = (kit?.actuators ?? []).map((look) => {
-      const bar = h("div", {}), mark = h("i", {}), actual = h("td", { class: "n" }), command = h("td", { class: "n soft" }), s = shownActuator(look.unit);
-      const limits = `${written(look.minimum, s)} to ${written(look.maximum, s)} ${s.unit}`;
+      const bar = h("div", {}), mark = h("i", {}), actual = h("td", { class: "n" }), command = h("td", { class: "n soft" }), s = actuatorDisplayUnit(look.unit);
+      const limits = `${formatValue(look.minimum, s)} to ${formatValue(look.maximum, s)} ${s.unit}`;
       const tr = h("tr", { title: `${look.kind}: ${limits}\nClick for a chart`, onclick: () => this.charts.toggle(`actuator.${look.name}`) },
         h("td", { class: "name" }, look.name), h("td", {}, h("div", { class: "bar" }, bar, mark)), actual, command, h("td", { class: "soft" }, s.unit), h("td", {}, this.fault(look.name, look.faults, [], place)));
       tr.dataset["name"] = look.name;
@@ -33,14 +33,14 @@ export class Actuators {
       return { look, bar, mark, actual, command };
     });
     const head = h("tr", {}, h("th", {}, ""), h("th", {}, ""), h("th", { class: "n" }, "actual"), h("th", { class: "n" }, "command"), h("th", {}, ""), h("th", {}, ""));
-    fill(this.element, h("h3", {}, "Actuators"), place, h("table", {}, h("thead", {}, head), h("tbody", {}, ...trs)));
+    setChildren(this.element, h("h3", {}, "Actuators"), place, h("table", {}, h("thead", {}, head), h("tbody", {}, ...trs)));
   }
 
   update(panel: Panel): void {
     this.rows.forEach(({ look, bar, mark, actual, command }, k) => {
-      const is = panel.actuation?.actual[k] ?? null, told = panel.actuation?.command[k] ?? null, s = shownActuator(look.unit);
-      put(actual, written(is, s));
-      put(command, written(told, s));
+      const is = panel.actuation?.actual[k] ?? null, told = panel.actuation?.command[k] ?? null, s = actuatorDisplayUnit(look.unit);
+      setText(actual, formatValue(is, s));
+      setText(command, formatValue(told, s));
       // the bar goes from rest (or from the end that is nearest to it) to where it is
       const span = Math.max(look.maximum - look.minimum, 1e-9), share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
       const zero = share(0), at = share(is ?? 0);

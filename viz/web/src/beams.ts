@@ -1,9 +1,9 @@
 // The beams of the chosen body's instruments: each from where it leaves to what it met.
 
 import * as THREE from "three";
-import { quaternionToThree, toThree } from "./frames";
-import type { InstrumentLook, SensorValue } from "./link";
-import type { Store } from "./store";
+import { quaternionToThree, toThree } from "./coordinate_frames";
+import type { InstrumentLook, SensorValue } from "./websocket";
+import type { SceneStore } from "./scene_store";
 
 const COLOURS = ["#5bd68a", "#ffd166", "#7fd8ff", "#ff9f68", "#b388ff"];
 const RAYS = 512; // of all instruments of a body together
@@ -32,7 +32,7 @@ export class Beams {
     this.group.add(this.lines, this.ends);
   }
 
-  update(store: Store, show: boolean): void {
+  update(store: SceneStore, show: boolean): void {
     this.count = this.met = 0;
     const k = store.kit ? store.index.get(store.kit.row) : undefined, values = store.panel?.row === store.kit?.row ? store.panel?.sensors : undefined;
     if (show && k !== undefined && values) {

@@ -1,15 +1,15 @@
 // Lines of the simulation (tethers, moorings, tow cables): in 3D and on the chart, from node to node, without a segment that broke.
 
 import * as THREE from "three";
-import { toThree } from "./frames";
-import type { CableText } from "./link";
+import { toThree } from "./coordinate_frames";
+import type { CableText } from "./websocket";
 
 const DARK = "#f0d48a", LIGHT = "#7a4f00";
 /** Their colour. */
-export function hue(dark: boolean): string { return dark ? DARK : LIGHT; }
+export function cableColour(dark: boolean): string { return dark ? DARK : LIGHT; }
 
 /** Segments of a line: places of both ends in W. */
-export function segments(c: CableText): [number[], number[]][] {
+export function unbrokenSegments(c: CableText): [number[], number[]][] {
   const found: [number[], number[]][] = [];
   for (let k = 0; 3 * k + 5 < c.points.length; k++) if (k !== c.broken) found.push([c.points.slice(3 * k, 3 * k + 3), c.points.slice(3 * k + 3, 3 * k + 6)]);
   return found;
@@ -22,10 +22,10 @@ export class Cables {
   constructor() { this.lines.frustumCulled = false; }
 
   update(cables: CableText[], dark: boolean): void {
-    this.lines.material.color.set(hue(dark));
+    this.lines.material.color.set(cableColour(dark));
     if (cables === this.of) return;
     this.of = cables;
-    const points = cables.flatMap((c) => segments(c).flatMap((ends) => ends.flatMap(([n, e, d]) => toThree(n!, e!, d!))));
+    const points = cables.flatMap((c) => unbrokenSegments(c).flatMap((ends) => ends.flatMap(([n, e, d]) => toThree(n!, e!, d!))));
     this.lines.geometry.dispose();
     this.lines.geometry = new THREE.BufferGeometry();
     this.lines.geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
@@ -33,9 +33,9 @@ export class Cables {
 }
 
 export function drawCables(c: CanvasRenderingContext2D, cables: CableText[], px: (n: number, e: number) => [number, number], dark: boolean): void {
-  c.strokeStyle = hue(dark);
+  c.strokeStyle = cableColour(dark);
   c.lineWidth = 1.4;
   c.beginPath();
-  for (const cable of cables) for (const [a, b] of segments(cable)) { c.moveTo(...px(a[0]!, a[1]!)); c.lineTo(...px(b[0]!, b[1]!)); }
+  for (const cable of cables) for (const [a, b] of unbrokenSegments(cable)) { c.moveTo(...px(a[0]!, a[1]!)); c.lineTo(...px(b[0]!, b[1]!)); }
   c.stroke();
 }

@@ -1,20 +1,20 @@
 // The chart: north up, metres, grid and scale; the sea bed shaded with its contours, ways, beacons, signals. And the pen with
 // which missions are drawn.
 
-import { colour, css, scaleBar } from "./dom";
+import { bodyColour, cssVariable, drawScaleBar } from "./dom";
 import { drawCables } from "./cables";
-import { Enc } from "./enc";
-import { SIGNAL } from "./link";
-import { Pointer } from "./pointer";
-import { QUIET } from "./sounds";
-import type { Store, Track } from "./store";
-import { drawBodies, triangle } from "./symbols";
-import { contours, depths, ramp } from "./terrain";
-import { pen, roundStep, sheet } from "./pen";
+import { S57Chart } from "./s57_chart";
+import { SIGNAL_WIDTH } from "./websocket";
+import { ChartPointer } from "./chart_pointer";
+import { INAUDIBLE_OUTCOMES } from "./acoustic_signals";
+import type { SceneStore, Track } from "./scene_store";
+import { drawBodies, drawTriangle } from "./chart_symbols";
+import { contours, depthRange, depthColour } from "./terrain";
+import { context2d, roundStep, prepareCanvas } from "./canvas";
 import { Tiles } from "./tiles";
-import { drawTraffic, labelTraffic } from "./traffic";
+import { drawTraffic, labelTraffic } from "./traffic_list";
 
-export interface Draft {
+export interface MissionDraft {
   waypoints: Map<string, [number, number, number, number][]>;
   beacons: { name: string; position: [number, number, number] }[];
   fences: { name: string; keep: string; corners: [number, number][] }[];
@@ -34,18 +34,18 @@ export class Chart {
   private readonly laid = new Map<number, { track: Track; n: number; m: number }>(); // points of ways that are on it
   private groundOf: unknown[] = [];
   private dark = true;
-  draft: Draft | null = null;
+  draft: MissionDraft | null = null;
   onClick: ((north: number, east: number) => void) | null = null;
   onMove: ((north: number, east: number) => void) | null = null;
   /** What stands within a distance of a place and can be moved: gives who moves it. */
   grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
-  readonly pointer: Pointer;
+  readonly pointer: ChartPointer;
   readonly tiles: Tiles;
-  readonly enc = new Enc();
+  readonly enc = new S57Chart();
 
-  constructor(private readonly store: Store, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean }, changed: () => void) {
+  constructor(private readonly store: SceneStore, private readonly choose: (row: number | null) => void, private readonly show: { labels: boolean; trails: boolean; spheres: boolean; traffic: boolean }, changed: () => void) {
     this.tiles = new Tiles(changed);
-    this.pointer = new Pointer(store, () => undefined);
+    this.pointer = new ChartPointer(store, () => undefined);
     this.canvas.tabIndex = 0;
     this.canvas.className = "chart";
     let held: [number, number] | null = null, moved = 0, mover: ((n: number, e: number) => void) | null = null;
@@ -83,15 +83,15 @@ export class Chart {
     this.shade = null;
     if (s.bed) {
       this.shade = document.createElement("canvas");
-      const rows = s.bed.north.length, columns = s.bed.east.length, [low, high] = depths(s.bed);
+      const rows = s.bed.north.length, columns = s.bed.east.length, [low, high] = depthRange(s.bed);
       this.shade.width = columns;
       this.shade.height = rows;
-      const c = pen(this.shade), image = c.createImageData(columns, rows);
+      const c = context2d(this.shade), image = c.createImageData(columns, rows);
       for (let i = 0; i < rows; i++)
         for (let k = 0; k < columns; k++) {
           const d = s.bed.depth[i]![k] ?? null, o = 4 * ((rows - 1 - i) * columns + k);
           if (d === null) continue;
-          ramp((d - low) / (high - low), dark).forEach((v, j) => { image.data[o + j] = 255 * v; });
+          depthColour((d - low) / (high - low), dark).forEach((v, j) => { image.data[o + j] = 255 * v; });
           image.data[o + 3] = dark ? 165 : 220;
         }
       c.putImageData(image, 0, 0);
@@ -136,7 +136,7 @@ export class Chart {
   }
 
   render(): void {
-    const page = sheet(this.canvas);
+    const page = prepareCanvas(this.canvas);
     if (!page) return;
     const { c, w, hh, ratio } = page;
     c.drawImage(this.drawnGround(ratio, w, hh), 0, 0, w, hh);
@@ -153,13 +153,13 @@ export class Chart {
 
   /** What moves not: of the ways only what came since the last picture is drawn. */
   private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
-    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, css("--bg"), this.tiles.version, this.enc.version], c = pen(this.ground);
+    const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, cssVariable("--bg"), this.tiles.version, this.enc.version], c = context2d(this.ground);
     if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
       this.groundOf = of;
       this.laid.clear();
       [this.ground.width, this.ground.height] = [this.canvas.width, this.canvas.height];
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
-      c.fillStyle = css("--bg");
+      c.fillStyle = cssVariable("--bg");
       c.fillRect(0, 0, w, hh);
       const origin = this.store.scene?.origin, [n, e] = this.middle, [high, wide] = [hh / 2 / this.scale, w / 2 / this.scale];
       const corners = [[n - high, e - wide], [n + high, e + wide]] as [[number, number], [number, number]], px = (a: number, b: number): [number, number] => this.px(a, b);
@@ -187,7 +187,7 @@ export class Chart {
       c.lineTo(...this.px(l[2]!, l[3]!));
     }
     c.stroke();
-    c.fillStyle = css("--soft");
+    c.fillStyle = cssVariable("--soft");
     c.font = "10px system-ui, sans-serif";
     const told = new Set<number>();
     for (const l of this.lines) {
@@ -201,7 +201,7 @@ export class Chart {
   private grid(c: CanvasRenderingContext2D, w: number, hh: number): void {
     const cell = roundStep(110 / this.scale);
     c.strokeStyle = this.dark ? "#8fb7d11f" : "#12283a1c";
-    c.fillStyle = css("--soft");
+    c.fillStyle = cssVariable("--soft");
     c.font = "10px system-ui, sans-serif";
     c.lineWidth = 1;
     c.beginPath();
@@ -221,10 +221,10 @@ export class Chart {
     }
     c.stroke();
     const bar = cell * this.scale, x = w - bar - 18, y = hh - 24;
-    c.strokeStyle = css("--ink");
+    c.strokeStyle = cssVariable("--ink");
     c.lineWidth = 1.6;
-    c.fillStyle = css("--ink");
-    c.fillText(scaleBar(c, x, y, bar, cell), x + 4, y - 6);
+    c.fillStyle = cssVariable("--ink");
+    c.fillText(drawScaleBar(c, x, y, bar, cell), x + 4, y - 6);
   }
 
   private missions(c: CanvasRenderingContext2D): void {
@@ -233,7 +233,7 @@ export class Chart {
     for (const b of s.bodies) {
       const drawn = this.draft?.waypoints.get(b.name) ?? b.waypoints;
       if (!drawn.length) continue;
-      c.strokeStyle = this.draft?.waypoints.has(b.name) ? css("--warm") : this.dark ? "#cfe3f180" : "#33536b90";
+      c.strokeStyle = this.draft?.waypoints.has(b.name) ? cssVariable("--warm") : this.dark ? "#cfe3f180" : "#33536b90";
       c.setLineDash([6, 4]);
       c.beginPath();
       c.moveTo(...this.px(b.position[0]!, b.position[1]!));
@@ -261,7 +261,7 @@ export class Chart {
       if (first) c.fillText(`${f.name} (keep ${f.keep})`, this.px(...first)[0] + 6, this.px(...first)[1] + 12);
       for (const p of f.corners) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
     }
-    c.strokeStyle = c.fillStyle = css("--warm");
+    c.strokeStyle = c.fillStyle = cssVariable("--warm");
     c.setLineDash([2, 3]);
     c.beginPath();
     for (const p of this.draft?.area ?? []) c.lineTo(...this.px(p[0], p[1]));
@@ -271,10 +271,10 @@ export class Chart {
     for (const p of this.draft?.area ?? []) { c.beginPath(); c.arc(...this.px(p[0], p[1]), 2.5, 0, 7); c.fill(); }
     for (const b of this.draft?.beacons ?? []) {
       const [x, y] = this.px(b.position[0], b.position[1]);
-      triangle(c, x, y, css("--warm"));
+      drawTriangle(c, x, y, cssVariable("--warm"));
       c.fillText(b.name, x + 9, y - 4);
     }
-    c.strokeStyle = c.fillStyle = css("--soft");
+    c.strokeStyle = c.fillStyle = cssVariable("--soft");
     const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // nobody sails through it
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);
@@ -307,7 +307,7 @@ export class Chart {
       if (drawn++ > MOST_WAYS && row !== this.store.chosen) continue;
       const [n, m] = this.until(track), old = this.laid.get(row) ?? { n: 0, m: 0 };
       if (n === old.n && m === old.m) continue;
-      this.line(c, track.ned, old.n, n, colour(row), 1.8);
+      this.line(c, track.ned, old.n, n, bodyColour(row), 1.8);
       this.line(c, track.believed, old.m, m, this.dark ? "#ffffffb0" : "#12283ab0", 1);
       this.laid.set(row, { track, n, m });
     }
@@ -324,11 +324,11 @@ export class Chart {
 
   private signals(c: CanvasRenderingContext2D): void {
     const noise = this.store.scene?.sound.noise ?? 60;
-    for (let k = 0; k < this.store.spheres.length / SIGNAL; k++) {
-      const s = this.store.spheres.subarray(k * SIGNAL, (k + 1) * SIGNAL);
+    for (let k = 0; k < this.store.spheres.length / SIGNAL_WIDTH; k++) {
+      const s = this.store.spheres.subarray(k * SIGNAL_WIDTH, (k + 1) * SIGNAL_WIDTH);
       const [x, y] = this.px(s[2]!, s[3]!);
       c.globalAlpha = Math.min(Math.max((s[6]! - noise) / Math.max(s[7]! - noise, 1), 0.12), 0.9);
-      c.strokeStyle = colour(s[1]!);
+      c.strokeStyle = bodyColour(s[1]!);
       c.lineWidth = 1.6;
       c.beginPath();
       c.arc(x, y, s[5]! * this.scale, 0, 7);
@@ -337,7 +337,7 @@ export class Chart {
     c.globalAlpha = 1;
     const recent = this.store.events.slice(-30);
     for (const e of recent) {
-      if (!("receiver" in e) || QUIET.has(e.outcome) || Math.abs(this.store.time - e.time) > 1.5) continue;
+      if (!("receiver" in e) || INAUDIBLE_OUTCOMES.has(e.outcome) || Math.abs(this.store.time - e.time) > 1.5) continue;
       const from = this.store.sent.get(e.id)?.at;
       if (!from || !e.at) continue;
       c.strokeStyle = e.outcome === 0 ? "#5bd68a" : "#ff6b6b";
@@ -354,13 +354,13 @@ export class Chart {
   private rose(c: CanvasRenderingContext2D, w: number, beneath: number): void {
     c.save();
     c.translate(w - 36, 44 + beneath);
-    c.fillStyle = css("--bad");
+    c.fillStyle = cssVariable("--bad");
     c.beginPath();
     c.moveTo(0, -24);
     c.lineTo(7, 4);
     c.lineTo(-7, 4);
     c.fill();
-    c.fillStyle = css("--ink");
+    c.fillStyle = cssVariable("--ink");
     c.font = "700 14px system-ui, sans-serif";
     c.textAlign = "center";
     c.fillText("N", 0, 20);

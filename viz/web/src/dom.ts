@@ -13,32 +13,32 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
     else if (key in element && key !== "list" && key !== "style") (element as unknown as Props)[key] = value;
     else element.setAttribute(key, String(value));
   }
-  add(element, ...children);
+  appendChildren(element, ...children);
   return element;
 }
 
-export function add(element: Element, ...children: Child[]): void {
+export function appendChildren(element: Element, ...children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
     element.append(typeof child === "number" ? String(child) : child);
   }
 }
 
-export function fill(element: Element, ...children: Child[]): void {
+export function setChildren(element: Element, ...children: Child[]): void {
   element.replaceChildren();
-  add(element, ...children);
+  appendChildren(element, ...children);
 }
 
 /** Another text in an element that stays: what is pressed must still be there when it is let go. */
-export function put(element: Element, text: string): void { if (element.textContent !== text) element.textContent = text; }
+export function setText(element: Element, text: string): void { if (element.textContent !== text) element.textContent = text; }
 
 /** Class of an element on or off, without a touch if it is so already. */
-export function mark(element: Element, name: string, on: boolean): void { if (element.classList.contains(name) !== on) element.classList.toggle(name, on); }
+export function toggleClass(element: Element, name: string, on: boolean): void { if (element.classList.contains(name) !== on) element.classList.toggle(name, on); }
 
 const LONGEST = 1e7; // greater numbers would push columns off the page
 
 /** A number as people read it; a dash for nothing. */
-export function number(value: number | null | undefined, digits = 2): string {
+export function formatNumber(value: number | null | undefined, digits = 2): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (Math.abs(value) >= LONGEST) return value.toExponential(1);
   const text = value.toFixed(digits);
@@ -46,7 +46,7 @@ export function number(value: number | null | undefined, digits = 2): string {
 }
 
 /** Seconds as h:mm:ss.s */
-export function clock(seconds: number): string {
+export function formatTime(seconds: number): string {
   const sign = seconds < 0 ? "-" : "";
   const s = Math.abs(seconds);
   const hours = Math.floor(s / 3600), minutes = Math.floor((s % 3600) / 60);
@@ -55,7 +55,7 @@ export function clock(seconds: number): string {
 }
 
 /** The bar of a length on a picture, from x to the right; gives its name. */
-export function scaleBar(c: CanvasRenderingContext2D, x: number, y: number, width: number, metres: number): string {
+export function drawScaleBar(c: CanvasRenderingContext2D, x: number, y: number, width: number, metres: number): string {
   c.beginPath();
   c.moveTo(x, y - 5);
   c.lineTo(x, y);
@@ -75,11 +75,11 @@ export function toast(text: string, bad = false): void {
   toastTimer = window.setTimeout(() => document.querySelector(".toast")?.remove(), bad ? 6000 : 2500);
 }
 
-export function css(name: string): string {
+export function cssVariable(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 export const COLOURS = ["#ff6b6b", "#3fc1c9", "#ffd166", "#b388ff", "#5bd68a", "#ff9f68", "#7fb7ff", "#f78fb3"];
-export function colour(row: number): string {
+export function bodyColour(row: number): string {
   return COLOURS[row % COLOURS.length] as string;
 }

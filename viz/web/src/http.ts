@@ -11,7 +11,7 @@ async function read<T>(response: Response): Promise<T | null> {
   return null;
 }
 
-export async function get<T>(url: string): Promise<T | null> {
+export async function getJson<T>(url: string): Promise<T | null> {
   try {
     return await read<T>(await fetch(url));
   } catch {
@@ -20,7 +20,7 @@ export async function get<T>(url: string): Promise<T | null> {
   }
 }
 
-export async function post<T>(url: string, body: unknown): Promise<T | null> {
+export async function postJson<T>(url: string, body: unknown): Promise<T | null> {
   try {
     return await read<T>(await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
   } catch {

@@ -1,32 +1,32 @@
 // The instruments of the chosen body: each by its name, with what it measures, in which unit, and how fresh that is.
 
-import { css, fill, h, mark, put } from "./dom";
-import type { Charts, Label } from "./history";
-import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, Value } from "./link";
-import { shown, shownActuator, written, type Shown } from "./units";
-import { pen } from "./pen";
+import { cssVariable, setChildren, h, toggleClass, setText } from "./dom";
+import type { BodyCharts, SeriesLabel } from "./body_charts";
+import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, FieldValue } from "./websocket";
+import { displayUnit, actuatorDisplayUnit, formatValue, type DisplayUnit } from "./units";
+import { context2d } from "./canvas";
 
 const LATE = 3, GRACE_S = 0.5; // periods, and seconds more, after which a value is called old
 const IN_ROW = 4; // numbers of a field that stand beside each other
 const MANY = 16; // from here on they are drawn as a profile
 
 /** Key of a number of an instrument among the series. */
-export function seriesOf(instrument: string, field: string, k: number): string { return `sensor.${instrument}.${field}.${k}`; }
+export function sensorSeriesKey(instrument: string, field: string, k: number): string { return `sensor.${instrument}.${field}.${k}`; }
 
 /** The chart of a field. */
-export function labelOf(kit: Kit | null, key: string): Label | null {
+export function instrumentLabel(kit: Kit | null, key: string): SeriesLabel | null {
   for (const s of kit?.sensors ?? [])
     for (const f of s.fields)
       if (key === `sensor.${s.name}.${f.name}`) {
         const numbers = [...Array(f.count).keys()];
-        return { title: `${s.name} ${f.name}`, unit: unitOf(f, 0), series: numbers.map((k) => seriesOf(s.name, f.name, k)), names: numbers.map((k) => f.labels?.[k] ?? String(k)), factors: numbers.map((k) => scaleOf(f, k).factor), down: f.name === "depth" };
+        return { title: `${s.name} ${f.name}`, unit: unitOf(f, 0), series: numbers.map((k) => sensorSeriesKey(s.name, f.name, k)), names: numbers.map((k) => f.labels?.[k] ?? String(k)), factors: numbers.map((k) => scaleOf(f, k).factor), down: f.name === "depth" };
       }
   return null;
 }
 
-function scaleOf(f: FieldLook, k: number): Shown { return f.units?.[k] !== undefined ? shownActuator(f.units[k]!) : shown(f.unit); }
+function scaleOf(f: FieldLook, k: number): DisplayUnit { return f.units?.[k] !== undefined ? actuatorDisplayUnit(f.units[k]!) : displayUnit(f.unit); }
 function unitOf(f: FieldLook, k: number): string { return scaleOf(f, k).unit; }
-function list(value: Value | undefined): (number | null)[] { return Array.isArray(value) ? value : [value ?? null]; }
+function list(value: FieldValue | undefined): (number | null)[] { return Array.isArray(value) ? value : [value ?? null]; }
 
 interface Part { look: InstrumentLook; state: HTMLElement; fault: HTMLElement; cells: Map<string, HTMLElement[]>; profiles: Map<string, HTMLCanvasElement>; box: HTMLDetailsElement; place: HTMLElement }
 
@@ -36,14 +36,14 @@ export class Instruments {
   private parts: Part[] = [];
   private lost = false;
 
-  constructor(private readonly charts: Charts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null, private readonly picture: (name: string) => void) {}
+  constructor(private readonly charts: BodyCharts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null, private readonly picture: (name: string) => void) {}
 
   /** Another body, with other instruments. */
   fit(kit: Kit | null): void {
     this.element.classList.toggle("hidden", !kit);
     this.parts = (kit?.sensors ?? []).map((s) => this.part(s));
     const none = kit && !kit.sensors.length ? h("div", { class: "soft" }, "it carries no instruments") : null;
-    fill(this.element, h("h3", {}, "Instruments"), ...this.parts.flatMap((p) => [p.box, p.place]), none);
+    setChildren(this.element, h("h3", {}, "Instruments"), ...this.parts.flatMap((p) => [p.box, p.place]), none);
   }
 
   private part(s: InstrumentLook): Part {
@@ -85,12 +85,12 @@ export class Instruments {
       if (!v) continue;
       for (const f of p.look.fields) {
         const values = list(v.fields[f.name]), cells = p.cells.get(f.name)!, profile = p.profiles.get(f.name);
-        if (v.age !== null) for (let k = 0; k < Math.min(values.length, MANY); k++) this.charts.remember(panel.time - v.age, seriesOf(p.look.name, f.name, k), v.valid && values[k] !== null && values[k] !== undefined ? values[k]! * scaleOf(f, k).factor : null);
+        if (v.age !== null) for (let k = 0; k < Math.min(values.length, MANY); k++) this.charts.remember(panel.time - v.age, sensorSeriesKey(p.look.name, f.name, k), v.valid && values[k] !== null && values[k] !== undefined ? values[k]! * scaleOf(f, k).factor : null);
         if (profile) {
           const found = values.filter((x): x is number => x !== null);
-          put(cells[0]!, found.length ? `${written(Math.min(...found), shown(f.unit))} to ${written(Math.max(...found), shown(f.unit))}, ${found.length} of ${values.length}` : `none of ${values.length}`);
+          setText(cells[0]!, found.length ? `${formatValue(Math.min(...found), displayUnit(f.unit))} to ${formatValue(Math.max(...found), displayUnit(f.unit))}, ${found.length} of ${values.length}` : `none of ${values.length}`);
           if (p.box.open) drawProfile(profile, values);
-        } else cells.forEach((cell, k) => { put(cell, v.age === null ? "–" : written(values[k], scaleOf(f, k), f.name)); });
+        } else cells.forEach((cell, k) => { setText(cell, v.age === null ? "–" : formatValue(values[k], scaleOf(f, k), f.name)); });
       }
     }
   }
@@ -104,10 +104,10 @@ export class Instruments {
   private freshness(p: Part, v: SensorValue | undefined): void {
     const period = p.look.period ?? 1, old = v && v.age !== null && v.age > LATE * period + GRACE_S;
     const [text, kind] = this.lost ? ["○ no news", "soft"] : !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
-    put(p.state, text);
+    setText(p.state, text);
     p.state.className = `num ${kind}`;
-    put(p.fault, v?.fault ? v.fault : "");
-    mark(p.box, "stale", kind !== "good");
+    setText(p.fault, v?.fault ? v.fault : "");
+    toggleClass(p.box, "stale", kind !== "good");
   }
 }
 
@@ -117,8 +117,8 @@ function drawProfile(canvas: HTMLCanvasElement, values: (number | null)[]): void
   if (!w || !hh) return;
   canvas.width = w * ratio;
   canvas.height = hh * ratio;
-  const c = pen(canvas), found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
+  const c = context2d(canvas), found = values.filter((v): v is number => v !== null), most = Math.max(...found, 1e-9);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
-  c.fillStyle = css("--accent");
+  c.fillStyle = cssVariable("--accent");
   values.forEach((v, k) => { if (v !== null) c.fillRect((k / values.length) * w, (v / most) * (hh - 3), Math.max(w / values.length, 1), 2); });
 }

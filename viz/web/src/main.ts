@@ -1,30 +1,30 @@
 // Mission control: puts the parts together, and knows the keys.
 
 import { AlarmList, NoticeList } from "./alarms";
-import { Bottom } from "./bottom";
+import { Drawer } from "./drawer";
 import { Chart } from "./chart";
-import { Configure } from "./configure";
-import { clock, fill, h, mark, number, put, toast } from "./dom";
-import { Camera, linkOf, viewOf, type View } from "./keep";
-import { Helm } from "./helm";
-import { meant, nextSpeed, showKeys, SPEEDS, taken } from "./keys";
-import { Link, type Frame, type Message } from "./link";
-import { LogCharts } from "./logcharts";
-import { Mission } from "./mission";
-import { Details } from "./details";
-import { Mishaps } from "./mishaps";
-import { OnboardWindow } from "./onboard";
-import { FACTORS } from "./heights";
-import { Orders } from "./orders";
-import { Events, Fleet } from "./panels";
-import { Profile } from "./profile";
-import { Ranges } from "./ranges";
-import { ReplayBar } from "./replaybar";
-import { Sonars } from "./sonars";
-import { Sea } from "./sea";
+import { Configurator } from "./configurator";
+import { formatTime, setChildren, h, toggleClass, formatNumber, setText, toast } from "./dom";
+import { ViewRecorder, viewLink, parseViewLink, type ViewState } from "./url_state";
+import { ManualControl } from "./manual_control";
+import { normalisedKey, nextSpeed, showKeyHelp, SPEEDS, isTypedIntoField } from "./keyboard";
+import { ViewerSocket, type Frame, type Message } from "./websocket";
+import { LogCharts } from "./log_charts";
+import { MissionEditor } from "./mission_editor";
+import { BodyDetails } from "./body_details";
+import { ErrorBanner } from "./error_banner";
+import { OnboardWindow } from "./onboard_window";
+import { EXAGGERATION_FACTORS } from "./vertical_exaggeration";
+import { CommanderForms } from "./commander_forms";
+import { SignalList, FleetList } from "./fleet_list";
+import { DepthProfile } from "./depth_profile";
+import { AcousticRanges } from "./acoustic_ranges";
+import { Timeline } from "./timeline";
+import { SonarWindows } from "./sonar_windows";
+import { SeaState } from "./sea_state";
 import { SpaceTime } from "./spacetime";
-import { STATES, Store } from "./store";
-import { TrafficList } from "./traffic";
+import { RUN_STATES, SceneStore } from "./scene_store";
+import { TrafficList } from "./traffic_list";
 import { View3D, type CameraMode } from "./view3d";
 
 type Shown = keyof View3D["show"];
@@ -32,30 +32,30 @@ const SWITCHES: [name: Shown, text: string, key: string][] = [["labels", "names"
 const AWAKE_MS = 700; // the picture is drawn for so long after anything that may change it
 
 class App {
-  private readonly store = new Store();
-  private readonly link: Link;
+  private readonly store = new SceneStore();
+  private readonly link: ViewerSocket;
   private readonly view: View3D;
   private readonly chart: Chart;
-  private readonly fleet: Fleet;
-  private readonly details: Details;
-  private readonly events: Events;
+  private readonly fleet: FleetList;
+  private readonly details: BodyDetails;
+  private readonly events: SignalList;
   private readonly alarms: AlarmList;
-  private readonly bottom: Bottom;
-  private readonly mission: Mission;
+  private readonly bottom: Drawer;
+  private readonly mission: MissionEditor;
   private readonly window: OnboardWindow;
-  private readonly camera: Camera;
-  private readonly helm: Helm;
+  private readonly camera: ViewRecorder;
+  private readonly helm: ManualControl;
   private heights!: HTMLSelectElement;
-  private wanted: View | null = viewOf(location.hash); // of a link, until the scene is there
-  private readonly sonars: Sonars;
+  private wanted: ViewState | null = parseViewLink(location.hash); // of a link, until the scene is there
+  private readonly sonars: SonarWindows;
   private readonly root = h("div", { id: "app" });
   private readonly stage = h("div", { id: "stage" });
   private readonly bar = h("div", { id: "bar" });
-  private readonly replay: ReplayBar;
+  private readonly replay: Timeline;
   private readonly logCharts: LogCharts;
   private readonly banner = h("div", { class: "banner hidden", role: "alert" });
   private readonly note = h("div", { class: "banner note hidden" });
-  private readonly mishaps = new Mishaps();
+  private readonly mishaps = new ErrorBanner();
   private readonly stats: Record<string, HTMLElement> = {};
   private readonly buttons: Record<string, HTMLButtonElement> = {};
   private charting = false;
@@ -76,21 +76,21 @@ class App {
     const choose = (row: number | null): void => this.choose(row);
     this.view = new View3D(this.store, choose, (row) => this.openOnboard(row), () => this.wake());
     this.window = new OnboardWindow(this.stage, (view) => { this.view.onboard = view; this.wake(); });
-    this.sonars = new Sonars(this.stage, this.view.heights.sea, () => this.wake());
+    this.sonars = new SonarWindows(this.stage, this.view.heights.sea, () => this.wake());
     this.chart = new Chart(this.store, choose, this.view.show, () => this.wake());
-    this.fleet = new Fleet(this.store, (row) => { this.choose(row); });
-    this.details = new Details(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
+    this.fleet = new FleetList(this.store, (row) => { this.choose(row); });
+    this.details = new BodyDetails(this.store, { onboard: (row) => this.openOnboard(row), follow: () => this.setMode("follow"), goTo: (row) => { this.setMode("free"); this.view.goTo(row); },
       sonar: (row, name) => this.sonars.toggle(row, this.store.name(row), name),
       seek: (time) => this.control("seek", time), changed: () => this.wake(),
       fail: (row) => (this.store.hello?.control && this.store.hello.kind === "live" ? (part, kind, amount, field) => this.link.fault(row, part, kind, amount, field) : null) });
-    this.events = new Events(this.store, choose);
+    this.events = new SignalList(this.store, choose);
     this.alarms = new AlarmList(this.store, choose, (id) => this.link.acknowledge(id));
-    const profile = new Profile(this.store), ranges = new Ranges(this.store), traffic = new TrafficList(this.store, choose);
-    const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose), orders = new Orders(this.store, (verb, row, values) => this.link.order(verb, row, values));
+    const profile = new DepthProfile(this.store), ranges = new AcousticRanges(this.store), traffic = new TrafficList(this.store, choose);
+    const notices = new NoticeList(this.store), sound = new SpaceTime(this.store, choose), orders = new CommanderForms(this.store, (verb, row, values) => this.link.order(verb, row, values));
     const seek = (time: number): void => this.control("seek", time), wake = (): void => this.wake();
-    this.replay = new ReplayBar(this.store, seek);
+    this.replay = new Timeline(this.store, seek);
     this.logCharts = new LogCharts(this.store, seek, wake);
-    this.bottom = new Bottom([
+    this.bottom = new Drawer([
       { key: "signals", title: "Signals", element: this.events.element, update: () => this.events.update() },
       { key: "sound", title: "Sound", element: sound.element, update: () => sound.update() },
       { key: "ranges", title: "Ranges", element: ranges.element, update: () => ranges.update() },
@@ -101,9 +101,9 @@ class App {
       { key: "orders", title: "Commands", element: orders.element, update: () => orders.update() },
       { key: "notices", title: "Notices", element: notices.element, update: () => notices.update() },
     ], () => this.wake());
-    this.mission = new Mission(this.store, this.chart, this.stage, () => this.setMode("chart"), (verb, row, values) => this.link.order(verb, row, values));
-    this.camera = new Camera(this.stage, () => (this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass]), () => (this.charting ? this.chart.render() : this.view.still(true)), () => this.store.hello?.name || "wavesim");
-    this.helm = new Helm(this.store, this.stage, (body, shares) => this.link.drive(body, shares), (row) => this.choose(row));
+    this.mission = new MissionEditor(this.store, this.chart, this.stage, () => this.setMode("chart"), (verb, row, values) => this.link.order(verb, row, values));
+    this.camera = new ViewRecorder(this.stage, () => (this.charting ? [this.chart.canvas] : [this.view.canvas, this.view.over, this.view.compass]), () => (this.charting ? this.chart.render() : this.view.still(true)), () => this.store.hello?.name || "wavesim");
+    this.helm = new ManualControl(this.store, this.stage, (body, shares) => this.link.drive(body, shares), (row) => this.choose(row));
     this.stage.append(this.view.canvas, this.view.over, this.chart.canvas, this.view.compass, this.chart.pointer.element, this.tools(), h("div", { class: "banners" }, this.banner, this.note, this.mishaps.element));
     this.chart.canvas.classList.add("hidden");
     this.root.append(this.bar, h("div", { id: "left" }, this.fleet.element), this.stage, h("div", { id: "bottom" }, this.replay.element, this.bottom.element), h("div", { id: "right" }, this.details.element));
@@ -111,10 +111,10 @@ class App {
     this.buildBar();
     this.asBefore();
     this.view.theme(this.dark);
-    this.link = new Link((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.mishaps.fail(part, error));
+    this.link = new ViewerSocket((f) => this.frame(f), (m) => this.message(m), (on) => this.connection(on), (p) => { this.sonars.take(p); this.wake(); }, (part, error) => this.mishaps.fail(part, error));
     window.addEventListener("keydown", (e) => this.key(e));
     for (const what of ["resize", "keydown", "keyup", "pointerdown", "pointermove", "pointerup", "wheel", "hashchange", "focus", "input", "change"]) window.addEventListener(what, () => this.wake(), { passive: true });
-    window.addEventListener("hashchange", () => { this.wanted = viewOf(location.hash); this.return(); });
+    window.addEventListener("hashchange", () => { this.wanted = parseViewLink(location.hash); this.return(); });
     document.addEventListener("visibilitychange", () => this.wake());
     new ResizeObserver(() => this.wake()).observe(this.stage);
     this.wake();
@@ -133,7 +133,7 @@ class App {
         this.times.length = 0;
         this.mishaps.part("the picture", () => { if (!this.charting) this.view.still(); });
         this.tables();
-        put(this.stats["fps"]!, "still");
+        setText(this.stats["fps"]!, "still");
         return;
       }
       this.stale = false; // a slow machine draws once at least
@@ -155,7 +155,7 @@ class App {
         if (m.chart && !this.chart.enc.there) void this.chart.enc.load().then(() => this.wake(), (error: unknown) => this.mishaps.fail("the electronic chart", error));
         this.permit();
         this.permitModels(configure);
-        put(this.stats["name"]!, m.name);
+        setText(this.stats["name"]!, m.name);
         document.title = m.name ? `${m.name} – WaVeSim` : "WaVeSim";
         if (m.kind === "none") location.hash = "#configure";
         if (s.chosen !== null) this.link.watch(s.chosen);
@@ -197,7 +197,7 @@ class App {
       case "alarms": s.alarms = m.alarms; break;
       case "beliefs": s.believe(m.bodies); break;
       case "weather": s.weather = m; this.weather(); break;
-      case "sea": s.sea = m.components ? new Sea(m.components) : null; break;
+      case "sea": s.sea = m.components ? new SeaState(m.components) : null; break;
       case "cables": s.cables = m.cables; break;
       case "traffic": if (m.row === s.chosen) s.traffic = m.traffic; break;
       case "kit": if (m.row === s.chosen) { s.kit = m.kit; this.details.fit(m.kit); } break;
@@ -228,9 +228,9 @@ class App {
     const text = this.connected ? this.trouble : "the viewer's server does not answer (was `wavesim viz` ended?); trying again";
     this.store.lost = text;
     this.weather();
-    put(this.banner, text);
-    mark(this.banner, "hidden", !text);
-    mark(this.root, "lost", text !== "");
+    setText(this.banner, text);
+    toggleClass(this.banner, "hidden", !text);
+    toggleClass(this.root, "lost", text !== "");
     this.details.lose(text !== "");
     this.panelAt = null; // the same data may be new again, or old by now
     this.wake();
@@ -252,14 +252,14 @@ class App {
     this.stats["state"] = h("span", { class: "pill soft", id: "stat-state" }, "…");
     const speed = h("select", { id: "speed", title: "Simulated seconds per second (+ and −)", onchange: () => this.control("speed", Number(speed.value)) }, ...SPEEDS.map((v) => h("option", { value: v, selected: v === 1 }, v ? `${v} ×` : "fast")));
     this.stats["speed"] = speed;
-    fill(
+    setChildren(
       this.bar,
       h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", this.stats["name"]),
       this.stats["state"],
       h("div", { class: "group" }, this.button("start", "▶", "Start or go on (space)", () => this.control("start")), this.button("pause", "❚❚", "Pause (space)", () => this.control("pause")), this.button("step", "▸|", "One step (N)", () => this.control("step", this.stepTicks())), this.button("stop", "■", "Stop (X)", () => this.control("stop")), speed),
       this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "lateness, worst (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
       h("span", { class: "grow" }),
-      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys and legend (?)", onclick: () => showKeys() }, "?")),
+      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys and legend (?)", onclick: () => showKeyHelp() }, "?")),
     );
   }
 
@@ -284,19 +284,19 @@ class App {
     const w = this.store.weather;
     if (!w) return;
     const rtt = w.clients.map((c) => c.rtt_ms).filter((v): v is number => v !== null);
-    this.stats["clients"]!.textContent = this.store.lost || w.connected === null ? "–" : `${w.connected}${rtt.length ? ` (${number(rtt.reduce((a, b) => a + b, 0) / rtt.length, 1)} ms)` : ""}`;
+    this.stats["clients"]!.textContent = this.store.lost || w.connected === null ? "–" : `${w.connected}${rtt.length ? ` (${formatNumber(rtt.reduce((a, b) => a + b, 0) / rtt.length, 1)} ms)` : ""}`;
     if (w.replay) this.replay.set(w.replay.start, w.replay.end);
   }
 
   private numbers(): void {
     const f = this.store.last;
     if (!f) return;
-    const pill = this.stats["state"]!, state = this.store.lost ? "lost" : STATES[f.state] ?? "?";
-    put(pill, state === "lost" ? "no news" : this.store.hello?.kind === "replay" ? (f.state === 1 ? "playing" : "paused") : state);
+    const pill = this.stats["state"]!, state = this.store.lost ? "lost" : RUN_STATES[f.state] ?? "?";
+    setText(pill, state === "lost" ? "no news" : this.store.hello?.kind === "replay" ? (f.state === 1 ? "playing" : "paused") : state);
     pill.className = `pill ${state === "running" ? "good" : state === "paused" ? "warm" : state === "lost" ? "bad" : "soft"}`;
-    put(this.stats["time"]!, clock(this.store.time));
-    put(this.stats["factor"]!, this.store.lost ? "–" : `${number(f.factor, f.factor >= 10 ? 0 : 2)} ×`);
-    put(this.stats["late"]!, this.store.hello?.kind === "live" && !this.store.lost ? `${number(f.lateness, 2)}, ${number(f.latenessMax, 1)} ms (${f.late})` : "–");
+    setText(this.stats["time"]!, formatTime(this.store.time));
+    setText(this.stats["factor"]!, this.store.lost ? "–" : `${formatNumber(f.factor, f.factor >= 10 ? 0 : 2)} ×`);
+    setText(this.stats["late"]!, this.store.hello?.kind === "live" && !this.store.lost ? `${formatNumber(f.lateness, 2)}, ${formatNumber(f.latenessMax, 1)} ms (${f.late})` : "–");
     const speed = this.stats["speed"] as HTMLSelectElement, wanted = String(+f.speed.toFixed(3));
     if (document.activeElement !== speed && speed.value !== wanted) {
       if (![...speed.options].some((o) => o.value === wanted)) speed.append(h("option", { value: wanted }, `${wanted} ×`));
@@ -304,10 +304,10 @@ class App {
     }
     let buoys = 0;
     for (const b of this.store.bodies.values()) if (b.type === "buoy") buoys++;
-    put(this.stats["vehicles"]!, String(this.store.bodies.size - buoys));
-    put(this.stats["buoys"]!, String(buoys));
-    put(this.stats["signals"]!, String(f.signals.length / 9));
-    put(this.stats["fps"]!, String(this.times.length));
+    setText(this.stats["vehicles"]!, String(this.store.bodies.size - buoys));
+    setText(this.stats["buoys"]!, String(buoys));
+    setText(this.stats["signals"]!, String(f.signals.length / 9));
+    setText(this.stats["fps"]!, String(this.times.length));
     if (this.store.hello?.kind === "replay") this.replay.update();
   }
 
@@ -316,7 +316,7 @@ class App {
   private tools(): HTMLElement {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: Shown, text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
-    this.heights = h("select", { id: "heights", title: "How much higher than it is everything is drawn", onchange: () => { this.view.stretch(Number(this.heights.value)); this.wake(); } }, ...FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)));
+    this.heights = h("select", { id: "heights", title: "How much higher than it is everything is drawn", onchange: () => { this.view.stretch(Number(this.heights.value)); this.wake(); } }, ...EXAGGERATION_FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)));
     const shown = h("details", { class: "shown", id: "shown" }, h("summary", {}, "show"), h("div", {}, ...SWITCHES.map((s) => toggle(...s)), this.heights));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"), shown,
       this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
@@ -367,10 +367,10 @@ class App {
   /** The link to what is seen now. */
   private share(): void {
     const { camera, controls } = this.view, replay = this.store.hello?.kind === "replay";
-    const view: View = { mode: this.charting ? "chart" : this.view.mode, body: this.store.chosen === null ? "" : this.store.name(this.store.chosen), time: replay ? this.store.time : null, pane: this.bottom.open,
+    const view: ViewState = { mode: this.charting ? "chart" : this.view.mode, body: this.store.chosen === null ? "" : this.store.name(this.store.chosen), time: replay ? this.store.time : null, pane: this.bottom.open,
       show: Object.entries(this.view.show).filter(([, on]) => on).map(([name]) => name), panels: [!this.root.classList.contains("no-left"), !this.root.classList.contains("no-right")],
       eye: camera.position.toArray(), target: controls.target.toArray(), heights: this.view.heights.factor, ...this.chart.looks };
-    history.replaceState(null, "", linkOf(view));
+    history.replaceState(null, "", viewLink(view));
     const done = navigator.clipboard?.writeText(location.href).then(() => "the link is copied", () => "the link is in the address bar") ?? Promise.resolve("the link is in the address bar");
     void done.then((text) => toast(text));
   }
@@ -388,7 +388,7 @@ class App {
     this.homed = true;
     this.chart.look([v.middle[0]!, v.middle[1]!], v.scale);
     this.setMode(["follow", "top", "chart"].includes(v.mode) ? (v.mode as CameraMode | "chart") : "free");
-    this.heights.value = String(this.view.heights.factor = FACTORS.find((f) => f === v.heights) ?? 1);
+    this.heights.value = String(this.view.heights.factor = EXAGGERATION_FACTORS.find((f) => f === v.heights) ?? 1);
     this.view.look(v.eye, v.target);
     if (v.time !== null && this.store.hello?.kind === "replay") { this.control("pause"); this.control("seek", v.time); }
   }
@@ -407,7 +407,7 @@ class App {
   // -- keys ---------------------------------------------------------------------------------------------------
 
   private key(e: KeyboardEvent): void {
-    if (location.hash === "#configure" || taken(e)) return;
+    if (location.hash === "#configure" || isTypedIntoField(e)) return;
     const s = this.store;
     const faster = (by: number): void => {
       const select = this.stats["speed"] as HTMLSelectElement, speed = nextSpeed(s.last?.speed ?? 1, by, [...select.options].map((o) => Number(o.value)));
@@ -427,9 +427,9 @@ class App {
       h: () => this.home(), b: () => next(1), B: () => next(-1), Escape: () => { if (this.chart.pointer.measuring) { this.chart.pointer.measure(false); return; } document.querySelector(".help")?.remove(); this.choose(null); },
       o: () => { if (this.window.open) this.window.close(); else if (s.chosen !== null) this.openOnboard(s.chosen); },
       ...Object.fromEntries(SWITCHES.map(([name, , key]) => [key.toLowerCase(), () => this.toggle(name)])),
-      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, j: () => this.helm.toggle(), "[": () => this.panel("no-left"), "]": () => this.panel("no-right"), L: () => this.theme(), "?": () => showKeys(),
+      m: () => { if (!this.buttons["mission"]!.disabled) this.mission.toggle(); else toast(this.buttons["mission"]!.title, true); }, j: () => this.helm.toggle(), "[": () => this.panel("no-left"), "]": () => this.panel("no-right"), L: () => this.theme(), "?": () => showKeyHelp(),
     };
-    const act = acts[meant(e)];
+    const act = acts[normalisedKey(e)];
     if (!act) return;
     e.preventDefault();
     act();
@@ -480,17 +480,17 @@ class App {
   }
 
   /** What the configurator may do here. */
-  permitModels(configure: Configure | null): void { const hello = this.store.hello; if (hello) configure?.permit(hello.kind !== "none", hello.write); }
+  permitModels(configure: Configurator | null): void { const hello = this.store.hello; if (hello) configure?.permit(hello.kind !== "none", hello.write); }
 
   show(visible: boolean): void { this.wake(); this.root.classList.toggle("hidden", !visible); }
 }
 
-let configure: Configure | null = null;
+let configure: Configurator | null = null;
 const app = new App();
 function route(): void {
   const wanted = location.hash === "#configure";
   app.show(!wanted);
-  if (wanted && !configure) configure = new Configure();
+  if (wanted && !configure) configure = new Configurator();
   app.permitModels(configure);
   configure?.show(wanted);
 }

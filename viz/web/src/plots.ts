@@ -1,10 +1,10 @@
 // Charts of numbers against time (uPlot).
 
 import uPlot from "uplot";
-import { css, h } from "./dom";
+import { cssVariable, h } from "./dom";
 import { tickTexts } from "./units";
 
-export interface Look {
+export interface PlotOptions {
   title: string; unit: string; colours: string[]; labels: string[]; width: number; height?: number | undefined;
   down?: boolean | undefined; // the greatest value is at the bottom: depths
   remove?: (() => void) | undefined;
@@ -24,11 +24,11 @@ export class Plot {
   private time: number | null = null; // where we are
   private readonly legend: boolean;
 
-  constructor(look: Look) {
+  constructor(look: PlotOptions) {
     this.legend = look.legend === true;
     const { labels, unit } = look, close = look.remove ? h("button", { title: "Remove this chart", onclick: look.remove }, "×") : null;
     this.element = h("div", { class: "plot" }, h("div", { class: "title" }, h("span", {}, `${look.title}${unit ? ` (${unit})` : ""}${labels.length > 1 && !look.legend ? ` — ${labels.join(", ")}` : ""}`), close), this.box);
-    const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") }, font: "10px system-ui", values: ticks };
+    const axis = { stroke: cssVariable("--soft"), grid: { stroke: cssVariable("--line"), width: 1 }, ticks: { stroke: cssVariable("--line") }, font: "10px system-ui", values: ticks };
     this.plot = new uPlot(
       {
         width: look.width, height: look.height ?? 96,

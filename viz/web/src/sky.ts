@@ -5,13 +5,13 @@ import * as THREE from "three";
 /** Towards the sun, in three's axes: from where the scene is lit. */
 export const SUN = new THREE.Vector3(0.45, 0.62, 0.64).normalize();
 
-export interface Hues { zenith: string; horizon: string; sun: string; sea: string }
-const DARK: Hues = { zenith: "#050d18", horizon: "#2a4a62", sun: "#ffb877", sea: "#0b2030" };
-const LIGHT: Hues = { zenith: "#5fa3d6", horizon: "#e3f0f7", sun: "#fff3cf", sea: "#bcd8e6" };
-export function hues(dark: boolean): Hues { return dark ? DARK : LIGHT; }
+export interface SkyColours { zenith: string; horizon: string; sun: string; sea: string }
+const DARK: SkyColours = { zenith: "#050d18", horizon: "#2a4a62", sun: "#ffb877", sea: "#0b2030" };
+const LIGHT: SkyColours = { zenith: "#5fa3d6", horizon: "#e3f0f7", sun: "#fff3cf", sea: "#bcd8e6" };
+export function skyColours(dark: boolean): SkyColours { return dark ? DARK : LIGHT; }
 
 /** A colour of a shader that writes to the screen what it finds: without the way to linear light and back, which costs at each pixel. */
-export function asItIs(colour: THREE.Color, style: string): void { colour.setStyle(style, THREE.LinearSRGBColorSpace); }
+export function setLinearColour(colour: THREE.Color, style: string): void { colour.setStyle(style, THREE.LinearSRGBColorSpace); }
 
 export class Sky {
   readonly mesh: THREE.Mesh<THREE.SphereGeometry, THREE.ShaderMaterial>;
@@ -23,8 +23,8 @@ export class Sky {
   }
 
   theme(dark: boolean): void {
-    const u = this.mesh.material.uniforms, h = hues(dark);
-    for (const name of ["zenith", "horizon", "sun", "sea"] as const) asItIs(u[name]!.value, h[name]);
+    const u = this.mesh.material.uniforms, h = skyColours(dark);
+    for (const name of ["zenith", "horizon", "sun", "sea"] as const) setLinearColour(u[name]!.value, h[name]);
   }
 
   /** Around a camera. */

@@ -1,10 +1,10 @@
 // Sound in space and time: time to the right; every body a lane, or its range from the chosen one. A signal is a line from where it
 // was sent to where it was heard or lost: as steep as sound is slow. What overlaps in a lane can collide.
 
-import { colour, css, h, mark, put } from "./dom";
-import type { Reception, Sent } from "./link";
-import { KINDS, OUTCOMES, RANGE_KINDS, type Store } from "./store";
-import { sheet } from "./pen";
+import { bodyColour, cssVariable, h, toggleClass, setText } from "./dom";
+import type { Reception, Sent } from "./websocket";
+import { SIGNAL_KINDS, OUTCOMES, RANGE_KINDS, type SceneStore } from "./scene_store";
+import { prepareCanvas } from "./canvas";
 
 const SPANS = [1, 2, 5, 10, 30, 60]; // s
 const LEFT = 92, BOTTOM = 18, NEAR = 7; // px
@@ -29,12 +29,12 @@ export class SpaceTime {
   private lines: Line[] = [];
   private pointer: Point | null = null;
 
-  constructor(private readonly store: Store, private readonly choose: (row: number) => void) {
+  constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void) {
     const span = h("select", { "aria-label": "Time span", onchange: () => { this.span = Number(span.value); this.update(); } }, ...SPANS.map((s) => h("option", { value: s, selected: s === this.span }, `${s} s`)));
     const slot = h("input", { type: "number", min: 0, step: 0.1, placeholder: "slot s", "aria-label": "Length of a slot, s", onchange: () => { this.slot = Math.max(0, Number(slot.value)); this.update(); } });
     slot.style.width = "74px";
     const toggle = (id: string, text: string, title: string, act: () => boolean): HTMLButtonElement => {
-      const button = h("button", { id, title, onclick: () => { mark(button, "on", act()); this.update(); } }, text);
+      const button = h("button", { id, title, onclick: () => { toggleClass(button, "on", act()); this.update(); } }, text);
       return button;
     };
     this.freeze = toggle("freeze", "freeze", "Hold the picture; drag it to go back", () => { this.frozen = this.frozen === null ? this.store.time : null; return this.frozen !== null; });
@@ -70,7 +70,7 @@ export class SpaceTime {
   }
 
   update(): void {
-    const page = sheet(this.canvas);
+    const page = prepareCanvas(this.canvas);
     if (!page) return;
     const { c, w, hh } = page, events = this.shown(), until = this.frozen ?? this.store.time, far = this.far && this.store.chosen !== null;
     c.clearRect(0, 0, w, hh);
@@ -93,8 +93,8 @@ export class SpaceTime {
         counts.set(e.outcome, (counts.get(e.outcome) ?? 0) + 1);
         if (this.hidden.has(e.outcome) || e.emission === null) continue;
         const sender = e.source === this.store.chosen, from: Point = [x(e.emission), far ? (sender ? range(0) : range(e.range)) : lane(e.source)], to: Point = [x(e.time), far ? (sender ? range(e.range) : range(0)) : lane(e.receiver)];
-        this.lines.push({ from, to, event: e, tint: e.outcome === 0 ? (RANGE_KINDS.has(e.kind) && e.measured !== null ? css("--accent") : css("--good")) : e.outcome === 8 ? css("--warm") : css("--bad") });
-      } else if (!far || e.source === this.store.chosen) this.block(c, x(e.time), far ? range(0) : lane(e.source), (e.duration / this.span) * this.width(), colour(e.source), 7);
+        this.lines.push({ from, to, event: e, tint: e.outcome === 0 ? (RANGE_KINDS.has(e.kind) && e.measured !== null ? cssVariable("--accent") : cssVariable("--good")) : e.outcome === 8 ? cssVariable("--warm") : cssVariable("--bad") });
+      } else if (!far || e.source === this.store.chosen) this.block(c, x(e.time), far ? range(0) : lane(e.source), (e.duration / this.span) * this.width(), bodyColour(e.source), 7);
     }
     for (const l of this.lines) {
       c.strokeStyle = c.fillStyle = l.tint;
@@ -121,14 +121,14 @@ export class SpaceTime {
 
   private axis(c: CanvasRenderingContext2D, x: (t: number) => number, until: number, bottom: number): void {
     const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20].find((s) => (s / this.span) * this.width() > 60) ?? 60, since = until - this.span;
-    c.strokeStyle = css("--line");
-    c.fillStyle = css("--soft");
+    c.strokeStyle = cssVariable("--line");
+    c.fillStyle = cssVariable("--soft");
     c.lineWidth = 1;
     c.beginPath();
     for (let t = Math.ceil(since / step) * step; t <= until; t += step) { c.moveTo(x(t), 0); c.lineTo(x(t), bottom); c.fillText(`${+t.toFixed(2)} s`, x(t) + 3, bottom + 9); }
     c.stroke();
     if (this.slot <= 0 || this.span / this.slot > 400) return;
-    c.strokeStyle = css("--warm");
+    c.strokeStyle = cssVariable("--warm");
     c.globalAlpha = 0.35;
     c.beginPath();
     for (let t = Math.ceil(since / this.slot) * this.slot; t <= until; t += this.slot) { c.moveTo(x(t), 0); c.lineTo(x(t), bottom); }
@@ -138,14 +138,14 @@ export class SpaceTime {
 
   private laneAxis(c: CanvasRenderingContext2D, lanes: number[], y: (row: number) => number, w: number): void {
     for (const row of lanes) {
-      c.strokeStyle = css("--line");
+      c.strokeStyle = cssVariable("--line");
       c.beginPath();
       c.moveTo(LEFT, y(row));
       c.lineTo(w, y(row));
       c.stroke();
-      c.fillStyle = colour(row);
+      c.fillStyle = bodyColour(row);
       c.fillRect(4, y(row) - 4, 8, 8);
-      c.fillStyle = row === this.store.chosen ? css("--accent") : css("--ink");
+      c.fillStyle = row === this.store.chosen ? cssVariable("--accent") : cssVariable("--ink");
       c.fillText(this.store.name(row), 17, y(row), LEFT - 20);
     }
   }
@@ -153,12 +153,12 @@ export class SpaceTime {
   private rangeAxis(c: CanvasRenderingContext2D, most: number, bottom: number, w: number): void {
     for (let k = 0; k <= 4; k++) {
       const y = 8 + (k / 4) * (bottom - 16);
-      c.strokeStyle = css("--line");
+      c.strokeStyle = cssVariable("--line");
       c.beginPath();
       c.moveTo(LEFT, y);
       c.lineTo(w, y);
       c.stroke();
-      c.fillStyle = css("--soft");
+      c.fillStyle = cssVariable("--soft");
       c.fillText(k ? `${((most * k) / 4).toFixed(0)} m` : this.store.name(this.store.chosen!), 6, y, LEFT - 10);
     }
   }
@@ -173,9 +173,9 @@ export class SpaceTime {
         this.reasons.append(button);
       }
     for (const [outcome, { button, text }] of this.chips) {
-      put(text, `${OUTCOMES[outcome] ?? outcome} ${counts.get(outcome) ?? 0}`);
-      mark(button, "off", this.hidden.has(outcome));
-      mark(button, outcome ? "bad" : "good", true);
+      setText(text, `${OUTCOMES[outcome] ?? outcome} ${counts.get(outcome) ?? 0}`);
+      toggleClass(button, "off", this.hidden.has(outcome));
+      toggleClass(button, outcome ? "bad" : "good", true);
     }
   }
 
@@ -193,10 +193,10 @@ export class SpaceTime {
 
   private hover(): void {
     const line = this.nearest();
-    mark(this.told, "hidden", !line);
+    toggleClass(this.told, "hidden", !line);
     if (!line || !this.pointer) return;
     const e = line.event;
-    put(this.told, [`${this.store.name(e.source)} → ${this.store.name(e.receiver)}`, KINDS[e.kind] ?? "", `${((e.time - e.emission!) * 1000).toFixed(1)} ms`, e.range === null ? "" : `${e.range.toFixed(2)} m`, e.measured === null ? "" : `measured ${e.measured.toFixed(3)} m`, OUTCOMES[e.outcome] ?? ""].filter(Boolean).join(", "));
+    setText(this.told, [`${this.store.name(e.source)} → ${this.store.name(e.receiver)}`, SIGNAL_KINDS[e.kind] ?? "", `${((e.time - e.emission!) * 1000).toFixed(1)} ms`, e.range === null ? "" : `${e.range.toFixed(2)} m`, e.measured === null ? "" : `measured ${e.measured.toFixed(3)} m`, OUTCOMES[e.outcome] ?? ""].filter(Boolean).join(", "));
     Object.assign(this.told.style, { left: `${Math.min(this.pointer[0] + 12, this.canvas.clientWidth - 240)}px`, top: `${Math.max(this.pointer[1] - 28, 0)}px` });
   }
 }

@@ -1,14 +1,14 @@
 // What stands still: sea bed with depth contours, obstacles, missions.
 
 import * as THREE from "three";
-import { toThree } from "./frames";
-import type { Bed, SceneText } from "./link";
-import { roundStep } from "./pen";
+import { toThree } from "./coordinate_frames";
+import type { Bed, SceneText } from "./websocket";
+import { roundStep } from "./canvas";
 
 const RAMP_DARK = [[0.96, 0.85, 0.62], [0.5, 0.72, 0.62], [0.16, 0.5, 0.56], [0.08, 0.3, 0.45], [0.05, 0.17, 0.32]];
 const RAMP_LIGHT = [[0.98, 0.93, 0.78], [0.72, 0.87, 0.8], [0.45, 0.74, 0.78], [0.28, 0.56, 0.7], [0.18, 0.38, 0.56]];
 
-export function ramp(f: number, dark: boolean): [number, number, number] {
+export function depthColour(f: number, dark: boolean): [number, number, number] {
   const colours = dark ? RAMP_DARK : RAMP_LIGHT;
   const x = Math.min(Math.max(f, 0), 1) * (colours.length - 1), k = Math.min(Math.floor(x), colours.length - 2);
   const a = colours[k]!, b = colours[k + 1]!;
@@ -16,7 +16,7 @@ export function ramp(f: number, dark: boolean): [number, number, number] {
 }
 
 /** Least and greatest depth, with room so that a level bed has a middling colour. */
-export function depths(bed: Bed): [number, number] {
+export function depthRange(bed: Bed): [number, number] {
   let low = Infinity, high = -Infinity;
   for (const row of bed.depth) for (const d of row) if (d !== null) { low = Math.min(low, d); high = Math.max(high, d); }
   if (!Number.isFinite(low)) return [0, 1];
@@ -29,7 +29,7 @@ export function contourStep(low: number, high: number): number {
 
 /** Line pieces (north, east, north, east, depth) where the bed has the depth of a contour: marching triangles. */
 export function contours(bed: Bed): number[][] {
-  const [low, high] = depths(bed), step = contourStep(low, high), found: number[][] = [];
+  const [low, high] = depthRange(bed), step = contourStep(low, high), found: number[][] = [];
   const triangle = (p: number[][]): void => {
     const least = Math.min(p[0]![2]!, p[1]![2]!, p[2]![2]!), most = Math.max(p[0]![2]!, p[1]![2]!, p[2]![2]!);
     for (let c = Math.ceil(least / step) * step; c <= most && c > least; c += step) {
@@ -85,13 +85,13 @@ export class Terrain {
   private bed(bed: Bed, dark: boolean): void {
     const rows = bed.north.length, columns = bed.east.length;
     const position = new Float32Array(3 * rows * columns), colour = new Float32Array(3 * rows * columns);
-    const [low, high] = depths(bed);
+    const [low, high] = depthRange(bed);
     this.deepest = high;
     for (let i = 0; i < rows; i++)
       for (let k = 0; k < columns; k++) {
         const d = bed.depth[i]![k] ?? high, o = 3 * (i * columns + k);
         position.set(toThree(bed.north[i]!, bed.east[k]!, d), o);
-        colour.set(ramp((d - low) / (high - low), dark), o);
+        colour.set(depthColour((d - low) / (high - low), dark), o);
       }
     const index: number[] = [];
     for (let i = 0; i + 1 < rows; i++)

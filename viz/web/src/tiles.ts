@@ -1,7 +1,7 @@
 // A chart of the user's under our own: raster tiles in Web Mercator from the viewer's server, each laid by its corners.
 
-import { css } from "./dom";
-import { geodetic, local } from "./geo";
+import { cssVariable } from "./dom";
+import { geodetic, toLocal } from "./geodesy";
 
 export interface TilesText { name: string; attribution: string; least: number; most: number }
 const EQUATOR = 2 * Math.PI * 6378137, SIZE = 256, MOST_SEEN = 80, MOST_KEPT = 400; // m, px, tiles
@@ -14,7 +14,7 @@ export function tileAt(lat: number, lon: number, z: number): [number, number] {
 }
 
 /** Latitude and longitude of the north-western corner of a tile. */
-export function cornerOf(x: number, y: number, z: number): [number, number] {
+export function tileCorner(x: number, y: number, z: number): [number, number] {
   return [Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / 2 ** z))) / RAD, (x / 2 ** z) * 360 - 180];
 }
 
@@ -47,7 +47,7 @@ export class Tiles {
       for (let y = y0; y <= y1; y++) {
         const image = this.image(z, x, y);
         if (!image.complete || !image.naturalWidth) continue;
-        const [a, b, d] = [[x, y], [x + 1, y], [x, y + 1]].map(([i, k]) => px(...local(origin, ...cornerOf(i!, k!, z)))) as [[number, number], [number, number], [number, number]], w = image.naturalWidth;
+        const [a, b, d] = [[x, y], [x + 1, y], [x, y + 1]].map(([i, k]) => px(...toLocal(origin, ...tileCorner(i!, k!, z)))) as [[number, number], [number, number], [number, number]], w = image.naturalWidth;
         c.setTransform(matrix.multiply(new DOMMatrix([(b[0] - a[0]) / w, (b[1] - a[1]) / w, (d[0] - a[0]) / w, (d[1] - a[1]) / w, a[0], a[1]])));
         c.drawImage(image, 0, 0);
       }
@@ -59,8 +59,8 @@ export class Tiles {
     if (!this.told) return;
     const text = [this.told.name, this.told.attribution.replace(/<[^>]*>/g, "")].filter(Boolean).join(" · ");
     c.font = "10px system-ui, sans-serif";
-    c.strokeStyle = css("--bg");
-    c.fillStyle = css("--ink");
+    c.strokeStyle = cssVariable("--bg");
+    c.fillStyle = cssVariable("--ink");
     c.lineWidth = 3;
     c.strokeText(text, 98, hh - 18); // beside the button that measures
     c.fillText(text, 98, hh - 18);

@@ -2,30 +2,30 @@
 
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import { Beliefs } from "./beliefs";
-import { Bodies } from "./bodies";
+import { NavigationEstimates } from "./navigation_estimates";
+import { BodyMeshes } from "./body_meshes";
 import { Cables } from "./cables";
-import { compassCard, hud } from "./compass";
-import { Crossings } from "./crossings";
-import { css } from "./dom";
-import { bearing, euler, quaternionToThree, toThree } from "./frames";
-import { Heights } from "./heights";
-import { taken } from "./keys";
-import { Names } from "./names";
-import { SOFTWARE } from "./pen";
-import { hues, Sky, SUN } from "./sky";
-import { Sounds } from "./sounds";
-import type { SceneText } from "./link";
-import type { Store } from "./store";
-import { Surface } from "./surface";
+import { drawCompassCard, drawHud } from "./compass_hud";
+import { Traffic3D } from "./traffic3d";
+import { cssVariable } from "./dom";
+import { wrapDegrees, euler, quaternionToThree, toThree } from "./coordinate_frames";
+import { VerticalExaggeration } from "./vertical_exaggeration";
+import { isTypedIntoField } from "./keyboard";
+import { Labels3D } from "./view3d_labels";
+import { SOFTWARE_RENDERING } from "./canvas";
+import { skyColours, Sky, SUN } from "./sky";
+import { AcousticSignals } from "./acoustic_signals";
+import type { SceneText } from "./websocket";
+import type { SceneStore } from "./scene_store";
+import { WaterSurface } from "./water_surface";
 import { Terrain } from "./terrain";
-import { Ways } from "./ways";
-import { Working } from "./working";
+import { Trails } from "./trails";
+import { BodyAnimation } from "./animation";
 
 export type CameraMode = "free" | "follow" | "top";
 const COARSEST = 0.4; // share of the screen's resolution
 
-export interface Onboard { row: number; picture: HTMLCanvasElement; overlay: HTMLCanvasElement; compass: HTMLCanvasElement }
+export interface OnboardCanvases { row: number; picture: HTMLCanvasElement; overlay: HTMLCanvasElement; compass: HTMLCanvasElement }
 
 export class View3D {
   readonly canvas = document.createElement("canvas");
@@ -37,33 +37,33 @@ export class View3D {
   readonly renderer: THREE.WebGLRenderer;
   readonly controls: OrbitControls;
   readonly terrain = new Terrain();
-  readonly bodies = new Bodies();
-  readonly sounds = new Sounds();
-  readonly heights = new Heights();
-  readonly surface = new Surface();
+  readonly bodies = new BodyMeshes();
+  readonly sounds = new AcousticSignals();
+  readonly heights = new VerticalExaggeration();
+  readonly surface = new WaterSurface();
   readonly sky = new Sky();
-  readonly ways: Ways;
-  readonly names = new Names(this);
+  readonly ways: Trails;
+  readonly names = new Labels3D(this);
   mode: CameraMode = "free";
   show = { spheres: true, trails: true, labels: true, surface: true, waves: true, sky: true, arrows: true, beams: true, traffic: true, magnify: true };
-  onboard: Onboard | null = null;
+  onboard: OnboardCanvases | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
   private steady = false; // keep it, however slow
   private refit = false; // sizes are set anew with the next picture
   private drawn = 0;
   private judgedAt = performance.now();
-  private readonly beliefs: Beliefs;
-  readonly working: Working;
+  private readonly beliefs: NavigationEstimates;
+  readonly working: BodyAnimation;
   dark = true;
   readonly cables = new Cables();
-  private readonly crossings: Crossings;
+  private readonly crossings: Traffic3D;
   private followed: THREE.Vector3 | null = null;
   private readonly keys = new Set<string>();
   private before = performance.now();
 
-  constructor(readonly store: Store, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !SOFTWARE, powerPreference: "high-performance" });
+  constructor(readonly store: SceneStore, private readonly choose: (row: number | null) => void, private readonly open: (row: number) => void, private readonly changed: () => void) {
+    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: !SOFTWARE_RENDERING, powerPreference: "high-performance" });
     this.renderer.setScissorTest(true);
     this.canvas.tabIndex = 0;
     this.canvas.className = "space";
@@ -77,10 +77,10 @@ export class View3D {
     this.controls.minDistance = 0.6;
     this.controls.zoomToCursor = true;
     this.controls.addEventListener("change", () => this.changed());
-    this.ways = new Ways(store);
-    this.crossings = new Crossings(store);
-    this.beliefs = new Beliefs(store);
-    this.working = new Working(store, this.bodies);
+    this.ways = new Trails(store);
+    this.crossings = new Traffic3D(store);
+    this.beliefs = new NavigationEstimates(store);
+    this.working = new BodyAnimation(store, this.bodies);
     const light = new THREE.HemisphereLight("#dff3ff", "#30506a", 1.9), sun = new THREE.DirectionalLight("#fff6e0", 1.8);
     sun.position.copy(SUN);
     this.heights.sea.add(this.terrain.group, this.surface.mesh, this.sounds.group, this.ways.group, this.beliefs.group, this.working.group, this.crossings.lines, this.cables.lines);
@@ -89,7 +89,7 @@ export class View3D {
     let down: [number, number] = [0, 0];
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; this.canvas.focus(); });
     this.canvas.addEventListener("pointerup", (e) => { if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) < 4) this.clicked(e); });
-    window.addEventListener("keydown", (e) => { if (!taken(e)) this.keys.add(e.code); });
+    window.addEventListener("keydown", (e) => { if (!isTypedIntoField(e)) this.keys.add(e.code); });
     window.addEventListener("keyup", (e) => this.keys.delete(e.code));
     window.addEventListener("blur", () => this.keys.clear());
   }
@@ -297,7 +297,7 @@ export class View3D {
     this.view(this.camera, 0, 0, this.canvas.clientWidth, this.canvas.clientHeight, -1);
     this.names.draw();
     const heading = Math.atan2(this.controls.target.x - this.camera.position.x, -(this.controls.target.z - this.camera.position.z)) * (180 / Math.PI);
-    compassCard(this.compass, this.mode === "top" ? 0 : bearing(heading), 1);
+    drawCompassCard(this.compass, this.mode === "top" ? 0 : wrapDegrees(heading), 1);
   }
 
   /** How much larger than it is a body of a size is drawn from so far away. */
@@ -309,11 +309,11 @@ export class View3D {
   private view(camera: THREE.PerspectiveCamera, x: number, y: number, w: number, hh: number, hide: number): void {
     this.bodies.heights = this.heights.factor;
     this.bodies.place(this.store, camera, camera === this.camera ? (size, far) => this.larger(size, far) : () => 1, hide);
-    const under = camera.position.y < this.waterAt(camera.position) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : css("--bg"));
+    const under = camera.position.y < this.waterAt(camera.position) * this.heights.factor, back = new THREE.Color(under ? (this.dark ? "#06304a" : "#8cc4dd") : cssVariable("--bg"));
     this.scene.background = back;
     this.sky.mesh.visible = this.show.sky && !under;
     this.sky.around(camera);
-    if (this.show.sky && !under) back.set(hues(this.dark).horizon);
+    if (this.show.sky && !under) back.set(skyColours(this.dark).horizon);
     if (this.show.surface) this.lay(camera);
     const fog = this.scene.fog as THREE.FogExp2;
     fog.color = back;
@@ -334,7 +334,7 @@ export class View3D {
     this.surface.fit(this.show.waves ? s.sea : null, s.time, s.last?.level ?? 0, [-z, x], Math.hypot(x - eye.x, eye.y, z - eye.z), this.terrain.extent, this.heights.factor);
   }
 
-  private renderOnboard(o: Onboard): void {
+  private renderOnboard(o: OnboardCanvases): void {
     const k = this.store.index.get(o.row);
     if (k === undefined) return;
     const q = this.store.quaternion.subarray(4 * k, 4 * k + 4), p = this.store.ned.subarray(3 * k, 3 * k + 3);
@@ -358,8 +358,8 @@ export class View3D {
     if (o.picture.width !== pw || o.picture.height !== ph) { o.picture.width = pw; o.picture.height = ph; }
     o.picture.getContext("2d")!.drawImage(this.canvas, 0, this.canvas.height - ph, pw, ph, 0, 0, pw, ph);
     const [roll, pitch, heading] = euler(q[0]!, q[1]!, q[2]!, q[3]!);
-    hud(o.overlay, { roll, pitch, heading: bearing(heading), depth: p[2]!, speed: this.store.speed[k]!, altitude: this.altitude() });
-    compassCard(o.compass, bearing(heading), 0.8);
+    drawHud(o.overlay, { roll, pitch, heading: wrapDegrees(heading), depth: p[2]!, speed: this.store.speed[k]!, altitude: this.altitude() });
+    drawCompassCard(o.compass, wrapDegrees(heading), 0.8);
   }
 
   private altitude(): number | null {

@@ -1,0 +1,162 @@
+"""One body of a server on another machine, seen through a listener session: what it has, and what its instruments say."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from wavesim_sdk.actuators import FIRST_SLOT, MAX_ACTUATORS, Actuator, ActuatorKind, actuators_of
+from wavesim_sdk.broker import Broker
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.config.sensors import InstrumentConfig
+from wavesim_sdk.errors import AttachError, WaveSimError
+from wavesim_sdk.sonars.frames import FRAME_SENSOR_TYPES
+from wavesim_sdk.tables import Field
+from wavesim_sdk.wire.items import ActuatorDescription, Frames, SensorDescription
+from wavesim_sdk.wire.state import State, Value
+from wavesim_viz.equipment import InstrumentDescription, actuator, instrument, model_of
+from wavesim_viz.frame import to_json_value
+from wavesim_viz.image_streams import ReceivedFrames
+from wavesim_viz.live import effort, motion
+
+RETRY_S = 2.0
+PERIOD_S = 0.1
+
+
+class BodyListener:
+    """A listener on a body, in a thread of its own, until it is closed."""
+
+    def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
+        self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
+        self.equipment: dict[str, Any] | None = None
+        self.trouble = ""  #: why nothing is heard
+        self._state: State | None = None
+        self._values: dict[str, Value] = {}  # the newest of each instrument, also of those that are not valid now
+        self._looks: dict[str, list[ReceivedFrames]] = {}  # by name of the instrument; a new object whenever it changes
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run_session, name=f"listener on {name}", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leave; the thread ends by itself."""
+        self._closed.set()
+
+    @property
+    def has_frame_readers(self) -> bool:
+        """Whether somebody looks at pictures of this body."""
+        return bool(self._looks)
+
+    def open_frames(self, name: str) -> ReceivedFrames:
+        """Frames of an instrument from now on; AttachError says why there are none."""
+        if self.equipment is None:
+            raise AttachError(self.trouble or f"'{self.name}' is being asked what it has")
+        there = [s["name"] for s in self.equipment["sensors"] if s["type"] in FRAME_SENSOR_TYPES]
+        if name not in there:
+            raise AttachError(f"'{self.name}' has no sonar or camera '{name}'; it has {', '.join(there) or 'none'}")
+        look = ReceivedFrames(lambda: self._drop(name, look))
+        self._looks = {**self._looks, name: [*self._looks.get(name, ()), look]}
+        return look
+
+    def _drop(self, name: str, look: ReceivedFrames) -> None:
+        rest = [o for o in self._looks.get(name, ()) if o is not look]
+        self._looks = {n: v for n, v in {**self._looks, name: rest}.items() if v}
+
+    def _frames(self, broker: Broker, asked: tuple[str, ...]) -> tuple[str, ...]:
+        """Hand on what came, and ask for what is looked at now."""
+        looks = self._looks
+        for frame in broker.take_frames():
+            for look in looks.get(frame.name, ()):
+                look.add(frame)
+        if (wanted := tuple(sorted(looks))) != asked:
+            broker.request(Frames(wanted))
+        return wanted
+
+    def _run_session(self) -> None:
+        while not self._closed.is_set():
+            try:
+                with Broker(
+                    self.name, self.server, role="listener", state_period=PERIOD_S, acoustics=False, effort=True
+                ) as broker:
+                    self.equipment = self._describe(broker.actuators, broker.sensors)
+                    self.trouble = ""
+                    asked: tuple[str, ...] = ()
+                    while not self._closed.is_set():
+                        for step in broker.poll(0.2):
+                            self._values |= step.state.sensors
+                            self._state = step.state
+                        asked = self._frames(broker, asked)
+            except (WaveSimError, OSError) as error:
+                self.trouble = str(error)
+            except Exception as error:  # the last line of defence of this thread: told in the panel, tried again
+                self.trouble = f"the viewer failed at what the server sent: {type(error).__name__}: {error}"
+            self._state = None
+            self._closed.wait(RETRY_S)
+
+    def _describe(
+        self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
+    ) -> dict[str, Any]:
+        """As the server said; places and laws as the configuration or the library has them, if it is the same model."""
+        model = model_of(self.loaded, self.model)
+        known = actuators_of(model) if model is not None else ()
+        if [a.name for a in known] != [a.name for a in actuators]:
+            known, model = _actuators(actuators), None
+        declared: dict[tuple[str, str], InstrumentConfig] = {}
+        if self.loaded is not None and model_of(self.loaded, self.model) is not None:
+            declared = {(i.name, i.type): i for i in self.loaded.suite_by_name(self.name, self.model)}
+        told = []
+        for s in sensors:
+            mine = declared.get((s.name, s.type))
+            fields = tuple(Field(f.name, "f8", f.unit, "", (f.count,) if f.count > 1 else ()) for f in s.fields)
+            told.append(
+                InstrumentDescription(s.name, s.type, s.period_ns * 1e-9, mine.parameters if mine else None, fields)
+            )
+        return {
+            "row": self.row,
+            "generation": 0,
+            "actuators": [actuator(a, model) for a in known],
+            "sensors": [instrument(t, known, self.loaded) for t in told],
+        }
+
+    def panel(self) -> dict[str, Any]:
+        """What a panel shows beside the pose."""
+        kit, state = self.equipment, self._state
+        if kit is None or state is None:
+            return {}
+        count = len(kit["actuators"])
+        found: dict[str, Any] = {
+            "actuation": {
+                "command": [None] * count,
+                "actual": to_json_value(list(state.actuation)),
+                "feedback": [None] * count,
+            },
+            "sensors": {s["name"]: self._value(s, state) for s in kit["sensors"]},
+        }
+        if state.effort is not None:
+            found["effort"] = effort(vars(state.effort))
+        if state.motion is not None:
+            m = state.motion
+            found["motion"] = motion(m[0:3], m[3:7], m[7:10], m[10:13], m[13:16])
+        return found
+
+    def _value(self, look: dict[str, Any], state: State) -> dict[str, Any]:
+        value = self._values.get(look["name"])
+        if value is None:
+            return {"valid": False, "age": None, "fault": "", "fields": {}}
+        return {
+            "valid": look["name"] in state.sensors,
+            "age": (state.time_ns - value.time_ns) * 1e-9,
+            "fault": "",  # nobody on board knows of it
+            "fields": {f["name"]: to_json_value(value[f["name"]]) for f in look["fields"]},
+        }
+
+
+def _actuators(told: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
+    """Actuators of a model that is not known here."""
+    numbers = dict.fromkeys(ActuatorKind, 0)
+    numbers[ActuatorKind.OTHER] = sum(a.kind == ActuatorKind.BALLAST for a in told)  # they follow the tanks
+    found = []
+    for a in told[:MAX_ACTUATORS]:
+        kind = ActuatorKind(a.kind)
+        found.append(Actuator(a.name, kind, a.unit, a.minimum, a.maximum, FIRST_SLOT[kind] + numbers[kind], a.unit))
+        numbers[kind] += 1
+    return tuple(found)

@@ -1,0 +1,114 @@
+"""What a body has: its actuators and its instruments, by their names, with units and limits; as plain data for the page.
+
+It is told once for a body that somebody looks at; the values, in the same order, come with each panel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wavesim_sdk.actuators import FIRST_SLOT, Actuator, ActuatorKind, actuators_of
+from wavesim_sdk.config import LoadedConfig, Model, library
+from wavesim_sdk.config.sensors import InstrumentConfig, LeakConfig, SensorConfig
+from wavesim_sdk.sensor_faults import fault_names_of
+from wavesim_sdk.sensors import all_sensor_tables, value_fields
+from wavesim_sdk.tables import Field
+from wavesim_viz.beams import beams
+
+ACTUATOR_FAULTS = ("lost", "stuck", "frozen", "reduced", "reversed", "none")
+
+
+@dataclass(frozen=True)
+class InstrumentDescription:
+    """An instrument as somebody told of it: shared memory, a log, the server. ``sensor``: its declaration, where that is known."""
+
+    name: str
+    type: str
+    period_s: float | None
+    sensor: SensorConfig | None = None
+    fields: tuple[Field, ...] = ()  #: of a type that is not installed here
+
+
+def model_of(loaded: LoadedConfig | None, name: str) -> Model | None:
+    """A model by its name; None if neither the configuration nor the library has it."""
+    return (loaded.models.get(name) if loaded is not None else None) or library().get(name)
+
+
+def described_instruments(suite: Sequence[InstrumentConfig]) -> tuple[InstrumentDescription, ...]:
+    """The instruments that a configuration declares."""
+    return tuple(InstrumentDescription(i.name, i.type, 1.0 / i.parameters.rate, i.parameters) for i in suite)
+
+
+def body_equipment(
+    row: int,
+    generation: int,
+    model: Model | None,
+    instruments: Sequence[InstrumentDescription],
+    loaded: LoadedConfig | None = None,
+) -> dict[str, Any]:
+    """Everything of one body."""
+    actuators = actuators_of(model) if model is not None else ()
+    return {
+        "row": row,
+        "generation": generation,
+        "actuators": [actuator(a, model) for a in actuators],
+        "sensors": [instrument(i, actuators, loaded) for i in instruments],
+    }
+
+
+def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
+    """One actuator; limits in the unit of the values that it takes."""
+    part = a.slot - FIRST_SLOT[a.kind]
+    low, high = a.minimum, a.maximum
+    if model is not None and a.kind is ActuatorKind.THRUSTER and a.unit != a.actual_unit:
+        offset, slope = model.thruster[part].motor
+        low, high = (math.copysign(offset, c) * (c != 0.0) + slope * c for c in (low, high))
+    return {
+        "name": a.name, "kind": a.kind.name.lower(), "unit": a.actual_unit, "minimum": low, "maximum": high,
+        "rest": a.rest_value, "part": part, "faults": list(ACTUATOR_FAULTS),
+    }  # fmt: skip
+
+
+def instrument(
+    description: InstrumentDescription, actuators: Sequence[Actuator] = (), loaded: LoadedConfig | None = None
+) -> dict[str, Any]:
+    """One instrument: what it measures, how often, where it sits, where its beams go."""
+    table = all_sensor_tables().get(description.type)
+    labels = _labels(description, actuators, loaded)
+    sensor = description.sensor
+    return {
+        "name": description.name,
+        "type": description.type,
+        "doc": table.doc if table is not None else "",
+        "period": description.period_s,
+        "fields": [_field(f, *labels) for f in (value_fields(table) if table is not None else description.fields)],
+        "position": list(sensor.position) if sensor is not None else None,
+        "beams": beams(sensor) if sensor is not None else None,
+        "faults": fault_names_of(description.type),
+    }
+
+
+def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> dict[str, Any]:
+    count = math.prod(f.shape)
+    if labels is not None:
+        count = min(count, len(labels))
+    return {"name": f.name, "unit": f.unit, "count": count, "doc": f.doc, "labels": labels, "units": units}
+
+
+def _labels(
+    told: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
+) -> tuple[list[str] | None, list[str] | None]:
+    """Names, and units where they differ, of the numbers of a field that has one for each part of the body."""
+    named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
+        "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
+        "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),
+        "leak": lambda: (list(told.sensor.names) if isinstance(told.sensor, LeakConfig) else None, None),
+        "scalar": lambda: ([s.name for s in loaded.config.world.scalar] if loaded is not None else None, None),
+    }
+    find = named.get(told.type)
+    if find is None or (told.type in ("encoder", "rpm") and not actuators):
+        return None, None
+    return find()

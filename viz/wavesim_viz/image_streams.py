@@ -1,0 +1,196 @@
+"""Pictures of imaging sonars and cameras for pages: each frame is packed once, and kept as long as a page that comes later needs it.
+
+On the websocket a picture is ``WVS1``, the length of its head (u4), the head (JSON, filled up with spaces to a multiple of 4 bytes)
+and its numbers, little-endian: samples (beams, bins) as u1 (of a camera rows of red, green, blue), or of soundings rows of f4: north, east, down, starboard, sigma (m).
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.log import frames
+from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, FrameReader, ImagingFrame
+from wavesim_viz.frame import decode_text, to_json_value
+
+#: pictures that are kept for a page that comes later: the last turn, a screen full of lines, a swath
+MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
+RETRY_S = 0.5
+MAX_RECEIVED = 64  #: frames that came and were not looked at
+_NUMBERS = (
+    "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
+)  # fmt: skip
+_Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "detection"))
+
+
+class FrameStream(Protocol):
+    """Frames of one sonar, as time goes on."""
+
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
+        """(whether what came before is no longer so, frames since the last call). Returns at once."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
+class LiveFrames:
+    """Of a running server, from its rings."""
+
+    def __init__(self, reader: FrameReader) -> None:
+        self._reader = reader
+
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
+        return False, list(iter(self._reader.next, None))
+
+    def close(self) -> None:
+        pass
+
+
+class ReceivedFrames:
+    """Frames that came over a network."""
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        """``done`` is called when nobody looks any more."""
+        self._came: deque[ImagingFrame] = deque(maxlen=MAX_RECEIVED)
+        self._done = done
+
+    def add(self, frame: ImagingFrame) -> None:
+        """One more; called by the thread that receives."""
+        self._came.append(frame)
+
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
+        return False, [self._came.popleft() for _ in range(len(self._came))]
+
+    def close(self) -> None:
+        self._done()
+
+
+class LoggedFrames:
+    """Of a log. Payloads do not fit into memory: a thread copies them into a file without a name, where any moment is found."""
+
+    def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
+        """``now``: a function that gives the time of the replay, s."""
+        self._now, self._shown, self._end_offsets = now, 0, [0]
+        self._times: list[int] = []
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
+        self._lock, self._closed = threading.Lock(), False
+        threading.Thread(target=self._copy, args=(path, body, name), daemon=True).start()
+
+    def _copy(self, path: Path, body: str, name: str) -> None:
+        for frame in frames(path, body, name):
+            data = frame.data
+            with self._lock:
+                if self._closed:
+                    return
+                self._file.seek(self._end_offsets[-1])
+                self._file.write(data)
+                self._end_offsets.append(self._end_offsets[-1] + len(data))
+                self._times.append(int(frame.record["time_ns"]))
+
+    def new(self) -> tuple[bool, list[ImagingFrame]]:
+        with self._lock:
+            until = int(np.searchsorted(self._times, int(self._now() * 1e9), "right"))
+            back = until < self._shown
+            first = 0 if back else self._shown
+            if until == first:
+                self._shown = until
+                return back, []
+            kept = max(first, until - MAX_KEPT[self._read(first).kind])
+            self._shown = until
+            return back or kept > first, [self._read(k) for k in range(kept, until)]
+
+    def _read(self, k: int) -> ImagingFrame:
+        self._file.seek(self._end_offsets[k])
+        return ImagingFrame.from_bytes(self._file.read(self._end_offsets[k + 1] - self._end_offsets[k]))
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._file.close()
+
+
+def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
+    """A frame as a page gets it; ``epoch``: another one says that nothing of the ones before is to be kept."""
+    r = frame.record
+    head = {
+        "row": row, "body": frame.body, "name": frame.name, "preset": decode_text(r["preset"]), "kind": frame.kind, "epoch": epoch,
+        "number": int(r["number"]), "time": int(r["time_ns"]) * 1e-9, "beams": int(r["beams"]), "bins": int(r["bins"]),
+        "saturated": int(r["saturated"]), "heading": float(np.degrees(r["euler"][2])), "at": r["p_WS_W"],
+        **{name: float(r[name]) for name in _NUMBERS},
+    }  # fmt: skip
+    if frame.kind == "bathymetry":
+        s = frame.samples
+        good = s[:, _DETECTION] > 0.0
+        numbers = np.column_stack([frame.points[good], s[good][:, [_Y, _SIGMA]]]).astype("<f4").tobytes()
+        head["bins"] = 5
+    elif int(r["sample_bytes"]) == 2:
+        numbers = (frame.samples >> 8).astype(np.uint8).tobytes()
+    else:
+        numbers = frame.samples.tobytes()
+    text = json.dumps(to_json_value(head), separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 4)
+    return b"WVS1" + struct.pack("<I", len(text)) + text + numbers
+
+
+class ImageStream:
+    """One sonar of a source: its newest pictures."""
+
+    def __init__(self, source: Any, row: int, name: str) -> None:
+        self._source, self.row, self.name = source, row, name
+        self._stream: FrameStream | None = None
+        self._version, self._due, self.epoch = -1, 0.0, 0
+        self.trouble = ""  #: why there is nothing to see
+        self.made = 0  #: pictures so far
+        self.pictures: deque[bytes] = deque()
+
+    def read(self, now: float) -> None:
+        """Take what is new; a server that came back, or another body in the row, begins anew."""
+        version = self._source.scene()[0]
+        if self._stream is None or version != self._version:
+            if now < self._due:
+                return
+            self._due, self._version = now + RETRY_S, version
+            self.close()
+            try:
+                self._stream = self._source.look(self.row, self.name)
+            except WaveSimError as error:
+                self.trouble = str(error)
+                return
+            self.trouble = ""
+            self._start_epoch()
+        back, found = self._stream.new()
+        if back:
+            self._start_epoch()
+        for frame in found:
+            self.pictures.append(picture(self.row, frame, self.epoch))
+            self.made += 1
+            while len(self.pictures) > MAX_KEPT[frame.kind]:
+                self.pictures.popleft()
+
+    def to_message(self) -> dict[str, Any]:
+        """The message about it: its trouble, and its epoch, which no picture may have told."""
+        return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
+
+    def _start_epoch(self) -> None:
+        self.epoch += 1
+        self.pictures.clear()
+
+    def after(self, number: int) -> list[bytes]:
+        """The pictures that are kept of those behind the first ``number``."""
+        n = min(self.made - number, len(self.pictures))
+        return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None

@@ -1,0 +1,71 @@
+"""Teleoperation: a page drives a body as its pilot, through the protocol that every broker speaks.
+
+Dead man's rule: a command holds for :data:`DEADMAN_S` of wall time. Whoever lets go, loses the page or its network, or stalls, leaves
+every actuator at rest; who closes the page leaves the body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+from wavesim_sdk.broker import AsyncBroker
+from wavesim_sdk.errors import WaveSimError
+from wavesim_sdk.server_address import address_of
+from wavesim_sdk.wire.items import ActuatorDescription
+
+DEADMAN_S = 0.5  #: wall time for which a command of a page holds
+PERIOD_S = 0.05  #: between two commands to the server
+
+
+def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:
+    """Commands from shares of the range: 1 = the greatest, -1 = the least, 0 = rest (0, or what is next to it), None = as it is."""
+    found: list[float | None] = []
+    for k, a in enumerate(actuators):
+        share = shares[k] if k < len(shares) else 0.0
+        rest = min(max(0.0, a.minimum), a.maximum)
+        end = a.maximum if (share or 0.0) > 0.0 else a.minimum
+        found.append(None if share is None else rest + min(abs(share), 1.0) * (end - rest))
+    return found
+
+
+class ManualControlSession:
+    """One page's session as the pilot of a body. ``say`` tells the page (well, text)."""
+
+    def __init__(self, server: str, body: str, notify: Callable[[bool, str], None]) -> None:
+        self.server, self.body, self.notify = server, body, notify
+        self._shares: Sequence[float | None] = ()
+        self._until = 0.0  # monotonic time to which they hold
+        self._task = asyncio.create_task(self._drive())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the session has ended."""
+        return self._task.done()
+
+    def set_shares(self, shares: Sequence[float | None]) -> None:
+        """The page wants this, for a moment."""
+        self._shares, self._until = shares, time.monotonic() + DEADMAN_S
+
+    def leave(self) -> None:
+        """Leave the body, its actuators at rest."""
+        self._task.cancel()
+
+    async def _drive(self) -> None:
+        try:
+            where = await asyncio.to_thread(address_of, self.server)
+            async with AsyncBroker(self.body, where, state_period=PERIOD_S) as broker:
+                self.notify(True, f"you drive {self.body}: hold a key or a shoulder button")
+                rest = command([], broker.actuators)
+                try:
+                    async for _ in broker.steps():
+                        alive = time.monotonic() < self._until
+                        broker.answer(command(self._shares, broker.actuators) if alive else rest)
+                finally:
+                    with contextlib.suppress(WaveSimError):
+                        broker.answer(rest)
+            self.notify(False, "the run has ended")
+        except WaveSimError as error:
+            self.notify(False, f"you do not drive {self.body}: {error}")

@@ -1,0 +1,36 @@
+"""The sea's surface for the page: the components that bodies feel, composed from the same configuration and seed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wavesim_sdk.config import LoadedConfig
+from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH, S_PHASE, sea_components
+
+
+class SeaState(NamedTuple):
+    """Significant height (m), peak frequency (rad/s), whither (rad); None: as it is configured."""
+
+    height: float | None = None
+    peak: float | None = None
+    direction: float | None = None
+
+
+AS_CONFIGURED = SeaState()
+
+
+class SeaSurface:
+    """The sea of a configuration with a seed; composed anew only when its state has changed."""
+
+    def __init__(self, loaded: LoadedConfig, seed: int, depth: float | None = None) -> None:
+        """``depth`` in m: where the soundings of the bed are not at hand."""
+        self._loaded, self._seed, self._depth = loaded, seed, depth
+        self._of: SeaState | None = None
+        self._components: list[list[float]] = []
+
+    def components(self, state: SeaState = AS_CONFIGURED) -> list[list[float]]:
+        """Of each component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase (rad). Empty: calm."""
+        if state != self._of:
+            sea = sea_components(self._loaded, self._seed, *state, self._depth)
+            self._components, self._of = sea[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist(), state
+        return self._components

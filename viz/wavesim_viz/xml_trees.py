@@ -1,0 +1,105 @@
+"""Models as trees of XML elements, and the declaration that says what may stand where: as plain data for the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from wavesim_sdk import units
+from wavesim_sdk.config import xml
+from wavesim_sdk.config.schema import child_elements, keys, type_name
+from wavesim_sdk.errors import ConfigError, WaveSimError
+
+Tree = dict[str, Any]
+
+
+class RequestFailed(WaveSimError):
+    """A request that cannot be fulfilled, in the user's words."""
+
+
+def to_tree(element: etree._Element) -> Tree:
+    """An element as plain data."""
+    return {
+        "tag": str(element.tag),
+        "attributes": {str(k): str(v) for k, v in element.attrib.items()},
+        "text": " ".join((element.text or "").split()),
+        "children": [to_tree(c) for c in element if isinstance(c.tag, str)],
+    }
+
+
+def to_element(tree: Any) -> etree._Element:
+    """The element of plain data."""
+    try:
+        element = etree.Element(tree["tag"], {str(k): str(v) for k, v in tree.get("attributes", {}).items()})
+        element.text = tree.get("text") or None
+        for child in tree.get("children", []):
+            element.append(to_element(child))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise RequestFailed(f"that is no tree of elements: {error}") from None
+    return element
+
+
+def to_text(root: etree._Element) -> str:
+    etree.indent(root)
+    return etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="utf-8").decode()
+
+
+def declared(of: type) -> dict[str, Any]:
+    return {
+        "doc": " ".join((of.__doc__ or "").split()),
+        "keys": [
+            {
+                "name": k.name,
+                "kind": k.kind,
+                "doc": k.doc,
+                "units": list(units.QUANTITIES[k.quantity]) if k.quantity else [],
+                "count": k.count,
+                "required": k.required,
+                "default": None if k.required else written(k.default, k.quantity, k.kind),
+                "low": None if k.low is None else units.format_quantity(k.low, k.quantity),
+                "high": None if k.high is None else units.format_quantity(k.high, k.quantity),
+                "choices": list(k.choices) or (["yes", "no"] if k.kind == "flag" else []),
+            }
+            for _, k in keys(of)
+        ],
+        "children": [
+            {"name": c.name, "of": type_name(c.of), "many": c.many, "required": c.required, "doc": c.doc}
+            for _, c in child_elements(of)
+        ],
+    }
+
+
+def written(value: Any, quantity: str, kind: str) -> str:
+    """A default as one would write it."""
+    if kind == "flag":
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        unit, factor = next(iter(units.QUANTITIES[quantity].items())) if quantity else ("", 1.0)
+        return f"{' '.join(f'{v / factor:g}' for v in value)} {unit}".strip() if value else ""
+    return value if isinstance(value, str) else units.format_quantity(float(value), quantity)
+
+
+def classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
+    if type_name(root) not in found:
+        found[type_name(root)] = declared(root)
+        for _, c in child_elements(root):
+            classes(c.of, found)
+    return found
+
+
+def parse(data: bytes) -> Any:
+    """A file that was sent, with its comments; Trouble if it cannot be read."""
+    try:
+        return xml.parse(data, comments=True)
+    except ConfigError as error:
+        raise RequestFailed(str(error)) from None
+
+
+def root_of(path: Path) -> str:
+    """Tag of the outermost element of a file; empty if it is none that can be read."""
+    try:
+        return str(parse(path.read_bytes()).request_tag)
+    except (RequestFailed, OSError):
+        return ""

@@ -1,0 +1,74 @@
+// What works around the bodies: the thrust of the chosen one as arrows, its beams, its moving parts; and the current.
+
+import * as THREE from "three";
+import { Arrows } from "./arrows";
+import { Beams } from "./beams";
+import type { BodyMeshes } from "./body_meshes";
+import { quaternionToThree, toThree } from "./coordinate_frames";
+import type { Kit, Panel, ThrusterLook } from "./websocket";
+import type { SceneStore } from "./scene_store";
+
+/** Direction (in B) and share of its greatest of what a thruster gives: turned by its angle, scaled by its deflector. */
+export function thrustVector(t: ThrusterLook, number: number, kit: Kit, panel: Panel): { direction: [number, number, number]; share: number } {
+  const value = (kind: string, otherwise: number): number => {
+    const k = kit.actuators.findIndex((a) => a.kind === kind && a.part === number);
+    return k < 0 ? otherwise : panel.actuation?.actual[k] ?? otherwise;
+  };
+  const a = kit.actuators.find((x) => x.kind === "thruster" && x.part === number), limit = Math.max(Math.abs(a?.minimum ?? 0), Math.abs(a?.maximum ?? 0), 1e-9);
+  const share = value("thruster", 0) / limit, angle = value("angle", 0), lifted = value("deflector", 1);
+  const [x, y, z] = t.direction as [number, number, number], size = Math.hypot(x, y, z) || 1, c = Math.cos(angle) * lifted, s = Math.sin(angle);
+  return { direction: [(c * x - s * y) / size, (c * y + s * x) / size, (c * z) / size], share };
+}
+
+export class BodyAnimation {
+  readonly group = new THREE.Group();
+  readonly pointers = new THREE.Group(); // arrows: where the stretched sea has their places, of their own shape
+  readonly beams = new Beams();
+  private readonly thrust = new Arrows("#ffd166", 64, 0.06);
+  private readonly current = new Arrows("#7fd8ff", 25, 0.035);
+  private readonly q = new THREE.Quaternion();
+  private readonly p = new THREE.Vector3();
+
+  constructor(private readonly store: SceneStore, private readonly bodies: BodyMeshes) {
+    this.group.add(this.beams.group);
+    this.pointers.add(this.thrust.mesh, this.current.mesh);
+  }
+
+  /** Arrows are of the picture, not of the sea: the eye on board does not see them. */
+  arrows(visible: boolean): void { this.thrust.mesh.visible = this.current.mesh.visible = visible; }
+
+  update(dt: number, show: { arrows: boolean; beams: boolean }): void {
+    const { kit, panel } = this.store;
+    if (kit) this.bodies.moving.update(kit, panel?.row === kit.row ? panel : null, dt);
+    this.beams.update(this.store, show.beams);
+  }
+
+  /** Arrows of the current around the middle of the view, and of the thrust, in a sea so many times higher; ``scale``: how much larger than it is a body of a size is drawn. */
+  point(show: boolean, heights: number, middle: THREE.Vector3, far: number, scale: (size: number, at: THREE.Vector3) => number): void {
+    this.thrust.clear();
+    this.current.clear();
+    if (!show) return;
+    const w = this.store.weather?.weather?.current_W;
+    if (w && Math.hypot(w[0]!, w[1]!) > 1e-3) {
+      const strength = Math.hypot(w[0]!, w[1]!), d = new THREE.Vector3(...toThree(w[0]!, w[1]!, 0)).normalize(), cell = far / 5;
+      const x0 = Math.round(middle.x / cell), z0 = Math.round(middle.z / cell);
+      for (let i = -2; i <= 2; i++)
+        for (let k = -2; k <= 2; k++)
+          this.current.add(new THREE.Vector3((x0 + i) * cell, -0.2, (z0 + k) * cell), d, cell * Math.min(0.25 + strength, 0.8));
+    }
+    const { kit, panel } = this.store, k = kit ? this.store.index.get(kit.row) : undefined;
+    if (k === undefined || !kit || !panel?.actuation || panel.row !== kit.row) return;
+    const model = this.bodies.model(this.store, this.store.bodies.get(kit.row)?.model ?? ""), size = model.shape.size[0];
+    this.p.set(...toThree(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!));
+    this.p.y *= heights;
+    this.q.set(...quaternionToThree(this.store.quaternion[4 * k]!, this.store.quaternion[4 * k + 1]!, this.store.quaternion[4 * k + 2]!, this.store.quaternion[4 * k + 3]!));
+    const larger = scale(size, this.p);
+    model.thrusters.forEach((t, i) => {
+      const { direction, share } = thrustVector(t, i, kit, panel), d = new THREE.Vector3(...toThree(...direction)), strength = Math.abs(share) * d.length();
+      if (strength < 0.01) return;
+      d.normalize().multiplyScalar(Math.sign(share)).applyQuaternion(this.q);
+      const at = new THREE.Vector3(...toThree(t.position[0]!, t.position[1]!, t.position[2]!)).multiplyScalar(larger).applyQuaternion(this.q).add(this.p);
+      this.thrust.add(at, d, strength * size * 0.9 * larger);
+    });
+  }
+}

@@ -1,0 +1,109 @@
+// Charts of the chosen body. Of a server: what was shown of it here, after what its viewer knows of before; of a log: the log,
+// from its first moment to its last, with a mark where we are.
+
+import { cssVariable, h } from "./dom";
+import { Plot } from "./plots";
+import { fetchSeries } from "./chart_series";
+
+const KEPT = 3000;
+const MOST_LINES = 8; // of one chart
+interface Series { time: number[]; value: (number | null)[] }
+/** What a chart says over itself, the series that it draws, and what makes each of SI what is shown. */
+export interface SeriesLabel { title: string; unit: string; series: string[]; names: string[]; factors: number[]; down?: boolean }
+/** Whose charts they are; ``whole``: all of it is in a log. */
+export interface ChartContext { row: number | null; whole: boolean; seek: (time: number) => void; changed: () => void }
+
+export class BodyCharts {
+  readonly element = h("div", { class: "section", id: "charts" });
+  private readonly kept = new Map<string, Series>();
+  private readonly asked = new Set<string>(); // charts whose past was asked for
+  private readonly plots = new Map<string, { plot: Plot; series: string[]; drawn: boolean }>();
+  private wanted = ["motion.depth", "motion.speed", "motion.pitch", "nav.error"];
+  private due = 0;
+
+  constructor(private readonly label: (key: string) => SeriesLabel | null, private readonly width: () => number, private readonly whose: () => ChartContext) { this.clear(); }
+
+  /** Another body: its charts start anew, the same ones are wanted. */
+  clear(): void {
+    this.kept.clear();
+    this.asked.clear();
+    this.recolour();
+    this.element.replaceChildren(h("h3", {}, "Charts"));
+  }
+
+  /** Draw all anew: light and dark have charts of their own colours. */
+  recolour(): void {
+    for (const { plot } of this.plots.values()) plot.destroy();
+    this.plots.clear();
+    this.due = 0;
+  }
+
+  /** A value that was shown just now. */
+  remember(time: number, key: string, value: number | null): void {
+    if (this.whose().whole) return; // the log knows better: pictures come seldom, and in any order
+    let s = this.kept.get(key);
+    if (!s) this.kept.set(key, (s = { time: [], value: [] }));
+    const last = s.time[s.time.length - 1];
+    if (last !== undefined && time < last - 1e-6) { s.time.length = 0; s.value.length = 0; } // the time was turned back
+    else if (last !== undefined && time < last + 1e-6) return;
+    s.time.push(time);
+    s.value.push(value !== null && Math.abs(value) < 1e12 ? value : null);
+    if (s.time.length > KEPT) { s.time.splice(0, KEPT / 4); s.value.splice(0, KEPT / 4); }
+  }
+
+  /** Show or hide a chart. */
+  toggle(key: string): void {
+    this.wanted = this.wanted.includes(key) ? this.wanted.filter((k) => k !== key) : [...this.wanted, key];
+    this.due = 0;
+  }
+
+  /** The values of a series, for tests. */
+  series(key: string): Series | undefined { return this.kept.get(key); }
+
+  /** What was before this page looked: of a log everything. */
+  private async ask(key: string, label: SeriesLabel): Promise<void> {
+    const { row, whole } = this.whose();
+    if (row === null || this.asked.has(key) || (!whole && !/^(motion|nav)\./.test(key))) return;
+    this.asked.add(key);
+    const wanted = label.series.slice(0, MOST_LINES), found = await fetchSeries(wanted.map((k) => [row, k]));
+    if (!found?.time.length || this.whose().row !== row) return;
+    wanted.forEach((k, i) => {
+      const since = this.kept.get(k), from = since?.time[0] ?? Infinity, n = found.time.filter((t) => t < from - 1e-6).length;
+      const value = found.values[i]!.map((v) => (v === null ? null : v * (label.factors[i] ?? 1)));
+      this.kept.set(k, { time: [...found.time.slice(0, n), ...(since?.time ?? [])], value: [...value.slice(0, n), ...(since?.value ?? [])] });
+    });
+    for (const p of this.plots.values()) p.drawn = false;
+    this.due = 0;
+    this.whose().changed();
+  }
+
+  draw(time: number): void {
+    const now = performance.now(), { whole, seek } = this.whose();
+    if (now < this.due) {
+      if (whole) for (const { plot } of this.plots.values()) plot.mark(time);
+      return;
+    }
+    this.due = now + 250;
+    const width = this.width();
+    for (const [key, { plot }] of this.plots) if (!this.wanted.includes(key)) { plot.destroy(); this.plots.delete(key); }
+    for (const key of this.wanted) {
+      const label = this.label(key);
+      if (label) void this.ask(key, label);
+      let found = this.plots.get(key);
+      if (!found) {
+        const series = label?.series.slice(0, MOST_LINES).filter((k) => this.kept.has(k)) ?? [];
+        if (!label || !series.length) continue; // this body has no such thing
+        const plot = new Plot({ title: label.title, unit: label.unit, colours: [cssVariable("--accent"), cssVariable("--warm"), cssVariable("--bad"), cssVariable("--good"), cssVariable("--soft")], labels: label.names.slice(0, series.length), width, height: 92, down: label.down,
+          remove: () => this.toggle(key), pick: whole ? seek : undefined });
+        this.plots.set(key, (found = { plot, series, drawn: false }));
+        this.element.append(plot.element);
+      }
+      found.plot.width(width);
+      if (whole && found.drawn) { found.plot.mark(time); continue; }
+      found.drawn = true;
+      const [first, ...others] = found.series.map((k) => this.kept.get(k)!);
+      found.plot.set(first!.time, first!.value, ...others.map((s) => first!.time.map((_, k) => s.value[k] ?? null)));
+      if (whole) found.plot.mark(time);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// What every drawn view shares: a canvas of its place's size, round values, a grid; and how it is drawn where there is no graphics processor.
+
+import { cssVariable } from "./dom";
+
+/** Whether there is none: then smooth edges cost more than they are worth, and canvases are drawn faster without it. */
+export const SOFTWARE_RENDERING = typeof document !== "undefined" && drawnBySoftware();
+
+function drawnBySoftware(): boolean {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const info = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = gl && info ? String(gl.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software/i.test(name);
+}
+
+/** What draws on a canvas: by the processor itself where a graphics processor would only be played by it (many times slower). */
+export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D { return canvas.getContext("2d", { willReadFrequently: SOFTWARE_RENDERING })!; }
+
+export interface CanvasSheet { c: CanvasRenderingContext2D; w: number; hh: number; ratio: number }
+
+/** A canvas as large as its place on the page, in its pixels; null while it has none. What was drawn stays where the size does. */
+export function prepareCanvas(canvas: HTMLCanvasElement): CanvasSheet | null {
+  const ratio = Math.min(window.devicePixelRatio, 2), w = canvas.clientWidth, hh = canvas.clientHeight;
+  if (!w || !hh) return null;
+  const wide = Math.round(w * ratio), high = Math.round(hh * ratio);
+  if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
+  const c = context2d(canvas);
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return { c, w, hh, ratio };
+}
+
+/** The least of 1, 2, 5 times a power of ten that is not below a number. */
+export function roundStep(least: number): number {
+  const ten = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));
+  return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= least) ?? 10 * ten;
+}
+
+export interface Axis { from: number; to: number; step: number; at: (value: number) => number; text: (value: number) => string }
+export interface Margins { left: number; right: number; top: number; bottom: number }
+
+/** Lines at round values, with their texts: ``across`` to the right, ``along`` up or down. */
+export function drawGrid({ c, w, hh }: CanvasSheet, m: Margins, across: Axis, along: Axis): void {
+  c.strokeStyle = cssVariable("--line");
+  c.fillStyle = cssVariable("--soft");
+  c.lineWidth = 1;
+  c.font = "10px system-ui, sans-serif";
+  c.textBaseline = "middle";
+  c.beginPath();
+  for (let v = Math.ceil(along.from / along.step) * along.step; v <= along.to; v += along.step) { c.moveTo(m.left, along.at(v)); c.lineTo(w - m.right, along.at(v)); c.fillText(along.text(v), 4, along.at(v)); }
+  for (let v = Math.ceil(across.from / across.step) * across.step; v <= across.to; v += across.step) { c.moveTo(across.at(v), m.top); c.lineTo(across.at(v), hh - m.bottom); const t = across.text(v); if (across.at(v) + 3 + c.measureText(t).width < w) c.fillText(t, across.at(v) + 3, hh - 8); }
+  c.stroke();
+}

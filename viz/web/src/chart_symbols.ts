@@ -1,0 +1,139 @@
+// How bodies stand on the chart: never smaller than can be seen, and as large as they are where that is larger. The chosen one stands
+// between corners; where a navigator believes to be is a cross in a dashed ellipse. And the legend that says so.
+
+import { CONDITION_TEXTS } from "./alarms";
+import { bodyColour, cssVariable, h } from "./dom";
+import type { SceneStore } from "./scene_store";
+import { placeLabel } from "./traffic_list";
+
+const LONG = 19, WIDE = 9, TRIANGLE = 15; // px, at least
+type Px = (north: number, east: number) => [number, number];
+
+/** Length and width of a symbol in pixels, of a body's size in m. */
+export function symbolSize(size: readonly number[] | undefined, scale: number): [long: number, wide: number] {
+  return [Math.max(LONG, (size?.[0] ?? 0) * scale), Math.max(WIDE, (size?.[1] ?? 0) * scale)];
+}
+
+function hull(c: CanvasRenderingContext2D, long: number, wide: number): void {
+  const a = long / 2, b = wide / 2;
+  c.beginPath();
+  c.moveTo(0, -a);
+  c.quadraticCurveTo(b * 1.1, -0.3 * a, b, a);
+  c.lineTo(-b, a);
+  c.quadraticCurveTo(-b * 1.1, -0.3 * a, 0, -a);
+}
+
+export function drawTriangle(c: CanvasRenderingContext2D, x: number, y: number, fill: string, size = TRIANGLE): void {
+  const f = size / TRIANGLE;
+  c.fillStyle = fill;
+  c.beginPath();
+  c.moveTo(x, y - 8 * f);
+  c.lineTo(x + 7 * f, y + 5 * f);
+  c.lineTo(x - 7 * f, y + 5 * f);
+  c.fill();
+}
+
+/** Corners around what is chosen. */
+export function drawCorners(c: CanvasRenderingContext2D, x: number, y: number, r: number): void {
+  c.strokeStyle = cssVariable("--ink");
+  c.lineWidth = 1.8;
+  c.setLineDash([]);
+  c.beginPath();
+  for (const [i, j] of [[-1, -1], [1, -1], [1, 1], [-1, 1]] as const) {
+    c.moveTo(x + i * r, y + j * (r - 6));
+    c.lineTo(x + i * r, y + j * r);
+    c.lineTo(x + i * (r - 6), y + j * r);
+  }
+  c.stroke();
+}
+
+/** Where a navigator believes to be: a cross, two standard deviations around it, a line to where the body is. */
+function belief(c: CanvasRenderingContext2D, at: [number, number], truth: [number, number] | null, across: number, along: number, tint: string): void {
+  c.strokeStyle = tint;
+  c.lineWidth = 1.4;
+  c.setLineDash([4, 3]);
+  c.beginPath();
+  c.ellipse(...at, Math.max(across, 5), Math.max(along, 5), 0, 0, 7);
+  c.stroke();
+  c.setLineDash([]);
+  c.beginPath();
+  for (const s of [-1, 1]) { c.moveTo(at[0] - 4, at[1] - 4 * s); c.lineTo(at[0] + 4, at[1] + 4 * s); }
+  if (truth) { c.moveTo(...at); c.lineTo(...truth); }
+  c.stroke();
+}
+
+export function drawBodies(c: CanvasRenderingContext2D, store: SceneStore, px: Px, scale: number, dark: boolean, labels: boolean): void {
+  c.font = "600 11px system-ui, sans-serif";
+  const many = store.rows.length > 80, [w, hh] = [c.canvas.clientWidth, c.canvas.clientHeight];
+  const names: [text: string, x: number, y: number, fill: string][] = [], taken: [number, number, number][] = [];
+  const at = (k: number): [number, number] => px(store.ned[3 * k]!, store.ned[3 * k + 1]!);
+  for (let k = 0; k < store.rows.length; k++) {
+    const row = store.rows[k]!, body = store.bodies.get(row);
+    if (!body) continue;
+    const [x, y] = at(k), size = store.scene?.models[body.model]?.shape.size, [long, wide] = symbolSize(size, scale);
+    if (x < -long - 11 || y < -long - 11 || x > w + long + 11 || y > hh + long + 11) continue;
+    const buoy = body.type === "buoy", named = labels && (!many || row === store.chosen);
+    if (buoy) drawTriangle(c, x, y, "#ff9a4d", Math.max(TRIANGLE, (size?.[0] ?? 0) * scale));
+    else {
+      const [q, i, j, l] = store.quaternion.subarray(4 * k, 4 * k + 4) as unknown as [number, number, number, number];
+      c.save();
+      c.translate(x, y);
+      c.rotate(Math.atan2(2 * (q * l + i * j), 1 - 2 * (j * j + l * l)));
+      c.fillStyle = bodyColour(row);
+      c.strokeStyle = dark ? "#04101a" : "#fff";
+      c.lineWidth = 1.2;
+      hull(c, long, wide);
+      c.fill();
+      c.stroke();
+      c.restore();
+    }
+    const chosen = row === store.chosen, frame = Math.max(17, 0.5 * long + 6);
+    if (chosen) drawCorners(c, x, y, frame);
+    const condition = CONDITION_TEXTS[store.condition[k]!], text = condition ? `⚠ ${body.name}: ${condition}` : named ? body.name : "";
+    if (text) names.push([text, x + (chosen ? frame + 4 : 12), y - 6, cssVariable(condition ? "--bad" : "--ink")]);
+  }
+  for (const [row, e] of store.beliefs) {
+    if (!Number.isFinite(e[0])) continue;
+    const k = store.index.get(row);
+    belief(c, px(e[0]!, e[1]!), k === undefined ? null : at(k), 2 * (e[4] ?? 0) * scale, 2 * (e[3] ?? 0) * scale, bodyColour(row));
+  }
+  for (const [text, x, y, fill] of names) { c.fillStyle = fill; c.fillText(text, ...placeLabel(taken, x, y, 7 * text.length)); }
+}
+
+type Sample = (c: CanvasRenderingContext2D) => void;
+const ROOM: [w: number, h: number] = [44, 24];
+
+function stroke(c: CanvasRenderingContext2D, tint: string, dash: number[] = [], width = 1.8): void {
+  c.strokeStyle = tint;
+  c.lineWidth = width;
+  c.setLineDash(dash);
+  c.beginPath();
+  c.moveTo(3, 12);
+  c.lineTo(41, 12);
+  c.stroke();
+  c.setLineDash([]);
+}
+
+/** What is drawn, sample and words. */
+export function symbolLegend(): HTMLElement {
+  const lines: [Sample, string][] = [
+    [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle, its bow ahead; to scale where it is larger than this"],
+    [(c) => drawTriangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
+    [(c) => drawCorners(c, 22, 12, 11), "the chosen body"],
+    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "where its navigator believes to be: twice its standard deviation, and a line to where it is (a cloud of one in 3D)"],
+    [(c) => stroke(c, bodyColour(1)), "way of a body, in its own colour"],
+    [(c) => stroke(c, cssVariable("--ink"), [], 1), "way as its navigator believes it"],
+    [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],
+    [(c) => stroke(c, "#ff9f43"), "fence"],
+    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "a signal, as far as its sound has come, in its sender's colour"],
+    [(c) => stroke(c, "#5bd68a", [], 1.2), "heard"],
+    [(c) => stroke(c, "#ff6b6b", [], 1.2), "lost"],
+  ];
+  return h("table", { id: "legend" }, h("tbody", {}, ...lines.map(([draw, text]) => {
+    const canvas = h("canvas", { width: 2 * ROOM[0], height: 2 * ROOM[1] }), c = canvas.getContext("2d")!;
+    canvas.style.cssText = `width: ${ROOM[0]}px; height: ${ROOM[1]}px; display: block`;
+    c.scale(2, 2);
+    draw(c);
+    return h("tr", {}, h("td", {}, canvas), h("td", { class: "wide-text" }, text));
+  })));
+}

@@ -1,0 +1,17 @@
+// Windows over the picture, moved by their heads.
+
+/** Let a window be moved within a stage; what is pressed in its head keeps its own click. */
+export function makeDraggable(head: HTMLElement, box: HTMLElement, stage: HTMLElement): void {
+  let held: [number, number] | null = null;
+  head.addEventListener("pointerdown", (e) => {
+    if ((e.target as HTMLElement).closest("button, select")) return; // who holds the pointer also gets its click
+    held = [e.clientX - box.offsetLeft, e.clientY - box.offsetTop];
+    head.setPointerCapture(e.pointerId);
+  });
+  head.addEventListener("pointermove", (e) => {
+    if (!held) return;
+    const clamp = (v: number, most: number): number => Math.max(0, Math.min(v, most));
+    Object.assign(box.style, { left: `${clamp(e.clientX - held[0], stage.clientWidth - box.offsetWidth)}px`, top: `${clamp(e.clientY - held[1], stage.clientHeight - box.offsetHeight)}px`, bottom: "auto" });
+  });
+  for (const end of ["pointerup", "pointercancel"]) head.addEventListener(end, () => { held = null; });
+}

@@ -1,0 +1,52 @@
+// Forces and moments on the chosen body by their parts, where the server computes them: somebody must ask for that.
+
+import { setChildren, h, setText } from "./dom";
+import type { BodyCharts, SeriesLabel } from "./body_charts";
+import type { Forces, Panel } from "./websocket";
+
+const PARTS: [keyof Forces, string][] = [
+  ["total", "Sum of all parts: mass (with added mass) times acceleration"], ["restoring", "Weight, buoyancy, ballast"], ["drag", "Of the hull: drag, lift, Coriolis"],
+  ["actuators", "Thrusters and fins"], ["environment", "Wind and waves"], ["external", "A push that was set"], ["contact", "Mooring, and contact with bodies, obstacles and bed"],
+];
+const AXES = ["X", "Y", "Z", "K", "M", "N"];
+
+/** The chart of a part: three forces, three moments. */
+export function forceLabel(key: string): SeriesLabel | null {
+  const part = PARTS.find(([name]) => key === `force.${name}`);
+  return part ? { title: part[0], unit: "N, N m", series: AXES.map((a) => `${key}.${a}`), names: AXES, factors: [] } : null;
+}
+
+export class ForcePanel {
+  readonly element = h("div", { class: "section hidden", id: "forces" });
+  private readonly cells = new Map<string, HTMLElement[]>();
+
+  constructor(private readonly charts: BodyCharts) {
+    const rows = PARTS.map(([part, doc]) => {
+      const numbers = AXES.map(() => h("td", { class: "n" }));
+      this.cells.set(part, numbers);
+      const tr = h("tr", { title: `${doc}\nClick for a chart`, onclick: () => this.charts.toggle(`force.${part}`) }, h("td", { class: "name" }, part), ...numbers);
+      tr.dataset["name"] = part;
+      return tr;
+    });
+    const head = h("tr", {}, h("th", {}, ""), ...AXES.map((a) => h("th", { class: "n" }, a)));
+    setChildren(this.element, h("h3", {}, "Forces, N and N m"), h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)));
+  }
+
+  update(panel: Panel): void {
+    const effort = panel.effort ?? null;
+    this.element.classList.toggle("hidden", !effort);
+    if (!effort) return;
+    for (const [part] of PARTS)
+      AXES.forEach((axis, k) => {
+        const value = effort[part][k] ?? null;
+        setText(this.cells.get(part)![k]!, value === null ? "–" : short(value));
+        this.charts.remember(panel.time, `force.${part}.${axis}`, value);
+      });
+  }
+}
+
+/** Three digits that matter, at most: six numbers stand in a narrow row. */
+function short(value: number): string {
+  const size = Math.abs(value);
+  return size >= 1e5 ? value.toExponential(1) : size >= 100 ? value.toFixed(0) : size >= 0.05 ? value.toFixed(1) : "0";
+}

@@ -1,0 +1,87 @@
+// What a user takes away from the page: files, pictures, films, and the link to this very view.
+
+import { cssVariable, h, toggleClass, toast } from "./dom";
+import { context2d } from "./canvas";
+
+/** Give the user a file. */
+export function downloadBlob(data: Blob, name: string): void {
+  const link = h("a", { href: URL.createObjectURL(data), download: name });
+  link.click();
+  window.setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+const FILM = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"], FILM_FPS = 25;
+
+/** Pictures and films of what the stage shows: the canvases that are seen, one over the other. */
+export class ViewRecorder {
+  private readonly whole = document.createElement("canvas");
+  private recorder: MediaRecorder | null = null;
+  readonly buttons: HTMLElement[];
+  private readonly film: HTMLButtonElement;
+
+  constructor(private readonly stage: HTMLElement, private readonly canvases: () => HTMLCanvasElement[], private readonly draw: () => void, private readonly name: () => string) {
+    this.film = h("button", { id: "film", title: "Record what is shown as a film (webm); press again to end it", onclick: () => this.roll() }, "● film");
+    this.buttons = [h("button", { id: "png", title: "What is shown as a picture (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
+  }
+
+  /** Lay the canvases over each other: right after they were drawn, for WebGL keeps nothing. */
+  private compose(): void {
+    const [base] = this.canvases(), c = context2d(this.whole);
+    const wide = Math.max(...this.canvases().map((o) => o.width), 1), high = Math.round((wide * this.stage.clientHeight) / Math.max(this.stage.clientWidth, 1));
+    if (!base || !high) return;
+    if (!this.recorder && (this.whole.width !== wide || this.whole.height !== high)) [this.whole.width, this.whole.height] = [wide, high];
+    const room = this.stage.getBoundingClientRect(), f = this.whole.width / room.width;
+    c.fillStyle = cssVariable("--bg");
+    c.fillRect(0, 0, this.whole.width, this.whole.height);
+    for (const canvas of this.canvases()) {
+      const box = canvas.getBoundingClientRect();
+      if (canvas.width && canvas.height) c.drawImage(canvas, (box.left - room.left) * f, (box.top - room.top) * f, box.width * f, box.height * f);
+    }
+  }
+
+  private shoot(): void {
+    this.draw();
+    this.compose();
+    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser gives no picture", true); }, "image/png");
+  }
+
+  /** True while a film is made: then everything is drawn, also what stands still. */
+  get rolling(): boolean { return this.recorder !== null; }
+
+  /** A picture was drawn. */
+  drawn(): void { if (this.recorder) this.compose(); }
+
+  private roll(): void {
+    if (this.recorder) { this.recorder.stop(); return; }
+    const type = typeof MediaRecorder === "undefined" ? undefined : FILM.find((t) => MediaRecorder.isTypeSupported(t));
+    if (!type) { toast("this browser records no films", true); return; }
+    this.draw();
+    this.compose();
+    const pieces: Blob[] = [], recorder = new MediaRecorder(this.whole.captureStream(FILM_FPS), { mimeType: type, videoBitsPerSecond: 6e6 });
+    recorder.ondataavailable = (e) => { if (e.data.size) pieces.push(e.data); };
+    recorder.onstop = () => { this.recorder = null; toggleClass(this.film, "on", false); downloadBlob(new Blob(pieces, { type: "video/webm" }), `${this.name()}.webm`); };
+    recorder.start(1000);
+    this.recorder = recorder;
+    toggleClass(this.film, "on", true);
+    toast("recording; press ● film again to end it");
+  }
+}
+
+/** What makes up a view, as it stands in a link. Numbers are in m, s and NED. */
+export interface ViewState {
+  mode: string; body: string; time: number | null; pane: string; show: string[]; panels: [left: boolean, right: boolean];
+  eye: number[]; target: number[]; middle: number[]; scale: number; heights?: number;
+}
+const HEAD = "#view=";
+
+export function viewLink(view: ViewState): string { return `${HEAD}${encodeURIComponent(JSON.stringify(view, (_k, v: unknown) => (typeof v === "number" ? +v.toPrecision(7) : v)))}`; }
+
+/** The view of a link; null if it is none, or not whole. */
+export function parseViewLink(hash: string): ViewState | null {
+  if (!hash.startsWith(HEAD)) return null;
+  try {
+    const v = JSON.parse(decodeURIComponent(hash.slice(HEAD.length))) as ViewState, numbers = (a: unknown, n: number): boolean => Array.isArray(a) && a.length === n && a.every((x) => Number.isFinite(x));
+    const good = [v.mode, v.body, v.pane].every((t) => typeof t === "string") && Array.isArray(v.show) && Array.isArray(v.panels) && numbers(v.eye, 3) && numbers(v.target, 3) && numbers(v.middle, 2) && v.scale > 0 && (v.time === null || Number.isFinite(v.time));
+    return good ? v : null;
+  } catch { return null; }
+}
