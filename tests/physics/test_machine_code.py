@@ -52,12 +52,12 @@ def count(function: Any, signature: tuple[object, ...]) -> tuple[float, int]:
 
 @pytest.fixture(scope="module")
 def counts() -> list[list[float]]:
-    """Of all functions, for one processor with AVX2 on every machine: the compiler unrolls loops as often as each processor likes."""
+    """Of all functions, for one processor with AVX-512 on every machine: the compiler unrolls loops as often as each processor likes."""
     if nb.config.DISABLE_JIT:
         pytest.skip("compilation is off")
     done = subprocess.run(
         [sys.executable, "-m", "tests.physics.test_machine_code"],
-        env=os.environ | {"NUMBA_CPU_NAME": "znver3", "NUMBA_CPU_FEATURES": ""},
+        env=os.environ | {"NUMBA_CPU_NAME": "znver4", "NUMBA_CPU_FEATURES": "+avx512f,+avx512vl,+avx512dq,+avx512bw"},
         capture_output=True,
         text=True,
         check=True,
