@@ -226,7 +226,9 @@ def test_a_front_that_crashes_is_started_again(
 ) -> None:
     """With `restarts`: time goes on, bodies wait for their clients and go with those that do not come, a log each; then enough is enough."""
     text = (
-        CONFIG.replace("<network ", '<network restarts="1" ').replace("<sensors>", "<!--").replace("</sensors>", "-->")
+        CONFIG.replace("<network ", '<network restarts="1" newcomers="free" ')
+        .replace("<sensors>", "<!--")
+        .replace("</sensors>", "-->")
     )
     log = tmp_path / "run.mcap"
     server = serve(config(text).path, "--log", str(log), "--start")

@@ -633,7 +633,9 @@ def test_a_proof_that_is_overtaken_takes_no_session_back(last: tuple[str, int]) 
     old = link.sessions.drops["old"]
     assert link.sessions.receive(late, first, link.now) == [] and link.sessions.drops["old"] == old + 1
     assert mine.address == last
-    assert kinds(link.sessions.receive(proof_from(link, first), first, link.now)) == ["AddressMigrated"], "a new one does"
+    assert kinds(link.sessions.receive(proof_from(link, first), first, link.now)) == ["AddressMigrated"], (
+        "a new one does"
+    )
 
 
 def test_a_client_that_only_listens_follows_too() -> None:

@@ -35,6 +35,7 @@ def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
     sim.threads.min_bodies = 0
     sim.enter_residents()
     models = sorted(library())
+    first = f"v{models.index('lauv')}"
     for k in range(45):
         model = models[k % len(models)]
         deep = loaded.model(model).type == "underwater"
@@ -44,11 +45,11 @@ def digests(loaded: LoadedConfig, count: int) -> tuple[list[str], int]:
         sim.push(sim.enter(f"lying {k}", "lauv", (-50.0, 4.0 * k, 39.85)), (0.0, 0.0, 100.0))
     found = []
     for k in range(9):
-        lauv = sim.row_of("v4" if k < 5 else "tug")
+        lauv = sim.row_of(first if k < 5 else "tug")
         assert lauv is not None
         sim.ping(lauv, 25e3)
         if k == 5:
-            sim.leave(lauv := sim.row_of("v4") or 0)
+            sim.leave(lauv := sim.row_of(first) or 0)
             sim.fail(sim.row_of("tug") or 0, 0, "frozen", 0.3)
         sim.advance(100)
         told = [

@@ -275,7 +275,7 @@ class SlowBell(Bell):
         super().ask()
         self.at = self.harbour.now + 4.5
 
-    def answered(self, timeout: float = 0.0) -> bool:
+    def wait_answer(self, timeout: float = 0.0) -> bool:
         return self.harbour.now >= self.at and super().wait_answer()
 
 

@@ -65,7 +65,8 @@ def test_a_slow_vessel_ahead_is_passed(off: float, speed: float) -> None:
     found = sailed(ahead(100.0, off, speed / U))
     holds(found, extra=15.0, share=1.0)
     passed(found)
-    assert found.score.total == pytest.approx(1.0) and found.score.pairs[0].role is EncounterRole.OVERTAKING
+    assert set(found.score.economy.values()) == {1.0} and found.score.pairs[0].role is EncounterRole.OVERTAKING
+    assert found.score.total > 0.98, "her first turn may be a little less than a large one"
 
 
 @pytest.mark.long

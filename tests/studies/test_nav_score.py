@@ -58,7 +58,7 @@ def test_mistakes(log: Log) -> None:
         logs.estimation_case(log, "aux")
     with pytest.raises(LogError, match="there is no 'sonar' to leave out"):
         logs.estimation_case(log, "auv", without=("sonar",))
-    with pytest.raises(LogError, match="nothing tells how the vehicle turns"):
+    with pytest.raises(LogError, match="neither an IMU nor an AHRS with a valid value"):
         logs.estimation_case(log, "auv", without=("imu", "ahrs"))
     done = CliRunner().invoke(cli.nav, ["score", "absent.mcap", "--picture", "x.foo"])
     assert done.exit_code == 2 and "'x.foo' is none of .png, .pdf, .svg" in done.output  # before anything is computed
