@@ -502,11 +502,14 @@ HISTORY_ROWS = 512  #: newest records of SENT, RECEPTION and NOTICE in shared me
 
 
 def layout_hash() -> str:
-    """Hash over all built-in tables; part of every segment's header."""
+    """Hash of the columns of all built-in tables; part of every segment's header."""
     from wavesim_sdk.sensors import SENSORS
 
-    text = repr((LAYOUT_VERSION, SIMULATION_TABLES, VEHICLE_TABLES, tuple(SENSORS.values())))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    tables = (*SIMULATION_TABLES, *VEHICLE_TABLES, *SENSORS.values())
+    layout = [
+        (t.name, t.writer, [(f.name, f.type, f.unit, f.shape, f.hidden) for f in t.fields]) for t in tables
+    ]  # without the texts: a better sentence is no other layout
+    return hashlib.sha256(repr((LAYOUT_VERSION, layout)).encode()).hexdigest()[:16]
 
 
 def ros2_definition(table: Table) -> str:
