@@ -48,7 +48,7 @@ def pulse(acoustics: Any, level: float) -> Any:
     """What is sent: 10 ms at 25 kHz."""
     wanted = medium_memory.make_record(medium_memory.EMISSION)
     p = wanted[0]
-    p.frequency, p.source_level, p.duration, p.effective_bandwidth, p.query_source = 25e3, level, 0.01, 200.0, -1
+    p.frequency, p.source_level, p.duration, p.band, p.query_source = 25e3, level, 0.01, 200.0, -1
     p.absorption, p.noise = medium_setup.carrier_conditions(acoustics, 0.0, 25e3, 200.0)
     return wanted
 

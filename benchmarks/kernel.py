@@ -45,12 +45,12 @@ def step_all(table: Any, blocks: Any, h: float) -> None:
     w = tick.unpack_tick_state(table)
     integrators.step_all(
         w.bodies.blocks,
-        w.bodies.heads,
+        w.bodies.block_heads,
         blocks,
         w.bodies.params,
-        w.fleet.kinds,
+        w.fleet.model_ints,
         w.fleet.tables,
-        w.fleet.work,
+        w.fleet.block_scratch,
         h,
         w.integrator,
     )

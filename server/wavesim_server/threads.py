@@ -60,11 +60,11 @@ def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: i
             weather.apply_to_bodies(air, sea.flow, f.blocks, f.slots, rows, rows.shape[0], tick, start, h)
         if stages & STAGE_STEP:
             integrators.step_all(
-                f.blocks, f.heads, share.blocks[block : share.ends[i, 0]], f.params, machine.kinds, machine.tables,
+                f.blocks, f.block_heads, share.blocks[block : share.ends[i, 0]], f.params, machine.model_ints, machine.tables,
                 share.scratch, h, integrator,
             )  # fmt: skip
         if stages & STAGE_SURVEY:
-            new, fastest = bodies.hold_diverged(f, rows, rows.shape[0], share.work.last, share.work.faults)
+            new, fastest = bodies.hold_diverged(f, rows, rows.shape[0], share.work.last_finite, share.work.faults)
             share.work.counters[2] += new
             share.fastest[0] = max(share.fastest[0], fastest)
         block, body = share.ends[i, 0], share.ends[i, 1]
@@ -80,15 +80,15 @@ def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages:
     tied, asleep = rig.groups.shape[0] > 0, touch.sleep.asleep_count[0] > 0
     if stages & COUPLED_WEATHER:
         weather.advance_weather(air, tick, start, h)
-        if machine.held[0]:
-            fleet.release_holds(f.blocks, f.slots, machine.holds, machine.wanted, machine.held, start)
+        if machine.hold_count[0]:
+            fleet.release_holds(f.blocks, f.slots, machine.actuator_holds, machine.setpoints, machine.hold_count, start)
     if stages & COUPLED_BEFORE_STEP:
         if tied:
             weather.apply_to_nodes(air, sea.flow, rig.nodes, start)
             lines.update_bed_depths(rig, sea.bed, sea.soundings_mesh)
             lines.store_before(f, rig)
         if asleep:
-            sleep.wake_changed(f, touch.sleep, touch.meetings, work.order, n, tick)
+            sleep.wake_changed(f, touch.sleep, touch.events, work.order, n, tick)
     if stages & COUPLED_LINES:
         if tied:
             lines.advance(f, rig, h, tick + 1)
@@ -97,10 +97,12 @@ def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages:
         )
     if stages & COUPLED_CONTACTS:
         work.counters[1] += contact.resolve_contacts(
-            f, work.order, n, touch, work.last, fastest, h, sea.bed, sea.soundings_mesh, sea.cursor, tick + 1
+            f, work.order, n, touch, work.last_finite, fastest, h, sea.bed, sea.soundings_mesh, sea.cursor, tick + 1
         )
         if machine.speed_averages.shape[0]:
-            fleet.average_shaft_speeds(f.blocks, f.slots, machine.speed_averages, machine.rings, machine.feedback)
+            fleet.average_shaft_speeds(
+                f.blocks, f.slots, machine.speed_averages, machine.average_windows, machine.feedback
+            )
 
 
 class TickThreads:

@@ -101,7 +101,7 @@ class Configurator:
             found += [
                 {"file": name, "name": b.get("name", ""), "model": b.get("model", "")}
                 for b in root.iterfind("fleet/*")
-                if b.request_tag in ("vehicle", "buoy")
+                if b.tag in ("vehicle", "buoy")
             ]
         return found
 
@@ -424,7 +424,7 @@ def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None 
 def _body(root: Any, name: str) -> Any:
     """The element of a body of a configuration."""
     for element in root.iterfind("fleet/*"):
-        if element.request_tag in ("vehicle", "buoy") and element.get("name") == name:
+        if element.tag in ("vehicle", "buoy") and element.get("name") == name:
             return element
     raise RequestFailed(f"the configuration has no vehicle '{name}'")
 

@@ -100,6 +100,6 @@ def parse(data: bytes) -> Any:
 def root_of(path: Path) -> str:
     """Tag of the outermost element of a file; empty if it is none that can be read."""
     try:
-        return str(parse(path.read_bytes()).request_tag)
+        return str(parse(path.read_bytes()).tag)
     except (RequestFailed, OSError):
         return ""

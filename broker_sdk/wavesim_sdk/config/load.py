@@ -176,7 +176,7 @@ def library() -> dict[str, Model]:
 def read_models(path: Path) -> dict[str, Model]:
     """The models of a models file, or of a configuration."""
     root, _ = _parse(path)
-    if root.request_tag == "wavesim":
+    if root.tag == "wavesim":
         return _models(_root(root, "wavesim", Config, path).models, path, {})[0]
     return _models(_root(root, "models", Models, path), path, {})[0]
 
@@ -202,9 +202,9 @@ def _parse(path: Path) -> tuple[Any, str]:
 
 
 def _root(element: Any, tag: str, of: type[T], path: Path) -> T:
-    if element.request_tag != tag:
+    if element.tag != tag:
         raise ConfigError(
-            f"the root element is <{element.request_tag}>, expected <{tag}>", str(path), element.sourceline
+            f"the root element is <{element.tag}>, expected <{tag}>", str(path), element.sourceline
         )
     return build(element, of, str(path))
 
@@ -234,7 +234,7 @@ def _models(models: Models, path: Path, seen: dict[Path, None]) -> tuple[dict[st
 
 def build(element: Any, of: type[T], file: str) -> T:
     """An object of a declared class from its XML element."""
-    tag, line = element.request_tag, element.sourceline
+    tag, line = element.tag, element.sourceline
     declared = {k.name: (field, k) for field, k in keys(of)}
     content = next((k for _, k in declared.values() if k.kind == "numbers"), None)
     attributes = {n: v for n, v in declared.items() if v[1].kind != "numbers"}
@@ -264,19 +264,19 @@ def build(element: Any, of: type[T], file: str) -> T:
 def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None:
     declared = {c.name: (field, c) for field, c in child_elements(of)}
     for item in element:
-        if item.request_tag not in declared:
+        if item.tag not in declared:
             raise ConfigError(
-                f"<{element.request_tag}> has no element <{item.request_tag}>{suggest_name(str(item.request_tag), declared)}",
+                f"<{element.tag}> has no element <{item.tag}>{suggest_name(str(item.tag), declared)}",
                 file,
                 item.sourceline,
             )
-        field, c = declared[item.request_tag]
+        field, c = declared[item.tag]
         value: Any = build(item, c.of, file)
         if c.many:
             values[field] = (*values.get(field, ()), value)
         elif field in values:
             raise ConfigError(
-                f"<{item.request_tag}> may stand only once in <{element.request_tag}>", file, item.sourceline
+                f"<{item.tag}> may stand only once in <{element.tag}>", file, item.sourceline
             )
         else:
             values[field] = value
@@ -284,7 +284,7 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
         if field in values or c.many:
             continue
         if c.required:
-            raise ConfigError(f"<{element.request_tag}> needs an element <{name}>: {c.doc}", file, element.sourceline)
+            raise ConfigError(f"<{element.tag}> needs an element <{name}>: {c.doc}", file, element.sourceline)
         if not _may_be_none(of, field):
             values[field] = build(etree.Element(name), c.of, file)
 

@@ -27,6 +27,6 @@ def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
                 element.attrib.pop(name, None)
     known = {*library(), *(str(m.get("name")) for m in root.findall("models/model"))}
     for body in root.findall("fleet/*"):
-        if body.request_tag in ("vehicle", "buoy") and body.get("model") not in known:
+        if body.tag in ("vehicle", "buoy") and body.get("model") not in known:
             body.getparent().remove(body)
     return load_text(etree.tostring(root, encoding="unicode")), surveyed

@@ -198,7 +198,7 @@ class AcousticChannel:
         for e in medium_setup.planned_emissions(self.medium):
             emission = self.medium.emissions[e]
             emission.absorption, emission.noise = self.carrier_conditions(
-                float(emission.frequency), float(emission.effective_bandwidth)
+                float(emission.frequency), float(emission.band)
             )
 
     # -- what nodes are told -------------------------------------------------------------------
@@ -282,7 +282,7 @@ class AcousticChannel:
         """The form for an emission that is asked for, which answers nothing and carries nothing."""
         self._emission_array[0] = 0
         wanted = self._emission
-        wanted.kind, wanted.frequency, wanted.duration, wanted.effective_bandwidth = (
+        wanted.kind, wanted.frequency, wanted.duration, wanted.band = (
             int(kind),
             frequency,
             duration,

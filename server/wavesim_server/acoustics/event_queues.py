@@ -70,7 +70,7 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
     candidate.signal, candidate.node, candidate.path = signal, node, path
     candidate.bed = 0
     if m.water[0].mode != ISOVELOCITY:
-        m.kept_rays[k].angle, m.kept_rays[k].moved_since_listing = angle, travel
+        m.kept_rays[k].angle, m.kept_rays[k].travel = angle, travel
     m.signals[signal].pending += 1
     return int(k)
 

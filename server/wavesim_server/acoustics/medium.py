@@ -99,7 +99,7 @@ def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
     ping = m.emissions[k]
     ping.kind, ping.code, ping.request = PULSE, node.code, a.PINGER_REQUEST
     ping.frequency, ping.source_level = node.ping_frequency, node.source_level
-    ping.duration, ping.effective_bandwidth = node.pulse, node.effective_bandwidth
+    ping.duration, ping.band = node.pulse, node.band
     ping.absorption, ping.noise = node.ping_absorption, node.ping_noise
     push_event(m, when, a.EMIT, j, k, j)
     return True
@@ -129,16 +129,16 @@ def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
         return
     reply = m.emissions[k]
     if pulse:
-        reply.kind, reply.frequency, reply.duration, reply.effective_bandwidth = (
+        reply.kind, reply.frequency, reply.duration, reply.band = (
             PULSE,
             node.reply,
             node.pulse,
-            node.effective_bandwidth,
+            node.band,
         )
         reply.absorption, reply.noise = node.reply_absorption, node.reply_noise
     else:
         reply.kind, reply.to_address = RANGE_REPLY, heard.from_address
-        reply.frequency, reply.duration, reply.effective_bandwidth = (
+        reply.frequency, reply.duration, reply.band = (
             node.modem_frequency,
             node.preamble,
             node.modem_band,
@@ -200,8 +200,8 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
         emission.source_level,
         emission.duration,
     )
-    signal.effective_bandwidth, signal.absorption, signal.noise = (
-        emission.effective_bandwidth,
+    signal.band, signal.absorption, signal.noise = (
+        emission.band,
         emission.absorption,
         emission.noise,
     )

@@ -60,7 +60,7 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
     )
     if angle != angle:
         k = rays.match_by_travel_time(
-            m.profile_z, m.profile_c, zs, zr, across, w.order, kept.moved_since_listing, m.fan, m.eigenrays, m.no_points, ray,
+            m.profile_z, m.profile_c, zs, zr, across, w.order, kept.travel, m.fan, m.eigenrays, m.no_points, ray,
             w.uneven == 0,
         )  # fmt: skip
         if k < 0:
@@ -68,7 +68,7 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
         found = m.eigenrays[k]
         angle = found.angle
         candidate.path = 2 * found.reversals + found.down
-    kept.angle, kept.moved_since_listing = angle, ray.time
+    kept.angle, kept.travel = angle, ray.time
     return float(ray.time)
 
 
@@ -112,7 +112,7 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, 
         best, gap = -1, 1e-3
         count, _ = find_bed_eigenrays(m, scene, s, x, y, z, 0)
         for k in range(count):
-            away = abs(m.eigenrays[k].time - kept.moved_since_listing)
+            away = abs(m.eigenrays[k].time - kept.travel)
             if away < gap:
                 best, gap = k, away
         if best < 0:
@@ -121,7 +121,7 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, 
         candidate.path = 2 * found.reversals + found.down
         if not _aim_at_point(m, scene, s, a.to_row(candidate.path), found.sx, found.sy, x, y, z):
             return math.nan
-    kept.sx, kept.sy, kept.moved_since_listing = shot.sx, shot.sy, shot.time
+    kept.sx, kept.sy, kept.travel = shot.sx, shot.sy, shot.time
     return float(shot.time)
 
 

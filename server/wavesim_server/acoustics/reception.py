@@ -142,7 +142,7 @@ def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
     noise = signal.noise
     if node.self_noise > 0.0:
         own = node.self_noise + node.self_noise_slope * speed
-        own += 10.0 * log10(max(signal.effective_bandwidth, 1.0))
+        own += 10.0 * log10(max(signal.band, 1.0))
         noise = 10.0 * log10(power(10.0, 0.1 * noise) + power(10.0, 0.1 * own))
     return float(noise)
 
@@ -240,7 +240,7 @@ def _begin_reception(
             cycles = signal.frequency * (time - signal.emission)
             phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
         _add_multipath(m, j, slot, outcome == a.ECHO, m.ongoing_receptions[slot].level, phase)
-    hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.effective_bandwidth, signal.bits
+    hearing.end, hearing.half_band, hearing.bits = time + signal.duration, 0.5 * signal.band, signal.bits
     hearing.query_emission, hearing.turn_around = signal.query_emission, signal.turn_around
     hearing.clock, hearing.arrival = signal.clock, time
     hearing.draw = signal.draw * 64 + path

@@ -32,7 +32,7 @@ def find(root: Any, path: str) -> tuple[Any, Key]:
         element, of = _child(element, of, step, "/".join(steps[: number + 1]))
     declared = {k.name: k for _, k in keys(of) if k.kind != "numbers"}
     if last not in declared:
-        raise ConfigError(f"'{path}': <{element.request_tag}> has no key '{last}'{suggest_name(last, declared)}")
+        raise ConfigError(f"'{path}': <{element.tag}> has no key '{last}'{suggest_name(last, declared)}")
     return element, declared[last]
 
 
@@ -40,10 +40,10 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
     declared = {c.name: (field, c) for field, c in child_elements(of)}
     match = _STEP.fullmatch(step)
     if match is None or match[1] not in declared:
-        raise ConfigError(f"'{path}': <{element.request_tag}> has no element <{step}>{suggest_name(step, declared)}")
+        raise ConfigError(f"'{path}': <{element.tag}> has no element <{step}>{suggest_name(step, declared)}")
     name, which = match[1], match[2]
     field, c = declared[name]
-    found = [e for e in element if e.request_tag == name]
+    found = [e for e in element if e.tag == name]
     if which is not None:
         names = [e.get("name") or "" for e in found]
         if which in names:
@@ -55,7 +55,7 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
         raise ConfigError(f"'{path}' matches {len(found)} elements; write <{name}[NAME]> or <{name}[NUMBER]>")
     if not found:
         if c.many or _may_be_absent(of, field, c):
-            raise ConfigError(f"'{path}' matches nothing: there is no <{name}> in <{element.request_tag}>, write one")
+            raise ConfigError(f"'{path}' matches nothing: there is no <{name}> in <{element.tag}>, write one")
         found = [etree.SubElement(element, name)]
     return found[0], c.of
 
@@ -120,5 +120,5 @@ def _move(root: Any, here: Path, there: Path) -> None:
     for element in root.iter():
         for name in _FILES:
             value = element.get(name)
-            if value and element.request_tag not in _WRITTEN and not Path(value).is_absolute():
+            if value and element.tag not in _WRITTEN and not Path(value).is_absolute():
                 element.set(name, os.path.relpath(here / value, there))

@@ -25,7 +25,7 @@ def check(campaign: Campaign, text: str, file: str) -> None:
     for element, names, why in _unused(root, campaign):
         found = [name for name in names if name in element.attrib]
         if found or not names:
-            what = f"<{element.request_tag} {found[0]}=...>" if found else f"<{element.request_tag}>"
+            what = f"<{element.tag} {found[0]}=...>" if found else f"<{element.tag}>"
             raise ConfigError(f"{what} has no effect: {why}", file, element.sourceline)
     for workers in root.findall("workers"):
         try:
