@@ -107,11 +107,13 @@ def test_the_command_asks_a_server() -> None:
 WRONG_SERVERS = {
     "a repeated JOIN gets the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
     "a second pilot is refused": lambda s: setattr(s, "takeover", True),
-    "a cookie belongs to an address": lambda s: setattr(s._address_validator, "knows", lambda *a: True),
+    "a cookie belongs to an address": lambda s: setattr(s._address_validator, "is_valid_cookie", lambda *a: True),
     "events are repeated until they are acknowledged": lambda s: setattr(s, "_tick", lambda session, now: None),
     "KEEPALIVE comes every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
-    "a session that speaks from elsewhere has to prove it": lambda s: setattr(s, "_elsewhere", lambda *a: []),
-    "LEAVE is answered by BYE": lambda s: setattr(s, "_say", lambda *a: None),
+    "a session that speaks from elsewhere has to prove it": lambda s: setattr(
+        s, "_receive_from_new_address", lambda *a: []
+    ),
+    "LEAVE is answered by BYE": lambda s: setattr(s, "_send_bye", lambda *a: None),
 }
 
 
@@ -153,7 +155,7 @@ from wavesim_sdk.console import main
 sys.argv = ["wavesim", "emulate", "ctd", sys.argv[1], "--server", sys.argv[2]]
 main()
 """
-OLD = "from wavesim_emulators.sensor_bank import Station, Group\n"
+OLD = "from wavesim_emulators.sensor_bank import SensorBank, InstrumentGroup\n"
 WRONG = {
     "each instrument has a value at each multiple of its period, and its number grows by one": OLD + "old = Station._come_out\n"
     "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"

@@ -12,7 +12,7 @@ import pytest
 
 HEAD = """
 import atexit, os, signal, subprocess, sys, time
-from wavesim_sdk import forks
+from wavesim_sdk import forked_process
 """
 
 
