@@ -60,7 +60,7 @@ class AdcpEmulator(RaycastEmulator):
     def measure(self, now: Batch, out: Record) -> None:
         profile = now.prepared
         p, m, cells = profile.parameters, now.mounted, profile.parameters.cells
-        directions = matvec(m.R_WS[:, None], profile.along)
+        directions = matvec(m.R_WS[:, None], profile.beam_directions)
         starts = self.starts(now, np.zeros((1, 3)))
         reach = (profile.middles[-1] + p.cell) / (
             profile.steep * profile.steep

@@ -179,8 +179,8 @@ class DvlEmulator(RaycastEmulator):
 
     def measure(self, now: Batch, out: Record) -> None:
         p, m, janus = now.parameters, now.mounted, now.prepared
-        beams = len(janus.along)
-        directions = matvec(m.R_WS[:, None], janus.along)
+        beams = len(janus.directions)
+        directions = matvec(m.R_WS[:, None], janus.directions)
         starts = self.starts(now, janus.places)
         ranges, hit = self.cast_rays(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
@@ -188,7 +188,7 @@ class DvlEmulator(RaycastEmulator):
             lock &= np.stack([now.noise.uniform(k) for k in range(beams)], axis=1) >= p.beam_drop_out
         lock &= (now.fault != SensorFault.UNLOCKED)[:, None]
         noise = now.noise.normals(2 * beams)
-        over = matvec(janus.along, vecmat(m.v_WS_W, m.R_WS))
+        over = matvec(janus.directions, vecmat(m.v_WS_W, m.R_WS))
         if (hit >= 0).any():
             points = starts + np.where(hit >= 0, ranges, 0.0)[:, :, None] * directions
             over -= dot(directions, self.bodies.velocity(hit, points))
@@ -200,7 +200,7 @@ class DvlEmulator(RaycastEmulator):
             if here.any():
                 bottom[here] = matvec(inverse, found[here])
         through = now.mounting.to_sensor_frame(now.mounting.velocity_B(now.state["v_FB_B"], now.state["w_WB_B"]))
-        water = matvec(janus.along, through) + p.water_sigma * noise[:, beams:]
+        water = matvec(janus.directions, through) + p.water_sigma * noise[:, beams:]
         out["bottom"], out["water"] = bottom, matvec(janus.solutions_by_lock[(1 << beams) - 1], water)
         if beams < DVL_BEAMS:
             out["beams"], out["ranges"] = np.nan, np.nan

@@ -99,7 +99,7 @@ class RangerEmulator(RaycastEmulator):
         return BeamGeometry(*ranger_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
-        count = len(now.prepared.along)
+        count = len(now.prepared.directions)
         found = self.ranges(now, now.prepared) + now.parameters.sigma * now.noise.normals(count)
         out["range"] = np.nan
         out["range"][:, :count] = np.where(np.isfinite(found), found, np.nan)
@@ -129,7 +129,7 @@ class MultibeamEmulator(RaycastEmulator):
         return BeamGeometry(*multibeam_beams(parameters))
 
     def measure(self, now: Batch, out: Record) -> None:
-        count = len(now.prepared.along)
+        count = len(now.prepared.directions)
         found = self.ranges(now, now.prepared, surface=False) + now.parameters.sigma * now.noise.normals(count)
         out["range"] = np.nan
         out["range"][:, :count] = np.where(np.isfinite(found), found, np.nan)

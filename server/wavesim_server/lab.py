@@ -114,7 +114,7 @@ class Lab(Simulation):
         self._stations: dict[str, Any] = {}
         for name, count in loaded.sensor_rows.items():
             if name in _installed_emulators() and name not in ("sonar", "camera"):
-                self._stations[name] = _installed_emulators()[name].load()(loaded).station(self.seed, count)
+                self._stations[name] = _installed_emulators()[name].load()(loaded).sensor_bank(self.seed, count)
         self._version = 0
         #: of :meth:`run`: (time in s, names of the bodies, their rows of the table `state`)
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []

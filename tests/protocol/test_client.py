@@ -340,7 +340,7 @@ def test_a_client_with_a_key_counts_on_and_believes_what_is_sealed_only() -> Non
 class Sealed:
     """What looks like a sealed body."""
 
-    def close(self, _header: bytes, plain: bytes, _sequence: int) -> bytes:
+    def seal(self, _header: bytes, plain: bytes, _sequence: int) -> bytes:
         return plain
 
     def open(self, _header: bytes, sealed: bytes, _sequence: int) -> bytes:

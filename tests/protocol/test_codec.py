@@ -80,7 +80,7 @@ def test_outside_of_a_session_a_datagram_has_no_numbers() -> None:
 class Envelope:
     """In place of a seal: what it is given goes before and behind the body."""
 
-    def close(self, header: bytes, plain: bytes, sequence: int) -> bytes:
+    def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
         return b"<%b|%d>" % (header, sequence) + plain[::-1]
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:

@@ -33,14 +33,14 @@ BREAKS = {
     "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
     "KEEPALIVE is answered with its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
     "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
-    "any correct msgpack encoding is taken": "import wavesim_sdk.wire.codec as c; old = c.unpack\n"
+    "any correct msgpack encoding is taken": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
-    "c.unpack = strict\n",
+    "c.unpack_body = strict\n",
     "PROVE is answered by PROOF with its number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
     "a repeated STEP gets the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
-    "a STEP is answered when all its parts have come": "import wavesim_sdk.wire.state as s; s.Parts.whole = lambda self, m: True\n",
+    "a STEP is answered when all its parts have come": "import wavesim_sdk.wire.state as s; s.Parts.is_complete = lambda self, m: True\n",
     "the sequence grows by one with each datagram": "import wavesim_sdk.wire.client as c; old = c.ClientSession._encode\n"
     "def skip(self, *a):\n    self._sequence += 1\n    return old(self, *a)\nc.ClientSession._encode = skip\n",
 }
@@ -164,8 +164,8 @@ WRONG = {
     "def late(self, places, values):\n    new = old(self, places, values)\n    self.table['tick'][places] -= 1\n    return new\n"
     "SensorBank._publish = late",
     "a value carries the generation of its instrument": ""
-    "import wavesim_sdk.attach as a\nwrite = a.SensorColumn.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
-    "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorColumn.write = wrong",
+    "import wavesim_sdk.attach as a\nwrite = a.SensorTableClaim.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
+    "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorTableClaim.write = wrong",
     "the fault 'lost' makes values invalid": OLD + "SensorBank._apply_faults = lambda *a: None",
     "a fault acts on the numbers that it names, and on no others": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"

@@ -74,7 +74,7 @@ def test_a_single_item_waits_and_is_due_at_once() -> None:
     outbox.push(1)
     assert outbox.has_unsent and outbox.next_timer() == 0.0
     outbox.take_due(0.0)
-    assert not outbox.waiting
+    assert not outbox.has_unsent
 
 
 def test_new_items_go_at_once_and_only_once() -> None:

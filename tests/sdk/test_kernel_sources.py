@@ -144,7 +144,7 @@ def test_the_filter_is_made_of_its_models() -> None:
     from wavesim_studies.navigation import forward_filter, smoother
 
     for kernel, files in (
-        (forward_filter.run, {"kernels", "models", "motion", "elementary"}),
-        (smoother.smooth, {"motion", "kernels"}),
+        (forward_filter.run, {"forward_filter", "measurement_models", "strapdown", "elementary"}),
+        (smoother.smooth, {"strapdown", "forward_filter"}),
     ):
         assert {Path(path).stem for path in kernel_sources.reachable_sources(function_of(kernel))[0]} >= files

@@ -312,7 +312,7 @@ def test_the_engine_sleeps_until_all_have_answered(harbour: Harbour) -> None:
 
         def ask(self) -> None: ...
 
-        def answered(self, timeout: float = 0.0) -> bool:
+        def wait_answer(self, timeout: float = 0.0) -> bool:
             order.append(self.name)
             assert timeout <= 0.02
             return self.answers
@@ -622,9 +622,11 @@ def test_who_is_there_is_logged_when_time_starts(harbour: Harbour) -> None:
     list(events(harbour, messages.BodyPresenceEvent))
     harbour.engine.set_state(RunState.RUNNING)
     found = list(events(harbour, messages.BodyPresenceEvent))
-    assert [(r.row, r.present, r.new, r.logged) for r in found] == [(0, 1, 0, 1), (2, 1, 0, 1)]
+    assert [(r.row, r.is_present, r.new, r.logged) for r in found] == [(0, 1, 0, 1), (2, 1, 0, 1)]
     harbour.engine.command_executor._dispatch(messages.LeaveCommand(0))
-    assert [(r.row, r.present, r.new, r.logged) for r in events(harbour, messages.BodyPresenceEvent)] == [(0, 0, 1, 1)]
+    assert [(r.row, r.is_present, r.new, r.logged) for r in events(harbour, messages.BodyPresenceEvent)] == [
+        (0, 0, 1, 1)
+    ]
 
 
 def test_a_body_without_pilot_stays_when_its_crew_leaves(harbour: Harbour) -> None:

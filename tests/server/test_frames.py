@@ -274,7 +274,7 @@ def test_frames_stand_in_the_log_and_none_is_lost_while_time_can_wait(logged: An
     assert [int(f.record["number"]) for f in every] == list(range(1, 31))
     assert all(f.payload == whole(k).payload for k, f in enumerate(every, 1))
     assert [int(f.record["number"]) for f in read_frames(path, "a", "side")] == list(range(1, 31, 3))
-    assert front.damage.texts == []
+    assert front.data_loss.texts == []
     log = read(path)
     assert log.series["/sonar/a/ahead"].records["number"].tolist() == list(range(1, 31)), "without their payloads"
     with path.open("rb") as file:
@@ -291,7 +291,7 @@ def test_in_real_time_frames_that_come_too_fast_are_counted(logged: Any) -> None
     front.poll(1.0)
     front.finish(1.0)
     assert [int(f.record["number"]) for f in read_frames(path)] == [7, 8, 9, 10]
-    assert front.damage.texts == ["6 frames of 'a' ahead came too fast for the log, at 0.0 s"]
+    assert front.data_loss.texts == ["6 frames of 'a' ahead came too fast for the log, at 0.0 s"]
 
 
 def running() -> Any:

@@ -63,13 +63,13 @@ async def test_the_log_of_a_step_waits_until_the_step_has_been_answered() -> Non
     """Programs want the processors then, and the engine waits for them; but nobody waits for long."""
     ring, taken = Ring.create_private(4096), list[str]()
     front: Any = SimpleNamespace(
-        events=ring, barrier=Barrier(1.0), outgoing=[], replies=[], at=lambda now: None, settle=lambda: None
+        events=ring, barrier=Barrier(1.0), outgoing=[], replies=[], set_time=lambda now: None, hand_over=lambda: None
     )
 
     def event(kind: int, payload: bytes, now: float) -> None:
         taken.append(payload.decode())
         if payload == b"step":
-            front.barrier.close(5, [1], now)
+            front.barrier.begin(5, [1], now)
 
     front.event = event
     process: Any = FrontProcess(front, None, -1, 0)  # type: ignore[arg-type]  # it takes no commands

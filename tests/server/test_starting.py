@@ -56,7 +56,7 @@ def test_kernels_are_kept_in_the_folder_chosen(tmp_path: Path) -> None:
     """Also where Numba was there first, and where the program that started this one chose for another state."""
     code = (
         "import os\n{first}\nfrom wavesim_server import Simulation, tick\n"
-        "print(tick.ticks._cache._impl.locator.get_cache_path(), os.environ['NUMBA_CACHE_DIR'])"
+        "print(tick.run_ticks._cache._impl.locator.get_cache_path(), os.environ['NUMBA_CACHE_DIR'])"
     )
     base = tmp_path / "wavesim"
     for variable, first in (
