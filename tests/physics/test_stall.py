@@ -37,6 +37,7 @@ def coefficients(config: Callable[..., Loaded], stall: str, angles: np.ndarray, 
     return np.array([sim.effort()["actuators"][k][1] / FORCE for k in range(len(angles))])
 
 
+@pytest.mark.compiled
 def test_a_fin_follows_the_linear_law_to_its_stall_and_a_plate_beyond(config: Callable[..., Loaded]) -> None:
     stall = f'stall="{STALL} deg"'
     flow = np.linspace(-180.0, 180.0, 361)

@@ -255,7 +255,10 @@ def _reach(chart: Axes, ways: Sequence[Any]) -> None:
     if not ways:
         return
     every = np.vstack(ways)
-    low, high = np.nanmin(every, axis=0), np.nanmax(every, axis=0)
+    every = every[np.isfinite(every).all(axis=1)]
+    if not len(every):
+        return
+    low, high = every.min(axis=0), every.max(axis=0)
     margin = 0.05 * float(np.max(high - low))
     for (first, last), limits, k in ((chart.get_xlim(), chart.set_xlim, 0), (chart.get_ylim(), chart.set_ylim, 1)):
         limits(min(first, low[k] - margin), max(last, high[k] + margin))
