@@ -22,7 +22,7 @@ from wavesim_sdk import forks
 from wavesim_sdk.encounters import CONTACT
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
-from wavesim_sdk.log import Log, read
+from wavesim_sdk.log import Log, read, usable
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
 from wavesim_viz.cables import told
 from wavesim_viz.scene import of_log
@@ -100,7 +100,7 @@ def draw(run: Run, folder: Path, processes: int = 1) -> list[Path]:
 
 def _make(run: Run, targets: Sequence[Path]) -> None:
     """Draw pictures that the log has data for."""
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(_STYLE), usable(run.log):
         for target in targets:
             figure = PICTURES[target.stem](run)
             if figure is not None:
