@@ -43,7 +43,7 @@ def sailed(*others: Start, goal: float = 600.0) -> Sailed:
 
 
 #: `otter` without the Munk moment and `supply` by Clarke lose more way in turns than the plans of the avoider allow for
-HUNTS = "the avoider begins its return and gives it up again: its plans are those of the hulls of before"
+HUNTS = "the avoider gives up one return too many, or returns too late: its plans do not know the way that these hulls lose in turns"
 
 
 def holds(found: Sailed, turns: int = 4, extra: float = 40.0, share: float = 0.9) -> None:
@@ -77,7 +77,7 @@ def test_a_slow_vessel_ahead_is_passed(off: float, speed: float) -> None:
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("off", [-16.0, -8.0, -2.0, 0.0, 2.0, 8.0, 16.0])
 def test_overtaking(request: pytest.FixtureRequest, off: float, share: float) -> None:
-    if (abs(off) <= 2.0 and share >= 0.9) or (off, share) == (0.0, 0.6):
+    if (off, share) == (0.0, 0.95):
         request.applymarker(pytest.mark.xfail(strict=True, reason=HUNTS))
     gap = 120.0 if share < 0.9 else 50.0
     found = sailed(ahead(gap, off, share), goal=max(600.0, -400.0 + 1.6 * (gap + 60.0) / (1.0 - share)))
