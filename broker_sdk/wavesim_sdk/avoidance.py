@@ -53,6 +53,11 @@ ABORTED = 0.25  #: how much more the next return needs after one that was given 
 ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
 GATHER = 6.0  #: lengths in which she gathers or loses all way
 SHARPEST = math.radians(120.0)
+#: share of ``clear`` that a return ahead of whom she overtook is kept with: she loses way in the turn, and the prediction from that moment is too short
+RETURNING = 0.85
+ON_LEG = (
+    1.0  #: lengths off the leg at which a return is over; before, another choice counts as a return that was given up
+)
 FIXED = 3.0  #: lengths at which she passes what stands on the chart
 SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
 FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
@@ -77,12 +82,15 @@ class Plans:
             if long > 0.0:
                 self.next = (dn / long, de / long), long
 
+    @property
+    def across(self) -> float:
+        """How far the vessel is off its leg, m to the right."""
+        return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
+
     def _lag(self, turn: Array, share: Array) -> Array:
         """How long the vessel seems to go on before it turns off the leg by so much (NaN: back to it), s: it answers its helm late, the
         corner that stands for an arc lies that far ahead, and way is gathered and lost slowly."""
-        n, e = self.place[0] - self.begin[0], self.place[1] - self.begin[1]
-        across = e * self.ahead[0] - n * self.ahead[1]
-        home = -RETURN * max(-1.0, min(1.0, across / (4.0 * self.length)))
+        home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
         off = np.abs(np.where(np.isnan(turn), home, turn) - wrap(now))
@@ -236,7 +244,7 @@ class Avoider:
         acting = [t for t in here if self._acts_for(t, place, velocity)]
         self._busy += 1.0
         if self.chosen_order is None:
-            if not acting or self._free(on, place, acting, KEEP if self.returning else 1.0)[0]:
+            if all(self._free(on, place, [t], self._kept(t))[0] for t in acting):
                 return self._back(plans, wanted)
         elif not acting or self._free(on, place, targets, RESUME + ABORTED * self._aborted, 1.5)[0]:
             self.chosen_order, self.returning = None, True
@@ -259,11 +267,17 @@ class Avoider:
         self._choose(plans, place, targets, acting)
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
+    def _kept(self, t: Target) -> float:
+        """The share of ``clear`` with which she goes on past a target, or keeps to a return that has begun."""
+        if not self.returning:
+            return 1.0
+        return RETURNING if self.roles[t.track_id] is Role.OVERTAKING else KEEP
+
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
         """The mission, and after a manoeuvre an acute angle towards its leg."""
         off = wrap(wanted[0] - plans.course)
+        self.returning = self.returning and abs(plans.across) > ON_LEG * self.length
         if not self.returning or abs(off) <= RETURN:
-            self.returning = False
             return None
         return wrap(plans.course + math.copysign(RETURN, off)), wanted[1]
 

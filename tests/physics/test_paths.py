@@ -337,6 +337,7 @@ def test_all_paths_over_random_grounds(config: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.compiled
 def test_all_paths_over_many_random_grounds(config: Make, tmp_path: Path) -> None:
     strong, lacking = over_ground(config, tmp_path, 5, 80)
     assert strong > 400 and lacking <= 0.01 * strong, (strong, lacking)

@@ -39,6 +39,7 @@ def coefficients(
     return np.array([sim.effort()["actuators"][k][1] / FORCE for k in range(len(angles))])
 
 
+@pytest.mark.compiled
 def test_a_fin_follows_the_linear_law_to_its_stall_and_a_plate_beyond(config: Callable[..., LoadedConfig]) -> None:
     stall = f'stall="{STALL} deg"'
     flow = np.linspace(-180.0, 180.0, 361)

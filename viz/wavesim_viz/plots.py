@@ -22,7 +22,7 @@ from wavesim_sdk import forked_process
 from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.frames import euler
-from wavesim_sdk.log import Log, read
+from wavesim_sdk.log import Log, read, usable
 from wavesim_sdk.tables import ACTUATION, ESTIMATE, STATE
 from wavesim_viz.cables import cable_messages
 from wavesim_viz.scene import of_log
@@ -100,7 +100,7 @@ def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
 
 def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
     """Draw pictures that the log has data for."""
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(_STYLE), usable(run.log):
         for target in targets:
             figure = PICTURES[target.stem](run)
             if figure is not None:
@@ -255,7 +255,10 @@ def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
     if not ways:
         return
     every = np.vstack(ways)
-    low, high = np.nanmin(every, axis=0), np.nanmax(every, axis=0)
+    every = every[np.isfinite(every).all(axis=1)]
+    if not len(every):
+        return
+    low, high = every.min(axis=0), every.max(axis=0)
     margin = 0.05 * float(np.max(high - low))
     for (first, last), limits, k in ((chart.get_xlim(), chart.set_xlim, 0), (chart.get_ylim(), chart.set_ylim, 1)):
         limits(min(first, low[k] - margin), max(last, high[k] + margin))
