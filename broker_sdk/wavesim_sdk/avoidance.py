@@ -271,7 +271,7 @@ class Avoider:
         """The share of ``clear`` with which she goes on past a target, or keeps to a return that has begun."""
         if not self.returning:
             return 1.0
-        return RETURNING if self.roles[t.track_id] is Role.OVERTAKING else KEEP
+        return RETURNING if self.roles[t.track_id] is EncounterRole.OVERTAKING else KEEP
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
         """The mission, and after a manoeuvre an acute angle towards its leg."""
