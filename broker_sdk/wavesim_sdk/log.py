@@ -88,7 +88,7 @@ class Log:
         return found
 
     def names_at(self, rows: Any, time_ns: Any) -> list[str]:
-        """The names of the bodies in these rows at these times; an empty name if there was no body."""
+        """The names of the bodies in these rows at these times; an empty name for an unoccupied row."""
         came: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for t, b in self.json.get("/bodies", []):
             if b.get("present"):

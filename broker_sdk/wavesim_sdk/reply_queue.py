@@ -156,7 +156,9 @@ class ReplyOutbox:
         """Send as many pieces as fit and keep the others; False if there is no room to keep them."""
         if len(self._waiting) >= WAITING or sum(r.size for r in self._waiting) + len(text) > ROOM_BYTES:
             return False
-        with contextlib.suppress(posix_ipc.Error, OSError, ValueError):  # the queue is gone, so the reply is not needed
+        with contextlib.suppress(
+            posix_ipc.Error, OSError, ValueError
+        ):  # the queue is gone, so its owner does not need the reply
             reply = _PendingReply(posix_ipc.MessageQueue(name, read=False), split_reply(number, text), len(text))
             if not self._push(reply):
                 self._waiting.append(reply)

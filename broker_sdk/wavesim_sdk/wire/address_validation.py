@@ -32,7 +32,7 @@ class TokenBucket:
         self.received = 0  #: bytes received from an unproven host, less the bytes sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Whether one more datagram of this cost is within the rate; if so, it is counted."""
+        """Whether one more datagram of this cost is within the rate; a datagram within it is counted."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)
@@ -67,7 +67,7 @@ class AddressValidator:
     def affords(self, host: str, received: int, answer: int) -> bool:
         """Whether an answer of ``answer`` bytes may go to an unproven host.
 
-        The server never sends more bytes than it received, so that nobody can flood a third party by way of it. ``received``
+        The server never sends more bytes than it received, so that no client can flood a third party by way of it. ``received``
         are the bytes of the datagram to answer; call :meth:`count_datagram` first.
         """
         bucket = self._hosts[host]

@@ -1,6 +1,6 @@
 """The codec between bytes and checked messages, as pure functions.
 
-Whatever a peer sends, :func:`decode_header` and :func:`decode_body` raise only :class:`Dropped`. Its reason is one of the
+For any bytes of a peer, :func:`decode_header` and :func:`decode_body` raise only :class:`Dropped`. Its reason is one of the
 names in docs/PROTOCOL.md.
 """
 

@@ -213,7 +213,7 @@ class Answer:
 
     request: int = record_field(UINT32, "number of the request")
     ok: int = record_field(FLAG, "1 = done")
-    text: str = record_field(MESSAGE_TEXT, "what was done, or why it failed")
+    text: str = record_field(MESSAGE_TEXT, "result, or reason of the failure")
 
 
 @dataclass(frozen=True, slots=True)

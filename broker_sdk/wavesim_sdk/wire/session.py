@@ -26,7 +26,7 @@ class NotAdmitted(Exception):
 
 @dataclass(frozen=True)
 class Admission:
-    """What an accepted client receives in WELCOME and its first events."""
+    """The values that an accepted client receives in WELCOME and its first events."""
 
     id: int  #: row of the body; -1 for an observer
     step_ns: int
