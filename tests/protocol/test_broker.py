@@ -123,7 +123,7 @@ def test_requests_that_cannot_be_sent_are_refused_here(server: FakeServer) -> No
             (lambda: broker.send(bytes(5000)), "payload: expected 0 to 256 bytes, got 5000 bytes"),
             (lambda: broker.ping(math.nan), "frequency: nan"),
             (lambda: broker.range_to(-1), "to: -1 is no whole number"),
-            (lambda: broker.subscribe(["x" * 40]), r"sensors\[0\]: it has 40 bytes; 31 may be"),
+            (lambda: broker.subscribe(["x" * 40]), r"sensors\[0\]: the text has 40 bytes; the maximum is 31"),
             (lambda: broker.weather(wind=3.0), "the weather has no value 'wind'"),
             (lambda: broker.allocate([[1.0] * 20] * 6), "matrix: expected a list of at most 72 numbers, got a list of 120"),
         ):

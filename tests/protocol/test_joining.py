@@ -71,7 +71,7 @@ def ask(sessions: ServerSessions, *changed: tuple[int, Any], now: float = 0.0, *
 @pytest.mark.parametrize(
     ("at", "value", "text"),
     [
-        (2, "x" * 32, "name: it has 32 bytes; 31 may be"),
+        (2, "x" * 32, "name: the text has 32 bytes; the maximum is 31"),
         (2, "a\x1b[2J", "name: the text has control characters"),
         (3, 300, "role: expected an integer from 0 to 255, got 300"),
         (3, 9, "role: unknown role 9"),
