@@ -342,7 +342,7 @@ def test_joining_is_given_up_at_its_limit(stage: Stage) -> None:
         stage.link.connect(1.5)
     assert sum(stage.wire.waits[:-2]) <= 1.5 <= stage.clock.now - 100.0 - FAREWELL_S + 0.01
     assert (stage.wire.closed, stage.script.left) == (1, 1)
-    with pytest.raises(BrokerError, match=r"no connection: call connect\(\) first, and nothing after close"):
+    with pytest.raises(BrokerError, match=r"not connected: call connect\(\) first, and nothing after close"):
         stage.link.poll(200.0)
 
 
@@ -393,7 +393,7 @@ def test_an_error_while_leaving_is_none(stage: Stage, error: Exception) -> None:
 def test_without_a_connection_there_is_nothing_to_leave(stage: Stage) -> None:
     stage.link.close()
     assert stage.script.left == 0
-    with pytest.raises(BrokerError, match="no connection"):
+    with pytest.raises(BrokerError, match="not connected"):
         stage.link.flush(1.0)
 
 
@@ -436,5 +436,5 @@ def test_a_refusal_is_told_at_once() -> None:
         link = SessionLink(Join(name="a"), server.address)
         with pytest.raises(Refused, match="the server refused the join: there is no such body"):
             link.connect(5.0)
-        with pytest.raises(BrokerError, match="no connection"):
+        with pytest.raises(BrokerError, match="not connected"):
             link.poll(0.0)
