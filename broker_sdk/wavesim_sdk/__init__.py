@@ -1,3 +1,3 @@
-"""WaVeSim SDK: everything that a broker, an emulator or a viewer needs to meet the server."""
+"""WaVeSim SDK, the library of brokers, emulators and viewers."""
 
 __version__ = "0.1.0"

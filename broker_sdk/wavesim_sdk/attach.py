@@ -1,4 +1,4 @@
-"""Attaching to a running server: consistent snapshots to read, sensor columns to write."""
+"""Access to the shared memory of a running server: consistent snapshots to read, sensor tables to write."""
 
 from __future__ import annotations
 
@@ -44,18 +44,16 @@ from wavesim_sdk.tables import (
 START_LIMIT_S = 180.0
 
 
-EACH_TICK = frozenset(
-    ("state", "actuation", "weather")
-)  #: tables that the engine writes at each tick that it publishes
-AGREE_S = 1.0  #: the engine publishes within microseconds; tables that disagree for longer will do so for ever
+EACH_TICK = frozenset(("state", "actuation", "weather"))  #: tables that the engine writes at each published tick
+AGREE_S = 1.0  #: time limit for tables to agree; the engine needs only microseconds to publish them all
 
 
 @dataclass(frozen=True)
 class FleetSnapshot:
-    """Bodies of one tick. ``rows`` are those with a body; arrays have capacity rows.
+    """All bodies at one tick. ``rows`` are the rows with a body; the arrays have one row per capacity.
 
-    ``tables`` holds what else was asked for, of the same moment.  ``version`` stands for who is there: equal versions, the same
-    bodies and instruments; None = unknown.
+    ``tables`` has the other requested tables at the same tick. Snapshots with an equal ``version`` have the same bodies and
+    instruments; None = unknown.
     """
 
     tick: int
@@ -68,10 +66,10 @@ class FleetSnapshot:
 
 
 class SharedState:
-    """A reader of both areas: it maps them so that it cannot write.
+    """A reader of both areas, which it maps read-only.
 
-    ``SharedState("wavesim")`` attaches to the server of that name; raises
-    :class:`~wavesim_sdk.errors.NotRunning` when there is none.
+    ``SharedState("wavesim")`` attaches to the server of that name; raises :class:`~wavesim_sdk.errors.NotRunning` if no such
+    server runs.
     """
 
     def __init__(self, server: str = "wavesim") -> None:
@@ -83,7 +81,7 @@ class SharedState:
 
     @classmethod
     def from_areas(cls, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> SharedState:
-        """A reader of areas that lie in this process."""
+        """Make a reader of areas in this process."""
         reader = cls.__new__(cls)
         reader.server = ""
         reader._map(simulation, vehicles)
@@ -94,11 +92,11 @@ class SharedState:
         self._step_ns = self._await_engine()
 
     def _await_engine(self) -> int:
-        """The time step, once the engine has published (its first start compiles its kernels)."""
+        """Wait until the engine has published and return the time step in ns; its first start compiles the kernels."""
         limit = time.monotonic() + START_LIMIT_S
         while not (step := int(self.world()["step_ns"])):
             if not self.alive():
-                raise NotRunning(f"the server '{self.server}' ended while it started")
+                raise NotRunning(f"the server '{self.server}' ended while it was starting")
             if time.monotonic() > limit:
                 raise NotRunning(f"the server '{self.server}' did not start within {START_LIMIT_S:g} s")
             time.sleep(0.02)
@@ -109,7 +107,7 @@ class SharedState:
         return is_process_alive(*self.simulation.server)
 
     def clock(self) -> Record:
-        """The clock's record."""
+        """The record of the simulation clock."""
         clock: Record = self.simulation["clock"].snapshot()[1][0]
         return clock
 
@@ -117,52 +115,54 @@ class SharedState:
         return RunState(int(self.clock()["state"]))
 
     def world(self) -> Record:
-        """The world's parameters."""
+        """The parameters of the world."""
         world: Record = self.simulation["world"].snapshot()[1][0]
         return world
 
     def weather(self) -> Record:
-        """Flow, wind and water level now."""
+        """Present current, wind and water level."""
         weather: Record = self.simulation["weather"].snapshot()[1][0]
         return weather
 
     def clients(self) -> Record:
-        """The clients' table, all rows."""
+        """All rows of the table of clients."""
         return self.simulation["clients"].snapshot()[1]
 
     def crew(self) -> Record:
-        """The sessions on board of bodies beside their pilots, in the order of the bodies."""
+        """The sessions of bodies other than their pilots, in the order of the bodies."""
         rows = self.simulation["crew"].snapshot()[1]
         return rows[rows["role"] > 0]
 
     def signals(self) -> Record:
-        """The live signals."""
+        """The signals under way."""
         rows = self.simulation["signals"].snapshot()[1]
         return rows[rows["id"] > 0]
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
-        """(count of all there ever were, those after the first ``seen``) of the table ``sent``, ``reception`` or ``notice``. It holds
-        the newest only: if fewer come than were counted, the reader was too slow for the others."""
+        """(total number of records, the records after the first ``seen``) of the table ``sent``, ``reception`` or ``notice``.
+
+        The table has only the newest records. If the total grew by more than the number returned, the reader missed the others.
+        """
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))
         return total, rows[np.arange(first, total) % len(rows)]
 
     def estimates(self) -> Record:
-        """What on-board navigators believe, by row; all zero where none does."""
+        """The estimates of on-board navigators, by row; zeros for bodies without an estimate."""
         return self.vehicles["estimate"].snapshot()[1]
 
     def table(self, name: str) -> TableView:
-        """A table of either area."""
+        """A table of either area, by name."""
         for area in (self.vehicles, self.simulation):
             if name in area.tables:
                 return area.tables[name]
         raise AttachError(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
-        """Identity and motion of every body at one tick, and the tables named besides, all of one moment.
+        """Identity and motion of every body at one tick, and the named further tables at the same moment.
 
-        Tables that are written at each tick are of the same one, and nobody came, went or had a fault changed between the first
-        copy and the last.
+        Tables that are written at each tick have the same tick. No body entered or left, and no fault changed, between the
+        first copy and the last.
         """
         names = dict.fromkeys(("identity", *more, "state"))
         limit = time.monotonic() + AGREE_S
@@ -172,12 +172,12 @@ class SharedState:
                 return found
             if time.monotonic() > limit:
                 if not self.alive():
-                    raise NotRunning(f"the server '{self.server}' ended between two of its tables")
-                raise AttachError("the tables change faster than they can be read together")
+                    raise NotRunning(f"the server '{self.server}' ended while it published a tick")
+                raise AttachError("the tables change faster than this program can read them together")
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
-        """One attempt; None if the engine wrote meanwhile."""
+        """One attempt to read all tables; None if the engine wrote meanwhile."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: int(v.header[DONE]) for n, v in steady.items()}
         copies, ticks = {}, set()
@@ -193,76 +193,76 @@ class SharedState:
         return FleetSnapshot(tick, tick * self._step_ns, rows, identity, state, copies, tuple(before.values()))
 
     def row(self, name: str) -> int:
-        """Row of a body by its name."""
+        """The row of a body, by its name."""
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise AttachError(f"there is no body '{name}' at present")
+            raise AttachError(f"no body named '{name}' is present")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
-        """The instruments of a body: name -> its record of the table instruments, in the order of its suite."""
+        """The instruments of a body: name -> record of the table ``instruments``, in the order of its suite."""
         row = self.row(name)
         table = self.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return {bytes(r["name"]).decode(): r for r in mine[np.argsort(mine["number"])]}
 
     def sensor(self, body: str, name: str) -> Record:
-        """The newest value of an instrument of a body; not valid while there is none."""
+        """The newest value of an instrument of a body; ``valid`` is 0 if it has none yet."""
         suite = self.instruments(body)
         if name not in suite:
-            raise AttachError(f"'{body}' has no sensor '{name}'; it has {', '.join(suite) or 'none'}")
+            raise AttachError(f"'{body}' has no sensor '{name}'; available: {', '.join(suite) or 'none'}")
         entry = suite[name]
         record: Record = self.values(bytes(entry["type"]).decode())[int(entry["place"])]
         if record["generation"] != entry["generation"]:
-            record["valid"] = 0  # of an instrument that stood there before
+            record["valid"] = 0  # value of an earlier instrument at this place
         return record
 
     def values(self, type_: str) -> Record:
-        """All values of a type of sensor, at the places that the table instruments says."""
+        """All values of one sensor type; the table ``instruments`` has the place of each instrument."""
         if type_ not in self.vehicles.tables:
-            raise AttachError(f"this run has no sensor of the type '{type_}'; name it under <sensors>")
+            raise AttachError(f"this run has no sensor of type '{type_}'; add it under <sensors>")
         return self.vehicles[type_].snapshot()[1]
 
 
 class SensorTableClaim:
-    """The right to write the table of one type of sensor.
+    """The exclusive right to write the table of one sensor type.
 
-    A claim is guarded by a POSIX semaphore with a time limit; it is refused while another live
-    process holds the table, and taken over from a dead one.
+    A POSIX semaphore with a time limit guards the claim. A claim fails while another running process holds the table; a claim
+    of an ended process is taken over.
     """
 
     def __init__(self, simulation: SharedState, sensor: str) -> None:
         self.simulation, self.sensor = simulation, sensor
         if sensor not in simulation.vehicles.tables:
-            raise AttachError(f"this run has no sensor of the type '{sensor}'; name it under <sensors>")
+            raise AttachError(f"this run has no sensor of type '{sensor}'; add it under <sensors>")
         self.table = SharedMemoryArea.attach(segment_name(simulation.server, "vehicles"), writable=True)[sensor]
         with ClaimLock(simulation.server):
             owner, start = int(self.table.header[OWNER]), int(self.table.header[OWNER_START])
             if is_process_alive(owner, start) and owner != os.getpid():
-                raise AttachError(f"sensor '{sensor}' is written by process {owner} already; stop that one first")
+                raise AttachError(f"process {owner} already writes the sensor '{sensor}'; stop it first")
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = os.getpid()
             self.table.header[OWNER_START] = process_start(os.getpid())
         self._due = open_semaphore(simulation.server, sensor, "due")
         self._done = open_semaphore(simulation.server, sensor, "done")
-        # A predecessor that was killed may have left posts behind.
+        # An earlier writer that was killed may have left posts.
         for s in (self._due, self._done):
             with contextlib.suppress(posix_ipc.BusyError):
                 while True:
                     s.acquire(0)
 
     def request_synchronous(self) -> None:
-        """Ask the engine to wait for this column at each tick at which one of its instruments has a value."""
+        """Request the engine to wait for this table at each tick at which one of its instruments has a value."""
         self.table.header[SYNCHRONOUS] = 1
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the engine still waits for this column."""
+        """Whether the engine still waits for this table."""
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
-        """The tick the engine asks for, or None when ``timeout`` seconds passed or a signal came."""
+        """Wait for the tick whose values the engine requests; None after ``timeout`` seconds or a signal."""
         try:
             self._due.acquire(timeout)
         except (posix_ipc.BusyError, posix_ipc.SignalError):
@@ -270,15 +270,15 @@ class SensorTableClaim:
         return int(self.table.header[DUE])
 
     def write(self, rows: Record, tick: int) -> None:
-        """Publish the values of all rows."""
+        """Publish the values of all rows at a tick."""
         self.table.publish(rows, tick)
 
     def signal_done(self) -> None:
-        """Tell the engine that the values of the due tick are written."""
+        """Signal the engine that the values of the due tick are written."""
         self._done.release()
 
     def release(self) -> None:
-        """Give the column back."""
+        """Release the claim."""
         if int(self.table.header[OWNER]) == os.getpid():
             self.table.header[SYNCHRONOUS] = 0
             self.table.header[OWNER] = 0
@@ -286,15 +286,15 @@ class SensorTableClaim:
 
 
 def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
-    """The tables of the area *simulation* with their rows."""
+    """The tables of the area *simulation* with their number of rows."""
     rows = {t.name: HISTORY_ROWS for t in (SENT, RECEPTION, NOTICE)}
     rows |= {CLIENTS.name: vehicles, CREW.name: vehicles + CREW_ROWS, SIGNALS.name: signals}
     return [(t, rows.get(t.name, 1)) for t in SIMULATION_TABLES]
 
 
 def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
-    """What guards claims and paces synchronous sensors; see :func:`remove_semaphores`."""
-    mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # there is no way to change it later
+    """Create the semaphores that guard claims and pace synchronous sensors; see :func:`remove_semaphores`."""
+    mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # the mode cannot be changed later
     try:
         posix_ipc.Semaphore(_claim_name(server), posix_ipc.O_CREX, mode=mode, initial_value=1).close()
         for sensor in sensors:
@@ -305,7 +305,7 @@ def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) 
 
 
 def remove_semaphores(server: str, sensors: Iterable[str]) -> list[str]:
-    """Remove what :func:`create_semaphores` made, as far as it is there; returns the names."""
+    """Remove the semaphores of :func:`create_semaphores` that exist and return their names."""
     found = []
     for name in (_claim_name(server), *(_semaphore_name(server, s, what) for s in sensors for what in ("due", "done"))):
         with contextlib.suppress(posix_ipc.ExistentialError):
@@ -326,7 +326,7 @@ def _open(server: str, name: str) -> posix_ipc.Semaphore:
     try:
         return posix_ipc.Semaphore(name)
     except posix_ipc.ExistentialError:
-        raise NotRunning(f"the server '{server}' has no semaphore {name}") from None
+        raise NotRunning(f"the server '{server}' is not running (no semaphore {name})") from None
     except (posix_ipc.PermissionsError, PermissionError):
         raise AttachError(f"no permission for the semaphore {name}") from None
 
@@ -337,13 +337,13 @@ def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
 
 
 class ClaimLock:
-    """The semaphore that guards claims, as a context. A holder that was killed inside loses it after ``timeout``."""
+    """Context manager of the semaphore that guards claims. A holder that was killed loses it after ``timeout`` seconds."""
 
     def __init__(self, server: str, timeout: float = 2.0) -> None:
         self._guard, self._timeout = _open(server, _claim_name(server)), timeout
 
     def __enter__(self) -> None:
-        # The guarded part takes microseconds: whoever holds it for seconds is dead, and its post is ours.
+        # The guarded part takes microseconds: a process that holds the semaphore for seconds has ended, so its post is used.
         with contextlib.suppress(posix_ipc.BusyError):
             self._guard.acquire(self._timeout)
 

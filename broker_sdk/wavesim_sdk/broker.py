@@ -1,20 +1,20 @@
-"""Brokers: the client side of the simulator for on-board software.
+"""Brokers, which connect on-board programs to the server.
 
 A broker joins a body by its name and then works step by step::
 
     with Broker("lauv", lockstep=0.1) as broker:
         for step in broker.steps():
-            for heard in step.receptions:
+            for reception in step.receptions:
                 ...
             print(step.sensors.ctd.temperature)
             broker.answer({"propeller": 8.0, "rudder-top": 0.1})
 
-The server is that on port 9750 of this machine, or the one that WAVESIM_SERVER names; ``Broker("lauv", "demo")`` names one
-that runs here, ``Broker("lauv", "10.0.0.5:9750")`` one elsewhere.
+The default server is the one that WAVESIM_SERVER names, or port 9750 of this machine. ``Broker("lauv", "demo")`` selects a
+server on this machine by name, and ``Broker("lauv", "10.0.0.5:9750")`` one on another machine.
 
-In lockstep the server waits for each answer; with ``lockstep=0`` a step is simply each new state. What the body has stands
-in ``broker.actuators`` and ``broker.sensors``. A program beside the one that drives joins with ``role="instrument"`` (or
-``"listener"``, which never sends).  :class:`AsyncBroker` is the same for asyncio programs.
+In lockstep the server waits for each answer; with ``lockstep=0`` each new state is a step. ``broker.actuators`` and
+``broker.sensors`` describe the body. Additional programs of the body join with ``role="instrument"``, or with
+``role="listener"``, which only receives. :class:`AsyncBroker` is the same for asyncio programs.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: at most between two looks at whether the server is still there
-KEPT_STEPS = 1024  #: for a program that is slow; what happened in older ones goes into the oldest of these
+LOOK_S = 0.5  #: maximum time between two checks that the server still answers
+KEPT_STEPS = 1024  #: steps kept for a slow program; the events of older steps are added to the oldest one
 
 
 class Broker(BrokerBase):
-    """A blocking broker. Call :meth:`steps` or :meth:`poll` often: they also answer the keep-alive."""
+    """A blocking broker. Call :meth:`steps` or :meth:`poll` often, because they also answer the keep-alive."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._link = SessionLink(self.join, self.server, key)
-        self._kept: list[Step] = []  # came while an answer was awaited
+        self._kept: list[Step] = []  # steps that came during wait()
         return self._link.session
 
     def __enter__(self) -> Broker:
@@ -71,15 +71,15 @@ class Broker(BrokerBase):
         self.close()
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
-        """Join the server; returns when it has told what the body has."""
+        """Join the server; returns when the server has described the body."""
         return self._link.connect(timeout)
 
     def _poll_once(self, limit: float) -> list[Step]:
-        """Steps that came within a turn."""
+        """The steps that one poll of the link brings."""
         return [step for event in self._link.poll(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
-        """Steps that arrive within ``timeout`` seconds; returns at once when there is one, or when the run ends."""
+        """Wait for steps for at most ``timeout`` seconds; returns at once when one arrives or the run ends."""
         limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
@@ -93,24 +93,27 @@ class Broker(BrokerBase):
                 return []
 
     def steps(self) -> Iterator[Step]:
-        """Every step until the run has ended."""
+        """Yield every step until the run has ended."""
         while not self.ended or self._kept:
             for step in self.poll(0.5):
                 yield step
                 if self._step is not None and self._step.step:
-                    self.answer()  # the caller had nothing to say
+                    self.answer()  # the caller did not answer
                 self._link.flush(time.monotonic())
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """What the server says to a request that it answers (all but ping, send and range_to); Refused if it says no. Steps that
-        come meanwhile are kept for :meth:`poll`. A lockstep client's request belongs to its step: answer that first."""
+        """Wait for the answer to a request and return its text; raises Refused, or SessionLost after ``timeout`` seconds.
+
+        The server answers all requests except ping, send and range_to. Steps that arrive meanwhile are kept for :meth:`poll`.
+        In lockstep, a request belongs to its step: answer the step first.
+        """
         limit = time.monotonic() + timeout
         while True:
             said = self._steps.outcomes.take(request)
             if said is not None:
                 return said
             if time.monotonic() >= limit:
-                raise SessionLost(f"the server said nothing to request {request} within {timeout:g} s")
+                raise SessionLost(f"the server did not answer request {request} within {timeout:g} s")
             self._kept += self._poll_once(limit)
             self._link.check_alive()
 
@@ -120,14 +123,14 @@ class Broker(BrokerBase):
 
 
 class AsyncBroker(BrokerBase):
-    """:class:`Broker` for asyncio: the keep-alive is answered whatever the program does."""
+    """:class:`Broker` for asyncio; it answers the keep-alive whenever the event loop runs."""
 
     def _create_session(self, key: bytes | None) -> ClientSession:
         self._udp: UdpSocket | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._waiting: deque[Step] = deque()
         self._error: Exception | None = None
-        self._changed = asyncio.Event()  # something came, or the session is over, or nothing came for long
+        self._changed = asyncio.Event()  # a datagram came, the session ended, or the server is silent
         return make_session(self.join, key)
 
     async def __aenter__(self) -> AsyncBroker:
@@ -140,7 +143,7 @@ class AsyncBroker(BrokerBase):
         await self.close()
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
-        """Join the server; returns when it has told what the body has."""
+        """Join the server; returns when the server has described the body."""
         self._udp = await UdpSocket.wrap(open_socket(local_address(self.server[0]), 0), self._take)
         limit = time.monotonic() + timeout
         try:
@@ -156,7 +159,7 @@ class AsyncBroker(BrokerBase):
         return self.welcome
 
     async def _something(self, seconds: float) -> bool:
-        """Wait until something changes; False if nothing does."""
+        """Wait at most ``seconds`` for a change; whether one came."""
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
                 await self._changed.wait()
@@ -166,7 +169,7 @@ class AsyncBroker(BrokerBase):
         return True
 
     def _take(self, data: bytes, address: Address) -> None:
-        """A datagram. What it brings is taken at once: a task that waited for each would cost more than all the rest."""
+        """Process a datagram at once, because a task that waits for each one would cost more than all the rest."""
         if address != self.server:
             return
         try:
@@ -176,7 +179,7 @@ class AsyncBroker(BrokerBase):
                 if step is not None:
                     self._put(step)
             self._flush()
-        except Exception as error:  # the end of the session, or a fault in a function that hears receptions
+        except Exception as error:  # the end of the session, or an error in a reception callback
             self._error = error
         self._changed.set()
 
@@ -186,7 +189,7 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send what is due, and be back when more is; at the latest when the server may have become silent."""
+        """Send what is due, and schedule the next call for the next timer or check of the server."""
         if self._udp is None:
             return
         now = time.monotonic()
@@ -207,7 +210,7 @@ class AsyncBroker(BrokerBase):
             self._changed.set()
 
     async def _next(self) -> Step | None:
-        """The next step; None when the run has ended."""
+        """The next step, or None when the run has ended."""
         while not self._waiting:
             if self._error is not None:
                 raise self._error
@@ -220,7 +223,7 @@ class AsyncBroker(BrokerBase):
         return self._waiting.popleft()
 
     async def steps(self) -> AsyncIterator[Step]:
-        """Every step until the run has ended."""
+        """Yield every step until the run has ended."""
         while (step := await self._next()) is not None:
             self._step = step.state
             yield step
@@ -229,8 +232,10 @@ class AsyncBroker(BrokerBase):
             self._flush()
 
     async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[ImagingFrame]:
-        """Frames of imaging sonars as they come, until the run has ended; see :meth:`subscribe_frames`. Another task may take
-        steps meanwhile."""
+        """Yield frames of imaging sonars as they come, until the run has ended; see :meth:`subscribe_frames`.
+
+        Another task may take steps meanwhile.
+        """
         await self.wait(self.subscribe_frames(*sonars, period=period))
         try:
             while True:
@@ -249,7 +254,10 @@ class AsyncBroker(BrokerBase):
                 self._flush()
 
     async def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """What the server says to a request that it answers (all but ping, send and range_to); Refused if it says no."""
+        """Wait for the answer to a request and return its text; raises Refused, or SessionLost after ``timeout`` seconds.
+
+        The server answers all requests except ping, send and range_to.
+        """
         limit = time.monotonic() + timeout
         self._flush()
         while True:
@@ -259,10 +267,10 @@ class AsyncBroker(BrokerBase):
             if self._error is not None:
                 raise self._error
             if not await self._something(limit - time.monotonic()):
-                raise SessionLost(f"the server said nothing to request {request} within {timeout:g} s")
+                raise SessionLost(f"the server did not answer request {request} within {timeout:g} s")
 
     async def close(self) -> None:
-        """Leave the server, and wait a moment for its confirmation."""
+        """Leave the server, and wait briefly for its confirmation."""
         if self._udp is None:
             return
         self.session.leave()

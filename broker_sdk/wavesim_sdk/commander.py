@@ -1,8 +1,8 @@
-"""The commander: a POSIX message queue that takes commands for a running server.
+"""The commander: a POSIX message queue with commands for a running server.
 
 A command is one JSON object: ``{"verb": "start", "reply": "/wavesim.SERVER.reply...", "id": 1, ...}``.
-The reply, on the queue that the sender made, is ``{"id": 1, "ok": true, "text": "...", "data": {...}}``,
-in pieces (:mod:`wavesim_sdk.reply_queue`).
+The server replies with ``{"id": 1, "ok": true, "text": "...", "data": {...}}`` on a queue that the sender created, in pieces
+(:mod:`wavesim_sdk.reply_queue`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wavesim_sdk.errors import CommanderError, NotRunning
 from wavesim_sdk.names import server_name
 from wavesim_sdk.shared_memory import running_servers_hint
 
-COMMAND_BYTES = 4096  #: an allocation matrix of twelve thrusters has 72 numbers
+COMMAND_BYTES = 4096  #: enough for the 72 numbers of an allocation matrix of twelve thrusters
 QUEUE_LENGTH = 8
 SWEEP_S = 10.0
 _ids = itertools.count(1)
@@ -53,7 +53,7 @@ class Commander:
             self._queue = posix_ipc.MessageQueue(queue_name(server), read=False)
         except posix_ipc.ExistentialError:
             raise NotRunning(
-                f"no server named '{server}' is running (there is no queue {queue_name(server)})"
+                f"no server named '{server}' is running (no queue {queue_name(server)})"
                 + (running_servers_hint(server) or "; start one with: wavesim serve CONFIG")
             ) from None
         except posix_ipc.PermissionsError:
@@ -62,18 +62,18 @@ class Commander:
             self._reply = reply_queue.ReplyQueue(server, self._queue.mqd)
         except (OSError, posix_ipc.Error) as error:
             self._queue.close()
-            raise CommanderError(f"cannot make a queue for replies (ulimit -q): {error}") from None
+            raise CommanderError(f"cannot create a queue for replies (see ulimit -q): {error}") from None
 
     def send(self, verb: str, timeout: float = 5.0, **arguments: Any) -> CommandReply:
-        """Send a command and wait for its answer."""
+        """Send a command and wait for its reply, for at most ``timeout`` seconds."""
         number = next(_ids)
         message = json.dumps({"verb": verb, "reply": self._reply.name, "id": number, **arguments}).encode()
         if len(message) > COMMAND_BYTES:
-            raise CommanderError(f"a command holds at most {COMMAND_BYTES} bytes")
+            raise CommanderError(f"the command '{verb}' has {len(message)} bytes; the maximum is {COMMAND_BYTES}")
         try:
             self._queue.send(message, timeout)
         except posix_ipc.BusyError:
-            raise CommanderError(f"the server '{self.server}' does not take commands (its queue is full)") from None
+            raise CommanderError(f"the server '{self.server}' does not accept commands (its queue is full)") from None
         joiner = reply_queue.ReplyAssembler(number)
         while True:
             try:
@@ -87,11 +87,13 @@ class Commander:
                 return CommandReply(bool(answer["ok"]), str(answer["text"]), dict(answer.get("data") or {}))
 
     def mission(self, body: str, waypoints: Sequence[Sequence[float]]) -> CommandReply:
-        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that takes missions. ValueError if
-        they can be none."""
+        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions.
+
+        Raises ValueError if they are invalid.
+        """
         number = 1 + time.time_ns() // 10**6 % (
             2**31 - 1
-        )  # another than that of a mission that somebody else sends now
+        )  # differs from the number of a mission that another program sends at the same time
         reply = CommandReply(False, "")
         for part in split_mission(waypoints, number, body):
             reply = self.send(**to_dict(part))
@@ -112,7 +114,7 @@ class Commander:
 
 
 def parse_command(data: bytes) -> dict[str, Any] | None:
-    """A well-formed command, or None."""
+    """The command in these bytes, or None if it is malformed."""
     try:
         command = json.loads(data)
     except (ValueError, RecursionError):
@@ -128,7 +130,7 @@ def parse_command(data: bytes) -> dict[str, Any] | None:
 
 
 class CommanderQueue:
-    """The server's end of the queue."""
+    """The server side of the commander queue."""
 
     def __init__(self, server: str, group: bool = False) -> None:
         self.server, self.name = server, queue_name(server)
@@ -143,17 +145,17 @@ class CommanderQueue:
             if group:
                 os.fchmod(self._queue.mqd, 0o620)
         except (OSError, posix_ipc.Error) as error:
-            raise CommanderError(f"cannot make the commander's queue (ulimit -q, /dev/mqueue): {error}") from None
+            raise CommanderError(f"cannot create the commander queue (see ulimit -q, /dev/mqueue): {error}") from None
         self._queue.block = False
         self.malformed_count = 0
 
     @property
     def fd(self) -> int:
-        """Readable when a command waits."""
+        """File descriptor, which is readable when a command waits."""
         return int(self._queue.mqd)
 
     def receive(self) -> Iterator[dict[str, Any]]:
-        """Well-formed commands that wait; others are counted in ``bad``."""
+        """Yield the waiting commands; ``malformed_count`` counts malformed ones."""
         while True:
             try:
                 data = self._queue.receive(0)[0]
@@ -167,21 +169,21 @@ class CommanderQueue:
 
     @property
     def undelivered_count(self) -> int:
-        """Answers that their askers did not take, or that found no room to wait."""
+        """Number of replies that could not be delivered or queued."""
         return self._outbox.abandoned_count
 
     def reply(self, command: dict[str, Any], reply: CommandReply) -> None:
-        """Answer, if the sender made a queue; it gets as much as it has room for, the rest in the next turns."""
+        """Reply to a command if its sender created a queue. Pieces that do not fit now are sent by :meth:`poll`."""
         name = str(command.get("reply"))
         if not reply_queue.is_reply_queue_name(self.server, name):
             return
         number = int(command["id"])
-        full = CommandReply(False, "the server has no room for this answer now")
+        full = CommandReply(False, "the server has too many undelivered replies to send this one")
         if not any(self._outbox.send(name, number, _text(number, r)) for r in (reply, full)):
             self._outbox.abandoned_count += 1
 
     def poll(self, now: float) -> None:
-        """Go on with answers that found no room; now and then remove what dead askers left."""
+        """Continue sending replies, and from time to time remove the queues of ended senders."""
         self._outbox.poll(now)
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_S

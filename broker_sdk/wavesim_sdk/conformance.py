@@ -1,10 +1,10 @@
-"""Does a broker in any language keep to docs/PROTOCOL.md? A scripted server asks, and watches what it answers.
+"""Conformance checker of brokers in any language: a scripted server tests whether a broker follows docs/PROTOCOL.md.
 
-(The same for servers: ``conformance_server.py``.)
+``conformance_server.py`` is the checker of servers.
 
     wavesim conformance -- ./my-broker 127.0.0.1 {port} {name}
 
-``{port}`` and ``{name}`` are filled in; the broker shall join under that name with a lockstep period of 100 ms.
+The checker fills in ``{port}`` and ``{name}``; the broker must join under that name with a lockstep period of 100 ms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule, and whether the broker keeps it."""
+    """The result for one rule: whether the program follows it, and what was observed if not."""
 
     rule: str
     ok: bool
@@ -42,18 +42,18 @@ class Finding:
 
 
 class ConformanceChecker:
-    """Findings, told as they come."""
+    """Base class of the checkers; it collects findings and reports each at once."""
 
     def __init__(self, say: Callable[[Finding], None]) -> None:
         self.report = say
         self.findings: list[Finding] = []
 
     def run(self) -> list[Finding]:
-        """All findings, in order; stops at the first that the others need."""
+        """Check all rules and return the findings in order; stop at a failure that the other rules depend on."""
         raise NotImplementedError
 
     def record(self, rule: str, ok: bool, text: str = "") -> bool:
-        """Whether a rule is kept; what was seen if not."""
+        """Record the result for a rule and return ``ok``; ``text`` is what was observed if the rule is broken."""
         ok = bool(ok)
         finding = Finding(rule, ok, "" if ok else text)
         self.findings.append(finding)
@@ -62,7 +62,7 @@ class ConformanceChecker:
 
     @staticmethod
     def wait_until(condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
-        """Wait for something."""
+        """Wait for a condition for at most ``seconds``; whether it became true."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if condition():
@@ -72,14 +72,14 @@ class ConformanceChecker:
 
 
 class BrokerChecker(ConformanceChecker):
-    """One run of a broker against the scripted server."""
+    """Checker of a broker, in one run against the scripted server."""
 
     def __init__(self, command: Sequence[str], say: Callable[[Finding], None] = lambda f: None) -> None:
         super().__init__(say)
         self.command = command
 
     def run(self) -> list[Finding]:
-        """All findings, in order; stops at the first that the others need."""
+        """Check all rules and return the findings in order; stop at a failure that the other rules depend on."""
         with FakeServer() as server:
             self.server = server
             self._hellos = 0
@@ -97,8 +97,8 @@ class BrokerChecker(ConformanceChecker):
                     self._tolerance()
                     self._numbers()
                     self._ending(process)
-            except TimeoutError as error:  # of the scripted server: the session that it was to go on with is gone
-                self.record("it stays joined until it is told to end", False, str(error))
+            except TimeoutError as error:  # raised by the scripted server: the session has ended
+                self.record("the broker stays joined until the server ends the session", False, str(error))
             finally:
                 if process.poll() is None:
                     process.kill()
@@ -108,7 +108,7 @@ class BrokerChecker(ConformanceChecker):
     # -- helpers -------------------------------------------------------------------------------------------
 
     def _lose_first(self, data: bytes) -> bool:
-        """The first two HELLOs and the first JOIN are lost."""
+        """Lose the first two HELLO datagrams and the first JOIN."""
         if len(data) > 5 and data[5] in (Type.HELLO, Type.JOIN):
             self._hellos += 1
             return self._hellos <= 2 or (data[5] == Type.JOIN and self._hellos == 4)
@@ -134,31 +134,39 @@ class BrokerChecker(ConformanceChecker):
         hellos, joins = self._datagrams(Type.HELLO), self._datagrams(Type.JOIN)
         sizes = [len(d) for _, d in list(self.server.raw) if len(d) > 5 and d[5] == Type.HELLO]
         self.record(
-            "HELLO has at least 64 bytes", bool(sizes) and min(sizes) >= MIN_HELLO, f"it has {min(sizes, default=0)}"
+            "HELLO has at least 64 bytes",
+            bool(sizes) and min(sizes) >= MIN_HELLO,
+            f"the shortest has {min(sizes, default=0)}",
         )
         self.record(
-            "HELLO is repeated until it is answered", len(hellos) >= 3, f"{len(hellos)} came; the first two were lost"
+            "HELLO is repeated until it is answered",
+            len(hellos) >= 3,
+            f"received {len(hellos)}; the first two were lost on purpose",
         )
-        self.record("JOIN is repeated until it is answered", len(joins) >= 2, f"{len(joins)} came; the first was lost")
+        self.record(
+            "JOIN is repeated until it is answered",
+            len(joins) >= 2,
+            f"received {len(joins)}; the first was lost on purpose",
+        )
         nonces = {join.nonce for _, _, join in joins}
         self.record("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
-        if not self.record("it joins under the name that it was given", joined, f"no session of '{NAME}'"):
+        if not self.record("the broker joins under the given name", joined, f"no session of '{NAME}'"):
             return False
         join = self.server.session(NAME).join
-        self.record("it joins as a pilot", join.role == Role.PILOT, f"as {join.role}")
+        self.record("the broker joins as a pilot", join.role == Role.PILOT, f"role {join.role}")
         lockstep = join.lockstep_ns
         return self.record(
-            "it asks for a lockstep period of 100 ms", lockstep == 100_000_000, f"it asks for {lockstep} ns"
+            "the broker requests a lockstep period of 100 ms", lockstep == 100_000_000, f"it requests {lockstep} ns"
         )
 
     def _keepalive(self) -> None:
         session = self.server.session(NAME)
         ok = self.wait_until(lambda: session.rtt_statistics.replies >= 3, 3.0)
         self.record(
-            "KEEPALIVE is answered with its number", ok, f"{session.rtt_statistics.replies} right answers in 3 s"
+            "KEEPALIVE is answered with its number", ok, f"{session.rtt_statistics.replies} correct answers in 3 s"
         )
         self.record(
-            "it is answered within 0.2 s",
+            "KEEPALIVE is answered within 0.2 s",
             0.0 < session.rtt_statistics.maximum < 0.2,
             f"{session.rtt_statistics.maximum:.3f} s",
         )
@@ -170,13 +178,11 @@ class BrokerChecker(ConformanceChecker):
         found = self.wait_until(
             lambda: wanted <= {reply.number for _, _, reply in self._datagrams(Type.KEEPALIVE_REPLY, since=since)}, 2.0
         )
-        self.record(
-            "any correct msgpack encoding is taken", found, "KEEPALIVEs in other encodings are not all answered"
-        )
+        self.record("any correct msgpack encoding is accepted", found, "KEEPALIVE in another encoding was not answered")
         self.server.send(NAME, Prove(2**64 - 1))
         proved = self.wait_until(lambda: bool(self._datagrams(Type.PROOF, since=since)), 2.0)
         right = proved and self._datagrams(Type.PROOF, since=since)[0][2].number == 2**64 - 1
-        self.record("PROVE is answered by PROOF with its number", right, "another number" if proved else "no answer")
+        self.record("PROVE is answered by PROOF with its number", right, "wrong number" if proved else "no answer")
 
     def _events(self) -> None:
         session = self.server.session(NAME)
@@ -188,11 +194,11 @@ class BrokerChecker(ConformanceChecker):
         self.server.event(NAME, RunStateChanged(1, 3))
         ok = self.wait_until(lambda: session.outbox.next_timer() is None, 2.0)
         self.record(
-            "events are acknowledged, those of an unknown kind and malformed ones too", ok, "not all within 2 s"
+            "events are acknowledged, including malformed ones and those of an unknown kind", ok, "not all within 2 s"
         )
         first = [when for when, h, _ in self._datagrams(*Type, since=since) if h.ack >= 1]
         late = first[0] - since if first else float("inf")
-        self.record("within 0.2 s", late < 0.2, f"{late:.3f} s")
+        self.record("events are acknowledged within 0.2 s", late < 0.2, f"{late:.3f} s")
 
     def _steps(self) -> None:
         values: dict[str, list[float | None]] = {
@@ -211,23 +217,25 @@ class BrokerChecker(ConformanceChecker):
         self.server.step(NAME, 75, values)
         ok = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
-        self.record("a repeated STEP gets the same DONE", same, "another one" if ok else "no answer within 2 s")
+        self.record("a repeated STEP gets the same DONE", same, "a different DONE" if ok else "no answer within 2 s")
         self._parts()
 
     def _parts(self) -> None:
-        """A STEP whose SENSORS datagrams come late."""
+        """Check a STEP whose SENSORS datagrams come late."""
         since = time.monotonic()
         session = self.server.session(NAME)
         step, parts = make_step(session, 100, {"sonar": [float(k) for k in range(256)]})
         self.server.send(NAME, replace(step, parts=len(parts), last_event=session.outbox.last))
         early = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 0.4)
-        self.record("a STEP is answered when all its parts have come", not early, "DONE came before them")
+        self.record("a STEP is answered only after all its parts have arrived", not early, "DONE came before the parts")
         for part in reversed(parts):
             self.server.send(NAME, part)
-        self.record("in any order", early or self._done(100, since), "no DONE within 2 s")
+        self.record(
+            "the parts of a STEP may arrive in any order", early or self._done(100, since), "no DONE within 2 s"
+        )
 
     def _done(self, tick: int, since: float) -> bool:
-        """Whether a DONE of a tick comes within two seconds."""
+        """Whether a DONE for a tick comes within two seconds."""
         return self.wait_until(lambda: any(b.tick == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
 
     def _tolerance(self) -> None:
@@ -244,7 +252,7 @@ class BrokerChecker(ConformanceChecker):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self.record("trailing elements and foreign bytes are ignored", ok, "it answers no STEP after them")
+        self.record("trailing elements and invalid bytes are ignored", ok, "no answer to a STEP after them")
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)
@@ -253,9 +261,9 @@ class BrokerChecker(ConformanceChecker):
         grows = all(b == a + 1 for a, b in itertools.pairwise(sequences))
         self.record("the sequence grows by one with each datagram", grows, f"{sequences[:12]} ...")
         acks = [a for _, a in mine]
-        self.record("acknowledgements never go back", acks == sorted(acks), f"{acks}")
+        self.record("acknowledgements never decrease", acks == sorted(acks), f"{acks}")
         drops = {k: v for k, v in self.server.sessions.drops.items() if k != "token"}
-        self.record("no datagram of it breaks a rule", not drops, f"dropped: {drops}")
+        self.record("no datagram of the broker breaks a receive rule", not drops, f"dropped: {drops}")
 
     def _ending(self, process: subprocess.Popen[bytes]) -> None:
         self.server.bye(NAME)
@@ -266,4 +274,4 @@ class BrokerChecker(ConformanceChecker):
             for when, d in list(self.server.raw)
             if when > since and len(d) > 5 and d[5] not in (Type.HELLO, Type.JOIN)
         ]
-        self.record("after BYE it is silent", not after, f"{len(after)} datagrams came")
+        self.record("the broker is silent after BYE", not after, f"received {len(after)} datagrams")

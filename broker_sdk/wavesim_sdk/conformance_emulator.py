@@ -1,9 +1,10 @@
-"""Does an emulator in any language keep to docs/SHARED_MEMORY.md? Shared memory without a simulation asks, and looks at what it writes.
+"""Conformance checker of emulators in any language: tests whether an emulator follows docs/SHARED_MEMORY.md.
 
     wavesim conformance --sensor ctd -- ./my-ctd {name}
 
-``{name}`` is filled in with the name of the server; the emulator shall be synchronous.  The body alpha has the instruments `first`
-(a value at each 25th tick) and `second` (at each 50th), beta has `first`, gamma none; delta comes later with `first`.
+The checker provides shared memory without a simulation, requests values and checks what the emulator writes. It fills in
+``{name}`` with the name of the server; the emulator must be synchronous. The body alpha has the instruments `first` (a value at
+each 25th tick) and `second` (at each 50th), beta has `first`, and gamma has none; delta enters later with `first`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from wavesim_sdk.tables import (
 NAMES = ("alpha", "beta", "gamma")
 CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
-#: (row of the body, instrument, place of its values): places that are not the rows of the bodies
+#: (row of the body, instrument, place of its values); the places differ from the rows on purpose
 MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
 NEWCOMER = (6, "delta", 1)  #: row, name, place of its instrument
 ANSWER_S = 1.0
@@ -49,11 +50,11 @@ JOIN_S = 20.0
 
 
 class FakeEngine:
-    """Shared memory and semaphores of a server with one sensor, and three bodies in it that a test moves."""
+    """Shared memory and semaphores of a server with one sensor type and three bodies, which a test moves."""
 
     def __init__(self, name: str, sensor: str, step: float = 0.004, seed: int = 7) -> None:
         self.name, self.sensor, self.step_ns, self.tick = name, sensor, round(step * 1e9), 0
-        table = sensor_table_of(sensor)  # before anything is made that would have to be removed
+        table = sensor_table_of(sensor)  # first, because it may raise before there is anything to remove
         self.simulation = SharedMemoryArea.create(segment_name(name, "simulation"), simulation_tables(CAPACITY, 16))
         tables = [(t, CAPACITY) for t in (*VEHICLE_TABLES, table)]
         self.count = value_count(table)
@@ -75,7 +76,7 @@ class FakeEngine:
         self.simulation[WORLD.name].publish(world, 0)
 
     def set_body(self, row: int, name: str) -> None:
-        """A body enters a row; an empty name: it leaves."""
+        """Let a body enter a row; with an empty name, the body leaves."""
         who = self.identity[row]
         who["present"], who["type"], who["name"] = bool(name), BodyType.SURFACE, name.encode()
         who["model"], who["generation"] = b"jolner", who["generation"] + bool(name)
@@ -83,20 +84,20 @@ class FakeEngine:
             self.instruments["body"][self.instruments["body"] == row] = -1
 
     def mount_instrument(self, k: int, row: int, instrument: str, place: int) -> None:
-        """A body gets an instrument: row k of the table instruments."""
+        """Mount an instrument on a body, in row ``k`` of the table ``instruments``."""
         entry = self.instruments[k]
         entry["body"], entry["number"] = row, int((self.instruments["body"] == row).sum() - (entry["body"] == row))
         entry["type"], entry["name"], entry["place"] = self.sensor.encode(), instrument.encode(), place
         entry["period"], entry["generation"] = PERIODS[instrument], entry["generation"] + 1
 
     def set_fault(self, kind: SensorFault, first: int = 0, count: int | None = None, amount: float = 0.0) -> None:
-        """The same fault of every instrument; all numbers of a value if none is named."""
+        """Set the same fault for every instrument, for all numbers of a value unless ``count`` is given."""
         i = self.instruments
         i["fault"], i["fault_first"], i["fault_amount"] = kind, first, amount
         i["fault_count"] = self.count if count is None else count
 
     def publish(self, tick: int) -> None:
-        """The bodies at a tick: afloat, on curves that are the same every time."""
+        """Publish the bodies at a tick: afloat, on curves that are the same in every run."""
         self.tick = tick
         t = tick * self.step_ns * 1e-9
         state, clock = np.zeros(CAPACITY, STATE.dtype), np.zeros(1, CLOCK.dtype)
@@ -113,7 +114,7 @@ class FakeEngine:
         self.simulation[CLOCK.name].publish(clock, tick)
 
     def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
-        """Ask for the values of a tick; seconds until the answer, None if there was none."""
+        """Request the values of a tick; return the seconds until the answer, or None after ``timeout``."""
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
             while True:
@@ -131,7 +132,7 @@ class FakeEngine:
         return self.table.snapshot()[1]
 
     def simulate_server_death(self) -> None:
-        """As if the server were gone: its process is nobody's."""
+        """Make the server appear to have ended, by a PID of 0."""
         for area in (self.simulation, self.vehicles):
             area.header[5] = 0
 
@@ -142,7 +143,7 @@ class FakeEngine:
 
 
 class EmulatorChecker(ConformanceChecker):
-    """Two runs of an emulator against shared memory without a simulation."""
+    """Checker of an emulator, in two runs with shared memory without a simulation."""
 
     def __init__(
         self, command: Sequence[str], sensor: str, step: float, say: Callable[[Finding], None] = lambda f: None
@@ -151,7 +152,7 @@ class EmulatorChecker(ConformanceChecker):
         self.command, self.sensor, self.step = command, sensor, step
 
     def run(self) -> list[Finding]:
-        """All findings, in order; stops at the first that the others need."""
+        """Check all rules and return the findings in order; stop at a failure that the other rules depend on."""
         with self._stage() as (engine, process):
             if not self._claiming(engine, process):
                 return self.findings
@@ -161,8 +162,8 @@ class EmulatorChecker(ConformanceChecker):
                 self._faults(engine)
             process.send_signal(signal.SIGTERM)
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("SIGTERM ends it within 5 s", gone, "it runs on")
-            self.record("then its table is free again", engine.table.header[OWNER] == 0, "it still holds the claim")
+            self.record("SIGTERM ends the emulator within 5 s", gone, "it keeps running")
+            self.record("SIGTERM releases its table", engine.table.header[OWNER] == 0, "it still holds the claim")
         if first is None:
             return self.findings
         with self._stage() as (engine, process):
@@ -172,10 +173,12 @@ class EmulatorChecker(ConformanceChecker):
             same = len(again) == len(first) and all(
                 a.tobytes() == b.tobytes() for a, b in zip(first, again, strict=True)
             )
-            self.record("the same seed and the same motion give the same values", same, "another run gave others")
+            self.record(
+                "the same seed and the same motion give the same values", same, "a second run gave different values"
+            )
             engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("it ends by itself within 5 s when the server is gone", gone, "it runs on")
+            self.record("the emulator ends within 5 s after the server", gone, "it keeps running")
         return self.findings
 
     @contextlib.contextmanager
@@ -205,16 +208,22 @@ class EmulatorChecker(ConformanceChecker):
         claimed = self.wait_until(lambda: engine.table.header[OWNER] != 0 or process.poll() is not None, JOIN_S)
         owner = int(engine.table.header[OWNER])
         if not self.record(
-            "it claims its sensor's table with its process", claimed and owner != 0, f"nobody within {JOIN_S:g} s"
+            "the emulator claims its sensor's table with its PID",
+            claimed and owner != 0,
+            f"no claim within {JOIN_S:g} s",
         ):
             return False
         asked = self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
-        if not self.record("it asks to be waited for", asked, "that word of the table's header is 0"):
+        if not self.record(
+            "the emulator requests synchronous operation", asked, "this word of the table's header is 0"
+        ):
             return False
         written = int(engine.table.header[DONE])
         time.sleep(0.5)
         return self.record(
-            "it writes nothing before it is asked", int(engine.table.header[DONE]) == written, "values came unasked"
+            "the emulator writes nothing before a request",
+            int(engine.table.header[DONE]) == written,
+            "it wrote values unasked",
         )
 
     def _answers(self, engine: FakeEngine) -> list[Record] | None:
@@ -229,33 +238,37 @@ class EmulatorChecker(ConformanceChecker):
             torn |= int(engine.table.header[BEGUN]) != int(engine.table.header[DONE])
             found.append(engine.values())
         self.record(f"a due tick is answered within {ANSWER_S:g} s", True)
-        self.record("the values are there before the answer", not torn and len(found[-1]) > 0, "a write was under way")
+        self.record(
+            "the values are complete before the answer", not torn and len(found[-1]) > 0, "a write was still under way"
+        )
         places, last = [place for _, _, place in MOUNTED_INSTRUMENTS], found[-1]
         at = (last["tick"][places] == engine.tick).all()
         at &= (last["time_ns"][places] == engine.tick * engine.step_ns).all()
         self.record(
-            "a value carries the tick and the time of its bodies",
+            "a value has the tick and the time of its bodies",
             bool(at),
             f"{last['tick'][places]} at tick {engine.tick}",
         )
         grows = (last["sequence"] - before["sequence"])[places]
         wanted = [sum(tick % PERIODS[name] == 0 for tick in self._ticks()) for _, name, _ in MOUNTED_INSTRUMENTS]
         self.record(
-            "each instrument has a value at each multiple of its period, and its number grows by one",
+            "each instrument has a value at each multiple of its period, with the next sequence number",
             grows.tolist() == wanted,
-            f"{grows} values where {wanted} were due",
+            f"{grows} values; {wanted} were due",
         )
         valid = (last["valid"][places] == 1).all()
         finite = np.isfinite(self._numbers(last)[places]).any(axis=1).all()
         self.record(
-            "every instrument has a valid value of at least one number",
+            "every instrument has a valid value with at least one number",
             bool(valid and finite),
             f"valid {last['valid'][places]}",
         )
         mine = (last["generation"][places] == engine.instruments["generation"][: len(MOUNTED_INSTRUMENTS)]).all()
-        self.record("a value carries the generation of its instrument", bool(mine), f"{last['generation'][places]}")
+        self.record("a value has the generation of its instrument", bool(mine), f"{last['generation'][places]}")
         others = [k for k in range(CAPACITY) if k not in places]
-        self.record("places without an instrument stay empty", not last["sequence"][others].any(), "a value for nobody")
+        self.record(
+            "places without an instrument stay empty", not last["sequence"][others].any(), "such a place has a value"
+        )
         return found
 
     def _numbers(self, values: Record) -> Any:
@@ -265,7 +278,7 @@ class EmulatorChecker(ConformanceChecker):
 
     @staticmethod
     def _next(engine: FakeEngine) -> Record:
-        """The values after the next tick at which all are due."""
+        """The values after the next tick at which all instruments are due."""
         longest = max(PERIODS.values())
         engine.request_values((engine.tick // longest + 1) * longest)
         return engine.values()
@@ -275,12 +288,12 @@ class EmulatorChecker(ConformanceChecker):
         engine.set_body(row, name)
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
-        self.record("a body that enters has a value when it is due", entered["sequence"][place] == 1, "it has none")
+        self.record("a body that enters gets a value when it is due", entered["sequence"][place] == 1, "it has none")
         gone = MOUNTED_INSTRUMENTS[2][2]
         engine.set_body(1, "")
         before, after = self._next(engine), self._next(engine)
         self.record(
-            "a body that left gets none",
+            "a body that left gets no value",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
             "it has one",
         )
@@ -289,17 +302,17 @@ class EmulatorChecker(ConformanceChecker):
         one = MOUNTED_INSTRUMENTS[0][2]
         engine.set_fault(SensorFault.LOST)
         lost = self._next(engine)
-        self.record("the fault 'lost' makes values invalid", not lost["valid"][one], "it is valid")
+        self.record("the fault 'lost' makes values invalid", not lost["valid"][one], "the value is valid")
         engine.set_fault(SensorFault.NONE)
         good = self._next(engine)
         engine.set_fault(SensorFault.FROZEN)
         frozen = self._next(engine)
         same = np.array_equal(self._numbers(good)[one], self._numbers(frozen)[one], equal_nan=True)
-        self.record("'none' ends it", bool(good["valid"][one]), "it is still invalid")
+        self.record("the fault 'none' clears a fault", bool(good["valid"][one]), "the value is still invalid")
         self.record(
-            "'frozen' repeats the last value as if it were new",
+            "the fault 'frozen' repeats the last value as a new one",
             same and frozen["sequence"][one] > good["sequence"][one],
-            "other values, or none",
+            "different values, or none",
         )
         engine.set_fault(SensorFault.NONE)
         self._next(engine)
@@ -307,7 +320,7 @@ class EmulatorChecker(ConformanceChecker):
         biased = self._numbers(self._next(engine))[one]
         hit = abs(biased[0]) > 9e5 or not np.isfinite(biased[0])
         self.record(
-            "a fault acts on the numbers that it names, and on no others",
+            "a fault acts only on the numbers that it names",
             bool(hit and not (np.abs(biased[1:]) > 9e5).any()),
             f"{biased[:4]}",
         )

@@ -1,8 +1,9 @@
-"""Does a server keep to docs/PROTOCOL.md? A scripted client asks, and looks at what comes back.
+"""Conformance checker of servers: a scripted client tests whether a server follows docs/PROTOCOL.md.
 
     wavesim conformance --at 127.0.0.1:9750 --body lauv
 
-The server wants no keys, and the body is one of its configuration that nobody drives meanwhile.  Nothing is commanded.
+The server must not require keys. The body must be in its configuration and have no pilot during the check. The checker sends
+no actuator commands.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 Address = tuple[str, int]
 ANSWER_S = 2.0
 QUIET_S = 0.3
-NONCE = 2**63 + 5  #: more than a signed integer or a double holds
+NONCE = 2**63 + 5  #: more than a signed integer or a double can represent
 HELLO = m.Hello(NONCE, bytes(40))
 MALFORMED_BODIES = (
     b"\x91" * 1170,
@@ -41,7 +42,7 @@ MALFORMED_BODIES = (
 
 
 class ClientSocket:
-    """A client's socket."""
+    """The socket of a client."""
 
     def __init__(self, server: Address) -> None:
         self.socket = socket.socket(socket.AF_INET6 if ":" in server[0] else socket.AF_INET, socket.SOCK_DGRAM)
@@ -49,23 +50,23 @@ class ClientSocket:
         self.sequence = 0
 
     def send(self, message: Any, token: int = 0, ack: int = 0) -> None:
-        """A message as it should be."""
+        """Send a valid message."""
         self.sequence += 1
         self.send_raw(codec.encode(message, token, self.sequence, ack))
 
     def send_values(self, kind: Type, values: Sequence[Any], token: int = 0, ack: int = 0) -> None:
-        """A message of any values."""
+        """Send a message with arbitrary values."""
         self.sequence += 1
         header = codec._HEADER.pack(m.MAGIC, m.VERSION, kind, 0, token, self.sequence, ack)
         self.send_raw(header + msgpack.packb(list(values)))
 
     def send_raw(self, data: bytes) -> None:
-        """Any bytes."""
+        """Send arbitrary bytes."""
         with suppress(ConnectionRefusedError):
             self.socket.send(data)
 
     def receive(self, seconds: float) -> tuple[bytes, codec.Header, Any] | None:
-        """The next datagram that can be read."""
+        """The next valid datagram, or None after ``seconds``."""
         limit = time.monotonic() + seconds
         while (left := limit - time.monotonic()) > 0.0:
             self.socket.settimeout(left)
@@ -80,7 +81,7 @@ class ClientSocket:
         return None
 
     def wait(self, *kinds: type[Any], seconds: float = ANSWER_S) -> tuple[bytes, codec.Header, Any] | None:
-        """The next message of some kinds."""
+        """The next message of one of these types, or None after ``seconds``."""
         limit = time.monotonic() + seconds
         while (got := self.receive(limit - time.monotonic())) is not None:
             if isinstance(got[2], kinds):
@@ -90,7 +91,7 @@ class ClientSocket:
     def request(
         self, message: Any, *kinds: type[Any], token: int = 0, ack: int = 0
     ) -> tuple[bytes, codec.Header, Any] | None:
-        """Say something until it is answered."""
+        """Send a message repeatedly until an answer of one of these types comes, or return None after ANSWER_S."""
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             self.send(message, token, ack)
@@ -100,7 +101,7 @@ class ClientSocket:
 
 
 class ServerChecker(ConformanceChecker):
-    """One look at a server."""
+    """Checker of a running server."""
 
     def __init__(self, server: Address, name: str, say: Callable[[Finding], None] = lambda f: None) -> None:
         super().__init__(say)
@@ -109,7 +110,7 @@ class ServerChecker(ConformanceChecker):
         self.events: dict[int, Any] = {}
 
     def run(self) -> list[Finding]:
-        """All findings, in order; stops at the first that the others need."""
+        """Check all rules and return the findings in order; stop at a failure that the other rules depend on."""
         self.port, self.other = ClientSocket(self.server), ClientSocket(self.server)
         try:
             if self._hello() and self._refusals() and self._welcome():
@@ -129,15 +130,19 @@ class ServerChecker(ConformanceChecker):
         return self.findings
 
     def _hello(self) -> bool:
-        first = ClientSocket(self.server)  # of its own: a late answer must not meet the questions that follow
+        first = ClientSocket(self.server)  # separate, so that a late answer does not reach the following checks
         try:
             if first.request(HELLO, m.Challenge) is None:
-                nobody = f"nothing from {self.server[0]}:{self.server[1]} within 2 s; is a server running there?"
+                nobody = (
+                    f"no answer from {self.server[0]}:{self.server[1]} within 2 s; check that a server is running there"
+                )
                 return self.record("HELLO is answered by CHALLENGE", False, nobody)
         finally:
             first.socket.close()
         self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
-        self.record("a HELLO of less than 64 bytes gets no answer", self.port.receive(QUIET_S) is None, "there is one")
+        self.record(
+            "a HELLO of less than 64 bytes gets no answer", self.port.receive(QUIET_S) is None, "it was answered"
+        )
         nonce = msgpack.packb([NONCE, bytes(60)])
         self.port.send_raw(b"WVSM\x01\x01" + bytes(18) + nonce)
         try:
@@ -146,7 +151,7 @@ class ServerChecker(ConformanceChecker):
             is_version_1 = old[:6] == b"WVSM\x01\x05" and msgpack.unpackb(old[HEADER_BYTES:])[:2] == [NONCE, 6]
         except (TimeoutError, ConnectionRefusedError, ValueError):
             is_version_1 = False
-        self.record("a HELLO of version 1 is refused in the shape of version 1", is_version_1, "it is not")
+        self.record("a HELLO of version 1 is refused in the format of version 1", is_version_1, "it was not")
         got = self.port.request(HELLO, m.Challenge)
         if not self.record("HELLO is answered by CHALLENGE", got is not None, "no answer within 2 s") or got is None:
             return False
@@ -154,9 +159,9 @@ class ServerChecker(ConformanceChecker):
         self.record(
             "CHALLENGE is no longer than the HELLO", len(data) <= len(codec.encode(HELLO)), f"{len(data)} bytes"
         )
-        self.record("it brings the nonce back", challenge.nonce == NONCE, f"{challenge.nonce}")
+        self.record("CHALLENGE returns the nonce", challenge.nonce == NONCE, f"{challenge.nonce}")
         self.record(
-            "outside of a session token and sequence are 0", (header.token, header.sequence) == (0, 0), f"{header}"
+            "token and sequence are 0 outside a session", (header.token, header.sequence) == (0, 0), f"{header}"
         )
         self.join = Join(challenge.cookie, NONCE, self.name)
         return True
@@ -172,18 +177,21 @@ class ServerChecker(ConformanceChecker):
 
     def _refusals(self) -> bool:
         plain = list(schema_of(Join).encode(self.join))
-        self.record("a cookie belongs to an address", *self._refused(self.other, plain, Refusal.COOKIE))
+        self.record("a cookie is valid for one address only", *self._refused(self.other, plain, Refusal.COOKIE))
         for text, at, value in (
             ("a nested position is refused", 5, [[1.0], 2.0, 3.0]),
-            ("a period beyond all bounds is refused", 8, 2**64 - 1),
+            ("a period beyond its bounds is refused", 8, 2**64 - 1),
             ("a negative lockstep period is refused", 7, -4_000_000),
-            ("a role that there is not is refused", 3, 77),
+            ("an unknown role is refused", 3, 77),
             ("a name with control characters is refused", 2, "a\n"),
         ):
             values = [*plain[:at], value, *plain[at + 1 :]]
             self.record(text, *self._refused(self.port, values, Refusal.BAD_VALUE))
         values = list(schema_of(Join).encode(replace(self.join, previous=12345)))
-        self.record("a token of no session is expired", *self._refused(self.port, values, Refusal.EXPIRED))
+        self.record(
+            "the token of a session that does not exist is refused as expired",
+            *self._refused(self.port, values, Refusal.EXPIRED),
+        )
         return True
 
     def _welcome(self) -> bool:
@@ -194,9 +202,9 @@ class ServerChecker(ConformanceChecker):
             return False
         assert got is not None
         self.welcome, self.token = got[2], got[1].token
-        self.record("WELCOME brings the nonce of the JOIN", self.welcome.nonce == NONCE, f"{self.welcome.nonce}")
-        self.record("it is number 1 of its session", got[1].sequence == 1, f"{got[1].sequence}")
-        self.record("it says that the session is new", self.welcome.resumed == 0, f"{self.welcome.resumed}")
+        self.record("WELCOME returns the nonce of the JOIN", self.welcome.nonce == NONCE, f"{self.welcome.nonce}")
+        self.record("WELCOME has sequence 1", got[1].sequence == 1, f"{got[1].sequence}")
+        self.record("WELCOME reports a new session", self.welcome.resumed == 0, f"{self.welcome.resumed}")
         again = self.port.request(self.join, m.Welcome)
         same = again is not None and again[1].token == self.token
         self.record(
@@ -205,7 +213,7 @@ class ServerChecker(ConformanceChecker):
         return True
 
     def _collect(self, seconds: float, until: Callable[[], bool] = lambda: False) -> list[Any]:
-        """Take what comes, acknowledge it, answer keep-alives."""
+        """Receive messages, acknowledge events and answer keep-alives until ``until`` is true or ``seconds`` have passed."""
         found: list[Any] = []
         limit = time.monotonic() + seconds
         while not until() and (got := self.port.receive(limit - time.monotonic())) is not None:
@@ -228,21 +236,23 @@ class ServerChecker(ConformanceChecker):
         while repeats < 2 and (got := self.port.wait(m.Events, seconds=limit - time.monotonic())) is not None:
             repeats += got[2].first == 1
         if wanted:
-            self.record("events are repeated until they are acknowledged", repeats >= 2, f"{repeats} came in 2 s")
+            self.record("events are repeated until they are acknowledged", repeats >= 2, f"received {repeats} in 2 s")
         self._collect(ANSWER_S, lambda: self.received >= wanted)
         kinds = [self.events[k][0] for k in sorted(self.events)][:wanted]
         right = kinds == [9] * self.welcome.actuators + [10] * self.welcome.sensors
-        self.record("the body is described first, as WELCOME promises", right, f"kinds {kinds}")
+        self.record("the first events describe the body, as many as WELCOME states", right, f"kinds {kinds}")
         wrong = []
         for number, item in self.events.items():
             try:
                 EVENTS.decode(item)
             except Malformed as malformed:
                 wrong.append(f"{number}: {malformed}")
-        self.record("events are as declared", not wrong, "; ".join(wrong))
+        self.record("events match their declarations", not wrong, "; ".join(wrong))
         states = [x for x in self._collect(1.0) if isinstance(x, m.StateMessage)]
         lengths = {len(x.actuation) for x in states}
-        self.record("states have the actuators that were told", lengths <= {self.welcome.actuators}, f"{lengths}")
+        self.record(
+            "states have as many actuators as WELCOME states", lengths <= {self.welcome.actuators}, f"{lengths}"
+        )
 
     def _second(self) -> None:
         got = self.other.request(HELLO, m.Challenge)
@@ -254,13 +264,17 @@ class ServerChecker(ConformanceChecker):
         taken = isinstance(answer, m.Welcome)
         self.record("a second pilot is refused", not taken and answer is not None, f"{answer}")
         mine = str(self.port.socket.getsockname()[1])
-        self.record("and not told where the first is", mine not in getattr(answer, "text", ""), f"{answer}")
+        self.record(
+            "the refusal does not reveal the address of the first pilot",
+            mine not in getattr(answer, "text", ""),
+            f"{answer}",
+        )
         got = self.other.request(replace(join, nonce=NONCE + 1, role=Role.LISTENER), m.Welcome, m.Refuse)
         beside = got is not None and isinstance(got[2], m.Welcome)
-        self.record("a listener joins beside the pilot", beside, f"{got and got[2]}")
+        self.record("a listener can join next to the pilot", beside, f"{got and got[2]}")
         if beside and got is not None:
             left = self.other.request(m.Leave(), m.Bye, token=got[1].token)
-            self.record("and leaves alone", left is not None, "its LEAVE is not answered")
+            self.record("a listener can leave separately", left is not None, "its LEAVE was not answered")
 
     def _requests(self) -> None:
         good = REQUESTS.encode(Subscribe())
@@ -275,19 +289,21 @@ class ServerChecker(ConformanceChecker):
         for number, item in self.events.items():
             if number > before and item[0] == 3:
                 refused.setdefault(item[1], []).append(item[2])
-        self.record("what is malformed or unknown is refused by its number", {2, 3, 4} <= set(refused), f"{refused}")
-        self.record("once", all(len(texts) == 1 for texts in refused.values()), f"{refused}")
+        self.record("malformed and unknown requests are refused by number", {2, 3, 4} <= set(refused), f"{refused}")
+        self.record("each request is refused once", all(len(texts) == 1 for texts in refused.values()), f"{refused}")
         answered = {item[1] for number, item in self.events.items() if number > before and item[0] in (3, 11)}
-        self.record("and what stands beside it is served", {1, 5} <= answered, f"answers to {sorted(answered)}")
+        self.record(
+            "valid requests in the same list are answered", {1, 5} <= answered, f"answers to {sorted(answered)}"
+        )
         self.port.send_values(Type.REQUESTS, [9, [good]], self.token, self.received)
         self.port.send_values(Type.KEEPALIVE_REPLY, [0], self.token, self.received)
         acks = [got[1].ack for _ in range(40) if (got := self.port.receive(0.02)) and got[1].token == self.token]
         self.record(
-            "requests are acknowledged in order, and none behind a gap", set(acks) <= {5} or not acks, f"{set(acks)}"
+            "requests are acknowledged in order, and none after a gap", set(acks) <= {5} or not acks, f"{set(acks)}"
         )
 
     def _three_periods(self) -> float:
-        """Of the keep-alive, and a little more, but not for ever."""
+        """Three keep-alive periods and a margin, limited to 20 s."""
         return min(3.0 * float(self.welcome.keepalive_period) + 0.5, 20.0)
 
     def _keepalive(self) -> None:
@@ -295,8 +311,8 @@ class ServerChecker(ConformanceChecker):
         limit = time.monotonic() + self._three_periods()
         while len(numbers) < 3 and (left := limit - time.monotonic()) > 0.0:
             numbers += [x.number for x in self._collect(min(left, 0.1)) if isinstance(x, m.Keepalive) and x.number]
-        self.record("KEEPALIVE comes every period", len(numbers) >= 2, f"{len(numbers)} in three periods")
-        self.record("with a number of its own each time", len(set(numbers)) == len(numbers), f"{numbers}")
+        self.record("KEEPALIVE comes in every period", len(numbers) >= 2, f"{len(numbers)} in three periods")
+        self.record("each KEEPALIVE has a different number", len(set(numbers)) == len(numbers), f"{numbers}")
 
     def _rubbish(self) -> None:
         for bomb in MALFORMED_BODIES:
@@ -304,7 +320,7 @@ class ServerChecker(ConformanceChecker):
                 header = codec._HEADER.pack(m.MAGIC, m.VERSION, kind, 0, self.token, 2**31, 0)
                 for _ in range(5):
                     self.port.send_raw(header + bomb)
-            time.sleep(0.005)  # into whatever buffer the server has
+            time.sleep(0.005)  # paced, so that the server's buffer does not overflow
         absurd: list[list[Any]] = [[[[[]]]], [[float("nan")]], [[1e308]], [None], [{}], [[True]], []]
         for values in absurd:
             for kind in (Type.ACTUATE, Type.ESTIMATE, Type.KEEPALIVE_REPLY):
@@ -314,19 +330,27 @@ class ServerChecker(ConformanceChecker):
             self.port.send_raw(data)
         begin = time.monotonic()
         answered = self.other.request(HELLO, m.Challenge) is not None
-        self.record("after rubbish others are served", answered, "HELLO is not answered")
-        self.record("without delay", time.monotonic() - begin < 1.0, f"{time.monotonic() - begin:.2f} s")
+        self.record("other clients are served after malformed datagrams", answered, "HELLO was not answered")
+        self.record(
+            "malformed datagrams delay other clients by less than 1 s",
+            time.monotonic() - begin < 1.0,
+            f"{time.monotonic() - begin:.2f} s",
+        )
         ended = any(isinstance(x, m.Bye) for x in self._collect(0.5))
-        self.record("and the session lives on", not ended, "it was ended")
+        self.record("malformed datagrams do not end the session", not ended, "the server ended it")
 
     def _migration(self) -> None:
         new = ClientSocket(self.server)
         new.sequence = self.port.sequence
         new.send_values(Type.ACK, [None] * 9, self.token, self.received)  # as long as a PROVE
         got = new.wait(m.Prove)
-        self.record("a session that speaks from elsewhere has to prove it", got is not None, "no PROVE came there")
+        self.record(
+            "a session's datagram from a new address is answered by PROVE",
+            got is not None,
+            "no PROVE came to the new address",
+        )
         quiet = not isinstance(got and got[2], m.StateMessage)
-        self.record("and gets nothing else there before", quiet, f"{got and got[2]}")
+        self.record("no STATE is sent to an unproven address", quiet, f"{got and got[2]}")
         if got is not None:
             new.send(m.Proof(got[2].number), self.token, self.received)
             self.port.socket.close()
@@ -334,7 +358,7 @@ class ServerChecker(ConformanceChecker):
             moved = bool(
                 [x for x in self._collect(3.0 * self.welcome.keepalive_period + 0.5) if isinstance(x, m.Keepalive)]
             )
-            self.record("after PROOF it lives there", moved, "nothing comes there")
+            self.record("the session moves to the new address after PROOF", moved, "nothing comes to the new address")
         else:
             new.socket.close()
 
@@ -345,13 +369,13 @@ class ServerChecker(ConformanceChecker):
         self.join = replace(self.join, cookie=got[2].cookie, nonce=NONCE + 2, previous=self.token)
         got = self.port.request(self.join, m.Welcome, m.Refuse)
         back = got is not None and isinstance(got[2], m.Welcome) and got[2].resumed == 1 and got[1].token != self.token
-        self.record("a client comes back with its token to a session of its own", back, f"{got and got[2]}")
+        self.record("a client resumes with its token and gets a new session", back, f"{got and got[2]}")
         if back and got is not None:
             self.token, self.received, self.events = got[1].token, 0, {}
             self._collect(1.0)
 
     def _leave(self) -> None:
-        for text in ("LEAVE is answered by BYE", "and once more if it is repeated"):
+        for text in ("LEAVE is answered by BYE", "a repeated LEAVE is answered by BYE again"):
             got = self.port.request(m.Leave(), m.Bye, token=self.token, ack=self.received)
             self.record(text, got is not None, "no BYE within 2 s")
         before = self.token
@@ -362,4 +386,4 @@ class ServerChecker(ConformanceChecker):
             got = self.port.request(late, m.Refuse, m.Welcome)
             answer = None if got is None else got[2]
             expired = isinstance(answer, m.Refuse) and answer.code == Refusal.EXPIRED
-            self.record("whoever has left does not come back", expired, f"{answer}")
+            self.record("a session cannot be resumed after LEAVE", expired, f"{answer}")

@@ -1,7 +1,6 @@
-"""Where the command ``wavesim`` begins: until its modules are loaded there is nothing to clean up, and an interrupt ends it at once.
+"""Entry point of the command ``wavesim``. An interrupt ends it at once until its modules are loaded.
 
-Only the standard library's lightest modules are imported here: whatever is imported before the handler stands can be interrupted
-with a traceback.
+It imports only small modules of the standard library, because an interrupt before the handler is installed prints a traceback.
 """
 
 import os
@@ -16,7 +15,7 @@ def _leave(_signal: int, _frame: object) -> None:
 def main() -> None:
     """Entry point of the command."""
     usual = signal.getsignal(signal.SIGINT)
-    if usual is signal.default_int_handler:  # whoever ignores it goes on doing so
+    if usual is signal.default_int_handler:  # if SIGINT is ignored, it stays ignored
         signal.signal(signal.SIGINT, _leave)
     from wavesim_sdk.cli import cli, load_commands
 

@@ -1,4 +1,4 @@
-"""Simulation time as civil time, for formats that have a date."""
+"""Conversion of simulation time to civil time, for formats with a date."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _SECONDS = round(EPOCH.timestamp())
 
 
 def utc(time_ns: int | float) -> datetime:
-    """A simulation time, to the microsecond."""
+    """The civil time of a simulation time, to the microsecond."""
     return EPOCH + timedelta(microseconds=time_ns / 1e3)
 
 
 def unix(time_ns: int) -> tuple[int, int]:
-    """A simulation time as (whole seconds since 1970, ns)."""
+    """The civil time of a simulation time as (whole seconds since 1970, ns)."""
     seconds, ns = divmod(int(time_ns), 10**9)
     return _SECONDS + seconds, ns

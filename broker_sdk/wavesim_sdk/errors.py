@@ -1,14 +1,14 @@
-"""Every exception that the SDK raises on purpose.
+"""The documented exceptions of the SDK.
 
 WaveSimError
- |- ConfigError          the configuration says something that cannot be used
+ |- ConfigError          the configuration or an option is invalid
  |- AttachError          shared memory cannot be attached (absent, other layout, damaged)
- |   `- NotRunning       there is no server of that name
+ |   `- NotRunning       no server of that name runs
  |- CommanderError       the commander queue is absent, full, or refused the command
  |- BrokerError          the session with the server failed
- |   |- Refused          the server said no, with its reason
+ |   |- Refused          the server refused the session or a request, with its reason
  |   `- SessionLost      the server stopped answering
- |       `- SessionEnded the server ended the session, and said why
+ |       `- SessionEnded the server ended the session, with its reason
  `- LogError             a log file cannot be read
 """
 
@@ -16,13 +16,13 @@ from __future__ import annotations
 
 
 class WaveSimError(Exception):
-    """Base of all documented errors; the message is meant for the user."""
+    """Base class of all documented errors. Their messages are for the user."""
 
     exit_code = 1
 
 
 class ConfigError(WaveSimError):
-    """A configuration error, with the place where it was found."""
+    """The configuration or an option is invalid; the message begins with file and line, if known."""
 
     exit_code = 2
 
@@ -39,11 +39,11 @@ class AttachError(WaveSimError):
 
 
 class NotRunning(AttachError):
-    """There is no server of that name."""
+    """No server of that name runs."""
 
 
 class CommanderError(WaveSimError):
-    """The commander queue refused, or did not answer."""
+    """The commander queue is absent or full, the server refused the command, or it did not answer."""
 
     exit_code = 4
 
@@ -55,7 +55,7 @@ class BrokerError(WaveSimError):
 
 
 class Refused(BrokerError):
-    """The server refused the session or a request, and said why."""
+    """The server refused the session or a request; the message has its reason."""
 
 
 class SessionLost(BrokerError):
@@ -63,7 +63,7 @@ class SessionLost(BrokerError):
 
 
 class SessionEnded(SessionLost):
-    """The server ended the session, and said why."""
+    """The server ended the session; the message has its reason."""
 
 
 class LogError(WaveSimError):

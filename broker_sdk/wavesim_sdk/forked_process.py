@@ -1,10 +1,10 @@
-"""Processes that begin with all that their parent has imported.
+"""Child processes by fork, which start with everything that their parent has imported.
 
-A new interpreter spends a third of a second and more of a processor on imports before it does anything.  A fork begins where its
-parent stands; memory that neither of them writes to is there once.  What a parent holds besides (its lock, its sockets, its handlers
-of signals, its session) is no business of the child's, which therefore lets go of all of it first, as a new program would.
+A new interpreter needs a third of a second or more of processor time for imports. A fork starts with the imported modules and
+shares the memory that neither process writes. The child first releases everything else of its parent (lock, sockets, signal
+handlers, session), so that it behaves like a new program.
 
-Only for parents without threads of their own: a lock that another thread held would stay locked in the child for ever.
+The parent must not have other threads: a lock that another thread holds would stay locked in the child for ever.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from subprocess import TimeoutExpired
 
 LOOK_S = 0.01
 MAX_DESCRIPTOR = 2**31 - 1
-NAME_BYTES = 15  #: of a process' name, as Linux keeps it
+NAME_BYTES = 15  #: maximum length of a process name in Linux
 
 
 class ForkedProcess:
-    """A child process, to be watched and ended like a :class:`subprocess.Popen`."""
+    """A child process with the interface of :class:`subprocess.Popen` for waiting and ending."""
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
         self.returncode: int | None = None  #: exit code, or -signal; None while it runs
 
     def poll(self) -> int | None:
-        """Exit code, or -signal; None while it runs."""
+        """Return the exit code or -signal; None while the process runs."""
         if self.returncode is None:
             with contextlib.suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -44,7 +44,7 @@ class ForkedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Exit code, or -signal. TimeoutExpired (of :mod:`subprocess`) if it runs for longer, s."""
+        """Wait for the end; return the exit code or -signal. Raises subprocess.TimeoutExpired after ``timeout`` seconds."""
         limit = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             left = None if limit is None else limit - time.monotonic()
@@ -52,7 +52,7 @@ class ForkedProcess:
                 raise TimeoutExpired(self.name, timeout)
             try:
                 watched = os.pidfd_open(self.pid)
-            except OSError:  # no descriptor is left
+            except OSError:  # no file descriptor is free
                 time.sleep(LOOK_S)
                 continue
             poll = select.poll()
@@ -62,7 +62,7 @@ class ForkedProcess:
         return code
 
     def send_signal(self, number: int) -> None:
-        if self.poll() is None:  # until then nobody else has its number
+        if self.poll() is None:  # while it runs, no other process has its PID
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -75,17 +75,17 @@ class ForkedProcess:
 def fork_process(
     name: str, run: Callable[[], object], keep: Iterable[int] = (), output: int | None = None
 ) -> ForkedProcess:
-    """A process, ``name`` in lists of processes (15 bytes), that does ``run`` and ends, in a session of its own: Ctrl-C does not reach it.
+    """Fork a process that calls ``run`` and ends. It has its own session, so that Ctrl-C does not reach it.
 
-    It reads nothing from its standard input, and has of the descriptors only those to ``keep``, standard output and error (both
-    go to the descriptor ``output``, if one is given).  What it raises it prints; SystemExit means what it means to Python.
-    What was registered with :mod:`atexit` is not done.  OSError if the system has no room for it.
+    ``name`` (15 bytes) appears in lists of processes. The child has an empty standard input, the descriptors in ``keep``, and
+    standard output and error; both go to the descriptor ``output`` if given. It prints exceptions; SystemExit sets the exit
+    code as in Python. Functions registered with :mod:`atexit` are not called. Raises OSError if the system cannot fork.
     """
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # or the child would write it once more
+        stream.flush()  # otherwise the child would write it again
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, signal.valid_signals()
-    )  # none finds the parent's handlers in the child
+    )  # so that no signal reaches the parent's handlers in the child
     try:
         pid = os.fork()
         if pid == 0:
@@ -96,7 +96,7 @@ def fork_process(
 
 
 def _child(name: str, run: Callable[[], object], keep: set[int], output: int | None, mask: set[int]) -> None:
-    """The child's way; it does not return."""
+    """Run the child process; does not return."""
     code = 1
     try:
         os.setsid()
@@ -104,7 +104,7 @@ def _child(name: str, run: Callable[[], object], keep: set[int], output: int | N
         with contextlib.suppress(OSError):
             Path("/proc/self/comm").write_text(name[:NAME_BYTES])
         gc.unfreeze()
-        gc.freeze()  # what the parent has made stays: looking through it would make pages of their own of shared ones
+        gc.freeze()  # keep the parent's objects out of garbage collection, which would write to shared pages and so copy them
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         run()
         code = 0
@@ -122,7 +122,7 @@ def _child(name: str, run: Callable[[], object], keep: set[int], output: int | N
 
 
 def _let_go(keep: set[int], output: int | None) -> None:
-    """Of signals' handlers and descriptors that are the parent's."""
+    """Release the parent's signal handlers and descriptors."""
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):

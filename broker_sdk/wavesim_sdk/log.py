@@ -1,4 +1,4 @@
-"""Reading a log: whole, or what a killed server left of it."""
+"""Reader of logs, complete or cut by a killed server."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 TABLES: dict[str, Table] = {
     t.message: t.visible for t in (*VEHICLE_TABLES, SENT, RECEPTION, FRAME, *all_sensor_tables().values())
 }
-#: kinds of topics that have the name of a body as their second part
+#: first parts of topics whose second part is the name of a body
 OWNED = (*(t.name for t in VEHICLE_TABLES if t is not LINES), "sensor", "sonar")
 _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
 def encode_cdr_text(text: str) -> bytes:
-    """A ROS string as a message."""
+    """Encode a text as a ROS string message."""
     data = text.encode() + b"\0"
     return CDR_HEADER + struct.pack("<I", len(data)) + data
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """What :func:`encode_cdr_text` made a message of. ValueError, also where it is torn."""
+    """Decode the message of :func:`encode_cdr_text`; raises ValueError, also if the message is cut."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
-        raise ValueError("no ROS string")
+        raise ValueError("not a ROS string")
     return message[8:-1].decode()
 
 
 @dataclass
 class Series:
-    """All messages of one topic: their times (ns) and records."""
+    """All messages of one topic, with their times (ns) and records."""
 
     time_ns: np.ndarray[Any, np.dtype[np.int64]]
     records: Record
-    type: str = ""  #: name of the table that the records are rows of
+    type: str = ""  #: name of the table of the records
 
 
 @dataclass
@@ -75,20 +75,20 @@ class Log:
 
     @property
     def damage_notice(self) -> str:
-        """What has to be said of a log that was cut, or is damaged anywhere; empty if it is whole."""
-        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; what came after, or some of it, is missing"
+        """Notice that the log is cut or damaged; empty if it is complete."""
+        until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
         return "" if self.complete else f"{self.path.name} is cut or damaged: {until}"
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Row -> the body that was (last) there, with its actuators and instruments."""
+        """Row -> last body in this row, with its actuators and instruments."""
         found: dict[int, dict[str, Any]] = {}
         for _, b in self.json.get("/bodies", []):
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
         return found
 
     def names_at(self, rows: Any, time_ns: Any) -> list[str]:
-        """The names of the bodies that were in these rows at these times; empty where none was."""
+        """The names of the bodies in these rows at these times; an empty name for an unoccupied row."""
         came: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for t, b in self.json.get("/bodies", []):
             if b.get("present"):
@@ -101,26 +101,26 @@ class Log:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of all bodies that were there, and of those that any topic is about."""
+        """The names of all bodies of the run and of all bodies that any topic names."""
         told = [str(b["name"]) for _, b in self.json.get("/bodies", [])]
         parts = (topic.split("/")[1:] for topic in self.series)
         return tuple(dict.fromkeys([*told, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
 
     def _body(self, name: str) -> str:
-        """A name of :attr:`names`; LogError says which there are."""
+        """Check the name of a body against :attr:`names` and return it; LogError suggests or lists the names."""
         if name not in self.names:
-            raise LogError(f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has none'}")
+            raise LogError(f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has no bodies'}")
         return name
 
     def sensors(self, body: str) -> dict[str, Series]:
-        """The values of a body's instruments, by their names. LogError where the log has no such body."""
+        """The values of a body's instruments by name; raises LogError if the log has no such body."""
         prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
     def by_type(self, type_: str) -> dict[tuple[str, str], Series]:
-        """The values of all instruments of a type, by body and instrument. LogError where no type is called so."""
+        """The values of all instruments of a type, by (body, instrument); raises LogError if the type is unknown."""
         if type_ not in all_sensor_tables():
-            raise LogError(f"there is no sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
+            raise LogError(f"unknown sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
         found = {}
         for topic, series in self.series.items():
             if topic.startswith("/sensor/") and series.type == type_:
@@ -129,8 +129,11 @@ class Log:
         return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
-        """(times s, horizontal error m of what a vehicle's navigator believed, that of dead reckoning) where both are known; empty for a
-        vehicle that told no estimate. LogError where the log has no such body."""
+        """Horizontal navigation errors of a vehicle: (times in s, error of its estimate in m, error of dead reckoning in m).
+
+        They cover the times with both an estimate and a true position, and are empty for a vehicle without estimates. Raises
+        LogError if the log has no such body.
+        """
         self._body(name)
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
         both, i, k = np.intersect1d(estimate.time_ns, state.time_ns, return_indices=True)
@@ -141,28 +144,32 @@ class Log:
         return both[good] * 1e-9, nav, dead
 
     def get(self, topic: str, table: Table) -> Series:
-        """A topic's series; empty if there was none. LogError for a topic that this log cannot have: of no such kind, or of a body or an
-        instrument that it has not."""
+        """The series of a topic; empty if the topic has no messages.
+
+        Raises LogError if this log cannot have the topic: its kind is unknown, or the log has no such body or instrument.
+        """
         if (found := self.series.get(topic)) is not None:
             return found
         _, kind, *who = topic.split("/") if topic.startswith("/") else ("", topic)
         if kind not in (*OWNED, "acoustics", "lines"):
-            raise LogError(f"no log has a topic '{topic}'{suggest_name(kind, (*OWNED, 'acoustics', 'lines'))}")
+            raise LogError(f"unknown topic '{topic}'{suggest_name(kind, (*OWNED, 'acoustics', 'lines'))}")
         if kind in OWNED:
             body = self._body(who[0] if who else "")
             if kind == "sensor":
                 carried = self.sensors(body)
                 raise LogError(
-                    f"'{body}' has no instrument '{who[-1]}'{suggest_name(who[-1], carried) or '; it has none'}"
+                    f"'{body}' has no instrument '{who[-1]}'{suggest_name(who[-1], carried) or '; it has no instruments'}"
                 )
         elif kind == "acoustics" and who not in (["sent"], ["reception"]):
-            raise LogError(f"no log has a topic '{topic}'{suggest_name(''.join(who), ('sent', 'reception'))}")
+            raise LogError(f"unknown topic '{topic}'{suggest_name(''.join(who), ('sent', 'reception'))}")
         return Series(np.zeros(0, np.int64), np.zeros(0, table.visible.dtype), table.name)
 
 
 def read(path: str | Path | Log) -> Log:
-    """Read a log into memory, all parts from this one on. What is not as the writer makes it is left out, whoever wrote it. One that
-    has been read is given back."""
+    """Read a log into memory, from this part to the last one.
+
+    Messages that the writer of WaVeSim cannot have written are left out. A :class:`Log` as argument is returned unchanged.
+    """
     if isinstance(path, Log):
         return path
     log = Log(Path(path))
@@ -171,7 +178,7 @@ def read(path: str | Path | Log) -> Log:
     times: dict[str, list[int]] = defaultdict(list)
     data: dict[str, list[bytes]] = defaultdict(list)
     kinds: dict[str, str] = {}
-    # One digest per topic: messages of different topics may be written in any order.
+    # One digest per topic, because messages of different topics may be written in any order.
     digests: dict[str, Any] = defaultdict(hashlib.sha256)
     for r in records(log.path):
         kind = type(r).__name__
@@ -180,7 +187,7 @@ def read(path: str | Path | Log) -> Log:
                 continue
             topic, schema = channels[r.channel_id]
             log.messages += 1
-            if not topic.startswith("/host/"):  # what depends on the machine
+            if not topic.startswith("/host/"):  # these depend on the machine
                 digests[topic].update(struct.pack("<q", r.log_time) + r.data)
             log.end_ns = max(log.end_ns, r.log_time)
             if schema == TEXT:
@@ -189,7 +196,9 @@ def read(path: str | Path | Log) -> Log:
                     log.json[topic].append((r.log_time, message))
             else:
                 times[topic].append(r.log_time)
-                end = _FRAME_END if schema == FRAME.message else None  # their payloads do not fit into memory
+                end = (
+                    _FRAME_END if schema == FRAME.message else None
+                )  # payloads stay in the file, since they do not fit into memory
                 data[topic].append(r.data[len(CDR_HEADER) : end])
                 kinds[topic] = schema
         elif kind == "Schema":
@@ -214,12 +223,12 @@ def read(path: str | Path | Log) -> Log:
     whole = "".join(f"{topic}={digests[topic].hexdigest()}\n" for topic in sorted(digests))
     log.content_hash = hashlib.sha256(whole.encode()).hexdigest()
     if not log.metadata:
-        raise LogError(f"{path} is no WaVeSim log (it has no '{METADATA}' metadata)")
+        raise LogError(f"{path} is not a WaVeSim log (no '{METADATA}' metadata)")
     return log
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """The frames of imaging sonars of a log, one after the other: of a body, of one of its sonars, or (empty) of all."""
+    """Yield the frames of imaging sonars in a log: of all bodies, of one body, or of one of its sonars."""
     wanted: set[int] = set()
     for r in records(Path(path)):
         kind = type(r).__name__
@@ -237,8 +246,8 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
 
 @contextlib.contextmanager
 def usable(path: str | Path | Log) -> Iterator[None]:
-    """LogError where the values of a log are of the right form, but nothing can be made of them: ranges of zero, places at infinity."""
+    """Raise LogError if values of a log are well-formed but unusable, such as a range of zero or an infinite position."""
     try:
         yield
     except (ArithmeticError, IndexError, ValueError, struct.error) as error:
-        raise LogError(f"{path} holds values that cannot be: {error}") from error
+        raise LogError(f"{path} has impossible values: {error}") from error

@@ -1,4 +1,4 @@
-"""What the messages and the metadata of a log look like: those of a foreign hand are checked before anybody uses them."""
+"""Validation of the messages and metadata of a log before use, because another program may have written them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, ImagingFrame
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
-LATEST_NS = 2**61  #: 73 years of simulation. MCAP's times go up to 2**64 - 1: none of the writer's is so late
+LATEST_NS = 2**61  #: latest valid time, 73 years of simulation; the times of MCAP go up to 2**64 - 1
 Check = Callable[[Any], bool]
-#: least and greatest of whole numbers that readers count, slice or look up by; others of a record may be any
+#: (minimum, maximum) of integers that readers use as counts, lengths or indices; other integers are not limited
 _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     **{(table.name, "outcome"): (0, max(Outcome)) for table in (SENT, RECEPTION)},
     **{(table.name, "kind"): (0, max(SignalKind)) for table in (SENT, RECEPTION)},
     (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
     (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
-_LONG = ("configuration", "versions")  #: metadata of many lines
-_CLOCKS = ("clock_ns", "reported_ns")  #: of bodies, which may run behind
+_LONG = ("configuration", "versions")  #: metadata with many lines
+_CLOCKS = ("clock_ns", "reported_ns")  #: times of bodies' clocks, which may be negative
 
 
 def is_short_text(value: Any) -> bool:
-    """Whether a value is a text for a line, of no great length."""
+    """Whether a value is a printable text of at most 4096 characters."""
     return isinstance(value, str) and len(value) <= 4096 and value.isprintable()
 
 
@@ -36,7 +36,7 @@ def _one_of(words: Iterable[str]) -> Check:
 
 
 def _grid(value: Any) -> bool:
-    """Rows of numbers or None, one number at least."""
+    """Whether a value is a list of rows of numbers or None, with at least one number."""
     rows = value if isinstance(value, list) else []
     cells = [c for row in rows if isinstance(row, list) for c in row]
     return (
@@ -59,7 +59,7 @@ def _row(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number that a float can hold."""
+    """Whether a value is a finite number that a float can represent."""
     return isinstance(value, int | float) and not _flag(value) and abs(value) < 1e300  # false for NaN, too
 
 
@@ -68,7 +68,7 @@ def _texts(value: Any) -> bool:
 
 
 def _each(**checks: Check) -> Check:
-    """A list of objects."""
+    """A check for a list of objects with these fields."""
     return lambda value: isinstance(value, list) and all(_has(v, checks) for v in value)
 
 
@@ -84,7 +84,7 @@ def _has(value: Any, checks: Mapping[str, Check]) -> bool:
     return isinstance(value, dict) and all(name in value and check(value[name]) for name, check in checks.items())
 
 
-#: topic -> what its messages must have
+#: topic -> required fields of its messages
 REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "row": _row,
@@ -101,7 +101,7 @@ REQUIRED_FIELDS: dict[str, dict[str, Check]] = {
     "/host/damage": {"text": is_short_text},
     "/world/bed": {"north": _axis, "east": _axis, "depth": _grid},
 }
-#: and what they may have
+#: topic -> optional fields of its messages
 OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
     "/bodies": {
         "actuators": _each(name=is_short_text, kind=is_short_text, unit=is_short_text),
@@ -113,21 +113,21 @@ OPTIONAL_FIELDS: dict[str, dict[str, Check]] = {
 
 
 def check_message(topic: str, value: Any) -> dict[str, Any]:
-    """The message, if it can be one of its topic; ValueError if not."""
+    """Return a message if it is valid for its topic; raises ValueError."""
     if not _has(value, REQUIRED_FIELDS.get(topic, {})):
-        raise ValueError(f"no message of {topic}")
+        raise ValueError(f"invalid message of {topic}")
     if not all(check(value[name]) for name, check in OPTIONAL_FIELDS.get(topic, {}).items() if name in value):
-        raise ValueError(f"no message of {topic}")
+        raise ValueError(f"invalid message of {topic}")
     if topic == "/world/bed" and [len(row) for row in value["depth"]] != [len(value["east"])] * len(value["north"]):
-        raise ValueError(f"no message of {topic}")
+        raise ValueError(f"invalid message of {topic}")
     if topic == "/host/health" and not all(map(is_number, value.values())):
-        raise ValueError(f"no message of {topic}")
+        raise ValueError(f"invalid message of {topic}")
     found: dict[str, Any] = value
     return found
 
 
 def possible(table: Table, records: Any) -> Any:
-    """Which of the records the writer can have made: their times are within a run, their counts within their arrays."""
+    """Mask of the records that the writer can have made: times within a run, counts within their arrays."""
     good = np.ones(len(records), bool)
     for name in table.dtype.names or ():
         bounds = _COUNTS.get((table.name, name))
@@ -137,24 +137,24 @@ def possible(table: Table, records: Any) -> Any:
             good &= (records[name] >= bounds[0]) & (records[name] <= bounds[1])
     if table.name == FRAME.name:
         for name in table.dtype.names or ():
-            if table.dtype[name].base.kind == "f" and name != "hold":  # infinite where the gain grows for ever
+            if table.dtype[name].base.kind == "f" and name != "hold":  # infinite if the gain grows without limit
                 good &= _within(records[name]).reshape(len(records), -1).all(axis=1)
     return good
 
 
 def _within(values: Any) -> Any:
-    """Which of a sonar's numbers formats of survey software can have: NaN is one that is not told."""
+    """Mask of the sonar values that the formats of survey software can represent; NaN means not given."""
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 
 def possible_frame(frame: ImagingFrame) -> bool:
-    """Whether a sonar of ours can have made a frame: its record, and its soundings."""
+    """Whether the record and the soundings of a frame are possible for a simulated sonar."""
     soundings = frame.samples if int(frame.record["sample_bytes"]) == 8 else np.zeros(0)
     return bool(possible(FRAME, np.array([frame.record]))[0] and _within(soundings).all())
 
 
 def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The metadata without the values that nobody can read, or that a terminal would take for commands."""
+    """The metadata without invalid values and without values that a terminal could interpret as commands."""
     found = {k: v for k, v in metadata.items() if is_short_text(k) and (k in _LONG or is_short_text(v))}
     for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
         if name in found and not check(_plain(found[name])):

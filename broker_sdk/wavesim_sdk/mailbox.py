@@ -1,10 +1,11 @@
-"""The mailbox: incoming messages into a POSIX queue, notice by a signal; for programs in any language.
+"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with a signal if wanted.
 
-A message is an 8-byte head (``int32`` kind, ``int32`` bytes that follow) and one record of ``wavesim_sdk.mailbox_tables``, some
-of them with more behind it. First comes what the body has: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5,
-``mailbox_sensor`` and its fields). Then states (kind 1, ``mailbox_state`` and the readings of its sensors; what does not fit is in
-messages of kind 6, ``mailbox_values``), receptions (kind 2, ``mailbox_reception``) and run states (kind 3, an ``int64``).
-``c_header`` writes the C structs; see ``examples/mailbox-c``.
+A message has an 8-byte head (``int32`` kind, ``int32`` number of following bytes) and one record of
+``wavesim_sdk.mailbox_tables``, in some kinds followed by further data. The first messages describe the body: each actuator
+(kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). Then come states (kind 1,
+``mailbox_state`` and the readings of its sensors; readings that do not fit come in messages of kind 6, ``mailbox_values``),
+receptions (kind 2, ``mailbox_reception``) and run states (kind 3, an ``int64``). ``c_header`` writes the C structs; see
+``examples/mailbox-c``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ STATE, RECEPTION, RUN_STATE, ACTUATOR, SENSOR, VALUES = range(1, 7)
 MESSAGE_BYTES = 4096
 QUEUE_LENGTH = 8
 MAX_BACKLOG = 4096
-FINAL_FLUSH_TIMEOUT_S = 5.0  #: how long a slow reader is given at the end of the run
+FINAL_FLUSH_TIMEOUT_S = 5.0  #: maximum time to wait for a slow reader at the end of the run
 _HEAD = struct.Struct("<ii")
 
 
@@ -53,23 +54,23 @@ def _record(table: Table, *values: object) -> bytes:
 
 
 class Mailbox:
-    """A queue, and who is told of its messages. Use as a context manager.
+    """A message queue and the process that receives a signal for each message. Use it as a context manager.
 
-    When the reader is slow, states are given up (the latest counts; ``dropped`` counts them), while
-    receptions and run states wait here, in order, until there is room.
+    If the reader is slow, states are dropped, since only the latest matters; ``dropped`` counts them. Receptions and run
+    states wait here, in order, until the queue has room.
     """
 
     def __init__(self, queue: str, signal_name: str = "", pid: int = 0) -> None:
         if bool(signal_name) != bool(pid):
-            raise WaveSimError("a signal needs both its name and the process that gets it (--signal and --pid)")
+            raise WaveSimError("a signal needs its name and the process that receives it (--signal and --pid)")
         self.queue_name, self.pid = queue, pid
         try:
             self.signal = signal.Signals[f"SIG{signal_name.upper().removeprefix('SIG')}"] if signal_name else None
         except KeyError:
-            raise WaveSimError(f"there is no signal '{signal_name}'") from None
+            raise WaveSimError(f"unknown signal '{signal_name}'") from None
         self.dropped = 0
         self._backlog: deque[bytes] = deque()
-        self._numbers: dict[str, int] = {}  # of sensors
+        self._numbers: dict[str, int] = {}  # sensor name -> number
         self._created = False
 
     def __enter__(self) -> Mailbox:
@@ -86,12 +87,12 @@ class Mailbox:
             except posix_ipc.ExistentialError:
                 self._queue = posix_ipc.MessageQueue(self.queue_name)
         except (posix_ipc.Error, OSError, ValueError) as error:
-            wants = "" if self.queue_name.startswith("/") else " (its name begins with /)"
+            wants = "" if self.queue_name.startswith("/") else " (its name must start with /)"
             raise WaveSimError(f"cannot open the queue '{self.queue_name}'{wants}: {error}") from None
         if self._queue.max_message_size < MESSAGE_BYTES:
             self._queue.close()
             raise WaveSimError(
-                f"the queue '{self.queue_name}' takes messages of {self._queue.max_message_size} bytes; {MESSAGE_BYTES} are needed"
+                f"the queue '{self.queue_name}' accepts messages of at most {self._queue.max_message_size} bytes; {MESSAGE_BYTES} are needed"
             )
         return self
 
@@ -104,7 +105,7 @@ class Mailbox:
                 posix_ipc.unlink_message_queue(self.queue_name)
 
     def put(self, kind: int, record: bytes) -> None:
-        """Drop a message into the queue, as soon as there is room, and tell the reader."""
+        """Put a message into the queue as soon as there is room, and signal the reader."""
         if len(self._backlog) >= MAX_BACKLOG:
             self._backlog.popleft()
             self.dropped += 1
@@ -112,18 +113,18 @@ class Mailbox:
         self.flush()
 
     def put_latest(self, messages: list[tuple[int, bytes]]) -> None:
-        """Drop the messages of a state into the queue, all of them or none."""
+        """Put the messages of a state into the queue, all or none."""
         room = self.flush() and self._queue.max_messages - self._queue.current_messages
         if room < min(len(messages), self._queue.max_messages):
             self.dropped += 1
             return
         for kind, record in messages:
             if not self._send(_HEAD.pack(kind, len(record)) + record):
-                self.dropped += 1  # it needs more messages than the queue holds
+                self.dropped += 1  # the state needs more messages than the queue holds
                 return
 
     def flush(self) -> bool:
-        """Send what waits; whether nothing waits any more."""
+        """Send waiting messages; whether none is left."""
         while self._backlog and self._send(self._backlog[0]):
             self._backlog.popleft()
         return not self._backlog
@@ -139,7 +140,7 @@ class Mailbox:
         return True
 
     def put_body(self, actuators: Sequence[ActuatorDescription], sensors: Sequence[SensorDescription]) -> None:
-        """What the body has, by name."""
+        """Send the description of the body: its actuators and sensors."""
         for a in actuators:
             values = (a.number, a.name.encode(), a.kind, a.unit.encode(), a.minimum, a.maximum)
             self.put(ACTUATOR, _record(MAILBOX_ACTUATOR, *values))
@@ -150,7 +151,7 @@ class Mailbox:
             self.put(SENSOR, head + b"".join(fields))
 
     def put_step(self, step: Step) -> None:
-        """Everything of one step: receptions and run states first, then the state."""
+        """Send one step: receptions and run states first, then the state."""
         for run in step.run_states:
             self.put(RUN_STATE, struct.pack("<q", run.run_state))
         for r in step.receptions:
@@ -168,14 +169,14 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """The sensors' values for each message of a state; one that is larger than a message is cut."""
+        """The readings for each message of a state; a sensor larger than a message is cut."""
         found: list[list[bytes]] = [[]]
         room = _ROOM - MAILBOX_STATE.dtype.itemsize
         for name, value in state.sensors.items():
             numbers, done = np.array(value.numbers, float), 0
             while True:
                 rest = _READING + 8 * (len(numbers) - done)
-                if rest > room and (rest <= _ROOM_OF_VALUES or room < _READING + 8):  # cut only what must be
+                if rest > room and (rest <= _ROOM_OF_VALUES or room < _READING + 8):  # cut only if necessary
                     found.append([])
                     room = _ROOM_OF_VALUES
                 piece = numbers[done : done + (room - _READING) // 8]
@@ -188,7 +189,7 @@ class Mailbox:
         return found
 
     def run(self, broker: Broker) -> None:
-        """Feed the queue until the run has ended."""
+        """Fill the queue until the run has ended."""
         self.put_body(broker.actuators, broker.sensors)
         for step in broker.steps():
             self.put_step(step)
@@ -217,7 +218,7 @@ def c_header() -> str:
     named = ", ".join(f"WAVESIM_{name} = {number}" for name, number in kinds.items())
     structs = "\n\n".join(c_struct(t) for t in RECORDS)
     return (
-        "/* Made by `python -m wavesim_sdk.mailbox`; do not edit by hand. */\n#ifndef WAVESIM_MAILBOX_H\n#define WAVESIM_MAILBOX_H\n\n#include <stdint.h>\n\n"
+        "/* Generated by `python -m wavesim_sdk.mailbox`; do not edit. */\n#ifndef WAVESIM_MAILBOX_H\n#define WAVESIM_MAILBOX_H\n\n#include <stdint.h>\n\n"
         f"#define WAVESIM_MESSAGE_BYTES {MESSAGE_BYTES}\n"
         f"enum wavesim_kind {{ {named} }};\n\n"
         "struct wavesim_head {\n    int32_t kind;\n    int32_t bytes;\n};\n\n" + structs + "\n\n#endif\n"

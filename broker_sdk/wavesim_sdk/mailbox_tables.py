@@ -1,4 +1,4 @@
-"""The records of the mailbox, as its messages carry them; C structs of the same in examples/mailbox-c."""
+"""The records in the messages of the mailbox; examples/mailbox-c has the same as C structs."""
 
 from __future__ import annotations
 
@@ -11,64 +11,62 @@ def _text(name: str, doc: str, size: int = NAME_BYTES) -> Field:
 
 MAILBOX_STATE = Table(
     "mailbox_state",
-    "State message of the mailbox. Behind it stand some readings: a mailbox_reading and its values for each.",
+    "State message of the mailbox. Readings follow the record: for each, a mailbox_reading and its values.",
     "mailbox",
     (
         TICK,
         TIME,
         *STATE.fields,
-        integer("actuators", "", "Actuators that the body has."),
-        integer("readings", "", "Readings behind this record."),
-        integer("parts", "", "Further messages with readings of this state."),
+        integer("actuators", "", "Number of actuators of the body."),
+        integer("readings", "", "Number of readings after this record."),
+        integer("parts", "", "Number of further messages with readings of this state."),
         value("actuation", "N, 1/s, rad or kg", "Actual actuation, in the order of the actuators.", MAX_ACTUATORS),
     ),
 )
 
 MAILBOX_VALUES = Table(
     "mailbox_values",
-    "Message of the mailbox with more readings of a state; they stand behind it.",
+    "Message of the mailbox with further readings of a state, which follow the record.",
     "mailbox",
-    (TICK, integer("readings", "", "Readings behind this record.")),
+    (TICK, integer("readings", "", "Number of readings after this record.")),
 )
 
 MAILBOX_READING = Table(
     "mailbox_reading",
-    "Values of a sensor: so many doubles stand behind this record; NaN = there is no such value.",
+    "Values of a sensor, which follow the record as `count` doubles; NaN = no value.",
     "mailbox",
     (
-        integer("number", "", "Of the sensor."),
+        integer("number", "", "Number of the sensor."),
         integer("time_ns", "ns", "Simulation time of the values."),
-        integer("first", "", "Place of the first of them among those of the sensor."),
-        integer("count", "", "How many."),
+        integer("first", "", "Index of the first of these values among all values of the sensor."),
+        integer("count", "", "Number of values."),
     ),
 )
 
 MAILBOX_ACTUATOR = Table(
     "mailbox_actuator",
-    "Message of the mailbox at its beginning: an actuator of the body.",
+    "Initial message of the mailbox: an actuator of the body.",
     "mailbox",
     (
-        integer("number", "", "Its place in actuation."),
+        integer("number", "", "Index in actuation."),
         _text("name", "Name."),
-        integer(
-            "kind", "", "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 of another type."
-        ),
+        integer("kind", "", "0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other."),
         _text("unit", "Unit of its commands and values."),
-        value("minimum", "", "Least command."),
-        value("maximum", "", "Greatest command."),
+        value("minimum", "", "Minimum command."),
+        value("maximum", "", "Maximum command."),
     ),
 )
 
 MAILBOX_SENSOR = Table(
     "mailbox_sensor",
-    "Message of the mailbox at its beginning: a sensor of the body. Behind it stands a mailbox_field for each of its fields.",
+    "Initial message of the mailbox: a sensor of the body. A mailbox_field for each of its fields follows the record.",
     "mailbox",
     (
         integer("number", "", "Number in readings."),
         _text("name", "Name."),
         _text("type", "Type."),
-        integer("period_ns", "ns", "Simulation time between its values."),
-        integer("fields", "", "Fields behind this record."),
+        integer("period_ns", "ns", "Simulation time between two values."),
+        integer("fields", "", "Number of fields after this record."),
     ),
 )
 
@@ -76,7 +74,11 @@ MAILBOX_FIELD = Table(
     "mailbox_field",
     "A field of a sensor.",
     "mailbox",
-    (_text("name", "Name."), _text("unit", "Unit; empty = none."), integer("count", "", "Numbers in it.")),
+    (
+        _text("name", "Name."),
+        _text("unit", "Unit; empty = none."),
+        integer("count", "", "How many numbers the field has."),
+    ),
 )
 
 MAILBOX_RECEPTION = Table(
@@ -85,8 +87,8 @@ MAILBOX_RECEPTION = Table(
     "mailbox",
     (
         integer("id", "", "Number of the signal."),
-        integer("query", "", "Number of the signal that it answers; 0 = none."),
-        integer("reception_ns", "ns", "Reception, by the receiver's clock and instrument."),
+        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("reception_ns", "ns", "Time of reception as the instrument reports it, by the receiver's clock."),
         integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
@@ -94,9 +96,9 @@ MAILBOX_RECEPTION = Table(
         value("frequency", "Hz", "Frequency as received."),
         value("level", "dB re 1 uPa", "Received level."),
         value("snr", "dB", "Level over the noise in band."),
-        value("range", "m", "Two-way range, of an answer to an own query; NaN = none."),
+        value("range", "m", "Two-way range; only in a reply to the body's own query; NaN = none."),
         value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
-        value("elevation", "rad", "The same, down from the horizontal of B; NaN = none."),
+        value("elevation", "rad", "Direction of arrival in B, down from the horizontal plane; NaN = none."),
         integer("payload_bytes", "", "Length of the payload."),
         _text("payload", "Payload.", MAX_PAYLOAD),
     ),

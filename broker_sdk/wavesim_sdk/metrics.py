@@ -1,10 +1,10 @@
-"""A server's status in the text format of Prometheus."""
+"""Export of a server's status in the text format of Prometheus."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: counters of the status; every other number is a gauge
+#: numbers of the status that are counters; all others are gauges
 COUNTERS = (
     "tick", "ticks_late", "slipped_ns", "signals_sent", "receptions", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped", "queue_dropped", "commander_bad", "commander_unread",
 )  # fmt: skip
@@ -13,7 +13,7 @@ MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "
 
 
 def prometheus_text(status: dict[str, Any]) -> str:
-    """All numbers of a status as ``wavesim_NAME{server="..."} VALUE``."""
+    """All numbers of a status as lines ``wavesim_NAME{server="..."} VALUE``."""
     server = f'server="{status["name"]}"'
     lines: list[str] = []
     for key, value in status.items():

@@ -1,4 +1,4 @@
-"""Names that people write, and the help they get when one is wrong."""
+"""Checks of names that people type, and suggestions for wrong ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _SERVER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
 def server_name(name: str) -> str:
-    """The name of a server, which names its shared memory, queues and files too; ConfigError if it cannot."""
+    """The name of a server, which is part of the names of its shared memory, queues and files; raises ConfigError."""
     if not _SERVER.fullmatch(name):
         raise ConfigError(
-            f"'{shorten(name)}' is no name of a server: 1 to 64 letters, digits, - and _, no - at the beginning"
+            f"invalid server name '{shorten(name)}': use 1 to 64 letters, digits, - and _, and do not start with -"
         )
     return name
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` or the list of what is allowed."""
+    """``; did you mean 'x'?``, or a list of the allowed names."""
     known = list(known)
     close = difflib.get_close_matches(name, known, 1)
     if close:
@@ -31,9 +31,9 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(value: object, most: int = 40) -> str:
-    """A value that somebody sent, for a message: short, and whatever it is no error."""
+    """A foreign value as a short text for a message; never raises."""
     try:
         text = value if isinstance(value, str) else reprlib.repr(value)
-    except Exception:  # a number of thousands of digits, an object whose repr fails
+    except Exception:  # a number with thousands of digits, or an object whose repr fails
         text = f"a {type(value).__name__}"
     return text[:most]

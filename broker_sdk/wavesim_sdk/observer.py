@@ -1,12 +1,12 @@
-"""Observers: every body of a server over the network, without a body of one's own.
+"""Observers, which receive all bodies of a server over the network and have no body themselves.
 
     with Observer("monitor", ("127.0.0.1", 9750), rate=20.0) as observer:
         for frame in observer.frames():
             for body in frame.bodies:
                 print(observer.names[int(body["id"])], body["p_WB_W"])
 
-A viewer that is slow loses frames, never events; one that acknowledges nothing is ended by the server. One to whom the
-configuration grants rights is a referee as well: ``observer.wait(observer.push((50.0, 0.0, 0.0), body="auv"))``.
+A slow viewer loses frames but never events. The server ends the session of an observer that acknowledges nothing. An observer
+with rights in the configuration can also send commands: ``observer.wait(observer.push((50.0, 0.0, 0.0), body="auv"))``.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
 RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
-_KEPT = 4  #: ticks whose parts are still awaited
-KEPT_FRAMES = 256  #: that came while an answer was awaited
+_KEPT = 4  #: number of incomplete ticks to keep
+KEPT_FRAMES = 256  #: maximum number of frames kept during wait()
 
 
 @dataclass
 class FleetFrame:
-    """All bodies of one tick that this observer asked for; ``whole`` is False if a part was lost."""
+    """The requested bodies at one tick; ``is_complete`` is False if a part was lost."""
 
     tick: int
     time_ns: int
@@ -56,8 +56,11 @@ class FleetFrame:
 
 
 class Observer(PrivilegedRequests):
-    """A blocking observer. Frames come ``rate`` times a second (wall time), of all bodies, or of those ``bodies`` (rows),
-    or of those within ``radius`` (m) of ``center`` (W)."""
+    """A blocking observer.
+
+    It receives frames ``rate`` times a second (wall time), of all bodies, of the rows in ``bodies``, or of the bodies within
+    ``radius`` (m) of ``center`` (W).
+    """
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class Observer(PrivilegedRequests):
     ) -> None:
         self.link = SessionLink(Join(name=name, role=Role.OBSERVER), address_of(server), key)
         self.session = self.link.session
-        self.names: dict[int, str] = {}  #: row -> name of the bodies that are there
+        self.names: dict[int, str] = {}  #: row -> name of each present body
         self.models: dict[int, str] = {}
         self.run_state = 0
         self._parts: dict[int, dict[int, Fleet]] = {}
@@ -81,7 +84,7 @@ class Observer(PrivilegedRequests):
         self._fates: list[FateSeen] = []
         self._newest = -1
         self._outcomes = RequestOutcomes()
-        self._kept: list[FleetFrame] = []  # came while an answer was awaited
+        self._kept: list[FleetFrame] = []  # frames that came during wait()
         self.watch(rate, bodies, center, radius, sounds)
 
     def watch(
@@ -92,14 +95,14 @@ class Observer(PrivilegedRequests):
         radius: float = 1e12,
         sounds: bool = False,
     ) -> None:
-        """Ask for something else from now on; rate 0 = no frames."""
+        """Change what this observer receives; rate 0 = no frames."""
         period = round(1e9 / rate) if rate > 0.0 else 0
         middle = None if center is None else tuple(float(v) for v in center)
         rows = None if bodies is None else tuple(bodies)
         try:
             self.session.request(Observe(period, rows, middle, float(radius), int(sounds)))
         except Malformed as malformed:
-            raise BrokerError(f"what cannot be observed: {malformed}") from None
+            raise BrokerError(f"invalid observation: {malformed}") from None
 
     def __enter__(self) -> Observer:
         self.connect()
@@ -116,7 +119,7 @@ class Observer(PrivilegedRequests):
         self.link.flush(time.monotonic())
 
     def poll(self, timeout: float = 0.0) -> list[FleetFrame]:
-        """Frames that are whole, or overtaken, within ``timeout`` seconds; returns at once when there is one."""
+        """Wait for frames for at most ``timeout`` seconds; returns at once when one is complete or overtaken by a newer one."""
         limit = time.monotonic() + timeout
         while True:
             found, self._kept = self._kept, []
@@ -129,11 +132,14 @@ class Observer(PrivilegedRequests):
         return [f for event in self.link.poll(limit) if (f := self._feed(event)) is not None]
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """What the server says to a request; Refused if it says no. Frames that come meanwhile are kept for :meth:`poll`."""
+        """Wait for the answer to a request and return its text; raises Refused, or SessionLost after ``timeout`` seconds.
+
+        Frames that arrive meanwhile are kept for :meth:`poll`.
+        """
         limit = time.monotonic() + timeout
         while (said := self._outcomes.take(request)) is None:
             if time.monotonic() >= limit:
-                raise SessionLost(f"the server said nothing to request {request} within {timeout:g} s")
+                raise SessionLost(f"the server did not answer request {request} within {timeout:g} s")
             self._kept = [*self._kept, *self._poll_once(limit)][-KEPT_FRAMES:]
             self.link.check_alive()
         return said
@@ -164,7 +170,7 @@ class Observer(PrivilegedRequests):
 
     def _add_part(self, part: Fleet) -> FleetFrame | None:
         if part.tick < self._newest:
-            return None  # overtaken; the same tick again comes while time stands still
+            return None  # too late; while the clock is stopped, the same tick comes repeatedly
         parts = self._parts.setdefault(part.tick, {})
         parts[part.part] = part
         if len(parts) == part.parts:

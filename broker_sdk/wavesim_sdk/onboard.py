@@ -1,4 +1,4 @@
-"""What a program on board sees and can ask for, however it waits: the part that blocking and asyncio brokers share."""
+"""Steps and requests of on-board programs: the common part of the blocking and the asyncio broker."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from wavesim_sdk.sonars.frames import ImagingFrame
 
 KEPT_ANSWERS = 256
-KEPT_FRAMES = 4  #: of each sonar, for a program that is slow
+KEPT_FRAMES = 4  #: frames kept of each sonar for a slow program
 Command = Mapping[str, float] | Sequence[float | None]
 ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
 
 
 @dataclass
 class Step:
-    """One state, with everything that happened since the one before."""
+    """One state, with all events since the previous one."""
 
     state: State
     receptions: list[Reception] = field(default_factory=list)
@@ -64,11 +64,11 @@ class Step:
 
     @property
     def sensors(self) -> Sensors:
-        """The sensors that have a valid value: ``step.sensors.ctd.temperature``."""
+        """The sensors with a valid value: ``step.sensors.ctd.temperature``."""
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """A program was too slow for this step: what happened in it goes into a later one."""
+        """Move the events of this step into a later one, if the program was too slow for this step."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -77,28 +77,28 @@ class Step:
 
 @dataclass(frozen=True)
 class ReceivedMission:
-    """What somebody who may has sent to a pilot that takes missions: to be followed instead of the one before."""
+    """A mission for a pilot that accepts missions. It replaces the earlier one; its sender has the right ``mission``."""
 
     number: int
-    points: tuple[tuple[float, ...], ...]  #: of each waypoint: north, east, down (m, W), speed (m/s)
+    points: tuple[tuple[float, ...], ...]  #: for each waypoint: north, east, down (m, W), speed (m/s)
 
     @property
     def waypoints(self) -> list[Waypoint]:
-        """As those of a configuration."""
-        from wavesim_sdk.config.model import Waypoint  # NumPy: not before it is needed
+        """The waypoints in the form of a configuration."""
+        from wavesim_sdk.config.model import Waypoint  # imports NumPy, so only when needed
 
         return [Waypoint(north=n, east=e, depth=d, speed=u) for n, e, d, u in self.points]
 
 
 class MissionAssembler:
-    """Puts missions together from their parts, which come in order; parts that do not fit are another sender's, and dropped."""
+    """Assemble missions from their parts, which come in order. Parts that do not fit come from another sender and are dropped."""
 
     def __init__(self) -> None:
-        self._current = 0, 0  # number and size of the one that is coming
-        self._numbers: list[float] = []  # that have come of it
+        self._current = 0, 0  # number and size of the incomplete mission
+        self._numbers: list[float] = []  # its numbers so far
 
     def add(self, part: MissionPart) -> ReceivedMission | None:
-        """The whole mission, with its last part."""
+        """Add a part and return the mission that it completes, or None."""
         if part.first == 0:
             self._current, self._numbers = (part.number, part.count), []
         if (part.number, part.count) != self._current or 4 * part.first != len(self._numbers) or len(part.points) % 4:
@@ -111,7 +111,7 @@ class MissionAssembler:
 
 
 class RequestOutcomes:
-    """What the server said to requests: the newest, each told once."""
+    """The newest answers and refusals of requests; each is returned once."""
 
     def __init__(self) -> None:
         self._said: dict[int, Answer | RequestRefused] = {}
@@ -120,13 +120,13 @@ class RequestOutcomes:
         return len(self._said)
 
     def add(self, event: Answer | RequestRefused) -> None:
-        """It came."""
+        """Add the answer or refusal of a request."""
         self._said[event.request] = event
         while len(self._said) > KEPT_ANSWERS:
             del self._said[next(iter(self._said))]
 
     def take(self, request: int) -> str | None:
-        """What the server said to a request, None if nothing yet; Refused if it said no."""
+        """The text of the answer to a request, or None before it comes; raises Refused if the server refused it."""
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
                 return text
@@ -146,7 +146,7 @@ class StepCollector:
         self.pending = Step(State())
 
     def feed(self, event: SessionEvent) -> Step | None:
-        """A finished step, if this event completes one."""
+        """Add an event and return the step that it completes, or None."""
         step = self.pending
         match event:
             case State():
@@ -178,57 +178,66 @@ class StepCollector:
 
 
 class PrivilegedRequests:
-    """Requests that need a right (`<network><grant>`). Each returns its number, which its answer or refusal carries."""
+    """Requests that need a right (`<network><grant>`). Each method returns the number that the answer or refusal names."""
 
     session: ClientSession
 
     def request(self, request: AnyRequest) -> int:
-        """Any request; returns its number."""
+        """Send any request and return its number."""
         try:
             return self.session.request(request)
         except Malformed as malformed:
-            raise BrokerError(f"a request like this cannot be sent: {malformed}") from None
+            raise BrokerError(f"invalid request: {malformed}") from None
         except (ValueError, OverflowError) as error:
-            raise BrokerError(f"this request cannot be sent: {error}") from None
+            raise BrokerError(f"cannot send this request: {error}") from None
 
     def control(self, verb: str, value: float | None = None) -> int:
-        """Right `control`: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown."""
+        """Control the simulation clock (right `control`).
+
+        Verbs: start, pause, step (ticks), speed (factor; 0 = as fast as possible), stop, shutdown.
+        """
         return self.request(items.Control(verb, None if value is None else float(value)))
 
     def fault(self, part: str, kind: str, amount: float = 0.0, *, field: str = "", body: str = "") -> int:
-        """Right `fault`: break an actuator or a sensor (or one field of it), or make it whole again (kind ``none``)."""
+        """Set a fault of an actuator, a sensor or one field of a sensor, or clear it (kind ``none``); right `fault`."""
         return self.request(items.Fault(body, part, kind, float(amount), field))
 
     def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
-        """Right `push`: an external force (N) and moment (N m) in B, until the next one."""
+        """Apply an external force (N) and moment (N m) in B until the next one (right `push`)."""
         return self.request(items.Push(body, _floats(force), _floats(torque)))
 
     def pose(
         self, position: Sequence[float] | None = None, attitude: Sequence[float] | None = None,
         velocity: Sequence[float] | None = None, *, body: str = "",
     ) -> int:  # fmt: skip
-        """Right `pose`: put the body elsewhere; what is None stays as it is."""
+        """Set position (m, W), attitude (rad) and velocity (m/s, rad/s, B) of a body; None = unchanged (right `pose`)."""
         p, a, v = (None if some is None else _floats(some) for some in (position, attitude, velocity))
         return self.request(items.Pose(body, p, a, v))
 
     def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Right `allocate`: another allocation matrix: six rows of one number per thruster."""
+        """Replace the allocation matrix: six rows of one number per thruster (right `allocate`)."""
         return self.request(items.Allocate(body, tuple(float(v) for row in matrix for v in row)))
 
     def weather(self, **values: float) -> int:
-        """Right `weather`: current_north, current_east, wind_speed, wind_direction, wave_height, wave_peak, wave_direction."""
+        """Change current, wind and waves (right `weather`).
+
+        Values: current_north, current_east, wind_speed (m/s), wind_direction (rad), wave_height (m), wave_peak (rad/s),
+        wave_direction (rad).
+        """
         try:
             return self.request(items.Weather(**values))
         except TypeError:
             known = items.Weather.__dataclass_fields__
             strange = next((name for name in values if name not in known), "")
-            raise BrokerError(missing_name_text("the weather has", strange, known)) from None
+            raise BrokerError(missing_name_text("the weather has no value", strange, known)) from None
 
     _missions = 0
 
     def mission(self, waypoints: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Right `mission`: waypoints (north, east, down in m, W; speed in m/s) for the pilot of a body that takes missions. Of a
-        long one, which goes in several requests, the number is that of the last."""
+        """Send waypoints (north, east, down in m, W; speed in m/s) to the pilot of a body that accepts missions (right `mission`).
+
+        A long mission takes several requests; the returned number is that of the last.
+        """
         self._missions += 1
         try:
             parts = commands.split_mission(waypoints, self._missions, body)
@@ -238,7 +247,7 @@ class PrivilegedRequests:
 
 
 class BrokerBase(PrivilegedRequests):
-    """What both kinds of broker share: the session and the calls that need no waiting."""
+    """The common part of both brokers: the session and the calls that do not wait."""
 
     def __init__(
         self,
@@ -259,7 +268,7 @@ class BrokerBase(PrivilegedRequests):
         key: bytes | None = None,
     ) -> None:
         if role not in ROLES:
-            raise BrokerError(f"{missing_name_text('there is', role, ROLES)} among the roles")
+            raise BrokerError(missing_name_text("unknown role", role, ROLES))
         self.name, self.server, self.lockstep = name, address_of(server), lockstep
         self.join = Join(
             name=name, role=ROLES[role], model=model, position=_floats(position), attitude=_floats(attitude),
@@ -278,26 +287,26 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def welcome(self) -> Welcome:
-        """What the server said at joining."""
+        """The server's WELCOME."""
         if self.session.welcome is None:
             raise BrokerError("the broker has not joined")
         return self.session.welcome
 
     @property
     def token(self) -> int:
-        """Of the session: give it as ``previous`` to come back without a break after a crash."""
+        """Token of the session; pass it as ``previous`` to resume the session after a crash."""
         return self.session.token
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended, or had before this program joined."""
+        """Whether the run has ended, also if it ended before this program joined."""
         at = self.session.welcome
         late = at is not None and not at.resumed and at.run_state == RunState.ENDED
         return late or self._steps.ended
 
     @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:
-        """What the body can be commanded, in order: name, unit, limits."""
+        """The actuators of the body in order, with name, unit and limits."""
         return self.session.body.ordered_actuators
 
     @property
@@ -307,12 +316,12 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def frames_lost(self) -> int:
-        """Frames of sonars that the network lost a piece of, or that :meth:`take_frames` came too late for."""
+        """Number of sonar frames that the network lost, or that :meth:`take_frames` took too late."""
         return self.session.frames.lost_frames + self._frames_late
 
     @property
     def since(self) -> Step:
-        """What happened since the last step that was handed out; its state is that one's."""
+        """The events since the last step that was returned; its state is the state of that step."""
         return self._steps.pending
 
     # -- requests --------------------------------------------------------------------------
@@ -320,52 +329,58 @@ class BrokerBase(PrivilegedRequests):
     def ping(
         self, frequency: float, level: float | None = None, *, at: int | None = None, code: int | None = None
     ) -> int:
-        """Ask the transducer to send a pulse (Hz, dB re 1 uPa at 1 m); returns the request's number.
+        """Request a pulse of the transducer (Hz, dB re 1 uPa at 1 m) and return the number of the request.
 
-        It leaves at the time of the step under way (in lockstep) or at the next tick, or ``at`` a time of the
-        node's own clock (ns). A refusal, such as a transducer that still recharges, comes in ``Step.refused``.
+        The pulse leaves at the time of the current step (in lockstep) or at the next tick, or at the time ``at`` of the node's
+        clock (ns). ``Step.refused`` reports a refusal, for example because the transducer is still recharging.
         """
         return self.request(items.Ping(float(frequency), level, at, code))
 
     def send(self, payload: bytes, to: int = 0, level: float | None = None, *, at: int | None = None) -> int:
-        """Send a packet by modem, to an address or (0) to all; otherwise like :meth:`ping`."""
+        """Send a packet with the modem to one address, or to all (0); otherwise like :meth:`ping`."""
         return self.request(items.Send(to, payload, level, at))
 
     def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
-        """Ask the modem of an address to answer; its range comes as ``range`` of a reception of kind 3."""
+        """Request a reply from the modem with an address. A reception of kind 3 brings the ``range`` (m)."""
         return self.request(items.Range(address, level, at))
 
     def subscribe(
         self, sensors: Sequence[str] | None = None, *, acoustics: bool = True, effort: bool = False, others: bool = False,
         state_period: float = 0.0,
     ) -> int:  # fmt: skip
-        """Ask for other things than at joining: sensors by name (None: all), receptions, forces, who else comes and goes."""
+        """Change what this session receives: sensors by name (None = all), receptions, forces, bodies that enter or leave."""
         names = None if sensors is None else tuple(sensors)
         period = round(state_period * 1e9)
         return self.request(items.Subscribe(names, int(acoustics), int(effort), int(others), period))
 
     def subscribe_frames(self, *sonars: str, period: float = 0.0) -> int:
-        """Ask for frames of imaging sonars, by their names (none: of all), at least ``period`` s of wall time apart. They come
-        beside the steps, each once or not at all: :meth:`take_frames`. Where the server runs, its rings hold every frame."""
+        """Request frames of imaging sonars by name (no name = all), at least ``period`` s of wall time apart.
+
+        They arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the server, its
+        rings have every frame.
+        """
         return self.request(items.Frames(sonars or None, round(period * 1e9)))
 
     def take_missions(self, text: str = "", *, take: bool = True) -> int:
-        """This pilot takes missions: they come in ``Step.missions``. ``text``, said now or later, tells people what it does with
-        one: it becomes a notice. To be said again after a session was resumed."""
+        """State that this pilot accepts missions, which come in ``Step.missions``; ``take=False`` withdraws it.
+
+        ``text`` is sent to people as a notice, now or in a later call, and says what the pilot does with a mission. Call this
+        method again after a session was resumed.
+        """
         return self.request(items.Missions(int(take), text))
 
     def stop_frames(self) -> int:
-        """No more frames."""
+        """Stop the frames of imaging sonars."""
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:
-        """The frames that have come since the last call, at most four of each sonar."""
+        """The frames that came since the last call, at most four of each sonar."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found
 
     def _frame(self, whole: WholeFrame) -> None:
-        from wavesim_sdk.sonars.frames import ImagingFrame  # NumPy: not before it is needed
+        from wavesim_sdk.sonars.frames import ImagingFrame  # imports NumPy, so only when needed
 
         try:
             frame = ImagingFrame.from_bytes(whole.data)
@@ -377,42 +392,45 @@ class BrokerBase(PrivilegedRequests):
         kept.append(frame)
 
     def _feed(self, event: SessionEvent) -> Step | None:
-        """A finished step, if this event completes one."""
+        """Process an event and return the step that it completes, or None."""
         if isinstance(event, WholeFrame):
             self._frame(event)
             return None
         return self._steps.feed(event)
 
     def on_reception(self, call: Callable[[Reception], None]) -> None:
-        """Call a function with every reception, before its step is handed out."""
+        """Call a function with every reception, before its step is returned."""
         self._steps.listeners.append(call)
 
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Actuator commands by position, from those by name or by position; BrokerError says what is wrong with them."""
+        """Actuator commands by position, from commands by name or by position; raises BrokerError if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
             positions = {a.name: k for k, a in enumerate(actuators)}
             values: list[Any] = [None] * len(actuators)
             for name, value in wanted.items():
                 if name not in positions:
-                    raise BrokerError(missing_name_text(f"'{self.name}' has", name, positions))
+                    raise BrokerError(missing_name_text(f"'{self.name}' has no actuator", name, positions))
                 values[positions[name]] = value
         else:
             values = list(wanted)
             if len(values) > len(actuators):
-                raise BrokerError(f"{len(values)} commands for the {len(actuators)} actuators of '{self.name}'")
+                raise BrokerError(
+                    f"too many commands for '{self.name}': it has {len(actuators)} actuators, got {len(values)} commands"
+                )
         for k, value in enumerate(values):
             if value is not None and not (type(value) is float and isfinite(value)):
                 values[k] = _number(value, f"the command of '{actuators[k].name}'")
         return values
 
     def answer(self, command: Command | None = None, estimate: Sequence[float | None] | None = None) -> None:
-        """Actuator commands (by name, or in the order of ``actuators``; None: as before), and what the navigator believes.
+        """Send actuator commands and the navigator's estimate; in lockstep, this answers the step.
 
-        ``estimate``: position x3, sigma x3, dead reckoning x3, last range innovation. BrokerError if a value is no number;
-        nothing was sent then, and a step still waits for its answer.
+        Commands are by name, or in the order of ``actuators``; None = unchanged. ``estimate``: position x3, its standard
+        deviation x3, dead reckoning x3, last range innovation (m). Raises BrokerError if a value is not a finite number; then
+        nothing is sent, and a step still waits for its answer.
         """
         values = None if command is None else self.command(command)
         estimated = None
@@ -428,16 +446,16 @@ class BrokerBase(PrivilegedRequests):
             if estimated is not None:
                 self.session.estimate(estimated)
         except Malformed as malformed:
-            raise BrokerError(f"an answer like this cannot be sent: {malformed}") from None
+            raise BrokerError(f"invalid answer: {malformed}") from None
 
 
 def _number(value: Any, what: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise BrokerError(f"{what} is no number: {value!r}") from None
+        raise BrokerError(f"{what} is not a number: {value!r}") from None
     if number - number != 0.0:
-        raise BrokerError(f"{what} is {number}, no finite number")
+        raise BrokerError(f"{what} must be a finite number, got {number}")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Recorded commands of actuators, and recorded tracks: columns of numbers in a file.
+"""Recorded actuator commands and recorded tracks, read from columns of numbers in a file.
 
 columns, times = read_columns(Path("trial.csv"), rate=None)
 which, values = parse_map(model, "port=left_rpm*0.01", columns)
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def actuator_position(model: Model, name: str) -> int:
-    """Position of an actuator in the model's order, by its name or number; ConfigError names the nearest."""
+    """Index of an actuator in the model's order, by its name or number; ConfigError suggests the nearest name."""
     try:
         return actuator_index(actuators_of(model), name)
     except ValueError as error:
@@ -32,18 +32,18 @@ def actuator_position(model: Model, name: str) -> int:
 
 
 def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Array]:
-    """(columns by name and by number, times in s) of a CSV file with a header or of plain columns of numbers.
+    """Columns (by name and by number) and times (s) of a CSV file with a header, or of plain columns of numbers.
 
-    The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns`` (made to start at 0), or the line's number
-    over ``rate``.
+    The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a column
+    it is the line number divided by ``rate``.
     """
     try:
         lines = [line.strip().rstrip(",").strip() for line in path.read_text().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     rows = [re.split(r"\s*[,;]\s*|\s+", line) for line in lines if line and not line.startswith("#")]
     if not rows:
-        raise ConfigError("it is empty", str(path))
+        raise ConfigError("the file is empty", str(path))
     header: list[str] = []
     if not all(_is_number(cell) for cell in rows[0]):
         header = next(csv.reader([lines[0]]))
@@ -51,13 +51,13 @@ def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Arra
     try:
         data = np.array([[float(cell) for cell in row] for row in rows])
     except ValueError as error:
-        raise ConfigError(f"it holds something that is no number: {error}", str(path)) from None
+        raise ConfigError(f"a value is not a number: {error}", str(path)) from None
     columns = {str(k + 1): data[:, k] for k in range(data.shape[1])} | dict(zip(header, data.T, strict=False))
     for name, factor in (("time", 1.0), ("t", 1.0), ("time_s", 1.0), ("t_ns", 1e-9), ("time_ns", 1e-9)):
         if name in columns:
             return columns, (columns[name] - columns[name][0]) * factor
     if rate is None:
-        raise ConfigError("it has no column time, t, time_s, t_ns or time_ns; give --rate, lines per second", str(path))
+        raise ConfigError("no column time, t, time_s, t_ns or time_ns; set --rate to the lines per second", str(path))
     return columns, np.arange(len(data)) / rate
 
 
@@ -70,13 +70,13 @@ def _is_number(text: str) -> bool:
 
 
 def parse_map(model: Model, item: str, columns: Mapping[str, Array]) -> tuple[int, Array]:
-    """``actuator=column*factor`` as (position, values in SI)."""
+    """Parse ``actuator=column*factor`` into (index of the actuator, values in SI)."""
     match = re.fullmatch(r"([^=]+)=([^*]+?)(?:\*([-+0-9.eE]+|deg|rpm))?", item)
     if match is None:
-        raise ConfigError(f"--map {item}: write actuator=column or actuator=column*factor")
+        raise ConfigError(f"invalid --map {item}: use actuator=column or actuator=column*factor")
     which = actuator_position(model, match[1].strip())
     column = match[2].strip()
     if column not in columns:
-        raise ConfigError(f"--map {item}: there is no column '{column}'{suggest_name(column, columns)}")
+        raise ConfigError(f"--map {item}: unknown column '{column}'{suggest_name(column, columns)}")
     factor = {"deg": math.pi / 180, "rpm": 1 / 60}.get(match[3] or "1")
     return which, columns[column] * (float(match[3] or 1.0) if factor is None else factor)

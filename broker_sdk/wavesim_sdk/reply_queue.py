@@ -1,10 +1,9 @@
-"""Replies of the commander: JSON of any size in numbered pieces, on a queue that the asker made.
+"""Replies of the commander: JSON of any size in numbered pieces, on a queue that the sender of the command created.
 
-A piece is one message: ``NUMBER PART PARTS\\n`` in ASCII, then its share of the text; NUMBER is the
-command's ``id``, PART counts from 0.  A queue outlives a killed asker, and a user has room for about
-fifty.  So a queue's name says whose it is, an empty shared memory of the same name makes it findable
-(message queues themselves can be listed only where /dev/mqueue is mounted), and everybody removes
-those of the dead.
+A piece is one message: ``NUMBER PART PARTS\\n`` in ASCII, then its part of the text; NUMBER is the command's ``id``, and PART
+counts from 0. A queue remains when its process is killed, and a user can have only about fifty. The name of a queue therefore
+includes its process, and an empty shared memory of the same name makes it discoverable, because message queues can be listed
+only if /dev/mqueue is mounted. Every process removes the queues of ended ones.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ import posix_ipc
 
 from wavesim_sdk.shared_memory import is_process_alive, process_start
 
-PIECE_BYTES = 8192  #: of a message, its head included; what Linux gives without being asked for more
+PIECE_BYTES = 8192  #: size of a message with its head; the default limit of Linux
 HEAD_BYTES = 48
-ROOM_BYTES = 16 * 1024 * 1024  #: of all replies that wait for their askers
-WAITING = 64  #: replies that may wait
-PATIENCE_S = 5.0  #: an asker that takes no piece for so long is given up
+ROOM_BYTES = 16 * 1024 * 1024  #: maximum size of all waiting replies
+WAITING = 64  #: maximum number of waiting replies
+PATIENCE_S = 5.0  #: a reply is dropped if its receiver takes no piece for this time
 SHARED_MEMORY = Path("/dev/shm")
 _END = re.compile(r"[A-Za-z0-9.]{1,60}")
 _numbers = itertools.count(1)
 
 
 def queue_prefix(server: str) -> str:
-    """How the names of all queues for replies of a server begin."""
+    """Prefix of the names of all reply queues of a server."""
     return f"/wavesim.{server}.reply."
 
 
 def is_reply_queue_name(server: str, name: object) -> bool:
-    """Whether this can be a queue for replies of the server; posix_ipc ends the process at some names (a zero in one)."""
+    """Whether this is a valid name of a reply queue; some names (with a zero byte) make posix_ipc end the process."""
     return (
         isinstance(name, str)
         and name.startswith(queue_prefix(server))
@@ -55,14 +54,14 @@ def split_reply(number: int, text: bytes) -> deque[bytes]:
 
 
 class ReplyAssembler:
-    """Puts the pieces of one reply together."""
+    """Assembles the pieces of one reply."""
 
     def __init__(self, number: int) -> None:
         self._number = str(number).encode()
         self._shares: list[bytes] = []
 
     def add(self, message: bytes) -> bytes | None:
-        """The whole text, with its last piece. Others' pieces (of a reply that came too late) are left out."""
+        """Add a piece and return the text that it completes, or None. Pieces of an earlier, late reply are ignored."""
         head, _, share = message.partition(b"\n")
         number, _, place = head.partition(b" ")
         if number != self._number or place.split(b" ")[0] != str(len(self._shares)).encode():
@@ -71,20 +70,21 @@ class ReplyAssembler:
         return b"".join(self._shares) if place == b"%d %d" % (len(self._shares) - 1, len(self._shares)) else None
 
 
-# -- the asker's end ---------------------------------------------------------------------------------
+# -- the side of the sender of a command -------------------------------------------------------------
 
 
 class ReplyQueue:
-    """A queue of this process for the replies of a server."""
+    """A queue of this process for replies of a server."""
 
     def __init__(self, server: str, commands: int) -> None:
-        """``commands``: descriptor of the queue for commands; if a group may use that, its server may be another user."""
+        """Create the queue. If a group may use the command queue (descriptor ``commands``), it may use this queue too,
+        because the server may then run as another user."""
         pid = os.getpid()
         self.name = f"{queue_prefix(server)}{pid}.{process_start(pid)}.{next(_numbers)}"
         remove_stale_queues(server)
         try:
             self._queue = self._make()
-        except OSError:  # this user has no room for another one
+        except OSError:  # the user's limit is reached
             remove_stale_queues()
             self._queue = self._make()
         asked = os.fstat(commands)
@@ -103,9 +103,9 @@ class ReplyQueue:
             raise
 
     def receive(self, timeout: float) -> bytes:
-        """The next piece; posix_ipc.BusyError when none came in time."""
+        """The next piece; raises posix_ipc.BusyError after ``timeout`` seconds."""
         while True:
-            with contextlib.suppress(posix_ipc.SignalError):  # the caller's own handler ran: go on waiting
+            with contextlib.suppress(posix_ipc.SignalError):  # a signal handler ran; continue to wait
                 return bytes(self._queue.receive(timeout)[0])
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ def _remove(name: str) -> None:
 
 
 def remove_stale_queues(server: str = "*") -> list[str]:
-    """Remove this user's queues whose askers are dead, of one server or of all; returns their names."""
+    """Remove this user's reply queues of ended processes, for one server or for all, and return their names."""
     found = []
     for entry in SHARED_MEMORY.glob(f"wavesim.{server}.reply.*"):
         *_, pid, start, number = entry.name.split(".")
@@ -132,42 +132,44 @@ def remove_stale_queues(server: str = "*") -> list[str]:
     return found
 
 
-# -- the server's end ----------------------------------------------------------------------------------
+# -- the side of the server ----------------------------------------------------------------------------
 
 
 @dataclass
 class _PendingReply:
-    """A reply of which not all is sent."""
+    """A reply that is not completely sent."""
 
     queue: posix_ipc.MessageQueue
     unsent: deque[bytes]
     size: int
-    stalled_since: float | None = None  # nothing was taken since then
+    stalled_since: float | None = None  # time since which no piece was accepted
 
 
 class ReplyOutbox:
-    """Replies on their way. Nothing here blocks: what finds no room waits for the next turn."""
+    """Replies to send. No method blocks: pieces that do not fit into a queue wait for the next :meth:`poll`."""
 
     def __init__(self) -> None:
         self._waiting: list[_PendingReply] = []
-        self.abandoned_count = 0  #: replies that their askers did not take
+        self.abandoned_count = 0  #: number of replies that their receivers did not take
 
     def send(self, name: str, number: int, text: bytes) -> bool:
-        """Send what goes at once; False if the reply finds no room to wait."""
+        """Send as many pieces as fit and keep the others; False if there is no room to keep them."""
         if len(self._waiting) >= WAITING or sum(r.size for r in self._waiting) + len(text) > ROOM_BYTES:
             return False
-        with contextlib.suppress(posix_ipc.Error, OSError, ValueError):  # no such queue: nobody wants to know
+        with contextlib.suppress(
+            posix_ipc.Error, OSError, ValueError
+        ):  # the queue is gone, so its owner does not need the reply
             reply = _PendingReply(posix_ipc.MessageQueue(name, read=False), split_reply(number, text), len(text))
             if not self._push(reply):
                 self._waiting.append(reply)
         return True
 
     def poll(self, now: float) -> None:
-        """Go on with what waits."""
+        """Continue sending the waiting replies."""
         self._waiting = [r for r in self._waiting if not self._push(r, now)]
 
     def _push(self, reply: _PendingReply, now: float | None = None) -> bool:
-        """Send what goes; True when nothing is left to do."""
+        """Send as many pieces as fit; True when the reply is sent or abandoned."""
         try:
             while reply.unsent:
                 reply.queue.send(reply.unsent[0], 0)
@@ -185,7 +187,7 @@ class ReplyOutbox:
         return True
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Discard the waiting replies."""
         for reply in self._waiting:
             reply.queue.close()
         self._waiting.clear()

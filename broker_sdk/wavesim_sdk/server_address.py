@@ -1,4 +1,4 @@
-"""The one way to name a server: its NAME if it runs on this machine, else HOST:PORT."""
+"""Resolution of a server's NAME (on this machine) or HOST:PORT to its address."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from wavesim_sdk.errors import ConfigError
 
 DEFAULT_PORT = 9750
 DEFAULT_SERVER = ("127.0.0.1", DEFAULT_PORT)
-SERVER_VARIABLE = "WAVESIM_SERVER"  #: names the server that is meant where none is named
+SERVER_VARIABLE = "WAVESIM_SERVER"  #: environment variable with the default server
 
 ServerName = str | tuple[str, int]
 
 
 def address_of(server: ServerName | None) -> tuple[str, int]:
-    """Where a server listens: that of ``(host, port)``, ``"host:port"`` or of a server's name on this machine.
+    """The address of a server from ``(host, port)``, ``"host:port"`` or the name of a server on this machine.
 
-    None: the one that the variable WAVESIM_SERVER names, or port 9750 of this machine. ConfigError if it says nothing of the
-    kind, NotRunning if no such server runs here.
+    None means the server that the variable WAVESIM_SERVER names, or port 9750 of this machine. Raises ConfigError if the text
+    is invalid, and NotRunning if no server of that name runs here.
     """
     server = server if server is not None else os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
     if not isinstance(server, str):
@@ -26,15 +26,15 @@ def address_of(server: ServerName | None) -> tuple[str, int]:
     host, colon, port = server.rpartition(":")
     if colon:
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-            raise ConfigError(f"'{server}' is no server: write its name, or HOST:PORT")
+            raise ConfigError(f"invalid server '{server}': use its name or HOST:PORT, with a port from 1 to 65535")
         return host.strip("[]"), int(port)
-    from wavesim_sdk.commander import Commander  # only who names a server of this machine needs its queues
+    from wavesim_sdk.commander import Commander  # imported only for a server name, which needs the commander queue
 
     with Commander(server) as commander:
         address = commander.send("status").data.get("address") or ("", 0)
     if not address[0]:
-        raise ConfigError(f"the server '{server}' does not tell where it listens: write HOST:PORT")
+        raise ConfigError(f"the server '{server}' does not report its address; use HOST:PORT")
     at = ipaddress.ip_address(address[0])
-    if at.is_unspecified:  # it listens everywhere
+    if at.is_unspecified:  # it listens on all interfaces
         return ("::1" if at.version == 6 else "127.0.0.1"), int(address[1])
     return str(at), int(address[1])

@@ -1,4 +1,4 @@
-"""Shared-memory areas: tables that one process writes and any number read, a whole tick at a time.
+"""Shared-memory areas: tables that one process writes and any number of processes read, one whole tick at a time.
 
 Layout of a segment (little-endian, all offsets in bytes)::
 
@@ -13,22 +13,22 @@ Layout of a segment (little-endian, all offsets in bytes)::
 
 A table at its offset::
 
-    0     8   begun: how many times a write began
-    8     8   done: how many times a write was finished
+    0     8   begun: number of writes that began
+    8     8   done: number of writes that finished
     16    8   tick that buffer 0 belongs to
     24    8   tick that buffer 1 belongs to
-    32    8   PID of the table's writer (0 = nobody)
+    32    8   PID of the table's writer (0 = none)
     40    8   start time of that process
-    48    8   due: tick for which a synchronous writer is asked (sensor tables)
-    56    8   1 if the writer wants to be asked and waited for; 0 = a free one (sensor tables)
+    48    8   due: tick whose values the engine requests from a synchronous writer (sensor tables)
+    56    8   1 if the writer is synchronous: the engine requests values and waits; 0 = free-running (sensor tables)
     64    -   buffer 0, then buffer 1: capacity rows each
 
-The writer fills the buffer that readers do not look at, ``(begun + 1) & 1``, between raising
-``begun`` and ``done``.  A reader copies buffer ``done & 1`` and keeps the copy if ``begun`` did not
-pass ``done + 1`` meanwhile: nobody waits, and nobody sees half a tick.
+The writer increments ``begun``, fills the buffer that readers do not use, ``begun & 1``, and sets ``done``. A reader copies
+buffer ``done & 1`` and keeps the copy if ``begun`` did not exceed ``done + 1`` meanwhile. No process waits, and no reader sees
+a half-written tick.
 
-That holds where a processor shows its stores to the others in the order in which they were made, as
-x86-64 does.  Python has no fences to enforce it elsewhere, so other machines are refused.
+This requires a processor that makes stores visible in program order, as x86-64 does. Python has no memory fences to enforce
+that order on other processors, so other machines are refused.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ MAGIC = b"WVSMAREA"
 HEADER_BYTES = 64
 TABLE_HEADER_BYTES = 64
 ORDERED_MACHINES = ("x86_64", "AMD64")  #: processors that keep the order of stores and of loads
-MEMORY = Path("/dev/shm")  #: where Linux shows the segments
-MAX_NAMED_SERVERS = 5  #: servers in a message
+MEMORY = Path("/dev/shm")  #: folder in which Linux lists the segments
+MAX_NAMED_SERVERS = 5  #: maximum number of servers in a message
 BEGUN, DONE, TICK_0, TICK_1, OWNER, OWNER_START, DUE, SYNCHRONOUS = range(8)
 Record = np.ndarray[Any, np.dtype[np.void]]
 
@@ -65,9 +65,9 @@ def segment_name(server: str, area: str) -> str:
 
 
 def process_start(pid: int) -> int:
-    """Start time of a process in clock ticks since boot; 0 if there is none.
+    """Start time of a process in clock ticks since boot; 0 if the process does not exist.
 
-    Together with the PID it names a process for ever, although PIDs are used again.
+    Together with the PID it identifies a process uniquely, although PIDs are reused.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -78,12 +78,12 @@ def process_start(pid: int) -> int:
 
 
 def is_process_alive(pid: int, start: int) -> bool:
-    """Whether that very process still runs."""
+    """Whether the process with this PID and start time still runs."""
     return pid > 0 and process_start(pid) == start
 
 
 def running_servers() -> Iterator[tuple[str, int]]:
-    """(name, process of the engine) of every server on this machine, by name."""
+    """Yield (name, PID of the engine) of every server on this machine, sorted by name."""
     for path in sorted(MEMORY.glob("wavesim.*.simulation")):
         with contextlib.suppress(OSError, ValueError, UnicodeError):
             with path.open("rb") as segment:
@@ -94,17 +94,17 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def running_servers_hint(server: str) -> str:
-    """`` (running here: 'demo')``: which servers somebody who named a wrong one may have meant; empty where there are none."""
+    """`` (running here: 'demo')``: the other running servers, as a hint for a wrong name; empty if there are none."""
     found = [f"'{name}'" for name, _ in running_servers() if name != server]
     return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; -s NAME)" if found else ""
 
 
 def require_ordered_stores() -> None:
-    """Refuse a machine on which a reader could see half a tick."""
+    """Raise AttachError on a machine whose processor does not keep the order of stores."""
     if platform.machine() not in ORDERED_MACHINES:
         raise AttachError(
-            f"shared memory needs an x86-64 processor, which keeps the order of stores; this one is '{platform.machine()}', "
-            "where a reader could see half a tick. Brokers run here, over the network; the server and its emulators do not"
+            f"shared memory requires an x86-64 processor, which keeps the order of stores; this one is '{platform.machine()}', "
+            "where a reader could see a half-written tick. Only brokers run here, over the network; the server and emulators do not"
         )
 
 
@@ -122,8 +122,10 @@ class TableView:
         )
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """(tick, copy of all rows) of one finished write. Never blocks the writer. AttachError after so many tries: it was
-        written all the time, or somebody wrote nonsense into its header."""
+        """Copy one finished write: (tick, all rows). It never blocks the writer.
+
+        Raises AttachError after ``tries`` attempts: the table changes too often, or its header is damaged.
+        """
         header = self.header
         for _ in range(tries):
             done = int(header[DONE])
@@ -135,17 +137,17 @@ class TableView:
 
     @property
     def latest(self) -> Record:
-        """The rows of the last finished write, without a copy: for the writer itself."""
+        """The rows of the last finished write, without a copy; only for the writer."""
         return self.buffers[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:
-        """The rows to fill for the next write; they hold the values of the last write but one."""
+        """Begin a write and return the rows to fill. They have the values of the write before the last one."""
         begun = int(self.header[DONE]) + 1
         self.header[BEGUN] = begun
         return self.buffers[begun & 1]
 
     def end_write(self, tick: int) -> None:
-        """Publish what was filled since :meth:`begin`."""
+        """Publish the rows filled since :meth:`begin_write`."""
         begun = int(self.header[BEGUN])
         self.header[TICK_0 + (begun & 1)] = tick
         self.header[DONE] = begun
@@ -157,14 +159,17 @@ class TableView:
 
 
 def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
-    """A new shared memory, all of it there: a page that cannot be had later would kill whoever touches it. OSError."""
+    """Create and allocate a shared-memory segment; raises OSError.
+
+    All pages are allocated now, because an access to a page that the system cannot provide would kill the process.
+    """
     require_ordered_stores()
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)
     shared = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600)
     try:
         if group:
-            os.fchmod(shared.fd, 0o660)  # the mode above is cut by the umask
+            os.fchmod(shared.fd, 0o660)  # the umask restricts the mode above
         os.ftruncate(shared.fd, size)
         os.posix_fallocate(shared.fd, 0, size)
         return mmap.mmap(shared.fd, size)
@@ -176,10 +181,10 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
 
 
 def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writable: bool = False) -> mmap.mmap:
-    """The shared memory that another process made; ``what`` it should be: begun by ``magic``, of ``least`` bytes or more.
+    """Map a segment that another process created. It must start with ``magic`` and have at least ``min_bytes`` bytes.
 
-    posix_ipc.ExistentialError where there is none; NotRunning where it is just being made; AttachError where it may not be read
-    or is something else.
+    ``description`` names it in messages. Raises posix_ipc.ExistentialError if it does not exist, NotRunning if it is just being
+    created, and AttachError if permission is missing or it is not such a segment.
     """
     require_ordered_stores()
     try:
@@ -188,22 +193,22 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
         raise AttachError(f"no permission for the shared memory {name}") from None
     try:
         size = os.fstat(shared.fd).st_size
-        if size == 0:  # its maker has named it, and gives it its size next
-            raise NotRunning(f"the server that makes {name} is just starting")
+        if size == 0:  # the server has created it, but not yet set its size
+            raise NotRunning(f"the server that creates {name} is still starting; try again")
         if size < min_bytes:
-            raise AttachError(f"{name} is no {description} (only {size} bytes)")
+            raise AttachError(f"{name} is not a {description} (only {size} bytes)")
         memory = mmap.mmap(shared.fd, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     finally:
         shared.close_fd()
-    if memory[:8] == bytes(8):  # its maker writes the magic last
-        raise NotRunning(f"the server that makes {name} is just starting")
+    if memory[:8] == bytes(8):  # the server writes the magic last
+        raise NotRunning(f"the server that creates {name} is still starting; try again")
     if memory[:8] != magic:
-        raise AttachError(f"{name} is no {description}")
+        raise AttachError(f"{name} is not a {description}")
     return memory
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
-    """Where each table lies and what its columns are, as the header says it, and the size of the whole."""
+    """The layout (offset and columns of each table, as in the header) and the size of the segment."""
     layout: list[dict[str, Any]] = []
     for table, capacity in tables:
         fields = [
@@ -219,7 +224,7 @@ def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], 
         layout.append(
             {"name": table.name, "offset": 2**53, "capacity": capacity, "writer": table.writer, "fields": fields}
         )
-    # With the widest offset in each place the text is at least as long as with the true ones.
+    # The text with the largest possible offsets is at least as long as with the real ones.
     offset = (HEADER_BYTES + len(json.dumps(layout).encode()) + 4095) & ~4095
     for entry, (table, capacity) in zip(layout, tables, strict=True):
         entry["offset"] = offset
@@ -229,7 +234,7 @@ def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], 
 
 
 def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], size: int) -> None:
-    """Fill the header of a new area; the magic comes last, so that nobody attaches to half a header."""
+    """Write the header of a new area, the magic last, so that no process attaches to an incomplete header."""
     text = json.dumps(layout).encode()
     header = np.frombuffer(memory, np.int64, 8, 0)
     memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
@@ -253,7 +258,7 @@ class SharedMemoryArea:
             dtype = np.dtype([(f["name"], f["type"], tuple(f["shape"])) for f in t["fields"]])
             end = t["offset"] + TABLE_HEADER_BYTES + 2 * t["capacity"] * dtype.itemsize
             if min(t["offset"], t["capacity"]) < 0 or end > len(self._view):
-                raise AttachError(f"{name} is damaged: table '{t['name']}' lies outside the segment")
+                raise AttachError(f"{name} is damaged: table '{t['name']}' exceeds the segment")
             self.tables[t["name"]] = TableView(self._view, t["offset"], t["capacity"], dtype)
 
     def __getitem__(self, table: str) -> TableView:
@@ -266,7 +271,7 @@ class SharedMemoryArea:
 
     @classmethod
     def create(cls, name: str, tables: Sequence[tuple[Table, int]], group: bool = False) -> SharedMemoryArea:
-        """Create a segment; the caller has made sure that no other server owns the name."""
+        """Create a segment. The caller must ensure that no other server owns the name."""
         layout, size = _layout(tables)
         memory = create_memory(name, size, group)
         _write_header(memory, layout, size)
@@ -274,7 +279,7 @@ class SharedMemoryArea:
 
     @classmethod
     def create_private(cls, tables: Sequence[tuple[Table, int]]) -> SharedMemoryArea:
-        """The same in this process's own memory: for a server whose parts all run in one process."""
+        """Create an area in this process's own memory, for a server that runs in one process."""
         layout, size = _layout(tables)
         memory = bytearray(size)
         _write_header(memory, layout, size)
@@ -282,30 +287,32 @@ class SharedMemoryArea:
 
     @classmethod
     def attach(cls, name: str, writable: bool = False) -> SharedMemoryArea:
-        """Attach to a server's segment, or say why that cannot be done."""
+        """Attach to a server's segment; raises NotRunning or AttachError with the reason."""
         try:
             memory = map_memory(name, MAGIC, HEADER_BYTES, "WaVeSim area", writable)
         except posix_ipc.ExistentialError:
             server = name.split(".")[1] if name.count(".") == 2 else name
             raise NotRunning(
-                f"no server owns the shared memory {name}; is it running, under this name?{running_servers_hint(server)}"
+                f"no shared memory {name}: no server of this name is running{running_servers_hint(server)}"
             ) from None
         version = int.from_bytes(memory[8:16], "little")
         found = memory[16:32].decode(errors="replace")
         if version != LAYOUT_VERSION or found != layout_hash():
             raise AttachError(
-                f"{name} has layout version {version} ({found}), this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
+                f"{name} has layout version {version} ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
             area = cls(name, memory)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise AttachError(f"{name} is damaged: {error}") from None
         if not is_process_alive(*area.server):
-            raise NotRunning(f"the server that owned {name} is gone; start it again (it clears what was left)")
+            raise NotRunning(
+                f"the server that owned {name} has ended; start it again, which also removes the old shared memory"
+            )
         return area
 
     def unlink(self) -> None:
-        """Remove the name, if it has one; mappings live on until they are dropped."""
+        """Remove the name of the segment, if it has one; existing mappings stay valid."""
         if self.name:
             with contextlib.suppress(posix_ipc.ExistentialError):
                 posix_ipc.unlink_shared_memory(self.name)

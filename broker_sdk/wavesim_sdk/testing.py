@@ -1,4 +1,4 @@
-"""For tests of programs that use this protocol: a bad network, sessions in memory, a server to script.
+"""Tools to test programs that use the wire protocol: a lossy network, sessions in memory and a scripted server.
 
 with LossyProxy(("127.0.0.1", 9750), loss=0.3, delay=(0.0, 0.5), seed=1) as proxy:
     broker = Broker("auv", proxy.address)
@@ -32,7 +32,7 @@ from wavesim_sdk.wire.state_parts import split_readings
 Address = tuple[str, int]
 STEP_NS = 4_000_000
 
-#: the body of these tests: two actuators, two sensors
+#: body of the tests: two actuators and two sensors
 ACTUATORS = (
     ActuatorDescription(0, "propeller", 0, "1/s", -25.0, 25.0),
     ActuatorDescription(1, "rudder", 1, "rad", -0.5, 0.5),
@@ -53,36 +53,36 @@ SENSORS = (
 
 
 def admit_all(join: Join, _old: Session | None = None) -> Admission:
-    """An admission for tests: row 3, ticks of 4 ms, states every 50 ms; observers have no body."""
+    """Admission for tests: row 3, ticks of 4 ms, states every 50 ms; observers have no body."""
     if join.role == Role.OBSERVER:
         return Admission(-1, STEP_NS, 1500.0)
     return Admission(3, STEP_NS, 1500.0, 50_000_000, actuators=ACTUATORS, sensors=SENSORS)
 
 
 def stopped_clock() -> tuple[int, int]:
-    """A clock that stands still."""
+    """A simulation clock that is stopped at tick 0."""
     return 0, 0
 
 
 def sessions_for_tests(
     admit: Callable[[Join, Session | None], Admission] = admit_all, keepalive: float = 0.5, **options: Any
 ) -> ServerSessions:
-    """Sessions whose secrets repeat."""
+    """Server sessions with reproducible secrets."""
     options.setdefault("rng", random.Random(7))
     return ServerSessions(admit, options.pop("clock", stopped_clock), keepalive, 5.0, **options)
 
 
 @dataclass
 class InMemoryLink:
-    """A client and a server joined in memory, with a bad network between them, in virtual time."""
+    """A client and a server in memory, with a lossy network between them, in virtual time."""
 
     client: ClientSession
     sessions: ServerSessions = field(default_factory=sessions_for_tests)
-    loss: float = 0.0  #: chance that a datagram is lost; half of it, that one comes twice
+    loss: float = 0.0  #: probability that a datagram is lost; it is duplicated with half of it
     seed: int = 0
     now: float = 100.0
     address: Address = ("127.0.0.1", 4000)
-    delay: float = 0.0  #: of each datagram, at most; 0 = a hundred milliseconds if some are lost, else one
+    delay: float = 0.0  #: maximum delay of a datagram, s; 0 = 0.1 s with loss, else 0.001 s
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -91,14 +91,14 @@ class InMemoryLink:
         self.server_events: list[Happening] = []
 
     def transmit(self, to_server: bool, data: bytes) -> None:
-        """Put a datagram on its way."""
+        """Send a datagram over the lossy network."""
         for _ in range(2 if self.rng.random() < self.loss / 2 else 1):
             if self.rng.random() >= self.loss:
                 delay = self.delay or (0.1 if self.loss else 0.001)
                 self.in_flight.append((self.now + self.rng.uniform(0.0, delay), to_server, data))
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance virtual time by ``seconds``."""
         end = self.now + seconds
         while self.now < end:
             self.now += 0.005
@@ -119,12 +119,12 @@ class InMemoryLink:
 
     @property
     def session(self) -> Session:
-        """The server's side."""
+        """The session on the server side."""
         return next(iter(self.sessions.by_token.values()))
 
 
 class _LoopThread(ABC):
-    """An asyncio loop in a thread of its own, for as long as a ``with`` lasts."""
+    """An asyncio loop in a separate thread, for the duration of a ``with`` block."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -160,7 +160,7 @@ class _Port(asyncio.DatagramProtocol):
         self._received(data, address[:2])
 
     def error_received(self, _error: Exception) -> None:
-        """The other side is not there (yet): as good as lost."""
+        """Ignore the error: if the peer is not running (yet), the datagram counts as lost."""
 
 
 async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramTransport:
@@ -170,7 +170,7 @@ async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramT
 
 
 class LossyProxy(_LoopThread):
-    """A UDP proxy on loopback that loses, doubles, delays and so reorders datagrams of both directions, by a seed."""
+    """A UDP proxy on loopback that loses, duplicates, delays and reorders datagrams of both directions, reproducibly by seed."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class LossyProxy(_LoopThread):
     ) -> None:
         super().__init__()
         self.target, self.loss, self.duplicate, self.delay = target, loss, duplicate, delay
-        self.counts: Counter[str] = Counter()  #: datagrams passed, lost, doubled
+        self.counts: Counter[str] = Counter()  #: numbers of datagrams passed, lost and doubled
         self.address: Address = ("", 0)
         self._random = random.Random(seed)
         self._clients: dict[Address, asyncio.DatagramTransport] = {}
@@ -231,9 +231,11 @@ class LossyProxy(_LoopThread):
 
 
 class FakeServer(_LoopThread):
-    """The server's side of the protocol over real UDP, without a simulation. What clients do stands in ``happenings``;
-    ``raw`` holds every datagram as it came. Set ``drop`` to a function to lose some on the way in, and ``answer`` to one that
-    says what a request is answered with."""
+    """The server side of the protocol over real UDP, without a simulation.
+
+    ``server_events`` has the happenings of the sessions, and ``raw`` every received datagram. Set ``drop_datagram`` to a
+    function that selects incoming datagrams to lose, and ``answer`` to one that returns the answer to a request.
+    """
 
     def __init__(
         self, admit: Callable[[Join, Session | None], Admission] = admit_all, *, keepalive: float = 0.3, **options: Any
@@ -278,7 +280,7 @@ class FakeServer(_LoopThread):
             self._flush()
             await asyncio.sleep(0.01)
 
-    # -- what a test does, from its own thread ---------------------------------------------------------------
+    # -- called by a test, from its thread -------------------------------------------------------------------
 
     def _do(self, function: Callable[[], None]) -> None:
         async def run() -> None:
@@ -299,22 +301,22 @@ class FakeServer(_LoopThread):
             time.sleep(0.01)
 
     def send(self, name: str, message: Any) -> None:
-        """Any message of the server."""
+        """Send any message of the server."""
         session = self.session(name)
         self._do(lambda: self.sessions.send(session, message))
 
     def send_bytes(self, name: str, data: bytes) -> None:
-        """Any bytes, from the server's port."""
+        """Send any bytes from the server's port."""
         address = self.session(name).address
         self._do(lambda: self._port.sendto(data, address))
 
     def event(self, name: str, event: AnyEvent) -> None:
-        """An event, delivered once and in order."""
+        """Send an event, which is delivered once and in order."""
         session = self.session(name)
         self._do(lambda: self.sessions.push(session, check(event)))
 
     def item(self, name: str, item: Any) -> None:
-        """An event as its bare values, right or wrong."""
+        """Send an event as plain values, valid or not."""
         session = self.session(name)
 
         def push() -> None:
@@ -323,7 +325,7 @@ class FakeServer(_LoopThread):
         self._do(push)
 
     def step(self, name: str, tick: int, sensors: Mapping[str, Sequence[float | None]] | None = None) -> None:
-        """Ask a lockstep client; ``sensors`` are values by name."""
+        """Send STEP to a lockstep client; ``sensors`` are values by name."""
         session = self.session(name)
         step, parts = make_step(session, tick, sensors or {})
         self._do(lambda: self.sessions.step(session, step, parts, time.monotonic()))
@@ -334,14 +336,14 @@ class FakeServer(_LoopThread):
         self._do(lambda: self.sessions.bye(session, text))
 
     def events_of(self, kind: type[Happening], name: str) -> list[Any]:
-        """What a client did, of one kind."""
+        """The happenings of one type of a client."""
         return [h for h in list(self.server_events) if isinstance(h, kind) and h.session.name == name]
 
 
 def make_step(
     session: Session, tick: int, sensors: Mapping[str, Sequence[float | None]]
 ) -> tuple[StepMessage, list[SensorsMessage]]:
-    """A STEP of the body of these tests, and the datagrams that its sensors need besides."""
+    """A STEP of the body of the tests, and the SENSORS datagrams of readings that do not fit into it."""
     sensor_numbers = {s.name: s.number for s in session.admission.sensors}
     readings = [Reading(sensor_numbers[name], tick * STEP_NS, 0, tuple(values)) for name, values in sensors.items()]
     count = len(session.admission.actuators)

@@ -47,7 +47,7 @@ def test_a_session_that_is_over_while_the_server_goes_on_begins_anew() -> None:
             async with flown(vehicle):
                 for _ in range(2):
                     await until(lambda: vehicle.broker is not None)
-                    server.bye("boat", "no sign of life within the keep-alive time")
+                    server.bye("boat", "no sign of life within the keep-alive timeout")
                     await until(lambda: vehicle.broker is None)
                 await until(lambda: vehicle.broker is not None)
 

@@ -43,7 +43,7 @@ def test_a_server_with_keys(
     assert keys.stat().st_mode & 0o777 == 0o600
     server = serve(config(fleet('keys="trial.keys"')).path)
     at = ("127.0.0.1", server.port)
-    with pytest.raises(SessionLost, match="it may want a key"), Broker("a", at) as broker:
+    with pytest.raises(SessionLost, match="it may require a key"), Broker("a", at) as broker:
         pass
     broker = Broker("a", at, key=os.urandom(32))
     with pytest.raises(SessionLost, match="does it have this key"):
@@ -54,7 +54,7 @@ def test_a_server_with_keys(
         assert broker.poll(5.0)[0].state.motion is not None
         seen = (frame.bodies["id"].tolist() for frame in monitor.frames())
         assert next(ids for ids in seen if 0 in ids) == [0, 1, 2], "its first frames may be older than the body"
-        with pytest.raises(Refused, match="this key is that of 'a'"):
+        with pytest.raises(Refused, match="this key belongs to 'a'"):
             Broker("b", at, key=seal.find_key(keys, "a")).connect()
     drops = server.status()["drops"]
     assert drops["flags"] > 10 and drops["key"] >= 3  # type: ignore[index]

@@ -63,7 +63,7 @@ def test_faults_and_pushes_on_command(config: Callable[..., LoadedConfig], serve
         numbered = commander.send("fault", body="boat", part="7", kind="lost")
         assert not numbered.ok and "there is no actuator 7; they are 0 to 1" in numbered.text
         assert "needs body" in commander.send("fault", part="port", kind="lost").text
-        assert "there is no 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
+        assert "unknown field 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
 
 
 def test_the_commander(server: Server) -> None:

@@ -162,8 +162,8 @@ def test_a_slow_reader_loses_states_before_receptions(queue_name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((("no-slash",)), r"cannot open the queue 'no-slash' \(its name begins with /\)"),
-        (("/q", "NOPE", 1), "there is no signal"),
+        ((("no-slash",)), r"cannot open the queue 'no-slash' \(its name must start with /\)"),
+        (("/q", "NOPE", 1), "unknown signal 'NOPE'"),
         (("/q", "USR1", 0), "needs both"),
     ],
 )

@@ -110,7 +110,7 @@ def test_no_server(command: str) -> None:
 
 def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> None:
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
-    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server owns the shared memory")
+    clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server of this name is running")
     clear(wavesim("emulate", "cdt", path), 3, "no emulator 'cdt'; did you mean 'ctd'?")
     clear(wavesim("emulate", "cdt"), 3, "no emulator 'cdt'; did you mean 'ctd'?")  # whatever there is of configurations
     binary = path.with_name("sea.conf")
@@ -344,4 +344,4 @@ def test_a_machine_that_reorders_stores_gets_one_line(
         ["setarch", "i686", *CLI, command, str(path), "--name", name, "--port", "0", *out],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    clear(done, 3, "shared memory needs an x86-64 processor, which keeps the order of stores; this one is 'i686'")
+    clear(done, 3, "shared memory requires an x86-64 processor, which keeps the order of stores; this one is 'i686'")

@@ -44,7 +44,7 @@ def limited(path: Path, name: str, what: int, limit: int, *arguments: str) -> su
     ("what", "limit", "message"),
     [
         (resource.RLIMIT_FSIZE, 100_000, "cannot make what the server's processes share"),
-        (resource.RLIMIT_MSGQUEUE, 0, "cannot make the commander's queue (ulimit -q, /dev/mqueue)"),
+        (resource.RLIMIT_MSGQUEUE, 0, "cannot create the commander queue (see ulimit -q, /dev/mqueue)"),
     ],
 )
 def test_the_system_gives_no_memory_or_queue(

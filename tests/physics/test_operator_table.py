@@ -75,7 +75,7 @@ def test_the_other_side_is_the_mirror_image(tmp_path: Path, data_dir: Path) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "it is empty"),
+        ("", "the file is empty"),
         ("heading_deg,frequency\n0,1\n", "it has no column surge, surge_phase_deg, sway"),
         (HEAD + ",sped\n", "its column 'sped' is none of"),
         (HEAD + ",drift_surge\n", "it has no column drift_sway, drift_yaw"),

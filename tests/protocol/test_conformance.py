@@ -33,14 +33,14 @@ BREAKS = {
     "HELLO has at least 64 bytes": "import wavesim_sdk.wire.client as c; H = c.Hello; c.Hello = lambda n, p: H(n, b'')\n",
     "KEEPALIVE is answered with its number": "import wavesim_sdk.wire.client as c; old = c.ClientSession._handle\n"
     "def mute(self, m, n):\n    return [] if isinstance(m, c.Keepalive) else old(self, m, n)\nc.ClientSession._handle = mute\n",
-    "any correct msgpack encoding is taken": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
+    "any correct msgpack encoding is accepted": "import wavesim_sdk.wire.codec as c; old = c.unpack_body\n"
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
     "c.unpack_body = strict\n",
     "PROVE is answered by PROOF with its number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
     "a repeated STEP gets the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
-    "a STEP is answered when all its parts have come": "import wavesim_sdk.wire.state as s; s.Parts.is_complete = lambda self, m: True\n",
+    "a STEP is answered only after all its parts have arrived": "import wavesim_sdk.wire.state as s; s.Parts.is_complete = lambda self, m: True\n",
     "the sequence grows by one with each datagram": "import wavesim_sdk.wire.client as c; old = c.ClientSession._encode\n"
     "def skip(self, *a):\n    self._sequence += 1\n    return old(self, *a)\nc.ClientSession._encode = skip\n",
 }
@@ -107,10 +107,12 @@ def test_the_command_asks_a_server() -> None:
 WRONG_SERVERS = {
     "a repeated JOIN gets the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
     "a second pilot is refused": lambda s: setattr(s, "takeover", True),
-    "a cookie belongs to an address": lambda s: setattr(s._address_validator, "is_valid_cookie", lambda *a: True),
+    "a cookie is valid for one address only": lambda s: setattr(
+        s._address_validator, "is_valid_cookie", lambda *a: True
+    ),
     "events are repeated until they are acknowledged": lambda s: setattr(s, "_tick", lambda session, now: None),
-    "KEEPALIVE comes every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
-    "a session that speaks from elsewhere has to prove it": lambda s: setattr(
+    "KEEPALIVE comes in every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
+    "a session's datagram from a new address is answered by PROVE": lambda s: setattr(
         s, "_receive_from_new_address", lambda *a: []
     ),
     "LEAVE is answered by BYE": lambda s: setattr(s, "_send_bye", lambda *a: None),
@@ -157,17 +159,17 @@ main()
 """
 OLD = "from wavesim_emulators.sensor_bank import SensorBank, InstrumentGroup\n"
 WRONG = {
-    "each instrument has a value at each multiple of its period, and its number grows by one": OLD + "old = SensorBank._publish\n"
+    "each instrument has a value at each multiple of its period, with the next sequence number": OLD + "old = SensorBank._publish\n"
     "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"
     "SensorBank._publish = twice",
-    "a value carries the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"
+    "a value has the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"
     "def late(self, places, values):\n    new = old(self, places, values)\n    self.table['tick'][places] -= 1\n    return new\n"
     "SensorBank._publish = late",
-    "a value carries the generation of its instrument": ""
+    "a value has the generation of its instrument": ""
     "import wavesim_sdk.attach as a\nwrite = a.SensorTableClaim.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
     "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorTableClaim.write = wrong",
     "the fault 'lost' makes values invalid": OLD + "SensorBank._apply_faults = lambda *a: None",
-    "a fault acts on the numbers that it names, and on no others": OLD + "old = SensorBank._apply_faults\n"
+    "a fault acts only on the numbers that it names": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
     "SensorBank._apply_faults = all",
     "the same seed and the same motion give the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",

@@ -71,24 +71,24 @@ def ask(sessions: ServerSessions, *changed: tuple[int, Any], now: float = 0.0, *
 @pytest.mark.parametrize(
     ("at", "value", "text"),
     [
-        (2, "x" * 32, "name: it has 32 bytes; 31 may be"),
-        (2, "a\x1b[2J", "name: it has control characters"),
-        (3, 300, "role: 300 is no whole number from 0 to 255"),
-        (3, 9, "role: there is no role 9"),
-        (4, 7, "model: 7 is no text"),
-        (5, [[1.0], 2.0, 3.0], r"position[0]: a list of 1 is no finite number -1e+06..1e+06"),
-        (5, [math.nan] * 3, "position[0]: nan is no finite number"),
-        (5, [1e300] * 3, "position[0]: 1e+300 is no finite number"),
-        (6, None, "attitude: None where a list of 3 numbers belongs"),
-        (7, -STEP_NS, "lockstep_ns: -4000000 is no whole number from 0 to 2^62"),
-        (7, 0.5, "lockstep_ns: 0.5 is no whole number"),
-        (7, 2**64 - 1, "lockstep_ns: 18446744073709551615 is no whole number"),
-        (8, 2**64 - 1, "state_period_ns: 18446744073709551615 is no whole number"),
-        (9, -1, "previous: -1 is no whole number"),
-        (10, ["a"] * 65, "sensors: a list of 65 where a list of at most 64 belongs"),
-        (10, [[]], "sensors[0]: a list of 0 is no text"),
-        (11, 2, "acoustics: 2 is no whole number from 0 to 1"),
-        (13, True, "others: True is no whole number"),
+        (2, "x" * 32, "name: the text has 32 bytes; the maximum is 31"),
+        (2, "a\x1b[2J", "name: the text has control characters"),
+        (3, 300, "role: expected an integer from 0 to 255, got 300"),
+        (3, 9, "role: unknown role 9"),
+        (4, 7, "model: expected a text, got 7"),
+        (5, [[1.0], 2.0, 3.0], r"position[0]: expected a finite number -1e+06..1e+06, got a list of 1"),
+        (5, [math.nan] * 3, "position[0]: expected a finite number -1e+06..1e+06, got nan"),
+        (5, [1e300] * 3, "position[0]: expected a finite number -1e+06..1e+06, got 1e+300"),
+        (6, None, "attitude: expected a list of 3 numbers, got None"),
+        (7, -STEP_NS, "lockstep_ns: expected an integer from 0 to 2^62, got -4000000"),
+        (7, 0.5, "lockstep_ns: expected an integer from 0 to 2^62, got 0.5"),
+        (7, 2**64 - 1, "lockstep_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
+        (8, 2**64 - 1, "state_period_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
+        (9, -1, "previous: expected an integer from 0 to 2^64-1, got -1"),
+        (10, ["a"] * 65, "sensors: expected a list of at most 64, got a list of 65"),
+        (10, [[]], "sensors[0]: expected a text, got a list of 0"),
+        (11, 2, "acoustics: expected an integer from 0 to 1, got 2"),
+        (13, True, "others: expected an integer from 0 to 1, got True"),
     ],
 )
 def test_a_join_that_cannot_be_is_refused_with_its_reason(at: int, value: Any, text: str) -> None:
@@ -380,7 +380,7 @@ def test_the_client_that_was_left_behind_is_told_when_it_speaks() -> None:
     link.run(0.2)
     left_behind.actuate([1.0])
     link.run(0.2)
-    assert link.events[-1] == SessionClosed("this session goes on in another") and left_behind.phase is Phase.CLOSED
+    assert link.events[-1] == SessionClosed("another session continues this one") and left_behind.phase is Phase.CLOSED
     assert other.client.phase is Phase.JOINED
 
 

@@ -83,7 +83,7 @@ def test_a_key_belongs_to_a_name() -> None:
     ring = (seal.KeyHolder("a", KEY), seal.KeyHolder("*", OTHER))
     link = InMemoryLink(ClientSession(Join(name="b"), KEY), sessions(*ring))
     link.run(1.0)
-    assert [e.text for e in link.events if isinstance(e, JoinRefused)] == ["this key is that of 'a'"]
+    assert [e.text for e in link.events if isinstance(e, JoinRefused)] == ["this key belongs to 'a'"]
     link = InMemoryLink(ClientSession(Join(name="b"), OTHER), sessions(*ring))
     link.run(1.0)
     assert link.client.phase is Phase.JOINED
@@ -249,16 +249,16 @@ def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        ("a " + "00" * 32 + "\n", 0o644, "{}: others may read this key file; make it yours alone (chmod 600)"),
-        ("a " + "00" * 32 + "\n", 0o610, "{}: others may read this key file; make it yours alone (chmod 600)"),
-        ("a 1234\n", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        ("# only words\n", 0o600, "{}: the key file holds no key; make some with `wavesim keys`"),
-        ("a " + "00" * 32 + "\nb " + "00" * 32, 0o600, "{}:2: this key stands there twice; each client has its own"),
-        ("\n\na " + "zz" * 32, 0o600, "{}:3: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        ("a " + "00" * 32 + " b", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        ("b\u00f6 " + "00" * 31 + "\u00f6", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        ("alone", 0o600, "{}:1: not a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        (f"b {'11' * 32}", 0o600, "{}: the key file has no key for 'a', nor one for all (*)"),
+        ("a " + "00" * 32 + "\n", 0o644, "{}: other users may read this key file; restrict it to its owner (chmod 600)"),
+        ("a " + "00" * 32 + "\n", 0o610, "{}: other users may read this key file; restrict it to its owner (chmod 600)"),
+        ("a 1234\n", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("# only words\n", 0o600, "{}: the key file has no keys; generate some with `wavesim keys`"),
+        ("a " + "00" * 32 + "\nb " + "00" * 32, 0o600, "{}:2: duplicate key; each client needs its own"),
+        ("\n\na " + "zz" * 32, 0o600, "{}:3: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("a " + "00" * 32 + " b", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("b\u00f6 " + "00" * 31 + "\u00f6", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        ("alone", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        (f"b {'11' * 32}", 0o600, "{}: the key file has no key for 'a' and none for all clients (*)"),
         (None, 0o600, "{}: cannot read the key file: No such file or directory"),
     ],
 )

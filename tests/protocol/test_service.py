@@ -67,30 +67,30 @@ for _ in range(60):
 @pytest.mark.parametrize(
     ("item", "text"),
     [
-        ([], "malformed: no list that begins with its number"),
-        (5, "malformed: no list"),
-        (None, "malformed: no list"),
-        (["1"], "malformed: no list"),
-        ([True], "malformed: no list"),
-        ([1], "malformed: a list of 0 where 4 items belong"),
-        ([1, NESTED, None, None, 220], "malformed: frequency: a list of 1"),
-        ([1, "x", None, None, None], "malformed: frequency: 1 characters is no finite number"),
-        ([1, math.nan, None, None, None], "malformed: frequency: nan"),
-        ([1, 25e3, None, U64, None], "malformed: at_ns: 18446744073709551615 is no whole number"),
-        ([2, 3, b"x" * 257, None, None], "malformed: payload: 257 bytes where 0 to 256 bytes belong"),
-        ([4, U64, None, None, 1.0, 0], "malformed: period_ns: 18446744073709551615"),
+        ([], "malformed: expected a list that begins with a number"),
+        (5, "malformed: expected a list that begins with a number"),
+        (None, "malformed: expected a list that begins with a number"),
+        (["1"], "malformed: expected a list that begins with a number"),
+        ([True], "malformed: expected a list that begins with a number"),
+        ([1], "malformed: expected 4 items, got a list of 0"),
+        ([1, NESTED, None, None, 220], "malformed: frequency: expected a finite number 0..1e+09, got a list of 1"),
+        ([1, "x", None, None, None], "malformed: frequency: expected a finite number 0..1e+09, got 1 characters"),
+        ([1, math.nan, None, None, None], "malformed: frequency: expected a finite number 0..1e+09, got nan"),
+        ([1, 25e3, None, U64, None], "malformed: at_ns: expected an integer from -2^62 to 2^62, got 18446744073709551615"),
+        ([2, 3, b"x" * 257, None, None], "malformed: payload: expected 0 to 256 bytes, got 257 bytes"),
+        ([4, U64, None, None, 1.0, 0], "malformed: period_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
         ([4, 1, [U64], None, 1.0, 0], "malformed: bodies[0]: 18446744073709551615"),
         ([4, 1, [[1]], None, 1.0, 0], "malformed: bodies[0]: a list of 1"),
         ([4, 1, None, [[1.0], 2.0, 3.0], 1.0, 0], "malformed: center[0]: a list of 1"),
         ([4, -1, None, None, 1.0, 0], "malformed: period_ns: -1"),
-        ([6, "start\n", None], "malformed: verb: it has control characters"),
+        ([6, "start\n", None], "malformed: verb: the text has control characters"),
         ([7, "", "port", "lost", math.inf, ""], "malformed: amount: inf"),
-        ([8, "", [1.0], [0.0] * 3], "malformed: force: a list of 1 where a list of 3 numbers belongs"),
+        ([8, "", [1.0], [0.0] * 3], "malformed: force: expected a list of 3 numbers, got a list of 1"),
         ([10, "", [[1.0] * 3] * 6], "malformed: matrix[0]: a list of 3"),
-        ([99, "of the future"], "this server knows no request of kind 99"),
-        ([0], "this server knows no request of kind 0"),
-        ([-1], "this server knows no request of kind -1"),
-        ([2**63], "this server knows no request of kind 9223372036854775808"),
+        ([99, "of the future"], "unknown kind of request: 99"),
+        ([0], "unknown kind of request: 0"),
+        ([-1], "unknown kind of request: -1"),
+        ([2**63], "unknown kind of request: 9223372036854775808"),
     ],
 )
 def test_one_bad_request_is_refused_and_the_next_is_served(item: Any, text: str) -> None:
@@ -117,13 +117,13 @@ def test_a_malformed_datagram_is_told_to_its_author_once_a_second() -> None:
     link.run(0.9)
     notices = [e for e in link.events if isinstance(e, Notice)]
     assert notices == [
-        Notice(1_000_000_000, "a datagram was dropped: command[0]: nan is no finite number -1e+09..1e+09")
+        Notice(1_000_000_000, "a datagram was dropped: command[0]: expected a finite number -1e+09..1e+09, got nan")
     ]
     link.run(0.2)
     raw(link, Type.REQUESTS, 1, 17)
     link.run(0.1)
     assert [e.text for e in link.events if isinstance(e, Notice)][1:] == [
-        "a datagram was dropped: items: 17 where a list of at most 256 belongs"
+        "a datagram was dropped: items: expected a list of at most 256, got 17"
     ]
     assert link.sessions.drops["fields"] == 7
 
@@ -397,7 +397,7 @@ def test_a_silent_client_is_removed_after_the_timeout_and_not_before() -> None:
     last = mine.last_heard
     assert link.sessions.poll(last + 5.0) == []
     assert link.sessions.poll(last + 5.001) == [session.SessionGone(mine, "silent")]
-    assert sent_to(link)[-1] == m.Bye("no sign of life within the keep-alive time")
+    assert sent_to(link)[-1] == m.Bye("no sign of life within the keep-alive timeout")
 
 
 def test_every_period_a_number_is_asked_and_its_round_trip_measured() -> None:
@@ -779,7 +779,7 @@ def test_as_many_sessions_as_may_be() -> None:
     a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
     c = InMemoryLink(ClientSession(Join(name="c")), sessions, address=("127.0.0.1", 4002))
     c.run(0.2)
-    assert c.events == [JoinRefused(m.Refusal.FULL, "there are 2 sessions, as many as may be")]
+    assert c.events == [JoinRefused(m.Refusal.FULL, "the server already has its maximum of 2 sessions")]
     a.client = ClientSession(Join(name="a", previous=a.client.token))
     a.run(0.2)
     assert a.client.phase is Phase.JOINED, "coming back takes no more room"
@@ -875,7 +875,7 @@ def test_a_body_that_cannot_be_read_is_told_too() -> None:
     header = codec._HEADER.pack(b"WVSM", 2, Type.REQUESTS, 0, link.client.token, 1000, 0)
     link.sessions.receive(header + b"\x92\x01", link.address, link.now)
     link.run(0.1)
-    assert [e.text for e in link.events if isinstance(e, Notice)] == ["a datagram was dropped: it is no msgpack array"]
+    assert [e.text for e in link.events if isinstance(e, Notice)] == ["a datagram was dropped: the body is not a msgpack array"]
 
 
 def test_a_client_whose_welcome_is_lost_is_not_locked_out() -> None:

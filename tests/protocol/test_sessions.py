@@ -208,11 +208,11 @@ def test_states_come_by_name() -> None:
     assert state.sensors.ctd.pressure == 11.5 and math.isnan(state.sensors["ctd"].temperature)
     assert state.sensors.ctd.time_ns == 1_000_000_000 and state.actuation["rudder"] == state.actuation[1] == 0.0
     assert list(state.sensors) == ["ctd"] and state.sensors.get("sonar") is None
-    with pytest.raises(AttributeError, match=r"no 'sonar' \(there is ctd\)"):
+    with pytest.raises(AttributeError, match=r"no valid value of a sensor 'sonar' \(available: ctd\)"):
         _ = state.sensors.sonar
     with pytest.raises(KeyError, match="did you mean 'ctd'"):
         _ = state.sensors["cdt"]
-    with pytest.raises(AttributeError, match="'ctd' has no 'temprature'; did you mean 'temperature'"):
+    with pytest.raises(AttributeError, match="'ctd' has no field 'temprature'; did you mean 'temperature'"):
         _ = state.sensors.ctd.temprature
-    with pytest.raises(KeyError, match="the body has no 'ruder'; did you mean 'rudder'"):
+    with pytest.raises(KeyError, match="the body has no actuator 'ruder'; did you mean 'rudder'"):
         _ = state.actuation["ruder"]

@@ -92,7 +92,7 @@ def test_absent_damaged_and_orphaned(area: SharedMemoryArea) -> None:
         SharedMemoryArea.attach(NAME)
     area.header[6] -= 1
     area.header[0] = 0
-    with pytest.raises(NotRunning, match=f"makes {NAME} is just starting"):
+    with pytest.raises(NotRunning, match=f"creates {NAME} is still starting"):
         SharedMemoryArea.attach(NAME)
     area.header[0] = 1
     with pytest.raises(AttachError, match=f"{NAME} is no WaVeSim area$"):
@@ -102,7 +102,7 @@ def test_absent_damaged_and_orphaned(area: SharedMemoryArea) -> None:
 def test_one_that_has_its_name_and_no_size_yet_is_being_made() -> None:
     made = posix_ipc.SharedMemory(NAME + "n", posix_ipc.O_CREX)
     try:
-        with pytest.raises(NotRunning, match=f"makes {NAME}n is just starting"):
+        with pytest.raises(NotRunning, match=f"creates {NAME}n is still starting"):
             SharedMemoryArea.attach(NAME + "n")
     finally:
         made.close_fd()
@@ -132,7 +132,7 @@ def test_a_table_that_lies_outside_is_refused(area: SharedMemoryArea) -> None:
         if good:
             SharedMemoryArea.attach(NAME)
         else:
-            with pytest.raises(AttachError, match=f"{NAME} is damaged: table 'clock' lies outside the segment"):
+            with pytest.raises(AttachError, match=f"{NAME} is damaged: table 'clock' exceeds the segment"):
                 SharedMemoryArea.attach(NAME)
 
 

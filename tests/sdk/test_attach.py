@@ -110,7 +110,7 @@ def test_a_server_that_dies_while_it_starts(stage: Stage, monkeypatch: pytest.Mo
         stage.simulation.header[6] += 1
 
     monkeypatch.setattr("time.sleep", die)
-    with pytest.raises(NotRunning, match=f"'{stage.name}' ended while it started"):
+    with pytest.raises(NotRunning, match=f"'{stage.name}' ended while it was starting"):
         SharedState(stage.name)
 
 
@@ -141,7 +141,7 @@ def test_a_live_owner_is_not_pushed_aside(stage: Stage) -> None:
     other = os.getppid()
     stage.column.header[OWNER], stage.column.header[OWNER_START] = other, process_start(other)
     stage.column.header[SYNCHRONOUS] = 25
-    with pytest.raises(AttachError, match=f"is written by process {other} already"):
+    with pytest.raises(AttachError, match=f"process {other} already writes the sensor"):
         SensorTableClaim(SharedState(stage.name), SENSOR.name)
     assert stage.column.header[OWNER] == other and stage.column.header[SYNCHRONOUS] == 25
     assert value(f"/wavesim.{stage.name}.claim") == 1
@@ -262,11 +262,11 @@ def test_the_lock_waits_for_a_live_holder(stage: Stage) -> None:
 
 def test_semaphores_that_are_not_there(stage: Stage) -> None:
     with (
-        pytest.raises(NotRunning, match=r"the server .nobody. has no semaphore /wavesim\.nobody\.claim"),
+        pytest.raises(NotRunning, match=r"the server .nobody. is not running \(no semaphore /wavesim\.nobody\.claim"),
         ClaimLock("nobody"),
     ):
         pass
-    with pytest.raises(NotRunning, match=f"has no semaphore /wavesim.{stage.name}.gauge.late"):
+    with pytest.raises(NotRunning, match=f"no semaphore /wavesim.{stage.name}.gauge.late"):
         open_semaphore(stage.name, "gauge", "late")
     with pytest.raises(posix_ipc.ExistentialError):
         create_semaphores(stage.name, [SENSOR.name])

@@ -472,7 +472,7 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         (pilot, Fault("a", "propeller", "lost"), True, "fault 'a'"),
         (pilot, Fault("a", "propellor", "lost"), False, "did you mean 'propeller'"),
         (pilot, Fault("a", "ahrs", "bias", 0.1, "heading"), True, "fault 'a'"),
-        (pilot, Pose(""), False, "it needs one of position"),
+        (pilot, Pose(""), False, "at least one value is required: position"),
         (pilot, Control("start"), False, "no right to 'start'"),
         (listener, Pose("", position=(1.0, 2.0, 3.0)), False, "no right to 'pose'"),
         (referee, Push("b", (1.0, 0.0, 0.0)), True, "push 'b'"),
@@ -480,9 +480,9 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         (referee, Push("nobody", (1.0, 0.0, 0.0)), False, "is not in the simulation"),
         (referee, Weather(wind_speed=8.0), True, "weather"),
         (referee, Allocate("b", (0.0,) * 12), False, "no right to 'allocate'"),
-        (referee, Control("speed", -1.0), False, "is no finite number"),
-        (referee, Control("fly"), False, "there is no command 'fly'"),
-        (referee, Control("step", 0.5), False, "whole ticks"),
+        (referee, Control("speed", -1.0), False, "expected a finite number"),
+        (referee, Control("fly"), False, "unknown command 'fly'"),
+        (referee, Control("step", 0.5), False, "whole number of ticks"),
         (referee, Control("step", 20.0), True, "running"),
     ]
     for client, request, ok, text in asked:

@@ -140,7 +140,7 @@ def test_a_ros_string(text: str) -> None:
     message = encode_cdr_text(text)
     assert decode_cdr_text(message) == text
     for torn in (b"", message[:4], message[:-1], message + b"\0"):
-        with pytest.raises(ValueError, match="no ROS string"):
+        with pytest.raises(ValueError, match="not a ROS string"):
             decode_cdr_text(torn)
 
 
@@ -222,10 +222,10 @@ def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
         (lambda: log.sensors("bb"), "no body 'bb'; did you mean 'b'"),
         (lambda: log.by_type("cdt"), "no sensor type 'cdt'; did you mean 'ctd'"),
         (lambda: log.get("/state/c", STATE), "no body 'c'"),
-        (lambda: log.get("/states/b", STATE), "no log has a topic '/states/b'; did you mean 'state'"),
+        (lambda: log.get("/states/b", STATE), "unknown topic '/states/b'; did you mean 'state'"),
         (lambda: log.get("/acoustics/receptions", RECEPTION), "did you mean 'reception'"),
         (lambda: log.get("/sensor/b/cdt", SENSORS["ctd"]), "'b' has no instrument 'cdt'; did you mean 'ctd'"),
-        (lambda: log.get("state/b", STATE), "no log has a topic 'state/b'"),
+        (lambda: log.get("state/b", STATE), "unknown topic 'state/b'"),
     ]
     for call, said in asked:
         with pytest.raises(LogError, match=said):

@@ -110,7 +110,7 @@ def test_a_name_that_is_nearly_one_is_told_which(make: Make) -> None:
 def test_only_a_pilot_is_ever_waited_for(make: Make, role: Role) -> None:
     harbour = make('newcomers="lockstep"')
     (why,) = harbour.join("a", role=role, lockstep_ns=STEP_NS).of(JoinRefused)
-    assert why.text == "lockstep_ns: only a pilot is waited for"
+    assert why.text == "lockstep_ns: only a pilot can request lockstep"
 
 
 def test_a_newcomer_does_not_come_by_lockstep_by_resuming(make: Make) -> None:

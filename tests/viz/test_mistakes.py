@@ -19,7 +19,7 @@ EMPTY = '<fleet><buoy name="b" model="buoy" position="0 0 5 m"/></fleet>'
 
 
 def test_no_server(name: str) -> None:
-    clear(wavesim("viz", "--server", name, "--port", "0"), 3, "no server owns the shared memory")
+    clear(wavesim("viz", "--server", name, "--port", "0"), 3, "no server of this name is running")
     clear(
         wavesim("viz", "--remote", "127.0.0.1:1", "--port", "0"),
         5,
@@ -32,7 +32,7 @@ def test_no_log(tmp_path: Path) -> None:
     (tmp_path / "foreign.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
     clear(wavesim("viz", tmp_path / "foreign.mcap", "--port", "0"), 6, "is no WaVeSim log")
     (tmp_path / "text.mcap").write_text("hello")
-    clear(wavesim("viz", tmp_path / "text.mcap", "--port", "0"), 6, "is no MCAP file")
+    clear(wavesim("viz", tmp_path / "text.mcap", "--port", "0"), 6, "is not an MCAP file")
 
 
 def test_wrong_words(tmp_path: Path) -> None:

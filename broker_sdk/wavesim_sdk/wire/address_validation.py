@@ -1,4 +1,4 @@
-"""What a server keeps of those that have no session: next to nothing, and bounded."""
+"""Bounded state that a server keeps for addresses without a session: rate limits, cookies and used joins."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
-TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLOs, and JOINs, of all strangers together in a second
-JOIN_COST = 5.0  #: datagrams that a JOIN counts for: it is opened, and may be a new body
-USED_JOIN_LIFETIME_S = 2.0 * COOKIE_PERIOD_S  #: no cookie lives longer
+TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO and JOIN datagrams per second, each counted over all hosts
+JOIN_COST = 5.0  #: datagrams that one JOIN counts as: the server decrypts it, and it may add a body
+USED_JOIN_LIFETIME_S = 2.0 * COOKIE_PERIOD_S  #: at least the lifetime of a cookie
 
 
 class TokenBucket:
-    """Datagrams per second, with a second's worth at once."""
+    """A rate limit in datagrams per second; a burst may be as large as one second's worth."""
 
     __slots__ = ("rate", "received", "tokens", "updated_at")
 
     def __init__(self, rate: float) -> None:
         self.rate = self.tokens = rate
         self.updated_at = 0.0
-        self.received = 0  #: bytes from a host that proved nothing, less those sent there
+        self.received = 0  #: bytes received from an unproven host, less the bytes sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Whether one more is within the rate."""
+        """Whether one more datagram of this cost is within the rate; a datagram within it is counted."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)
@@ -44,18 +44,18 @@ class TokenBucket:
 
 
 class AddressValidator:
-    """Limits, cookies and used joins."""
+    """Rate limits, cookies and used joins of addresses without a session."""
 
     def __init__(self, rate: float, rng: random.Random) -> None:
         self._rate = rate
         self._hosts: dict[str, TokenBucket] = {}
         total_rate = math.inf if rate == math.inf else TOTAL_HANDSHAKE_RATE
         self._hellos, self._joins = TokenBucket(total_rate), TokenBucket(total_rate)
-        self._used_joins: dict[tuple[Address, int], float] = {}  # joins of sessions that are over, and when they ended
+        self._used_joins: dict[tuple[Address, int], float] = {}  # joins of ended sessions, with the time of their end
         self._secret = rng.randbytes(32)
 
     def count_datagram(self, host: str, now: float, cost: float = 1.0) -> None:
-        """Another datagram of a host from outside of its sessions; Dropped if it is too many."""
+        """Count a datagram from outside a session against the limit of its host; raise Dropped above the limit."""
         bucket = self._hosts.get(host)
         if bucket is None:
             if len(self._hosts) >= MAX_HOSTS:
@@ -65,8 +65,11 @@ class AddressValidator:
             raise Dropped("strangers")
 
     def affords(self, host: str, received: int, answer: int) -> bool:
-        """Whether an answer of so many bytes may go to a host that proved nothing: never more than came from there, or others could
-        be flooded by way of this server. ``received``: bytes of the datagram that asks, after :meth:`knock`."""
+        """Whether an answer of ``answer`` bytes may go to an unproven host.
+
+        The server never sends more bytes than it received, so that no client can flood a third party by way of it. ``received``
+        are the bytes of the datagram to answer; call :meth:`count_datagram` first.
+        """
         bucket = self._hosts[host]
         bucket.received = min(bucket.received + received, MAX_DATAGRAM)
         if bucket.received < answer:
@@ -75,12 +78,12 @@ class AddressValidator:
         return True
 
     def count_hello(self, now: float) -> None:
-        """One more HELLO of anybody; Dropped if it is too many."""
+        """Count a HELLO against the limit of all hosts; raise Dropped above the limit."""
         if not self._hellos.consume(now):
             raise Dropped("strangers")
 
     def count_join(self, now: float) -> None:
-        """One more JOIN of anybody, before its cookie was looked at."""
+        """Count a JOIN against the limit of all hosts, before its cookie is checked; raise Dropped above the limit."""
         if not self._joins.consume(now):
             raise Dropped("strangers")
 
@@ -89,20 +92,20 @@ class AddressValidator:
         return hmac.digest(self._secret, text.encode(), hashlib.sha256)[:COOKIE_BYTES]
 
     def make_cookie(self, address: Address, now: float) -> bytes:
-        """What an address has to return."""
+        """The cookie that an address must return."""
         return self._mac("cookie", address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_cookie(self, cookie: bytes, address: Address, now: float) -> bool:
-        """Whether an address was given this cookie in this period or the one before."""
+        """Whether an address received this cookie in the current period or in the previous one."""
         period = int(now // COOKIE_PERIOD_S)
         return any(hmac.compare_digest(cookie, self._mac("cookie", address, p)) for p in (period, period - 1))
 
     def make_challenge(self, token: int, address: Address, now: float) -> int:
-        """What a session that speaks from another address has to return from there."""
+        """The number that a session must return from its new address."""
         return self._number(token, address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_proof(self, number: int, token: int, address: Address, now: float) -> bool:
-        """Whether that number came back from where it was sent."""
+        """Whether the number came back from the address to which the server sent it."""
         period = int(now // COOKIE_PERIOD_S)
         return number in (self._number(token, address, period), self._number(token, address, period - 1))
 
@@ -110,11 +113,11 @@ class AddressValidator:
         return int.from_bytes(self._mac(f"prove {token}", address, period)[:8], "big")
 
     def mark_join_used(self, address: Address, nonce: int, now: float) -> None:
-        """The session of this join is over: a copy of the JOIN brings it back no more."""
+        """Record that the session of this join has ended, so that a copy of the JOIN cannot start it again."""
         while self._used_joins and now - next(iter(self._used_joins.values())) > USED_JOIN_LIFETIME_S:
             del self._used_joins[next(iter(self._used_joins))]
         self._used_joins[address, nonce] = now
 
     def is_replayed_join(self, address: Address, nonce: int) -> bool:
-        """Whether the session of this join is over."""
+        """Whether the session of this join has already ended."""
         return (address, nonce) in self._used_joins

@@ -1,4 +1,4 @@
-"""The client's side of a session, without socket or clock: bytes and ``now`` in, events and bytes out."""
+"""The client side of a session without socket or clock: bytes and ``now`` in, events and bytes out."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ from wavesim_sdk.wire.reliable import ACK_DELAY_S, Inbox, Outbox, RttEstimator
 from wavesim_sdk.wire.schema import Malformed, check, schema_of
 from wavesim_sdk.wire.state import Body, Parts, State
 
-if TYPE_CHECKING:  # only those who have a key need the package that seals
+if TYPE_CHECKING:  # only clients with a key need the package for sealing
     from wavesim_sdk.wire.seal import SessionSeal
 
-RETRY_S = 0.25  #: HELLO and JOIN
+RETRY_S = 0.25  #: time between two HELLO or JOIN datagrams
 LEAVE_TRIES = 6
-SEND_QUEUE_LENGTH = 1024  #: datagrams that wait to be sent
+SEND_QUEUE_LENGTH = 1024  #: maximum number of messages that wait to be sent
 _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
     b"\x99" + 9 * b"\xc0"
-)  #: body of an ACK as long as a PROVE: a server answers an unproven address with no more bytes
-SILENT_PERIODS = 1.5  #: of the keep-alive, after which a client says that it is there
+)  #: body of an ACK as long as a PROVE: a server sends no more bytes to an unproven address than it received from there
+SILENT_PERIODS = 1.5  #: keep-alive periods without a datagram, after which a client sends an ACK
 
 
 @dataclass(frozen=True)
@@ -91,22 +91,25 @@ class Phase(Enum):
 
 
 class ClientSession:
-    """State machine of one session. Call :meth:`receive` for each datagram and :meth:`outgoing` after anything happened and
-    whenever :meth:`next_timer` has passed. Malformed is raised where the program itself asks for what cannot be sent."""
+    """State machine of one session.
+
+    Call :meth:`receive` for each datagram, and :meth:`outgoing` after every call and whenever :meth:`next_timer` has passed.
+    Methods raise Malformed if the program passes a message that cannot be sent.
+    """
 
     def __init__(self, join: Join, key: bytes | None = None, rng: random.Random | None = None) -> None:
         self.join = check(join)
-        self.key = key  #: pre-shared, of a server that wants keys
+        self.key = key  #: pre-shared key, if the server requires keys
         self.phase = Phase.HELLO
         self.token = 0
         self.drops: Counter[str] = Counter()
         self.last_heard = 0.0
-        self.body = Body()  #: what the server told of it
-        self.welcome: Welcome | None = None  #: once the body has been described
+        self.body = Body()  #: actuators and sensors as the server described them
+        self.welcome: Welcome | None = None  #: set when the body has been described
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._nonce = self._rng.getrandbits(63)
         self._seal: SessionSeal | None = None
-        self._offered: SessionSeal | None = None  # of a WELCOME that is being opened
+        self._offered: SessionSeal | None = None  # seal of a WELCOME that is being decrypted
         self._cookie = b""
         self._sequence = 0
         self._retry_at = self._asked_at = self._sent_at = 0.0
@@ -116,42 +119,45 @@ class ClientSession:
         self._outbox, self._inbox = Outbox(self._rtt_estimator), Inbox()
         self._send: list[Any] = []
         self._ack_at: float | None = None
-        self._pending_welcome: Welcome | None = None  # of a body that is not described yet
-        self._period = math.inf  # of the keep-alive
+        self._pending_welcome: Welcome | None = None  # welcome to a body that is not fully described yet
+        self._period = math.inf  # keep-alive period, s
         self._parts = Parts()
-        self.frames = FrameAssembler()  #: of imaging sonars
-        self._state: StateMessage | None = None  # waits for its parts
+        self.frames = FrameAssembler()  #: frames of imaging sonars
+        self._state: StateMessage | None = None  # a state that waits for its parts
         self._step: StepMessage | None = None
-        self._handed = False  # the step was handed out
+        self._handed = False  # whether the program has received the step
         self._done: Done | None = None
-        self._idle_until = -math.inf  # before that, outgoing() has nothing to say; -inf = something changed
+        self._idle_until = -math.inf  # time before which outgoing() returns nothing; -inf = something changed
 
-    # -- what the application does ---------------------------------------------------------
+    # -- called by the program -------------------------------------------------------------
 
     def actuate(self, command: Sequence[float | None]) -> None:
-        """Latest-wins actuator commands."""
+        """Send actuator commands; only the latest counts."""
         self._queue(check(Actuate(command)))
 
     def request(self, request: AnyRequest) -> int:
-        """A request that is repeated until the server has it; returns its number. OverflowError when the server takes none."""
+        """Queue a request, which is repeated until the server acknowledges it, and return its number.
+
+        Raises OverflowError if the server acknowledges no requests.
+        """
         self._idle_until = -math.inf
         return self._outbox.push(REQUESTS.encode(check(request)))
 
     def estimate(self, values: Sequence[float | None]) -> None:
-        """Publish what the navigator believes."""
+        """Send the navigator's estimate."""
         self._queue(check(Estimate(values)))
 
     def done(
         self, tick: int, command: Sequence[float | None] | None, estimate: Sequence[float | None] | None = None
     ) -> None:
-        """Answer a lockstep step."""
+        """Answer a step of lockstep."""
         numbers = None if command is None else tuple(command)
         estimated = None if estimate is None else tuple(estimate)
         self._done = _DONE.decode((tick, self._outbox.last, numbers, estimated))
         self._queue(self._done)
 
     def leave(self) -> None:
-        """Orderly end of the session: LEAVE is repeated until the server confirms it."""
+        """End the session in an orderly way: LEAVE is repeated until the server confirms it."""
         if self.phase is Phase.JOINED:
             self.phase, self._tries, self._retry_at = Phase.LEAVING, 0, 0.0
         elif self.phase is not Phase.LEAVING:
@@ -164,10 +170,10 @@ class ClientSession:
             del self._send[0]
         self._send.append(message)
 
-    # -- what the socket does --------------------------------------------------------------
+    # -- called by the socket --------------------------------------------------------------
 
     def receive(self, data: bytes, now: float) -> list[SessionEvent]:
-        """Take a datagram of the server; never raises on a peer's bytes."""
+        """Process a datagram from the server and return its events. Never raises, whatever the bytes are."""
         try:
             header = codec.decode_header(data, from_client=False)
             live = self.phase is Phase.JOINED or self.phase is Phase.LEAVING
@@ -182,7 +188,7 @@ class ClientSession:
             self.drops[dropped.reason] += 1
             return []
         if live and not MESSAGES[header.type][1]:
-            return []  # a repeated answer to what is settled; anybody can send one, so it is no sign of life
+            return []  # a repeated answer; anybody can send one, so it does not count as a sign of life
         self.last_heard = now
         if header.type not in _STATES or self._outbox:
             self._idle_until = -math.inf
@@ -192,7 +198,7 @@ class ClientSession:
         return self._handle(message, now)
 
     def _opener(self, header: codec.Header) -> codec.Sealer | None:
-        """What opens a datagram of the server."""
+        """The seal that decrypts a datagram of the server."""
         if self.key is None or header.type is Type.CHALLENGE:
             return None
         from wavesim_sdk.wire import seal
@@ -220,7 +226,7 @@ class ClientSession:
                 return self._described()
             case Refuse(_, Refusal.COOKIE) if (
                 self.phase is Phase.JOINING
-            ):  # it grew too old, or a session of it is over
+            ):  # the cookie is too old, or the session of this nonce has ended
                 self._nonce = self._rng.getrandbits(63)
                 self.phase, self._retry_at, self._tries = Phase.HELLO, now, 0
             case Refuse(_, code, text):
@@ -233,7 +239,7 @@ class ClientSession:
             self._rtt_estimator.add_sample(now - self._asked_at)
 
     def _described(self) -> list[SessionEvent]:
-        """The welcome, once everything that it promises has been told."""
+        """The welcome, once all actuators and sensors that it announces have been described."""
         w = self._pending_welcome
         if w is None or len(self.body.actuators) < w.actuators or len(self.body.layouts) < w.sensors:
             return []
@@ -244,7 +250,7 @@ class ClientSession:
     def _handle(self, message: Any, now: float) -> list[SessionEvent]:
         if self.phase is Phase.LEAVING and type(message) is not Bye:
             return []
-        match message:  # the most frequent first
+        match message:  # the most frequent types first
             case StepMessage():
                 return self._on_step(message)
             case StateMessage():
@@ -279,7 +285,7 @@ class ClientSession:
             self.drops["item"] += 1
             return []
         match event:
-            case None:  # of the future
+            case None:  # a kind of a later version
                 return []
             case ActuatorDescription():
                 self.body.add_actuator(event)
@@ -293,7 +299,7 @@ class ClientSession:
         overtaken = self._state
         self._state = message
         found: list[SessionEvent] = []
-        if overtaken is not None and overtaken.tick < message.tick:  # it will not become whole any more
+        if overtaken is not None and overtaken.tick < message.tick:  # it can no longer become complete
             found = self._build_state(overtaken)
         return found + self._release_state()
 
@@ -305,7 +311,7 @@ class ClientSession:
 
     def _build_state(self, message: Snapshot, step: bool = False) -> list[SessionEvent]:
         if self.welcome is None:
-            return []  # nothing of it could be named yet
+            return []  # the names of its values are not known yet
         if not message.parts:
             return [self.body.build_state(message, (), step)]
         state = self.body.build_state(message, self._parts.readings(message.tick), step)
@@ -316,12 +322,12 @@ class ClientSession:
         if self._done is not None and self._done.tick == message.tick:
             self._queue(self._done)
             return []
-        if self._step is None or self._step.tick < message.tick:  # an earlier one is a copy that was long on its way
+        if self._step is None or self._step.tick < message.tick:  # an earlier one is a delayed copy
             self._step, self._handed = message, False
         return self._release_step()
 
     def _release_step(self) -> list[SessionEvent]:
-        """Hand a step out once, when every event before it has come, and all its parts."""
+        """Return a step once, when all its parts and every event before it have arrived."""
         step = self._step
         if step is None or self._handed or self._inbox.received < step.last_event or not self._parts.is_complete(step):
             return []
@@ -346,7 +352,7 @@ class ClientSession:
             else:
                 out.append(self._join())
         elif self.phase is Phase.JOINED:
-            # Requests go before the DONE that counts them.
+            # Requests precede the DONE that counts them.
             out += [self._encode(Requests(first, items)) for first, items in self._outbox.take_due(now)]
             out += [self._encode(message) for message in self._send]
             self._send.clear()
@@ -375,7 +381,7 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """When to say that this client is there, although nothing came: perhaps it has another address now."""
+        """When to send an ACK although nothing came: the address of this client may have changed."""
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent
 

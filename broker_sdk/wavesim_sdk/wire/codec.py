@@ -1,7 +1,7 @@
-"""The codec: bytes to checked messages and back, pure functions.
+"""The codec between bytes and checked messages, as pure functions.
 
-A peer cannot make :func:`decode_header` and :func:`decode_body` raise anything but :class:`Dropped`, whose reason is one
-of the names in docs/PROTOCOL.md.
+For any bytes of a peer, :func:`decode_header` and :func:`decode_body` raise only :class:`Dropped`. Its reason is one of the
+names in docs/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from wavesim_sdk.wire.messages import HEADER_BYTES, MAGIC, MAX_DATAGRAM, MAX_DEP
 from wavesim_sdk.wire.schema import Malformed, schema_of
 
 _HEADER = struct.Struct("<4sBBHQII")
-SEALED_FLAG = 1  #: flag
-MAX_HANDSHAKE_ELEMENTS = 160  #: in a body that comes from outside of a session
+SEALED_FLAG = 1  #: flag of a sealed body
+MAX_HANDSHAKE_ELEMENTS = 160  #: maximum number of elements in a body from outside a session
 DROP_REASONS = (
     "size", "magic", "version", "flags", "type", "key", "token", "address", "rate", "replay", "seal", "body", "fields", "old",
     "strangers", "item", "internal",
@@ -25,26 +25,26 @@ DROP_REASONS = (
 
 _DECODE = {kind: schema_of(record).decode for kind, (_, _, record) in MESSAGES.items()}
 _ENCODE = {record: (int(kind), schema_of(record).encode) for kind, (_, _, record) in MESSAGES.items()}
-_pack = msgpack.Packer().pack  # one for all: a new one would have memory of its own
-_LARGE = re.compile(b"[\xdc-\xdf]").search  # array16 .. map32, or bytes that look so
+_pack = msgpack.Packer().pack  # one packer for all: each packer allocates its own buffer
+_LARGE = re.compile(b"[\xdc-\xdf]").search  # array16 .. map32, or bytes that look like them
 _FROM_CLIENT = {kind.value: (kind, from_client) for kind, (from_client, _, _) in MESSAGES.items()}
 
 
 class Sealer(Protocol):
-    """What seals bodies: see :mod:`wavesim_sdk.wire.seal`."""
+    """Interface of the seals of bodies; see :mod:`wavesim_sdk.wire.seal`."""
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """The sealed body."""
+        """Return the sealed body."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """The body, or Dropped; it counts as received from now on."""
+        """Return the body, or raise Dropped. The sequence number counts as received from now on."""
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """The body, or Dropped; nothing is recorded."""
+        """Return the body, or raise Dropped, without recording the sequence number."""
 
 
 class Dropped(Exception):
-    """A datagram was dropped, for a named reason; ``detail`` is for people."""
+    """A datagram was dropped for the named ``reason``; ``detail`` is for people."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -60,12 +60,12 @@ class Header(NamedTuple):
 
 
 def message_type(message: Any) -> Type:
-    """The type under which a message travels."""
+    """The datagram type of a message."""
     return Type(_ENCODE[type(message)][0])
 
 
 def encode_body(message: Any) -> tuple[Type, bytes]:
-    """Type and plain body of a message. It is trusted: it comes from this program."""
+    """Type and plain body of a message. The message is not checked, because it comes from this program."""
     kind, values = _ENCODE[type(message)]
     return Type(kind), _pack(values(message))
 
@@ -73,28 +73,28 @@ def encode_body(message: Any) -> tuple[Type, bytes]:
 def encode_datagram(
     kind: int, plain: bytes, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
 ) -> bytes:
-    """Header and body, sealed if there is a seal."""
+    """A datagram of header and body, sealed if ``seal`` is given."""
     flags = 0 if seal is None else SEALED_FLAG
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
     data = header + (plain if seal is None else seal.seal(header, plain, sequence))
     if len(data) > MAX_DATAGRAM:
-        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; a datagram holds {MAX_DATAGRAM}")
+        raise ValueError(f"{Type(kind).name} has {len(data)} bytes; the maximum of a datagram is {MAX_DATAGRAM}")
     return data
 
 
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """One datagram. The message is trusted: it comes from this program."""
+    """The datagram of a message. The message is not checked, because it comes from this program."""
     kind, values = _ENCODE[type(message)]
     return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
 def protocol_version(data: bytes) -> int | None:
-    """The version of something that begins like a datagram of this protocol."""
+    """The version of a datagram that begins like one of this protocol, else None."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 
 def decode_header(data: bytes, from_client: bool) -> Header:
-    """Rules 1 to 5 of the document."""
+    """Decode a header by the receive rules 1 to 5 of docs/PROTOCOL.md."""
     if not HEADER_BYTES <= len(data) <= MAX_DATAGRAM:
         raise Dropped("size")
     magic, version, kind, flags, token, sequence, ack = _HEADER.unpack_from(data)
@@ -111,7 +111,7 @@ def decode_header(data: bytes, from_client: bool) -> Header:
 
 
 def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
-    """The body in the clear. Without ``record`` the replay window stays as it is."""
+    """The decrypted body. Without ``record``, the replay window stays unchanged."""
     if header.sealed != (seal is not None):
         raise Dropped("flags")
     plain = data[HEADER_BYTES:]
@@ -122,19 +122,22 @@ def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: b
 
 
 def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
-    """The elements of a body, not yet checked. A few bytes can promise much: what comes from outside of a session, or has
-    large counts, is walked through before memory is spent on it."""
+    """The unchecked elements of a body.
+
+    A few bytes can announce a large array. The function therefore checks the limits of a body that comes from outside a
+    session, or that has large counts, before it allocates memory for it.
+    """
     if not MESSAGES[kind][1]:
         good = is_within_limits(plain, MAX_HANDSHAKE_ELEMENTS, MAX_DEPTH)
     else:
-        # an item that is nested too deep is the fault of that item: dropped with it, those beside it would come again for ever
+        # Nesting is not limited here: if one deeply nested item dropped the datagram, its valid items would be repeated for ever.
         good = not (MESSAGES[kind][0] and _LARGE(plain)) or is_within_limits(plain, MAX_DATAGRAM, MAX_DATAGRAM)
     if not good:
         raise Dropped("body")
     try:
-        # a text that is no UTF-8, or a map with odd keys, is the fault of its element, not of those beside it
+        # Invalid UTF-8 or an unusual map key makes only its own element invalid, not the others.
         body = msgpack.unpackb(plain, use_list=False, strict_map_key=False, unicode_errors="surrogateescape")
-    except (ValueError, TypeError, OverflowError, RecursionError):  # what msgpack raises on foreign bytes
+    except (ValueError, TypeError, OverflowError, RecursionError):  # the errors of msgpack
         raise Dropped("body") from None
     if type(body) is not tuple:
         raise Dropped("body")
@@ -142,12 +145,12 @@ def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
 
 
 def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
-    """The message, opened and checked."""
+    """The message of a datagram, decrypted and checked."""
     return decode_plain(open_body(data, header, seal), header.type)
 
 
 def decode_plain(plain: bytes, kind: Type) -> Any:
-    """The message of an opened body, checked."""
+    """The checked message of a decrypted body."""
     body = unpack_body(plain, kind)
     try:
         return _DECODE[kind](body)
@@ -155,7 +158,7 @@ def decode_plain(plain: bytes, kind: Type) -> Any:
         raise Dropped("fields", str(malformed)) from None
 
 
-# msgpack's first bytes: how many bytes follow (fixed), or where the count stands
+# first bytes in msgpack: the fixed number of bytes that follow, or the size of the count
 _FIXED = [0] * 256
 _FIXED[0xA0:0xC0] = range(32)  # short texts
 _FIXED[0xCA:0xD4] = [4, 8, 1, 2, 4, 8, 1, 2, 4, 8]  # float32 .. int64
@@ -165,8 +168,10 @@ _COUNT = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}  # arrays and 
 
 
 def is_within_limits(data: bytes, elements: int, depth: int) -> bool:
-    """Whether msgpack holds at most so many elements, nested at most so deep, and all that it promises: a walk over the bytes
-    that costs at most ``elements`` steps and makes nothing."""
+    """Whether msgpack data is complete and within limits of the number of elements and of their nesting.
+
+    The function walks over the bytes in at most ``elements`` steps and allocates no values.
+    """
     at, end = 0, len(data)
     left = [1]  # elements still to come at each level
     while left:

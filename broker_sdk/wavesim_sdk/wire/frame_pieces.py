@@ -1,4 +1,4 @@
-"""Frames of imaging sonars in numbered pieces: how the server cuts them, how a client puts them together."""
+"""Frames of imaging sonars in numbered pieces: the server splits them and a client assembles them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 
 @dataclass(frozen=True)
 class WholeFrame:
-    """All bytes of a frame have come. ``sensor``: number of the SENSOR event; ``data``: as docs/sonars.md says."""
+    """A complete frame. ``sensor`` is the number of the SENSOR event; docs/sonars.md defines ``data``."""
 
     sensor: int
     number: int
@@ -26,7 +26,7 @@ def split_frame(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
 
 @dataclass
 class _PartialFrame:
-    """The frame of a sonar that is under way, and the last that was whole."""
+    """The incomplete frame of a sonar, and the number of its last complete one."""
 
     number: int = 0
     parts: int = 0
@@ -35,14 +35,17 @@ class _PartialFrame:
 
 
 class FrameAssembler:
-    """Puts pieces together, in whatever order they come. Of each sonar one frame is under way; a piece of a newer one ends it."""
+    """Assemble pieces that arrive in any order.
+
+    Each sonar has one incomplete frame at a time; a piece of a newer frame discards it.
+    """
 
     def __init__(self) -> None:
         self._sonars: dict[int, _PartialFrame] = {}
-        self.lost_frames = 0  #: frames of which the network lost a piece, or all
+        self.lost_frames = 0  #: frames of which the network lost at least one piece
 
     def add(self, piece: Piece) -> WholeFrame | None:
-        """The frame that this piece completes, if it does."""
+        """Add a piece and return the frame that it completes, or None."""
         s = self._sonars.setdefault(piece.sensor, _PartialFrame())
         if piece.number > max(s.number, s.last_complete):
             s.number, s.parts, s.pieces = piece.number, piece.parts, {}

@@ -1,4 +1,4 @@
-"""What a JOIN asks for, and what is said to it: pure functions."""
+"""Evaluation of a JOIN and the answers to it, as pure functions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.session import NotAdmitted, Session
 
 _WHOLE = schema_of(Join)
-ANY_CLIENT = "*"  #: name of a key that serves every name
+ANY_CLIENT = "*"  #: name of a key that is valid for every name
 
 
 def cookie_and_nonce(body: tuple[Any, ...]) -> tuple[bytes, int]:
-    """Cookie and nonce; without them nobody can be answered."""
+    """Cookie and nonce of a JOIN. Raises Dropped if they are invalid, because no answer is possible without them."""
     if len(body) < 2 or type(body[0]) is not bytes or type(body[1]) is not int or not 0 <= body[1] < 2**64:
         raise Dropped("fields")
     return body[0], body[1]
@@ -31,19 +31,21 @@ def resolve_join(
     pilots: Mapping[str, Session],
     takeover: bool,
 ) -> tuple[Join, Session | None, Resumption]:
-    """What is asked for, and the session that it would go on for; NotAdmitted if it cannot be. ``owner`` is the name of the key, if
-    there is one."""
+    """The join, the earlier session that it continues (or None), and how it continues it; raises NotAdmitted.
+
+    ``key_name`` is the name that the client's key belongs to; empty if the server uses no keys.
+    """
     try:
         join = _WHOLE.decode(body)
         role = Role(join.role)
     except Malformed as malformed:
         raise NotAdmitted(Refusal.BAD_VALUE, str(malformed)) from None
     except ValueError:
-        raise NotAdmitted(Refusal.BAD_VALUE, f"role: there is no role {body[3]}") from None
+        raise NotAdmitted(Refusal.BAD_VALUE, f"role: unknown role {body[3]}") from None
     if join.lockstep_ns and role is not Role.PILOT:
-        raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot is waited for")
+        raise NotAdmitted(Refusal.BAD_VALUE, "lockstep_ns: only a pilot can request lockstep")
     if key_name not in ("", ANY_CLIENT, join.name):
-        raise NotAdmitted(Refusal.KEY, f"this key is that of '{key_name}'")
+        raise NotAdmitted(Refusal.KEY, f"this key belongs to '{key_name}'")
     if join.previous:
         previous = by_token.get(join.previous)
         if previous is None or (previous.name, previous.join.role, previous.key_name) != (
@@ -51,7 +53,10 @@ def resolve_join(
             join.role,
             key_name,
         ):
-            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' has no live session of that token and role; join anew")
+            raise NotAdmitted(
+                Refusal.EXPIRED,
+                f"'{join.name}' has no live session with that token and role; join again without a previous token",
+            )
         return join, previous, Resumption.RESUMED
     current_pilot = pilots.get(join.name) if role is Role.PILOT else None
     if current_pilot is None:
@@ -62,7 +67,7 @@ def resolve_join(
 
 
 def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Welcome:
-    """What a session is told at its beginning, true at this moment."""
+    """The WELCOME of a session, with the present tick and run state."""
     a = session.admission
     return Welcome(
         session.nonce, a.id, session.join.role, session.resumed, a.step_ns, a.sound_speed, *clock, a.state_period_ns,
@@ -71,7 +76,10 @@ def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[floa
 
 
 def version_1_refusal(data: bytes) -> bytes:
-    """A REFUSE as version 1 knows it, to a HELLO of that version and no longer than it; empty if it is none."""
+    """A REFUSE in the format of version 1 that answers a HELLO of version 1; empty for any other datagram.
+
+    It is never longer than the HELLO.
+    """
     if codec.protocol_version(data) != 1 or data[5] != Type.HELLO or len(data) < MIN_HELLO:
         return b""
     try:

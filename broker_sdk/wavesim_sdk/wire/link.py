@@ -1,4 +1,4 @@
-"""A session over a blocking socket: what brokers and observers share."""
+"""A session over a blocking socket, shared by brokers and observers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM, Join, Welcome
 from wavesim_sdk.wire.schema import Malformed
 from wavesim_sdk.wire.udp import open_socket
 
-KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment: file of keys for those that are given none
+KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable with the key file of programs that pass no key
 WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-FAREWELL_S = 0.5  #: at most so long a program waits for the server's confirmation that it left
+FAREWELL_S = 0.5  #: maximum time that a program waits for the server to confirm its LEAVE
 
 
 def make_session(join: Join, key: bytes | None) -> ClientSession:
-    """A session with a key, if one is given or the environment names a file of them."""
+    """A session; with a key if one is given or if the environment names a key file."""
     if key is None and (file := os.environ.get(KEYS_VARIABLE)):
         from wavesim_sdk.wire import seal
 
@@ -30,11 +30,11 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
     try:
         return ClientSession(join, key)
     except Malformed as malformed:
-        raise BrokerError(f"a join like this cannot be sent: {malformed}") from None
+        raise BrokerError(f"invalid join: {malformed}") from None
 
 
 def local_address(server: str) -> str:
-    """Where to listen for a server's answers: on loopback where that is enough."""
+    """The local address for a server's answers: loopback if the server is on loopback."""
     try:
         host = ipaddress.ip_address(server)
     except ValueError:
@@ -45,16 +45,16 @@ def local_address(server: str) -> str:
 
 
 def no_answer_error(server: tuple[str, int], session: ClientSession) -> SessionLost:
-    """Why a server that should be there is not."""
+    """The error for a server that does not answer, with the probable cause."""
     host, port = server
     if session.phase is Phase.JOINING:
-        why = "does it have this key?" if session.key else f"it may want a key ({KEYS_VARIABLE}=FILE)"
-        return SessionLost(f"the server at {host}:{port} does not take this join; {why}")
+        why = "check that it has this key" if session.key else f"it may require a key ({KEYS_VARIABLE}=FILE)"
+        return SessionLost(f"the server at {host}:{port} does not answer this join; {why}")
     return SessionLost(f"no server answers at {host}:{port}; is one running there? (wavesim serve CONFIG)")
 
 
 def raise_if_ended(event: SessionEvent) -> None:
-    """Raise if an event says that the session is over."""
+    """Raise an error if an event ends the session."""
     match event:
         case JoinRefused(text=text):
             raise Refused(f"the server refused the join: {text}")
@@ -68,20 +68,20 @@ def is_silent(session: ClientSession, now: float) -> bool:
 
 
 class SessionLink:
-    """One session and its socket."""
+    """One session with its socket."""
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
         self.server, self.session = server, make_session(join, key)
         self._socket: socket.socket | None = None
-        self._early: list[SessionEvent] = []  # came along with the welcome
-        self._limit = 0.0  # of the socket, s
+        self._early: list[SessionEvent] = []  # events that came before the welcome
+        self._limit = 0.0  # time limit of the socket, s
 
     def connect(self, timeout: float) -> Welcome:
-        """Join the server."""
+        """Join the server; raises SessionLost after ``timeout`` seconds."""
         self._socket = open_socket(local_address(self.server[0]), 0)
         try:
             self._socket.connect(self.server)
-            self._socket.setblocking(True)  # it waits in recv, within its time limit
+            self._socket.setblocking(True)  # recv waits for at most the socket's time limit
             limit = time.monotonic() + timeout
             while self.session.welcome is None:
                 if time.monotonic() > limit:
@@ -93,7 +93,7 @@ class SessionLink:
         return self.session.welcome
 
     def poll(self, limit: float) -> list[SessionEvent]:
-        """Send what is due, wait for a datagram or a timer until ``limit``, take what came."""
+        """Send what is due, wait for a datagram or a timer until ``limit``, and return the events."""
         if self.session.welcome is not None and self._early:
             early, self._early = self._early, []
             return early
@@ -109,8 +109,11 @@ class SessionLink:
         return events
 
     def _receive(self, sock: socket.socket, wait: float) -> bytes:
-        """The next datagram, if one comes within about ``wait`` seconds: one system call, because in lockstep ten programs
-        wait for each other's. The socket's own time limit is set in a few steps, so that it seldom changes."""
+        """The next datagram, or nothing after about ``wait`` seconds.
+
+        Waiting and receiving is one system call, because in lockstep ten programs wait for one another. The time limit of the
+        socket takes only the values of WAITS_S, so that it seldom changes.
+        """
         limit = next((limit for limit in WAITS_S if limit <= wait), 0.0)
         if limit and limit != self._limit:
             self._limit = limit
@@ -120,12 +123,12 @@ class SessionLink:
         except BlockingIOError:
             return b""
         except ConnectionRefusedError:
-            time.sleep(0.02)  # nobody has that port (yet)
+            time.sleep(0.02)  # no process has that port (yet)
             return b""
 
     def _open(self) -> socket.socket:
         if self._socket is None:
-            raise BrokerError("there is no connection: call connect() first, and nothing after close()")
+            raise BrokerError("not connected: call connect() first, and nothing after close()")
         return self._socket
 
     def flush(self, now: float) -> None:
@@ -143,7 +146,7 @@ class SessionLink:
             raise no_answer_error(self.server, self.session)
 
     def close(self) -> None:
-        """Leave the server, and wait a moment for its confirmation."""
+        """Leave the server, and wait briefly for its confirmation."""
         if self._socket is None:
             return
         self.session.leave()

@@ -1,4 +1,4 @@
-"""Every datagram of the wire protocol, declared once; see docs/PROTOCOL.md. Events and requests: :mod:`.items`."""
+"""Declarations of every datagram of the wire protocol; see docs/PROTOCOL.md. :mod:`.items` has the events and requests."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ MAGIC = b"WVSM"
 VERSION = 2
 HEADER_BYTES = 24
 MAX_DATAGRAM = 1200
-SEAL_BYTES = 16  #: a sealed body is longer by so much
+SEAL_BYTES = 16  #: bytes that sealing adds to a body
 MIN_HELLO = 64
-MAX_DEPTH = 6  #: of arrays within arrays
+MAX_DEPTH = 6  #: nesting of arrays outside of a session
 COOKIE_BYTES = 16
 
 NAME_BYTES = 31
 TEXT_BYTES = 400
-MAX_SENSORS = 64  #: of one body
+MAX_SENSORS = 64  #: sensors of one body
 MAX_ITEMS = 256  #: events or requests in a datagram
-PIECE_BYTES = 1120  #: of a frame in a datagram; of its last piece less
-MAX_PIECES = 8192  #: of a frame
+PIECE_BYTES = 1120  #: bytes of a frame in one datagram; the last piece may have fewer
+MAX_PIECES = 8192  #: pieces of one frame
 MOTION_NUMBERS = 16
 EFFORT_NUMBERS = 48
 ESTIMATE_NUMBERS = 10
-MAX_COORDINATE = 1e6  #: m; greatest coordinate of a start
-MAX_VALUE = 1e9  #: greatest command, force, value
+MAX_COORDINATE = 1e6  #: m; maximum coordinate of a start position
+MAX_VALUE = 1e9  #: maximum of a command, force or value
 UINT64 = Int(0, 2**64 - 1)
 UINT32 = Int(0, 2**32 - 1)
 UINT8 = Int(0, 255)
@@ -42,7 +42,7 @@ MESSAGE_TEXT = Text(TEXT_BYTES)
 
 
 class Type(IntEnum):
-    __hash__ = int.__hash__  # an enumeration's own is a call of Python for each look into a table
+    __hash__ = int.__hash__  # faster in tables: the hash of an enumeration is a Python function
 
     HELLO = 1
     CHALLENGE = 2
@@ -69,7 +69,7 @@ class Type(IntEnum):
 
 
 class Refusal(IntEnum):
-    """Why a join is refused."""
+    """Reasons for refusing a join."""
 
     COOKIE = 1
     NAME_IN_USE = 2
@@ -84,7 +84,7 @@ class Refusal(IntEnum):
 
 
 class Role(IntEnum):
-    """What a session is to its body."""
+    """Roles of a session towards its body."""
 
     PILOT = 0
     INSTRUMENT = 1
@@ -93,7 +93,7 @@ class Role(IntEnum):
 
 
 class Resumption(IntEnum):
-    """How a session came to its body."""
+    """Ways in which a session was joined to its body."""
 
     NEW = 0
     RESUMED = 1
@@ -101,7 +101,7 @@ class Resumption(IntEnum):
 
 
 class Right(IntFlag):
-    """What a session may do besides."""
+    """Additional rights of a session."""
 
     FAULT = 1
     PUSH = 2
@@ -117,78 +117,82 @@ class Right(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    nonce: int = record_field(UINT64, "any number, comes back")
-    padding: bytes = record_field(Bin(0, MAX_DATAGRAM), "to make 64 bytes in all")
+    nonce: int = record_field(UINT64, "any number; the server returns it")
+    padding: bytes = record_field(Bin(0, MAX_DATAGRAM), "fills the datagram to at least 64 bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    nonce: int = record_field(UINT64, "of the HELLO")
-    cookie: bytes = record_field(Bin(COOKIE_BYTES, COOKIE_BYTES), "to be returned in JOIN")
+    nonce: int = record_field(UINT64, "nonce of the HELLO")
+    cookie: bytes = record_field(Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie to return in JOIN")
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """What a client asks for. ``position`` and ``attitude`` matter for a new name only."""
+    """A client's request to join. ``position`` and ``attitude`` apply to a new name only."""
 
-    cookie: bytes = record_field(Bin(COOKIE_BYTES, COOKIE_BYTES), "of the CHALLENGE", default=bytes(COOKIE_BYTES))
-    nonce: int = record_field(UINT64, "any number, comes back", default=0)
-    name: str = record_field(NAME, "name of the body; of an observer, a name for people", default="")
+    cookie: bytes = record_field(
+        Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
+    )
+    nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
+    name: str = record_field(NAME, "name of the body; for an observer, a name for people", default="")
     role: int = record_field(UINT8, "0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT)
-    model: str = record_field(NAME, "name of a model for a new name; else empty", default="")
+    model: str = record_field(NAME, "model of a body with a new name; otherwise empty", default="")
     position: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
-        "start position in W for a new name",
+        "start position in W of a body with a new name",
         "m",
         default=(0.0, 0.0, 0.0),
     )
     attitude: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
-        "start roll, pitch, heading for a new name",
+        "start roll, pitch and heading of a body with a new name",
         "rad",
         default=(0.0, 0.0, 0.0),
     )
-    lockstep_ns: int = record_field(PERIOD, "lockstep period, of a pilot; 0 = free", "ns", default=0)
+    lockstep_ns: int = record_field(PERIOD, "lockstep period of a pilot; 0 = free-running", "ns", default=0)
     state_period_ns: int = record_field(
         PERIOD, "wall time between STATE messages; 0 = the server's default", "ns", default=0
     )
     previous: int = record_field(UINT64, "token of the session to resume; 0 = none", default=0)
     sensors: Sequence[str] | None = record_field(
-        Nullable(List(NAME, MAX_SENSORS)), "names of the sensors to be told of; nil = all", default=None
+        Nullable(List(NAME, MAX_SENSORS)), "names of the sensors to report; nil = all", default=None
     )
-    acoustics: int = record_field(FLAG, "1 = RECEPTION events, please", default=1)
-    effort: int = record_field(FLAG, "1 = forces and accelerations in the states, please", default=0)
-    others: int = record_field(FLAG, "1 = BODY events of others that come and go, please", default=0)
+    acoustics: int = record_field(FLAG, "1 = send RECEPTION events", default=1)
+    effort: int = record_field(FLAG, "1 = include forces and accelerations in the states", default=0)
+    others: int = record_field(FLAG, "1 = send BODY events when other bodies enter or leave", default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
     """The server's answer to a join."""
 
-    nonce: int = record_field(UINT64, "of the JOIN")
+    nonce: int = record_field(UINT64, "nonce of the JOIN")
     id: int = record_field(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
-    role: int = record_field(UINT8, "as in JOIN")
+    role: int = record_field(UINT8, "role, as in JOIN")
     resumed: int = record_field(UINT8, "0 new, 1 resumed, 2 took over from another client")
-    step_ns: int = record_field(Int(1, 2**62), "length of a tick", "ns")
+    step_ns: int = record_field(Int(1, 2**62), "duration of a tick", "ns")
     sound_speed: float = record_field(Number(), "speed of sound", "m/s")
-    tick: int = record_field(TICKS, "tick now")
-    run_state: int = record_field(UINT8, "state of the simulation timer now")
+    tick: int = record_field(TICKS, "current tick")
+    run_state: int = record_field(UINT8, "current state of the simulation clock")
     state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = none", "ns")
-    lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free", "ns")
-    keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVEs", "s")
-    keepalive_timeout: float = record_field(Number(0.0), "a client silent for longer is removed", "s")
-    actuators: int = record_field(Int(0, MAX_ACTUATORS), "ACTUATOR events that follow, and length of `actuation`")
-    sensors: int = record_field(UINT32, "SENSOR events that follow")
-    rights: int = record_field(UINT32, "bits of what this session may do besides")
+    lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free-running", "ns")
+    keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVE messages", "s")
+    keepalive_timeout: float = record_field(Number(0.0), "the server removes a client that is silent for longer", "s")
+    actuators: int = record_field(
+        Int(0, MAX_ACTUATORS), "number of ACTUATOR events that follow, and length of `actuation`"
+    )
+    sensors: int = record_field(UINT32, "number of SENSOR events that follow")
+    rights: int = record_field(UINT32, "bits of the additional rights of this session")
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
     """The server refused the join."""
 
-    nonce: int = record_field(UINT64, "of the JOIN")
+    nonce: int = record_field(UINT64, "nonce of the JOIN")
     code: int = record_field(UINT8, "refusal code")
-    text: str = record_field(MESSAGE_TEXT, "for people")
+    text: str = record_field(MESSAGE_TEXT, "text for people")
 
 
 # ------------------------------------------------------------------------------------------------ from a client
@@ -200,7 +204,7 @@ ESTIMATE_VALUES = Numbers(exact=ESTIMATE_NUMBERS, allow_nil=True)
 @dataclass(frozen=True, slots=True)
 class Actuate:
     command: Sequence[float | None] = record_field(
-        COMMAND, "commands in the order of the ACTUATOR events; nil and missing ones: as before"
+        COMMAND, "commands in the order of the ACTUATOR events; nil or missing = unchanged"
     )
 
 
@@ -212,15 +216,19 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    tick: int = record_field(TICKS, "of the STEP")
+    tick: int = record_field(TICKS, "tick of the STEP")
     last_request: int = record_field(UINT32, "number of the last request that belongs to this step")
-    command: Sequence[float | None] | None = record_field(Nullable(COMMAND), "as in ACTUATE; nil = all as before")
-    estimate: Sequence[float | None] | None = record_field(Nullable(ESTIMATE_VALUES), "as in ESTIMATE; nil = none")
+    command: Sequence[float | None] | None = record_field(
+        Nullable(COMMAND), "commands, as in ACTUATE; nil = all unchanged"
+    )
+    estimate: Sequence[float | None] | None = record_field(
+        Nullable(ESTIMATE_VALUES), "estimate, as in ESTIMATE; nil = none"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class KeepaliveReply:
-    number: int = record_field(UINT32, "of the KEEPALIVE")
+    number: int = record_field(UINT32, "number of the KEEPALIVE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +240,7 @@ class Leave:
 class Estimate:
     values: Sequence[float | None] = record_field(
         ESTIMATE_VALUES,
-        "what the navigator believes: position x3, sigma x3, dead reckoning x3 (m), last range innovation (m)",
+        "estimate of the navigator, in m: position x3, its standard deviation x3, dead reckoning x3, last range innovation",
     )
 
 
@@ -243,7 +251,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    number: int = record_field(UINT64, "of the PROVE")
+    number: int = record_field(UINT64, "number of the PROVE")
 
 
 # ------------------------------------------------------------------------------------------------ from the server
@@ -253,26 +261,24 @@ class Proof:
 class Reading:
     """Some values of one sensor."""
 
-    number: int = record_field(Int(0, 2**31 - 1), "of the SENSOR event")
+    number: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
     time_ns: int = record_field(TIME, "simulation time of the values", "ns")
-    first: int = record_field(Int(0, 2**31 - 1), "place of the first of these values among those of the sensor")
-    values: Sequence[float | None] = record_field(
-        Numbers(MAX_DATAGRAM, allow_nil=True), "the values; nil = there is none"
-    )
+    first: int = record_field(Int(0, 2**31 - 1), "index of the first of these values among all values of the sensor")
+    values: Sequence[float | None] = record_field(Numbers(MAX_DATAGRAM, allow_nil=True), "the values; nil = no value")
 
 
 READINGS = List(Struct(Reading), MAX_DATAGRAM)
 
 
-# not frozen: that would make them three times as dear, and one comes with each step
+# not frozen: that would triple the cost of making one, and each step brings one
 @dataclass(slots=True)
 class Snapshot:
-    """What STATE and STEP have in common."""
+    """The common fields of STATE and STEP."""
 
     tick: int = record_field(TICKS, "tick of this state")
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    run_state: int = record_field(UINT8, "state of the simulation timer")
-    parts: int = record_field(UINT32, "SENSORS datagrams that belong to this one")
+    run_state: int = record_field(UINT8, "state of the simulation clock")
+    parts: int = record_field(UINT32, "number of SENSORS datagrams that belong to this one")
     motion: Sequence[float] | None = record_field(
         Nullable(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI"
     )
@@ -280,9 +286,9 @@ class Snapshot:
         Numbers(MAX_ACTUATORS), "actual values in the order of the ACTUATOR events", "SI"
     )
     effort: Sequence[float] | None = record_field(
-        Nullable(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless asked for", "SI"
+        Nullable(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless requested", "SI"
     )
-    sensors: Sequence[Reading] = record_field(READINGS, "latest values; more of them in SENSORS")
+    sensors: Sequence[Reading] = record_field(READINGS, "latest values; SENSORS datagrams bring the others")
 
 
 @dataclass(slots=True)
@@ -297,9 +303,9 @@ class StepMessage(Snapshot):
 
 @dataclass(frozen=True, slots=True)
 class SensorsMessage:
-    tick: int = record_field(TICKS, "of the STATE or STEP")
+    tick: int = record_field(TICKS, "tick of the STATE or STEP")
     part: int = record_field(UINT32, "number of this part, from 0")
-    sensors: Sequence[Reading] = record_field(READINGS, "as in STATE")
+    sensors: Sequence[Reading] = record_field(READINGS, "values, as in STATE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,42 +316,44 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Keepalive:
-    number: int = record_field(UINT32, "to be returned; 0 = only an acknowledgement")
+    number: int = record_field(UINT32, "number to return; 0 = only an acknowledgement")
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """To an observer: some of the bodies at a tick; ``bodies`` are records as docs/PROTOCOL.md says."""
+    """Some of the bodies at a tick, for observers. docs/PROTOCOL.md defines the records in ``bodies``."""
 
     tick: int = record_field(TICKS, "tick of these states")
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    run_state: int = record_field(UINT8, "state of the simulation timer")
+    run_state: int = record_field(UINT8, "state of the simulation clock")
     part: int = record_field(UINT32, "number of this part, from 0")
-    parts: int = record_field(Int(1, 2**32 - 1), "parts of this tick")
-    bodies: bytes = record_field(Bin(0, MAX_DATAGRAM), "records of the bodies of this part, below")
+    parts: int = record_field(Int(1, 2**32 - 1), "number of parts of this tick")
+    bodies: bytes = record_field(
+        Bin(0, MAX_DATAGRAM), "records of the bodies in this part; see 'Bodies (inside FLEET)'"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Bye:
     """The server ended the session."""
 
-    text: str = record_field(MESSAGE_TEXT, "why")
+    text: str = record_field(MESSAGE_TEXT, "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Prove:
-    number: int = record_field(UINT64, "to be returned in PROOF")
+    number: int = record_field(UINT64, "number to return in PROOF")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of a frame of an imaging sonar. Never repeated: a frame that lost a piece is lost."""
+    """Some bytes of an imaging sonar's frame. The server never repeats a piece: a frame with a lost piece is lost."""
 
     sensor: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
-    number: int = record_field(Int(1, 2**62), "the how-many-th frame of this sonar that this session is sent")
+    number: int = record_field(Int(1, 2**62), "count of the frames of this sonar sent in this session, from 1")
     part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
-    parts: int = record_field(Int(1, MAX_PIECES), "pieces of this frame")
-    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, from `part` times 1120 on")
+    parts: int = record_field(Int(1, MAX_PIECES), "number of pieces of this frame")
+    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at `part` times 1120")
 
 
 #: type -> (from the client?, needs a session?, record)
@@ -376,7 +384,7 @@ MESSAGES: dict[Type, tuple[bool, bool, type[Any]]] = {
 
 LATEST_WINS = frozenset({Type.STATE, Type.ACTUATE, Type.ESTIMATE})
 
-#: a body in FLEET: little-endian, without gaps
+#: record of a body in FLEET: little-endian, without gaps
 FLEET_RECORD = (
     ("id", "u4", 1, "row"),
     ("p_WB_W", "f8", 3, "position in W, m"),
@@ -384,16 +392,16 @@ FLEET_RECORD = (
     ("v_WB_B", "f4", 3, "velocity over ground in B, m/s"),
     ("w_WB_B", "f4", 3, "angular velocity in B, rad/s"),
 )
-FLEET_BODIES = 16  #: in one datagram
+FLEET_BODIES = 16  #: bodies in one datagram
 
-#: the parts of `effort`, each of six numbers in B
+#: the parts of `effort`; each has six numbers in B
 EFFORT = (
     ("acceleration", "m/s2, rad/s2", "linear and angular acceleration"),
     ("total", "N, N m", "total force and moment"),
     ("restoring", "N, N m", "weight and buoyancy"),
-    ("drag", "N, N m", "of the hull"),
+    ("drag", "N, N m", "damping of the hull"),
     ("actuators", "N, N m", "thrusters and fins"),
     ("environment", "N, N m", "wind and waves"),
-    ("external", "N, N m", "pushes"),
+    ("external", "N, N m", "external force and moment of PUSH"),
     ("contact", "N, N m", "moorings and contact"),
 )

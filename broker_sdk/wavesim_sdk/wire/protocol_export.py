@@ -1,4 +1,4 @@
-"""What follows from the declarations for readers: the tables of docs/PROTOCOL.md and the machine-readable schema."""
+"""The tables of docs/PROTOCOL.md and the machine-readable schema, generated from the declarations."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from wavesim_sdk.wire.schema import TaggedUnion, schema_of
 FILE = Path(__file__).parent / "protocol.json"
 
 _REFUSALS = {
-    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session of this join is over: begin again with HELLO and another nonce",
-    messages.Refusal.NAME_IN_USE: "another pilot has this body, or it takes no client",
-    messages.Refusal.UNKNOWN_NAME: "there is no such body, and no model was named for a new one",
-    messages.Refusal.UNKNOWN_MODEL: "there is no such model",
+    messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session of this join has ended; start again with HELLO and another nonce",
+    messages.Refusal.NAME_IN_USE: "another pilot has this body, or the body accepts no client",
+    messages.Refusal.UNKNOWN_NAME: "no body has this name, and the JOIN names no model for a new one",
+    messages.Refusal.UNKNOWN_MODEL: "no model has this name",
     messages.Refusal.FULL: "no room for another session or body",
-    messages.Refusal.BAD_VALUE: "an element is not as declared, or makes no sense here; the text names it",
+    messages.Refusal.BAD_VALUE: "an element is invalid; the text names it",
     messages.Refusal.KEY: "the key belongs to another name",
-    messages.Refusal.EXPIRED: "`previous` names no live session of this body and role: join anew with 0",
-    messages.Refusal.ROLE: "this body, or this server, does not let this name join in that role",
-    messages.Refusal.INTERNAL: "the server failed at this join; it is counted there",
+    messages.Refusal.EXPIRED: "`previous` is not the token of a live session of this body and role; join again with 0",
+    messages.Refusal.ROLE: "this name may not join this body or this server in that role",
+    messages.Refusal.INTERNAL: "an internal error of the server, which it counts",
 }
 _RIGHTS = {
     messages.Right.FAULT: "FAULT",
@@ -38,19 +38,19 @@ _RIGHTS = {
     messages.Right.MISSION: "MISSION",
 }
 _OUTCOMES = {
-    Outcome.HEARD: "heard",
-    Outcome.BELOW_THRESHOLD: "too weak against the noise",
-    Outcome.FADED: "below the ambient noise before it arrived",
-    Outcome.OUT_OF_BAND: "outside of the receiver's band",
-    Outcome.TRANSMITTING: "the node was sending itself",
-    Outcome.RECHARGING: "the node was recharging",
-    Outcome.RECEIVER_LEFT: "the node was gone",
-    Outcome.NOT_SENT: "it never left: the sender was still recharging",
-    Outcome.COLLISION: "another signal overlapped it and was not weaker enough",
-    Outcome.BLOCKED: "an obstacle or the sea bed stood in the way",
-    Outcome.SHADOW: "no ray of the sound-speed profile leads there",
-    Outcome.ECHO: "a later path of a signal that had been detected",
-    Outcome.DROPPED: "the instrument lost it by chance",
+    Outcome.HEARD: "received",
+    Outcome.BELOW_THRESHOLD: "too weak in the noise at the receiver",
+    Outcome.FADED: "weaker than the ambient noise before it arrived",
+    Outcome.OUT_OF_BAND: "outside the receiver's band",
+    Outcome.TRANSMITTING: "the receiver was transmitting",
+    Outcome.RECHARGING: "the receiver was recharging",
+    Outcome.RECEIVER_LEFT: "the receiver had left the simulation",
+    Outcome.NOT_SENT: "not emitted: the sender was still recharging",
+    Outcome.COLLISION: "another signal overlapped it and was too strong",
+    Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
+    Outcome.SHADOW: "no ray of the sound-speed profile reaches the receiver",
+    Outcome.ECHO: "a later path of a signal that was already detected",
+    Outcome.DROPPED: "the instrument lost it at random",
     Outcome.CORRUPT: "bit errors in the packet",
 }
 
@@ -85,7 +85,7 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def protocol_tables() -> dict[str, str]:
-    """The tables of docs/PROTOCOL.md, by the name of their place."""
+    """The tables of docs/PROTOCOL.md, by the name of their marker."""
     rows = [
         f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {schema_of(record).markdown()} |"
         for kind, (client, session, record) in MESSAGES.items()
@@ -125,7 +125,7 @@ def _enumeration(values: type[IntEnum]) -> dict[str, int]:
 
 
 def protocol() -> dict[str, Any]:
-    """The whole protocol as plain data: see docs/PROTOCOL.md for what it means."""
+    """The whole protocol as plain data; docs/PROTOCOL.md explains it."""
     return {
         "protocol": "wavesim",
         "version": messages.VERSION,
@@ -168,5 +168,5 @@ def protocol() -> dict[str, Any]:
 
 
 def protocol_json() -> str:
-    """The machine-readable schema, as it is shipped."""
+    """The machine-readable schema as shipped (``protocol.json``)."""
     return json.dumps(protocol(), indent=1, ensure_ascii=False) + "\n"

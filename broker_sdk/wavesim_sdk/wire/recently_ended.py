@@ -1,4 +1,7 @@
-"""Sessions that are over, whose clients may not know: they are told a few times unasked, and for a while when they speak."""
+"""Recently ended sessions, whose clients may not know it yet.
+
+The server repeats their BYE a few times, and for a while answers each of their datagrams with it.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from wavesim_sdk.wire.session import Session
 
 MAX_SESSIONS = 4096
 KEPT_S = 10.0
-MAX_BYES = 3  #: that a BYE is said unasked, the first time when the session ends
-AGAIN_S = 0.2  #: between the first two of them; then twice as long
-ANSWER_S = 0.1  #: at most so often is one who asks told
+MAX_BYES = 3  #: how often the server sends a BYE of its own accord, including the one at the end of the session
+AGAIN_S = 0.2  #: time between the first two; it doubles each time
+ANSWER_S = 0.1  #: minimum time between two answers to one client
 
 
 @dataclass
@@ -26,7 +29,7 @@ class _EndedSession:
 
 
 class RecentlyEnded:
-    """Those of a server, by token."""
+    """The recently ended sessions of a server, by token."""
 
     def __init__(self) -> None:
         self._by_token: dict[int, _EndedSession] = {}
@@ -38,14 +41,17 @@ class RecentlyEnded:
         return token in self._by_token
 
     def add(self, session: Session, text: str, now: float, unasked: bool) -> None:
-        """A session is over; whether its client is to be told without asking."""
+        """Add a session that has ended; ``unasked``: repeat its BYE without waiting for a datagram of the client."""
         if len(self._by_token) >= MAX_SESSIONS:
             del self._by_token[next(iter(self._by_token))]
         said = 1 if unasked else MAX_BYES
         self._by_token[session.token] = _EndedSession(session, text, now + KEPT_S, now + AGAIN_S, said, now)
 
     def find_for(self, token: int, address: Address, now: float) -> tuple[Session, str] | None:
-        """Somebody speaks of a session: what to say, if it is over, he is its client, and he was not just told."""
+        """The session and its text, if a datagram with this token and address must be answered with BYE, else None.
+
+        The session must have ended, the address must be that of its client, and the last answer must not be too recent.
+        """
         f = self._by_token.get(token)
         if f is None or f.session.address != address or now < f.answer_at:
             return None
@@ -53,7 +59,7 @@ class RecentlyEnded:
         return f.session, f.text
 
     def take_due(self, now: float) -> Iterator[tuple[Session, str]]:
-        """Whom to tell again now; the oldest are forgotten."""
+        """The sessions whose BYE is due again; sessions older than KEPT_S are removed."""
         for token, f in list(self._by_token.items()):
             if now >= f.until:
                 del self._by_token[token]

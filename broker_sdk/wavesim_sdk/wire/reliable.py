@@ -1,7 +1,8 @@
-"""Numbered items over datagrams: each delivered once, in order. Used in both directions.
+"""Numbered items over datagrams in both directions, each delivered once and in order.
 
-What is not acknowledged is repeated after a time that follows the measured round trip (Karn's rule: only what was sent once
-is measured; RFC 6298: smoothed mean plus four times the spread; doubled with each repeat in vain).
+The sender repeats an item that is not acknowledged in time. The timeout follows the measured round trip: smoothed mean plus
+four times the deviation (RFC 6298), doubled with each unsuccessful repetition. Only items that were sent once are measured
+(Karn's rule).
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import msgpack
 
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEAL_BYTES
 
-FIRST_WAIT_S = 0.2  #: before a round trip was measured
+FIRST_WAIT_S = 0.2  #: timeout before the first measurement
 MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
-ITEMS_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10  #: of one datagram; the rest is the array around them
+ITEMS_BYTES = (
+    MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10
+)  #: bytes of the items in one datagram; the rest is the array around them
 MAX_PENDING = 4096
-WINDOW = 32  #: datagrams on their way; after a loss it begins small again
+WINDOW = 32  #: maximum number of datagrams under way; after a loss it restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
 
 
 class RttEstimator:
-    """How long to wait for an answer of the peer."""
+    """Estimate of the round trip, from which the timeout for an answer follows."""
 
     __slots__ = ("rtt_variation", "smoothed_rtt")
 
@@ -32,7 +35,7 @@ class RttEstimator:
         self.rtt_variation = 0.0
 
     def add_sample(self, seconds: float) -> None:
-        """A round trip of something that was sent once."""
+        """Add the measured round trip of an item that was sent once."""
         if self.smoothed_rtt is None:
             self.smoothed_rtt, self.rtt_variation = seconds, 0.5 * seconds
             return
@@ -40,7 +43,7 @@ class RttEstimator:
         self.smoothed_rtt += 0.125 * (seconds - self.smoothed_rtt)
 
     def timeout(self, repeats: int = 0) -> float:
-        """Before the next repeat, after so many in vain."""
+        """Time in seconds until the next repetition, after ``repeats`` unsuccessful ones."""
         base = (
             FIRST_WAIT_S
             if self.smoothed_rtt is None
@@ -50,48 +53,50 @@ class RttEstimator:
 
 
 class Outbox:
-    """Items waiting to be acknowledged by the peer."""
+    """Items that the peer has not acknowledged yet."""
 
     def __init__(self, rtt_estimator: RttEstimator) -> None:
         self.last = 0
         self._rtt_estimator = rtt_estimator
         self._pending: deque[tuple[int, Any, int]] = deque()  # number, item, bytes
         self._next = 1  # number of the item to send next
-        self._sent = 0  # greatest number that was ever sent
+        self._sent = 0  # highest number sent so far
         self._repeat_at = 0.0
         self._repeats = 0
         self._window = WINDOW
-        self._timed: tuple[int, float] | None = None  # an item whose acknowledgement will tell the round trip
+        self._timed: tuple[int, float] | None = None  # the item whose acknowledgement measures the round trip
         self._under_way: deque[tuple[int, float]] = (
             deque()
-        )  # number of the last item of what was sent together, and when
+        )  # of each group sent together: number of the last item, and the time
 
     def __len__(self) -> int:
         return len(self._pending)
 
     @property
     def has_unsent(self) -> bool:
-        """Whether something was never sent, or must be sent again behind a gap."""
+        """Whether items were never sent, or must be sent again because of a gap."""
         return self._next <= self.last
 
     def push(self, item: Any) -> int:
-        """Queue an item (number and values); returns its number. OverflowError when the peer acknowledges nothing, ValueError
-        when it fits no datagram."""
+        """Queue an item (number and values) and return its number.
+
+        Raises OverflowError if the peer acknowledges nothing, and ValueError if the item does not fit into a datagram.
+        """
         if len(self._pending) >= MAX_PENDING:
-            raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING}")
+            raise OverflowError(f"the peer acknowledged none of the last {MAX_PENDING} items")
         size = len(msgpack.packb(item))
         if size > ITEMS_BYTES:
-            raise ValueError(f"it has {size} bytes; {ITEMS_BYTES} fit into a datagram")
+            raise ValueError(f"the item has {size} bytes; the maximum in a datagram is {ITEMS_BYTES}")
         self.last += 1
         self._pending.append((self.last, item, size))
         return self.last
 
     def unacknowledged(self) -> list[Any]:
-        """What the peer has not acknowledged, oldest first."""
+        """The items that the peer has not acknowledged, oldest first."""
         return [item for _, item, _ in self._pending]
 
     def acknowledge(self, number: int, now: float) -> None:
-        """The peer has everything up to ``number``; one that was never sent is nonsense and ignored."""
+        """Record that the peer has all items up to ``number``; ignore a number that was never sent."""
         if number > self._sent or not self._pending or number < self._pending[0][0]:
             return
         while self._pending and self._pending[0][0] <= number:
@@ -104,17 +109,17 @@ class Outbox:
             self._under_way.popleft()
         self._repeats = 0
         self._window = min(2 * self._window, WINDOW)
-        # what is next may have been lost long ago: its time goes by its own sending, not by this answer
+        # The next item may have been lost long ago, so its timeout counts from its own transmission, not from now.
         self._repeat_at = (
             (self._under_way[0][1] if self._under_way else now) + self._rtt_estimator.timeout() + ACK_DELAY_S
         )
 
     def take_due(self, now: float) -> list[tuple[int, list[Any]]]:
-        """(number of the first, items) of each datagram to send now: what is new, or what has waited too long."""
+        """(number of the first item, items) of each datagram to send now: new items, or items whose timeout has passed."""
         if not self._pending:
             return []
         base = self._pending[0][0]
-        if self._next > base and now >= self._repeat_at:  # the receiver takes nothing behind a gap: again from there
+        if self._next > base and now >= self._repeat_at:  # the receiver accepts nothing after a gap: repeat from there
             self._next, self._timed, self._window = base, None, SMALL_WINDOW
             self._under_way.clear()
             self._repeats += 1
@@ -145,7 +150,7 @@ class Outbox:
         return found
 
     def next_timer(self) -> float | None:
-        """When :meth:`due` has something again, or None."""
+        """When :meth:`take_due` must be called again, or None."""
         return self._repeat_at if self._pending else None
 
 
@@ -156,7 +161,7 @@ class Inbox:
         self.received = 0
 
     def accept(self, first: int, items: Any) -> list[tuple[int, Any]]:
-        """The new (number, item) pairs; nothing if they would leave a gap."""
+        """The new (number, item) pairs; empty if they would leave a gap."""
         if first < 1 or first > self.received + 1:
             return []
         new = items[self.received + 1 - first :]

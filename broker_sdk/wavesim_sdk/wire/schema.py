@@ -1,13 +1,13 @@
-"""Typed records, declared once: datagrams, events, requests, and what the server's processes tell each other.
+"""Typed records, declared once, for datagrams, events, requests and the messages between the server's processes.
 
     @dataclass(frozen=True, slots=True)
     class Ping:
-        frequency: float = item(Number(0.0, 1e9), "carrier", "Hz")
-        level: float | None = item(Maybe(Number()), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
+        frequency: float = record_field(Number(0.0, 1e9), "carrier", "Hz")
+        level: float | None = record_field(Nullable(Number()), "source level; nil = the transducer's own", "dB re 1 uPa at 1 m")
 
-A record travels as the array of its items, in order. From the declaration come its checks (:meth:`Schema.decode` raises
-nothing but :class:`Malformed`), its encoding, its line in the document and in the machine-readable schema. A record may
-grow at its end only: elements behind the known ones are ignored, and an ``optional`` item that is missing has its default.
+A record is transmitted as the array of its items, in order. The declaration gives its checks (:meth:`Schema.decode` raises
+only :class:`Malformed`), its encoding, its line in the document and its entry in the machine-readable schema. A record may
+grow at its end only: a receiver ignores elements after the known ones, and uses the default of a missing ``optional`` item.
 """
 
 from __future__ import annotations
@@ -79,13 +79,15 @@ class RecordField:
 
 
 def record_field(kind: ValueType, doc: str, unit: str = "", optional: bool = False, **default: Any) -> Any:
-    """Declare a field of a record: ``record_field(Int(0, 9), "what it means", "s", default=0)``. The default is for those who write
-    programs; in a datagram only an ``optional`` item may be missing."""
+    """Declare a field of a record: ``record_field(Int(0, 9), "its meaning", "s", default=0)``.
+
+    The default is for Python code that makes a record; in a datagram only an ``optional`` item may be missing.
+    """
     return dataclasses.field(metadata={"item": (kind, doc, unit, optional)}, **default)
 
 
 class Schema(Generic[T]):
-    """What a declaration says, ready for use: no reflection from here on."""
+    """Checks and encoding of a record, prepared once from its declaration."""
 
     def __init__(self, record: type[T]) -> None:
         self.record = record
@@ -93,7 +95,7 @@ class Schema(Generic[T]):
         must = [k for k, i in enumerate(self.fields) if not i.optional]
         self.required_count = must[-1] + 1 if must else 0
         if len(must) != self.required_count:
-            raise TypeError(f"{record.__name__}: optional items stand at the end")
+            raise TypeError(f"{record.__name__}: optional items must be at the end")
         self._checks = tuple(i.value_type.make_checker() for i in self.fields)
         names = [i.name for i in self.fields]
         self._get: Callable[[T], tuple[Any, ...]]
@@ -109,10 +111,10 @@ class Schema(Generic[T]):
         self._encoders = tuple((k, e) for k, e in encoders if e is not None)
 
     def _quick(self) -> Callable[[Any], T]:
-        """``decode``: the record of some values, all of them checked; Malformed says which is wrong.
+        """Return ``decode``, which makes a record from values and checks them; Malformed names the invalid value.
 
-        One function for all items, written from the declaration: a call for each of them would be most of the cost of a
-        datagram. What it does not take at once goes the careful way.
+        It is one generated function for all items, because a call for each item would be most of the cost of a datagram.
+        Values that fail its quick tests go to :meth:`_carefully`.
         """
         names = [f"v{k}" for k in range(len(self.fields))]
         tests, calls = [f"type(values) is tuple and len(values) == {len(names)}"], []
@@ -136,12 +138,12 @@ class Schema(Generic[T]):
         ]
         known = {**FAST_CHECK_NAMES, "record": self.record, "carefully": self._carefully, "Malformed": Malformed}
         known |= {f"check{k}": check for k, check in enumerate(self._checks)}
-        exec("\n".join(lines), known)  # of declarations in this program only
+        exec("\n".join(lines), known)  # only from declarations in this program
         return cast("Callable[[Any], T]", known["decode"])
 
     def _carefully(self, values: Any) -> T:
         if type(values) not in LIST_TYPES or len(values) < self.required_count:
-            raise Malformed(f"{describe_value(values)} where {self.required_count} items belong")
+            raise Malformed(f"expected {self.required_count} items, got {describe_value(values)}")
         try:
             return self.record(*[check(v) for check, v in zip(self._checks, values, strict=False)])
         except Malformed:
@@ -153,7 +155,7 @@ class Schema(Generic[T]):
             raise
 
     def encode(self, record: T) -> tuple[Any, ...]:
-        """The values of a record. They are trusted: see :meth:`check`."""
+        """The values of a record, without a check; see :meth:`check`."""
         values = self._get(record)
         if not self._encoders:
             return values
@@ -163,15 +165,15 @@ class Schema(Generic[T]):
         return tuple(changed)
 
     def check(self, record: T) -> T:
-        """The record as a receiver will have it; Malformed if it would not take it."""
+        """The record as a receiver decodes it; raises Malformed if a receiver would refuse it."""
         return self.decode(self.encode(record))
 
     def from_dict(self, values: Mapping[str, Any]) -> T:
-        """The record of values by name, as JSON brings them; those with a default may be missing."""
+        """The record of values by name, as from JSON; values with a default may be missing."""
         known = {i.name: check for i, check in zip(self.fields, self._checks, strict=True)}
         for name in values:
             if name not in known:
-                raise Malformed(f"there is no '{str(name)[:40]}'; known are {', '.join(known) or 'none'}")
+                raise Malformed(f"unknown field '{str(name)[:40]}'; valid fields: {', '.join(known) or 'none'}")
         kept = {}
         for name, check in known.items():
             if name in values:
@@ -183,14 +185,14 @@ class Schema(Generic[T]):
             return self.record(**kept)
         except TypeError:
             missing = [f.name for f in dataclasses.fields(self.record) if f.name not in kept and _bare(f)]  # type: ignore[arg-type]  # T is a dataclass
-            raise Malformed(f"it needs {', '.join(missing)}") from None
+            raise Malformed(f"missing {', '.join(missing)}") from None
 
     def to_dict(self, record: T) -> dict[str, Any]:
-        """Its values by name."""
+        """The values of a record by name."""
         return dict(zip((i.name for i in self.fields), self.encode(record), strict=True))
 
     def describe(self) -> list[dict[str, Any]]:
-        """For the machine-readable schema."""
+        """The fields as the machine-readable schema has them."""
         return [
             {"name": i.name, **i.value_type.describe(), **({"unit": i.unit} if i.unit else {}), "doc": i.doc,
              **({"optional": True} if i.optional else {})}
@@ -198,7 +200,7 @@ class Schema(Generic[T]):
         ]  # fmt: skip
 
     def markdown(self) -> str:
-        """One cell of a table."""
+        """The fields as one cell of a Markdown table."""
         unit = {i.name: f" [{i.unit}]" if i.unit else "" for i in self.fields}
         return (
             "<br>".join(f"`{i.name}` {i.value_type.markdown()}{unit[i.name]}: {i.doc}" for i in self.fields)
@@ -208,7 +210,7 @@ class Schema(Generic[T]):
 
 @dataclass(frozen=True)
 class Struct(ValueType):
-    """Another record, as the array of its items."""
+    """A nested record, transmitted as the array of its items."""
 
     record: type[Any]
 
@@ -246,7 +248,7 @@ def schema_of(record: type[T]) -> Schema[T]:
 
 
 def check(record: T) -> T:
-    """A record with all its values checked; Malformed says what is wrong with it."""
+    """The record with all its values checked; raises Malformed."""
     return schema_of(type(record)).check(record)
 
 
@@ -257,16 +259,16 @@ def pack(record: Any) -> bytes:
 
 
 def unpack(record: type[T], data: bytes) -> T:
-    """A record from bytes; Malformed if they are not that."""
+    """The record in these bytes; raises Malformed if they are invalid."""
     try:
         values = msgpack.unpackb(data, use_list=False, strict_map_key=False)
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:  # what msgpack raises on foreign bytes
-        raise Malformed(f"no msgpack: {type(error).__name__}") from None
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:  # the errors of msgpack
+        raise Malformed(f"not msgpack: {type(error).__name__}") from None
     return schema_of(record).decode(values)
 
 
 class TaggedUnion:
-    """Records that travel with their number first, such as events; numbers that are not known here are the future's."""
+    """Records that are transmitted with their number first, such as events. Unknown numbers belong to later versions."""
 
     def __init__(self, name: str, records: Mapping[int, type[Any]]) -> None:
         self.name, self.records = name, dict(records)
@@ -275,14 +277,14 @@ class TaggedUnion:
         self._encode = {r: schema_of(r).encode for r in self.numbers}
 
     def encode(self, record: Any) -> tuple[Any, ...]:
-        """Number and values."""
+        """Number and values of a record."""
         kind = type(record)
         return (self.numbers[kind], *self._encode[kind](record))
 
     def decode(self, values: Any) -> Any:
-        """The record; None if its number is not known; Malformed if it is not what its number promises."""
+        """The record; None if its number is unknown. Raises Malformed if the values do not match the number."""
         if type(values) not in LIST_TYPES or not values or type(values[0]) is not int:
-            raise Malformed("no list that begins with its number")
+            raise Malformed("expected a list that begins with a number")
         decode = self._decode.get(values[0])
         return None if decode is None else decode(values[1:])
 

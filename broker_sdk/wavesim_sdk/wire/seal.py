@@ -1,7 +1,7 @@
 """Sealed datagrams: authenticated and encrypted by ChaCha20-Poly1305 (RFC 8439) under keys by HKDF-SHA256 (RFC 5869).
 
-Both from the package ``cryptography`` (``pip install wavesim-sdk[keys]``).  A pre-shared key is 32 bytes; each session has
-two keys of its own, one for each direction.  The header travels in the clear and is authenticated with the body.
+The package ``cryptography`` provides both (``pip install wavesim-sdk[keys]``). A pre-shared key has 32 bytes; each session
+derives two keys, one for each direction. The header is not encrypted, but it is authenticated with the body.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
 
 
 def key_id(key: bytes) -> int:
-    """What a JOIN says of its key: the first eight bytes of SHA-256 over a label and the key, little-endian."""
+    """The number by which a JOIN names its key: the first eight bytes of SHA-256 over a label and the key, little-endian."""
     return int.from_bytes(hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8], "little")
 
 
 class HandshakeSeal:
-    """Seals JOIN and REFUSE: a random nonce goes before the sealed body, so a key may serve many joins."""
+    """Seal of JOIN and REFUSE. A random nonce precedes the sealed body, so that one key can be used for many joins."""
 
     def __init__(self, key: bytes, info: bytes, nonce: bytes = b"") -> None:
         self._aead = ChaCha20Poly1305(derive_key(key, b"", info))
-        self._nonce = nonce  # of the vectors; random otherwise
+        self._nonce = nonce  # set for the test vectors; otherwise random
 
     def seal(self, header: bytes, plain: bytes, _sequence: int) -> bytes:
-        """Nonce and sealed body."""
+        """Return nonce and sealed body."""
         nonce = self._nonce or secrets.token_bytes(NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, header)
 
     def open(self, header: bytes, sealed: bytes, _sequence: int) -> bytes:
-        """The body; Dropped if the key is another or a bit was changed."""
+        """Return the body; raise Dropped if the key is wrong or a bit was changed."""
         try:
             return self._aead.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], header)
         except (InvalidTag, ValueError):
             raise Dropped("seal") from None
 
-    authenticate = open  # there is no window
+    authenticate = open  # a handshake has no replay window
 
 
 JOIN, REFUSE = b"wavesim/1 join", b"wavesim/1 refuse"
 
 
 class SessionSeal:
-    """Both directions of a session, as one side sees them."""
+    """Seal of both directions of a session, for one side."""
 
     def __init__(self, key: bytes, cookie: bytes, nonce: int, token: int, is_client: bool) -> None:
         salt = cookie + nonce.to_bytes(8, "little")
@@ -72,11 +72,11 @@ class SessionSeal:
         self._highest, self._seen = 0, 0
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """The sealed body; a sequence number is used once in a session."""
+        """Return the sealed body; use each sequence number only once in a session."""
         return self._send.encrypt(sequence.to_bytes(NONCE_BYTES, "little"), plain, header)
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """The body; Dropped if it is forged, changed, or was here before."""
+        """Return the body; raise Dropped if it is forged, changed or repeated."""
         ahead = sequence - self._highest
         if ahead <= -WINDOW or (ahead <= 0 and self._seen >> -ahead & 1):
             raise Dropped("replay")
@@ -85,14 +85,14 @@ class SessionSeal:
         return plain
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """The body; Dropped if it is forged or changed. The replay window stays as it is."""
+        """Return the body; raise Dropped if it is forged or changed. The replay window stays unchanged."""
         try:
             return self._receive.decrypt(sequence.to_bytes(NONCE_BYTES, "little"), sealed, header)
         except (InvalidTag, ValueError):
             raise Dropped("seal") from None
 
     def record(self, sequence: int) -> None:
-        """Move the replay window: a datagram of this number that comes again is dropped."""
+        """Record a sequence number in the replay window, so that a repeated datagram is dropped."""
         ahead = sequence - self._highest
         if ahead > 0:
             self._seen = (self._seen << ahead | 1) & (1 << WINDOW) - 1
@@ -103,7 +103,7 @@ class SessionSeal:
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """A key and the client that may join with it; ``*`` = any."""
+    """A key and the name of the client that may join with it; ``*`` = any client."""
 
     name: str
     key: bytes
@@ -118,24 +118,26 @@ class Keyring:
         self._refuse = {h.key: HandshakeSeal(h.key, REFUSE) for h in holders}
 
     def join_seal(self, holder: KeyHolder) -> HandshakeSeal:
-        """What opens the JOIN of a holder."""
+        """The seal that decrypts the JOIN of a holder."""
         return self._open[holder.key]
 
     def refuse_seal(self, holder: KeyHolder) -> HandshakeSeal:
-        """What seals a REFUSE to a holder."""
+        """The seal of a REFUSE to a holder."""
         return self._refuse[holder.key]
 
     def session_seal(self, holder: KeyHolder, cookie: bytes, nonce: int, token: int) -> SessionSeal:
-        """The server's side of a session."""
+        """The server side of a session's seal."""
         return SessionSeal(holder.key, cookie, nonce, token, is_client=False)
 
 
 def read_keys(path: Path) -> list[KeyHolder]:
-    """Lines ``NAME KEY`` of a key file: a client's name or ``*``, and 64 hexadecimal digits. ConfigError says what is wrong,
-    also where others than its owner may read the file."""
+    """The keys of a key file. Each line is ``NAME KEY``: a client's name or ``*``, and 64 hexadecimal digits.
+
+    Raises ConfigError, also if users other than the owner may read the file.
+    """
     try:
         if path.stat().st_mode & 0o077:
-            raise ConfigError("others may read this key file; make it yours alone (chmod 600)", str(path))
+            raise ConfigError("other users may read this key file; restrict it to its owner (chmod 600)", str(path))
         lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(f"cannot read the key file: {error.strerror}", str(path)) from None
@@ -149,20 +151,20 @@ def read_keys(path: Path) -> list[KeyHolder]:
         except ValueError:
             key = b""
         if len(key) != KEY_BYTES:
-            raise ConfigError("not a line `NAME KEY` with a key of 64 hexadecimal digits", str(path), number)
+            raise ConfigError("expected a line `NAME KEY` with a key of 64 hexadecimal digits", str(path), number)
         if any(h.key == key for h in holders):
-            raise ConfigError("this key stands there twice; each client has its own", str(path), number)
+            raise ConfigError("duplicate key; each client needs its own", str(path), number)
         holders.append(KeyHolder(words[0], key))
     if not holders:
-        raise ConfigError("the key file holds no key; make some with `wavesim keys`", str(path))
+        raise ConfigError("the key file has no keys; generate some with `wavesim keys`", str(path))
     return holders
 
 
 def find_key(path: Path, name: str) -> bytes:
-    """The key of a client: that of its name, else the one for all."""
+    """The key of a client: the one for its name, else the one for all (``*``)."""
     holders = read_keys(path)
     for wanted in (name, "*"):
         for h in holders:
             if h.name == wanted:
                 return h.key
-    raise ConfigError(f"the key file has no key for '{name}', nor one for all (*)", str(path))
+    raise ConfigError(f"the key file has no key for '{name}' and none for all clients (*)", str(path))

@@ -1,4 +1,4 @@
-"""Many datagrams by one system call (Linux: sendmmsg): half the price of one call each."""
+"""Send many datagrams with one system call (sendmmsg on Linux), at half the cost of one call each."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _HEADER = np.dtype(
      ("control_size", "u8"), ("flags", "i4"), ("", "u4"), ("sent", "u4"), ("", "u4")]
 )  # fmt: skip
 _PART = np.dtype([("base", "u8"), ("size", "u8")])
-ADDRESS_BYTES = 28  #: room for either family
-MAX_BATCH = 1024  #: datagrams in a call
+ADDRESS_BYTES = 28  #: size of an address, enough for IPv4 and IPv6
+MAX_BATCH = 1024  #: maximum number of datagrams in one call
 
 _call: Any = getattr(ctypes.CDLL(None, use_errno=True), "sendmmsg", None)
 if struct.calcsize("P") != 8:
@@ -27,7 +27,7 @@ if struct.calcsize("P") != 8:
 
 @functools.lru_cache(4096)
 def pack_address(address: tuple[str, int]) -> bytes:
-    """A socket address as the system has it, padded to ADDRESS_BYTES."""
+    """A socket address in the system's format, padded to ADDRESS_BYTES."""
     host, port = address[:2]
     if ":" in host:
         head = struct.pack("=H", socket.AF_INET6) + struct.pack("!HI", port, 0)
@@ -37,7 +37,10 @@ def pack_address(address: tuple[str, int]) -> bytes:
 
 
 def send_rows(sock: socket.socket, rows: Any, addresses: bytes) -> int:
-    """Send each row (n, size) of bytes to its address (:func:`pack_address`, joined); returns how many the system took."""
+    """Send each row of ``rows`` (n, size) to its address, and return how many the system accepted.
+
+    ``addresses`` are the joined results of :func:`pack_address`.
+    """
     n, size = rows.shape
     if _call is None:
         return _singly(sock, rows, addresses)
@@ -47,7 +50,7 @@ def send_rows(sock: socket.socket, rows: Any, addresses: bytes) -> int:
 
 
 def send_datagrams(sock: socket.socket, datagrams: Sequence[bytes], addresses: bytes) -> int:
-    """The same for datagrams of any sizes."""
+    """Send datagrams of any size to their addresses, and return how many the system accepted."""
     if _call is None:
         return _singly(sock, [np.frombuffer(d, np.uint8) for d in datagrams], addresses)
     whole = np.frombuffer(b"".join(datagrams), np.uint8)
@@ -71,7 +74,7 @@ def _send(sock: socket.socket, parts: Any, addresses: bytes) -> int:
         took = _call(sock.fileno(), at, min(n - done, MAX_BATCH), socket.MSG_DONTWAIT)
         if took <= 0:
             if took < 0 and ctypes.get_errno() not in (errno.EAGAIN, errno.ENOBUFS):
-                done, failed = done + 1, failed + 1  # this one cannot be sent: a client's port is gone
+                done, failed = done + 1, failed + 1  # this one cannot be sent: the client's port is closed
                 continue
             break
         done += took

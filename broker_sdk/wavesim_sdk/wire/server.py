@@ -1,7 +1,7 @@
-"""The server's side of all sessions, without socket, clock or simulation.
+"""The server side of all sessions, without socket, clock or simulation.
 
-Bytes, address and ``now`` in; happenings and datagrams out.  Who may join is decided by a callback, so that this module knows
-nothing of vehicles.  Whatever goes wrong in the service of a session ends that session, and no other.
+Bytes, address and ``now`` in, happenings and datagrams out. A callback decides who may join, so that this module does not
+depend on vehicles. An error while serving a session ends that session only.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ from wavesim_sdk.wire.session import (
     StepDone,
 )
 
-if TYPE_CHECKING:  # a server without keys needs no package that seals
+if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
 MAX_SEQUENCE = 2**32 - 2**20
-PROVE_BYTES = HEADER_BYTES + 10  #: greatest size of a PROVE in the clear
-DROP_NOTICE_INTERVAL_S = 1.0  #: at most so often is a client told of its malformed datagrams
+PROVE_BYTES = HEADER_BYTES + 10  #: maximum size of an unsealed PROVE
+DROP_NOTICE_INTERVAL_S = 1.0  #: minimum time between two notices to a client about its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
 _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
 
@@ -78,8 +78,9 @@ _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
 class ServerSessions:
     """All sessions of a server.
 
-    ``admit`` says what a join gets, or raises NotAdmitted; the session that it would go on for is its second argument. ``clock``
-    is tick and run state of the simulation. ``broke`` is told what nobody expected. ``dice`` makes secrets and tokens.
+    ``admit`` returns the admission of a join or raises NotAdmitted; its second argument is the session that the join
+    continues. ``clock`` returns tick and run state of the simulation. ``on_error`` is called with each unexpected exception.
+    ``rng`` generates secrets and tokens.
     """
 
     def __init__(
@@ -104,17 +105,17 @@ class ServerSessions:
         self._rate, self._limit = rate, max_sessions
         self._rng = rng if rng is not None else secrets.SystemRandom()
         self._address_validator = AddressValidator(rate, self._rng)
-        self._now = 0.0  # of the last call
+        self._now = 0.0  # time of the last call
         self._by_join: dict[tuple[Address, int], Session] = {}
         self._pilots: dict[str, Session] = {}
         self._recently_ended = RecentlyEnded()
-        self._ended_events: list[Happening] = []  # sessions that ended between two calls
-        self._unflushed: dict[int, Session] = {}  # with events that were not sent yet
+        self._ended_events: list[Happening] = []  # ends of sessions between two calls
+        self._unflushed: dict[int, Session] = {}  # sessions with unsent events
 
     # -- datagrams -------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> list[Happening]:
-        """Take a datagram; never raises, whatever it holds."""
+        """Process a datagram and return what happened. Never raises, whatever the bytes are."""
         self._now = max(self._now, now)
         before, happened = self.take_ended(), []
         session: Session | None = None
@@ -127,7 +128,7 @@ class ServerSessions:
             self.drops[dropped.reason] += 1
             if dropped.reason == "version":
                 self._old_version(data, address, now)
-        except Exception as error:  # the last line of defence: a fault of ours costs this session only
+        except Exception as error:  # last line of defence: a fault in the server costs this session only
             self.fail_session(session, error)
         return [*before, *happened, *self.take_ended()] if before or self._ended_events else happened
 
@@ -143,7 +144,7 @@ class ServerSessions:
             return self._receive_in_session(session, header, data, address, now)
         except Dropped as dropped:
             if dropped.reason in ("fields", "body") and address == session.address:
-                self._notify_dropped(session, dropped.detail or "it is no msgpack array", now)
+                self._notify_dropped(session, dropped.detail or "the body is not a msgpack array", now)
             raise
 
     def _receive_in_session(
@@ -154,7 +155,7 @@ class ServerSessions:
         plain = codec.open_body(data, header, session.seal)
         if not session.rate_limiter.consume(
             now
-        ):  # not before it is known to be of this session: forged ones would use its rate up
+        ):  # checked after authentication, because forged datagrams must not use up the session's rate
             raise Dropped("rate")
         message = codec.decode_plain(plain, header.type)
         if header.type in LATEST_WINS:
@@ -166,7 +167,7 @@ class ServerSessions:
         if header.sequence > session.newest_sequence:
             session.newest_sequence = header.sequence
         if header.sequence > MAX_SEQUENCE:
-            self.bye(session, "your sequence numbers are used up; join again", "sequence")
+            self.bye(session, "this client has used up its sequence numbers; join again", "sequence")
             return []
         if header.ack:
             session.outbox.acknowledge(header.ack, now)
@@ -177,16 +178,20 @@ class ServerSessions:
     def _receive_from_new_address(
         self, session: Session, header: codec.Header, data: bytes, address: Address, now: float
     ) -> list[Happening]:
-        """A session speaks from a new address: it must show that it hears us there (RFC 9000, section 9). Until then nothing that
-        comes from there changes anything. It may be a copy of what is on its way from where the session lives, and be here
-        first: so the replay window does not move, and the copy is no sign of life. Nor is the window asked: the original of a
-        copy that took the session along brings it back."""
+        """Process a session's datagram from a new address, which must first be validated (RFC 9000, section 9).
+
+        Until then, no datagram from there changes anything. It may be a copy that overtook the original from the session's
+        address, so it does not move the replay window and is not a sign of life. The window is not checked either: if a copy
+        moved the session, the original can move it back.
+        """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_body(data, header, session.seal, record=False), header.type)
         if type(message) is Proof and self._address_validator.is_valid_proof(
             message.number, session.token, address, now
         ):
-            if header.sequence < session.newest_sequence:  # it was there, and has spoken from where it is since
+            if (
+                header.sequence < session.newest_sequence
+            ):  # the proof is older than a datagram from the session's present address
                 raise Dropped("old")
             if session.seal is not None:
                 session.seal.record(header.sequence)
@@ -198,14 +203,14 @@ class ServerSessions:
         raise Dropped("address")
 
     def _answer_unknown_token(self, token: int, address: Address, now: float) -> None:
-        """A client that does not know yet that its session is over is told again."""
+        """Repeat the BYE to a client that does not know yet that its session has ended."""
         self._address_validator.count_datagram(address[0], now)
         over = self._recently_ended.find_for(token, address, now)
         if over is not None:
             self._send_bye(*over)
 
     def _old_version(self, data: bytes, address: Address, now: float) -> None:
-        """A client of version 1 says hello: it is told so in its own words."""
+        """Answer the HELLO of a client of version 1 in the format of that version."""
         answer = joining.version_1_refusal(data)
         if answer:
             try:
@@ -217,7 +222,7 @@ class ServerSessions:
                 self.outgoing.append((answer, address))
 
     def _notify_dropped(self, session: Session, detail: str, now: float) -> None:
-        """A datagram of this session was dropped: its program has a fault that its author wants to see."""
+        """Send a notice that a datagram of this session was dropped, because the client program has a fault."""
         if now - session.drop_notice_at >= DROP_NOTICE_INTERVAL_S:
             session.drop_notice_at = now
             time_ns = self._clock()[0] * session.admission.step_ns
@@ -263,26 +268,28 @@ class ServerSessions:
             return []
         if self._address_validator.is_replayed_join(
             address, nonce
-        ):  # a captured JOIN of a session that is over, or one whose WELCOME was lost
+        ):  # a replayed JOIN of an ended session, or one whose WELCOME was lost
             self.drops["replay"] += 1
-            raise NotAdmitted(Refusal.COOKIE, "the session of this join is over; begin again with another nonce")
+            raise NotAdmitted(Refusal.COOKIE, "the session of this join has ended; start again with another nonce")
         repeated = self._by_join.get((address, nonce))
         if repeated is not None:
-            if not repeated.datagrams_in:  # its WELCOME was lost so far: who asks again is there
+            if (
+                not repeated.datagrams_in
+            ):  # the client has not received WELCOME yet, so the repetition is its sign of life
                 repeated.last_heard = now
             self._welcome(repeated, self._clock())
             return []
         name = owner.name if owner is not None else ""
         join, previous, resumption = joining.resolve_join(body, name, self.by_token, self._pilots, self.takeover)
         if previous is None and len(self.by_token) >= self._limit:
-            raise NotAdmitted(Refusal.FULL, f"there are {self._limit} sessions, as many as may be")
+            raise NotAdmitted(Refusal.FULL, f"the server already has its maximum of {self._limit} sessions")
         try:
             admission, clock = self._admit(join, previous), self._clock()
         except NotAdmitted:
             raise
-        except Exception as error:  # a fault of ours costs this join only
+        except Exception as error:  # a fault in the server costs this join only
             self.fail_session(None, error)
-            raise NotAdmitted(Refusal.INTERNAL, "the server failed at this join") from None
+            raise NotAdmitted(Refusal.INTERNAL, "internal error of the server during this join") from None
         token = self._rng.getrandbits(63) | 1
         while token in self.by_token or token in self._recently_ended:
             token = self._rng.getrandbits(63) | 1
@@ -306,7 +313,7 @@ class ServerSessions:
         return [Joined(session) if previous is None else Resumed(session, previous, resumption)]
 
     def _carry_over(self, old: Session, session: Session) -> None:
-        """What the old session's client was not told comes again. Numbers of requests were those of the old session."""
+        """Repeat the events that the old session did not acknowledge. They name request 0, as its requests belong to the old session."""
         for item in old.outbox.unacknowledged():
             if item[0] in _OF_THE_BODY:
                 continue
@@ -316,7 +323,7 @@ class ServerSessions:
             session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
 
     def _hand_over(self, old: Session, session: Session, now: float) -> None:
-        text = "this session goes on in another"
+        text = "another session continues this one"
         if session.resumed is Resumption.TOOK_OVER:
             text = "another client took over"
             self._send_bye(old, text)
@@ -333,10 +340,10 @@ class ServerSessions:
         refuse = Refuse(nonce, int(refused.code), sanitise_text(refused.text, TEXT_BYTES))
         data = codec.encode(refuse, seal=closer)
         if len(data) > most:
-            raise Dropped("size")  # an address that proved nothing gets no more than it sends
+            raise Dropped("size")  # an unproven address receives no more bytes than it sent
         self.outgoing.append((data, address))
 
-    # -- what a client says ----------------------------------------------------------------
+    # -- messages from clients -------------------------------------------------------------
 
     def _handle(self, session: Session, message: Any, now: float) -> list[Happening]:
         match message:
@@ -345,7 +352,9 @@ class ServerSessions:
             case Done(tick):
                 question = session.pending_step
                 if question is not None and session.last_answered_tick < tick < question.tick:
-                    session.last_answered_tick = tick  # what it brings is late; that it answers counts, once
+                    session.last_answered_tick = (
+                        tick  # too late for its content, but the server waits for this client again
+                    )
                     return [StepDone(session, tick, None, None)]
                 if question is not None and tick == question.tick:
                     session.pending_done = message
@@ -375,7 +384,7 @@ class ServerSessions:
             self.refuse(session, number, f"malformed: {malformed}")
             return []
         if request is None:
-            self.refuse(session, number, f"this server knows no request of kind {item[0]}")
+            self.refuse(session, number, f"unknown kind of request: {item[0]}")
             return []
         return [Requested(session, number, request)]
 
@@ -387,7 +396,7 @@ class ServerSessions:
         session.last_answered_tick = done.tick
         return [StepDone(session, done.tick, done.command, done.estimate)]
 
-    # -- what the server says --------------------------------------------------------------
+    # -- messages to clients ---------------------------------------------------------------
 
     def send(self, session: Session, message: Any) -> None:
         """Queue a datagram for a client."""
@@ -409,7 +418,10 @@ class ServerSessions:
         self.outgoing.append((data, address))
 
     def push(self, session: Session, event: AnyEvent) -> None:
-        """An event, delivered once and in order; :meth:`flush` sends it. A client that acknowledges nothing is ended."""
+        """Queue an event, which is delivered once and in order; :meth:`flush` sends it.
+
+        The session of a client that acknowledges nothing ends.
+        """
         if session.is_over:
             return
         try:
@@ -421,11 +433,11 @@ class ServerSessions:
             self.fail_session(session, error)
 
     def refuse(self, session: Session, number: int, text: str) -> None:
-        """Say no to a request."""
+        """Refuse a request."""
         self.push(session, RequestRefused(number, sanitise_text(text, TEXT_BYTES)))
 
     def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
-        """Ask a lockstep client; repeated by :meth:`tick` until it answers. ``last_event`` is filled in here."""
+        """Send STEP to a lockstep client. :meth:`poll` repeats it until the client answers. ``last_event`` is filled in here."""
         self.flush_events(session, now)
         step = StepMessage(
             step.tick, step.time_ns, step.run_state, len(parts), step.motion, step.actuation, step.effort, step.sensors,
@@ -436,15 +448,14 @@ class ServerSessions:
         self.send_bodies(session, bodies)
 
     def track_step(self, session: Session, tick: int, bodies: Sequence[tuple[Type, bytes]], now: float) -> None:
-        """A lockstep client is being asked: these bodies of STEP and SENSORS, sent by the caller, are sent again by
-        :meth:`tick` until it answers."""
+        """Keep the bodies of STEP and SENSORS, which the caller sends; :meth:`poll` repeats them until the client answers."""
         session.pending_step, session.pending_done = (
             PendingStep(tick, bodies, now + session.rtt_estimator.timeout()),
             None,
         )
 
     def send_bodies(self, session: Session, bodies: Sequence[tuple[Type, bytes]]) -> None:
-        """Queue datagrams whose bodies are there already."""
+        """Queue datagrams with encoded bodies."""
         if session.is_over:
             return
         session.ack_at = None
@@ -455,7 +466,10 @@ class ServerSessions:
             self.fail_session(session, error)
 
     def bye(self, session: Session, text: str, reason: str = "ended") -> None:
-        """End a session. Gone comes with the next call of :meth:`receive` or :meth:`tick`; BYE is said a few times."""
+        """End a session and send BYE, which is repeated a few times.
+
+        The next call of :meth:`receive` or :meth:`poll` returns SessionGone.
+        """
         if session.is_over:
             return
         text = sanitise_text(text, TEXT_BYTES)
@@ -472,27 +486,27 @@ class ServerSessions:
             self._on_error(error)
 
     def fail_session(self, session: Session | None, error: Exception) -> None:
-        """Something that nobody expected happened in the service of a session: it ends, and no other."""
+        """Report an unexpected exception and end the session in whose service it occurred, if any."""
         self.drops["internal"] += 1
         self._on_error(error)
         if session is not None:
-            self.bye(session, "the server failed at something that this session asked for", "internal")
+            self.bye(session, "internal error of the server while it served this session", "internal")
 
     def flush(self, now: float) -> None:
-        """Send the events that are new."""
+        """Send all new events."""
         for session in list(self._unflushed.values()):
             self.flush_events(session, now)
         self._unflushed.clear()
 
     def flush_events(self, session: Session, now: float) -> None:
-        """Send the events of a session that are new, or due to be repeated."""
+        """Send the events of a session that are new or due to be repeated."""
         for first, items in session.outbox.take_due(now):
             self.send(session, Events(first, items))
 
     # -- time ------------------------------------------------------------------------------
 
     def poll(self, now: float) -> list[Happening]:
-        """Keep-alive, repeats, removal of silent clients. Call it at least every 50 ms."""
+        """Send keep-alives and repetitions and remove silent clients. Call it at least every 50 ms."""
         self._now = max(self._now, now)
         for session in list(self.by_token.values()):
             try:
@@ -505,17 +519,17 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """The server itself did nothing for so long, up to ``now``: it counts as silence of nobody, and as no round trip."""
+        """Exclude a stall of the server itself, of ``seconds`` up to ``now``, from silence and from round trips."""
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)
             session.keepalive_sent.clear()
 
     def _tick(self, session: Session, now: float) -> None:
         if now - session.last_heard > self._timeout:
-            self.bye(session, "no sign of life within the keep-alive time", "silent")
+            self.bye(session, "no sign of life within the keep-alive timeout", "silent")
             return
         if session.sequence > MAX_SEQUENCE:
-            self.bye(session, "its sequence numbers are used up; join again", "sequence")
+            self.bye(session, "the server has used up its sequence numbers for this session; join again", "sequence")
             return
         if now >= session.keepalive_at:
             session.keepalive_at = now + self._period
@@ -534,7 +548,7 @@ class ServerSessions:
             self.send(session, Keepalive(0))
 
     def take_ended(self) -> list[Happening]:
-        """Sessions that ended since the last call of this, of :meth:`receive` or of :meth:`tick`."""
+        """The sessions that ended since the last call of this method, :meth:`receive` or :meth:`poll`."""
         gone, self._ended_events = self._ended_events, []
         return gone
 

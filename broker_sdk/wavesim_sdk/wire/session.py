@@ -1,4 +1,4 @@
-"""One session as the server sees it, and what the server's sessions tell it."""
+"""One session as the server sees it, and the happenings that sessions report to the server."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from wavesim_sdk.wire.items import ActuatorDescription, AnyRequest, SensorDescri
 from wavesim_sdk.wire.messages import Done, Join, Refusal, Resumption, Role, Type
 from wavesim_sdk.wire.reliable import Inbox, Outbox, RttEstimator
 
-if TYPE_CHECKING:  # a server without keys needs no package that seals
+if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import SessionSeal
 
 
 class NotAdmitted(Exception):
-    """Raised by the admission callback."""
+    """A join is refused; raised by the admission callback."""
 
     def __init__(self, code: Refusal, text: str) -> None:
         super().__init__(text)
@@ -26,12 +26,12 @@ class NotAdmitted(Exception):
 
 @dataclass(frozen=True)
 class Admission:
-    """A join is accepted: what its client is told at once."""
+    """The values that an accepted client receives in WELCOME and its first events."""
 
     id: int  #: row of the body; -1 for an observer
     step_ns: int
     sound_speed: float
-    state_period_ns: int = 0  #: 0 = no states by wall time
+    state_period_ns: int = 0  #: 0 = no STATE messages
     sends_truth: bool = True
     rights: int = 0
     actuators: Sequence[ActuatorDescription] = ()
@@ -39,13 +39,13 @@ class Admission:
 
     @property
     def state_period(self) -> float:
-        """In seconds of wall time."""
+        """State period in seconds of wall time."""
         return self.state_period_ns * 1e-9 if self.state_period_ns else math.inf
 
 
 @dataclass
 class RttStatistics:
-    """Statistics of the keep-alive."""
+    """Statistics of the round trips of the keep-alive, in seconds."""
 
     sent: int = 0
     replies: int = 0
@@ -64,7 +64,7 @@ class RttStatistics:
 
 @dataclass
 class PendingStep:
-    """A STEP that waits for its DONE: the bodies of its datagrams, to be sent again."""
+    """A STEP without a DONE yet, with the bodies of its datagrams for the repetitions."""
 
     tick: int
     bodies: Sequence[tuple[Type, bytes]]
@@ -73,7 +73,7 @@ class PendingStep:
 
 
 class Session:
-    """One client."""
+    """The session of one client."""
 
     def __init__(
         self,
@@ -86,21 +86,21 @@ class Session:
     ) -> None:
         self.token, self.address, self.join, self.admission, self.seal = token, address, join, admission, seal
         self.resumed = Resumption.NEW
-        self.key_name = ""  #: name that its key belongs to
-        self.is_over = False  #: nothing more is sent or taken
+        self.key_name = ""  #: name that the client's key belongs to
+        self.is_over = False  #: True after the end of the session
         self.last_heard = now
         self.sequence = self.datagrams_in = self.datagrams_out = 0
         self.rtt_statistics, self.rtt_estimator = RttStatistics(), RttEstimator()
         self.outbox, self.inbox = Outbox(self.rtt_estimator), Inbox()
-        self.newest_sequence = 0  #: sequence of what it said last from where it is
+        self.newest_sequence = 0  #: highest sequence number received from its present address
         self.latest_sequences: dict[Type, int] = {}
         self.keepalive_at = now
         self.keepalive_sent: dict[int, float] = {}
         self.ack_at: float | None = None
         self.pending_step: PendingStep | None = None
-        self.pending_done: Done | None = None  # waiting for the requests it counts
-        self.last_answered_tick = -1  # the last tick that was answered
-        self.drop_notice_at = -math.inf  # of a malformed datagram
+        self.pending_done: Done | None = None  # a DONE that waits for the requests it counts
+        self.last_answered_tick = -1  # the last tick with a DONE
+        self.drop_notice_at = -math.inf  # time of the last notice about a malformed datagram
         self.rate_limiter = TokenBucket(math.inf)
         self.handshake_id = (address, join.nonce)
 
@@ -124,7 +124,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Resumed:
-    """A session goes on for one that is over: its client came back, or another client took over."""
+    """A session continues an earlier one: its client came back, or another client took over."""
 
     session: Session
     previous: Session
@@ -133,7 +133,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class AddressMigrated:
-    """The client has another address, and proved it."""
+    """The client has a new, validated address."""
 
     session: Session
     old_address: Address
@@ -168,7 +168,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class StepDone:
-    """A lockstep client answered a step. To one before that which it is asked now: nothing of it is here."""
+    """A lockstep client answered a step. An answer to an earlier step than the pending one has no command and no estimate."""
 
     session: Session
     tick: int

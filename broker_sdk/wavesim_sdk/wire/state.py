@@ -1,4 +1,4 @@
-"""States as a program sees them: sensors and actuators by name."""
+"""States for programs, with sensors and actuators by name."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ _NAN = math.nan
 
 
 def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
-    """Why something is not there, and what is."""
+    """Message for a missing name: ``what`` is missing, the nearest name, and the available ones."""
     names = list(there)
     near = difflib.get_close_matches(name, names, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"{what} no '{name}'{hint} (there is {', '.join(names) or 'none'})"
+    return f"{what} '{name}'{hint} (available: {', '.join(names) or 'none'})"
 
 
 class Value:
-    """The latest values of one sensor: its fields as attributes (numbers; tuples where a field has several), NaN where there
-    is no such value; all of them in order in ``numbers``; ``time_ns`` of simulation time."""
+    """The latest value of one sensor.
+
+    The fields are attributes: a number, or a tuple for a field of several numbers; NaN = no value. ``numbers`` has all of
+    them in order, and ``time_ns`` is the simulation time.
+    """
 
     __slots__ = ("_layout", "numbers", "time_ns")
 
@@ -35,7 +38,9 @@ class Value:
     def __getitem__(self, name: str) -> Any:
         place = self._layout.offsets.get(name)
         if place is None:
-            raise KeyError(missing_name_text(f"'{self._layout.description.name}' has", name, self._layout.offsets))
+            raise KeyError(
+                missing_name_text(f"'{self._layout.description.name}' has no field", name, self._layout.offsets)
+            )
         first, count = place
         return self.numbers[first] if count == 1 else self.numbers[first : first + count]
 
@@ -53,11 +58,11 @@ class Value:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Value) and (self.time_ns, repr(self.numbers)) == (other.time_ns, repr(other.numbers))
 
-    __hash__ = None  # type: ignore[assignment]  # equal by value, and NaN equals itself here
+    __hash__ = None  # type: ignore[assignment]  # compared by value; here NaN equals NaN
 
 
 class Layout:
-    """Where the fields of a sensor stand among its numbers."""
+    """Offsets of a sensor's fields among its numbers."""
 
     def __init__(self, description: SensorDescription) -> None:
         self.description = description
@@ -69,7 +74,7 @@ class Layout:
 
 
 class Sensors(Mapping[str, Value]):
-    """The sensors that have a valid value now, by name: ``sensors.ctd.temperature``, ``sensors["dvl-down"].bottom``."""
+    """The sensors with a valid value, by name: ``sensors.ctd.temperature``, ``sensors["dvl-down"].bottom``."""
 
     __slots__ = ("_values",)
 
@@ -80,7 +85,7 @@ class Sensors(Mapping[str, Value]):
         try:
             return self._values[name]
         except KeyError:
-            raise KeyError(missing_name_text("there is now", name, self._values)) from None
+            raise KeyError(missing_name_text("no valid value of a sensor", name, self._values)) from None
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("__"):
@@ -101,13 +106,13 @@ class Sensors(Mapping[str, Value]):
 
 
 class Actuation(tuple[float, ...]):
-    """The actual values of the actuators, in order; ``actuation["propeller"]`` by name."""
+    """The actual values of the actuators in order, also by name: ``actuation["propeller"]``."""
 
     names: Mapping[str, int] = {}
 
     @classmethod
     def from_values(cls, values: Sequence[float], names: Mapping[str, int]) -> Actuation:
-        """Values of actuators of some names."""
+        """Make an actuation from values and the index of each name."""
         made = cls(values)
         made.names = names
         return made
@@ -120,7 +125,7 @@ class Actuation(tuple[float, ...]):
         if not isinstance(at, str):
             return super().__getitem__(at)
         if at not in self.names:
-            raise KeyError(missing_name_text("the body has", at, self.names))
+            raise KeyError(missing_name_text("the body has no actuator", at, self.names))
         return super().__getitem__(self.names[at])
 
 
@@ -139,16 +144,16 @@ class Effort:
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[float]) -> Effort:
-        """From the numbers of a datagram."""
+        """Make an effort from the numbers of a datagram."""
         return cls(*(tuple(numbers[6 * k : 6 * k + 6]) for k in range(len(EFFORT))))
 
 
 @dataclass(slots=True)
 class State:
-    """A state of the client's body. (Not frozen: that would make it three times as dear, and one comes with each step.)
+    """A state of the client's body.
 
-    ``motion`` is None when the configuration hides the truth, ``effort`` unless it was asked for; ``step`` is True when the
-    server waits for :meth:`ClientSession.done`.
+    ``motion`` is None if the configuration hides the truth; ``effort`` is None unless requested. ``step`` is True if the
+    server waits for :meth:`ClientSession.done`. The class is not frozen, because that would triple the cost of each state.
     """
 
     tick: int = 0
@@ -162,32 +167,32 @@ class State:
 
 
 class Body:
-    """What the server told of the own body, and states in these terms."""
+    """The client's own body as the server described it; it makes states with names."""
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
-        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: the same by position
+        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: the same in order of their numbers
         self.layouts: dict[int, Layout] = {}
         self._positions: dict[str, int] = {}
 
     def add_actuator(self, description: ActuatorDescription) -> None:
-        """An ACTUATOR event."""
+        """Add the actuator of an ACTUATOR event."""
         self.actuators[description.number] = description
         self._positions[description.name] = description.number
         self.ordered_actuators = tuple(self.actuators[k] for k in sorted(self.actuators))
 
     def add_sensor(self, description: SensorDescription) -> None:
-        """A SENSOR event."""
+        """Add the sensor of a SENSOR event."""
         self.layouts[description.number] = Layout(description)
 
     def build_state(self, message: Snapshot, parts: Sequence[Sequence[Reading]], step: bool = False) -> State:
-        """A state and its parts, by name."""
+        """Make a state, with names, from a message and its parts."""
         numbers: dict[int, tuple[int, list[float]]] = {}
         for readings in (message.sensors, *parts) if parts else (message.sensors,):
             for r in readings:
                 layout = self.layouts.get(r.number)
                 if layout is None or r.first + len(r.values) > layout.count:
-                    continue  # of the future, or nonsense
+                    continue  # unknown sensor or too many values
                 values = [_NAN if v is None else v for v in r.values]
                 if len(values) == layout.count:
                     numbers[r.number] = (r.time_ns, values)
@@ -208,15 +213,15 @@ class Body:
 
 
 class Parts:
-    """SENSORS datagrams by tick, until their state is whole."""
+    """SENSORS datagrams by tick, kept until their state is complete."""
 
-    KEPT_TICKS = 2  #: ticks
+    KEPT_TICKS = 2  #: maximum number of ticks
 
     def __init__(self) -> None:
         self._by_tick: dict[int, dict[int, Sequence[Reading]]] = {}
 
     def add(self, tick: int, part: int, readings: Sequence[Reading]) -> None:
-        """One of them; of old ticks none are kept."""
+        """Add a part; parts of old ticks are discarded."""
         if tick not in self._by_tick:
             if len(self._by_tick) >= self.KEPT_TICKS and tick < min(self._by_tick):
                 return
@@ -227,18 +232,18 @@ class Parts:
             self._by_tick[tick][part] = readings
 
     def readings(self, tick: int) -> list[Sequence[Reading]]:
-        """Those of a tick, in order."""
+        """The parts of a tick, in order."""
         parts = self._by_tick.get(tick, {})
         return [parts[k] for k in sorted(parts)]
 
     def is_complete(self, message: Snapshot) -> bool:
-        """Whether all that a state has are there."""
+        """Whether all parts of a state have arrived."""
         if not message.parts:
             return True
         parts = self._by_tick.get(message.tick)
         return parts is not None and len(parts) >= message.parts
 
     def discard_until(self, tick: int) -> None:
-        """A state was handed out."""
+        """Discard the parts up to a tick, after its state was returned."""
         for old in [t for t in self._by_tick if t <= tick]:
             del self._by_tick[old]

@@ -1,4 +1,4 @@
-"""How a state is divided into datagrams: by bytes, the seal included, so that nothing is lost for its size."""
+"""Division of a state into datagrams by their size, including the seal, so that no value is lost."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Sequence
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, SEAL_BYTES, Reading, SensorsMessage, Snapshot
 
 FLOAT_BYTES = 9
-READING_BYTES = 24  #: of a reading around its values, at most
-AROUND_BYTES = 34  #: of STATE or STEP around its lists, at most; of SENSORS it is less
+READING_BYTES = 24  #: maximum bytes of a reading without its values
+AROUND_BYTES = 34  #: maximum bytes of STATE or STEP without its lists; SENSORS needs fewer
 LIST_BYTES = 3
-ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: for a body
-FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: for readings, in a SENSORS datagram
+ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: bytes of a body
+FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: bytes of the readings in a SENSORS datagram
 
 
 def reading_bytes_available(message: Snapshot) -> int:
-    """Bytes that a STATE or STEP has for readings."""
+    """Bytes that a STATE or STEP has left for readings."""
     lists = (message.motion, message.actuation, message.effort, ())
     return ROOM - AROUND_BYTES - sum(LIST_BYTES + FLOAT_BYTES * len(some or ()) for some in lists)
 
 
 def split_readings(message: Snapshot, readings: Sequence[Reading]) -> tuple[list[Reading], list[SensorsMessage]]:
-    """(readings that fit into the state itself, the SENSORS datagrams with the others). A sensor with more numbers than fit is
-    cut; its pieces say where they belong."""
+    """Split readings into those that fit into the state itself and SENSORS datagrams with the others.
+
+    A sensor with more numbers than fit into a datagram is cut; each piece has the index of its first number.
+    """
     room = reading_bytes_available(message)
     first: list[Reading] = []
     parts: list[list[Reading]] = []
@@ -30,7 +32,7 @@ def split_readings(message: Snapshot, readings: Sequence[Reading]) -> tuple[list
         done, count = 0, len(reading.values)
         while True:
             size = READING_BYTES + FLOAT_BYTES * (count - done)
-            if size > room and (size <= FRESH or room < READING_BYTES + FLOAT_BYTES):  # cut only what must be
+            if size > room and (size <= FRESH or room < READING_BYTES + FLOAT_BYTES):  # cut only if necessary
                 parts.append([])
                 room = FRESH
             fits = min(count - done, (room - READING_BYTES) // FLOAT_BYTES)

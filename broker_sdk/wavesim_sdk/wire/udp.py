@@ -1,8 +1,8 @@
-"""asyncio-dgram, made safe for a socket that strangers can reach.
+"""A wrapper of asyncio-dgram that is safe on a socket that anybody can reach.
 
-asyncio-dgram 3.0 queues without bound, raises an earlier send's error in another task's ``recv`` and
-closes its transport on a malformed address.  Here the queue is bounded (what does not fit is dropped
-and counted), errors are counted, and addresses are only ever those a datagram came from.
+asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
+transport on a malformed address. Here the queue is bounded (datagrams that do not fit are dropped and counted), errors are
+counted, and datagrams are sent only to addresses from which one came.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
 QUEUE_LENGTH = 4096
-FEW = 4  #: from so many datagrams on, one system call for all
+FEW = 4  #: from this number of datagrams on, one system call sends all
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
-Taker = Callable[[bytes, Address], None]  #: a function that is handed a datagram
+Taker = Callable[[bytes, Address], None]  #: a function that receives a datagram and its address
 
 
 class _BoundedQueue(asyncio.Queue[Any]):
-    """A queue that drops the newest when it is full, and counts; or hands each datagram to a function at once."""
+    """A queue that drops and counts new datagrams when it is full; or, with a handler, passes each datagram to it at once."""
 
     dropped = 0
     handler: Taker | None = None
@@ -43,7 +43,7 @@ class _BoundedQueue(asyncio.Queue[Any]):
 
 
 def open_socket(address: str, port: int) -> socket.socket:
-    """A bound UDP socket with large buffers; OSError as from bind."""
+    """Open and bind a UDP socket with large buffers; raises OSError as bind does."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -66,8 +66,11 @@ class UdpSocket:
 
     @classmethod
     async def wrap(cls, sock: socket.socket, handler: Taker | None = None) -> UdpSocket:
-        """Wrap a bound socket. With ``take`` each datagram is handed to that function when it comes, and :meth:`receive` has
-        none: a task that waits for each would cost more than what it does with it."""
+        """Wrap a bound socket.
+
+        With ``handler``, each datagram goes to that function at once and :meth:`receive` returns none: a task that waits for
+        each datagram would cost more than its processing.
+        """
         loop = asyncio.get_running_loop()
         queue, errors, drained = _BoundedQueue(), asyncio.Queue[Any](), asyncio.Event()
         queue.handler = handler
@@ -78,7 +81,7 @@ class UdpSocket:
 
     @property
     def dropped(self) -> int:
-        """Datagrams that did not fit into the queue."""
+        """Number of datagrams that did not fit into the queue."""
         return self._queue.dropped
 
     async def receive(self) -> tuple[bytes, Address] | None:
@@ -93,7 +96,7 @@ class UdpSocket:
                 self.errors += 1
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
-        """What else has come to the socket by now, of a flood so many: asyncio takes one datagram a turn of its loop."""
+        """Other datagrams that already wait in the socket, at most ``most``. asyncio takes only one per turn of its loop."""
         for _ in range(QUEUE_LENGTH if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)
@@ -103,20 +106,20 @@ class UdpSocket:
             yield data, address[:2]
 
     def send_now(self, data: bytes, address: Address) -> None:
-        """Send one datagram of this program's own making; what the system cannot take now is dropped and counted."""
+        """Send one datagram; if the system cannot accept it now, it is dropped and counted."""
         if len(data) > MAX_DATAGRAM:
-            raise ValueError(f"{len(data)} bytes are too many for a datagram")
+            raise ValueError(f"a datagram of {len(data)} bytes exceeds the maximum of {MAX_DATAGRAM}")
         try:
             self._socket.sendto(data, address)
         except OSError:
             self.errors += 1
 
     def send_rows(self, rows: Any, addresses: bytes) -> None:
-        """Rows (n, size) of bytes, a datagram each, to addresses of :func:`wavesim_sdk.wire.sendmmsg.pack_address`."""
+        """Send each row of ``rows`` (n, size) as a datagram; :func:`wavesim_sdk.wire.sendmmsg.pack_address` makes ``addresses``."""
         self.errors += len(rows) - sendmmsg.send_rows(self._socket, rows, addresses)
 
     def send_each(self, datagrams: Sequence[tuple[bytes, Address]]) -> None:
-        """Several datagrams at once."""
+        """Send several datagrams, each to its address."""
         if len(datagrams) < FEW:
             for data, address in datagrams:
                 self.send_now(data, address)

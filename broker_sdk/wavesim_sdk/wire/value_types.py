@@ -1,4 +1,4 @@
-"""What an item of a record may be: its type, its bounds, and the check that follows from them."""
+"""Types of the items of a record, with their bounds and checks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ Checker = Callable[[Any], Any]
 LARGEST = sys.float_info.max
 LIST_TYPES = (tuple, list)
 _FLOATS = frozenset({float})
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # also what turns the direction of a line
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+)  # includes characters that change the writing direction
 
 
-#: what the expressions of :meth:`ValueType.test` may name
+#: names that the expressions of :meth:`ValueType.fast_check` may use
 FAST_CHECK_NAMES = {
     "isfinite": math.isfinite,
     "all_floats": _FLOATS.issuperset,
@@ -25,26 +27,26 @@ FAST_CHECK_NAMES = {
 
 
 class Malformed(Exception):
-    """A value is not what its declaration says."""
+    """A value does not match its declaration."""
 
     def __init__(self, why: str, place: str = "") -> None:
         super().__init__(f"{place}: {why}" if place else why)
         self.reason, self.path = why, place
 
     def with_prefix(self, outer: str) -> Malformed:
-        """The same, seen from one level above."""
+        """The same error with the name of the enclosing item in front of its path."""
         inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
         return Malformed(self.reason, outer + inner)
 
 
 def sanitise_text(text: str, most: int) -> str:
-    """A text without control characters, cut to so many bytes of UTF-8."""
+    """A text without control characters, cut to ``most`` bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 def describe_value(value: Any) -> str:
-    """A foreign value, short enough for a message."""
+    """A peer's value, short enough for a message."""
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, str | bytes):
@@ -53,7 +55,7 @@ def describe_value(value: Any) -> str:
 
 
 def _bound(value: float) -> str:
-    """A bound as a person reads it."""
+    """A bound, written for people."""
     for power in (64, 63, 62, 53, 32, 31):
         if value == 2**power:
             return f"2^{power}"
@@ -65,33 +67,35 @@ def _bound(value: float) -> str:
 
 
 class ValueType:
-    """What an item may be. ``checker`` is called once for each declaration and returns what checks values."""
+    """Base class of the types of items."""
 
     def make_checker(self) -> Checker:
-        """A function that returns the value as it is kept, or raises Malformed."""
+        """Return the function that checks a value. It returns the value to keep, or raises Malformed."""
         raise NotImplementedError
 
     def fast_check(self, value: str) -> str | None:
-        """Python for "this variable holds a good value, to be kept as it is", which nearly all values pass; what fails it is
-        for the checker to say. It may use SURE. None = there is no such expression."""
+        """A Python expression that is true if the variable ``value`` holds a valid value that can be kept unchanged, or None.
+
+        Nearly all values pass it; the checker explains why another one fails. It may use the names in FAST_CHECK_NAMES.
+        """
         return None
 
     def make_encoder(self) -> Checker | None:
-        """A function from the kept value to the one that travels; None = the same."""
+        """Return the function from the kept value to the transmitted one; None = they are the same."""
         return None
 
     def markdown(self) -> str:
-        """For the document."""
+        """The type as docs/PROTOCOL.md shows it."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
-        """For the machine-readable schema."""
+        """The type as the machine-readable schema has it."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Int(ValueType):
-    """A whole number within bounds; true and false are none."""
+    """An integer within bounds; true and false are not accepted."""
 
     low: int = -(2**63)
     high: int = 2**63 - 1
@@ -104,7 +108,7 @@ class Int(ValueType):
                 return value
             if isinstance(value, int) and type(value) is not bool and low <= value <= high:  # an enumeration
                 return int(value)
-            raise Malformed(f"{describe_value(value)} is no whole number from {_bound(low)} to {_bound(high)}")
+            raise Malformed(f"expected an integer from {_bound(low)} to {_bound(high)}, got {describe_value(value)}")
 
         return check
 
@@ -120,7 +124,7 @@ class Int(ValueType):
 
 @dataclass(frozen=True)
 class Number(ValueType):
-    """A finite number within bounds; a whole number is taken for it."""
+    """A finite number within bounds; an integer is converted to a float."""
 
     low: float = -LARGEST
     high: float = LARGEST
@@ -131,9 +135,9 @@ class Number(ValueType):
         def check(value: Any) -> float:
             if type(value) is int:
                 value = float(value) if -(2**64) < value < 2**64 else math.inf
-            if isinstance(value, float) and low <= value <= high:  # NaN is within nothing
+            if isinstance(value, float) and low <= value <= high:  # false for NaN
                 return float(value)
-            raise Malformed(f"{describe_value(value)} is no finite number{words}")
+            raise Malformed(f"expected a finite number{words}, got {describe_value(value)}")
 
         return check
 
@@ -155,7 +159,7 @@ class Number(ValueType):
 
 @dataclass(frozen=True)
 class Text(ValueType):
-    """UTF-8 without control characters, of at most so many bytes."""
+    """UTF-8 without control characters, of at most ``max_bytes`` bytes."""
 
     max_bytes: int
 
@@ -164,15 +168,15 @@ class Text(ValueType):
 
         def check(value: Any) -> str:
             if type(value) is not str:
-                raise Malformed(f"{describe_value(value)} is no text")
+                raise Malformed(f"expected a text, got {describe_value(value)}")
             if not (value.isascii() and value.isprintable()) and control(value):
-                raise Malformed("it has control characters")
+                raise Malformed("the text has control characters")
             try:
                 size = len(value) if value.isascii() else len(value.encode())
             except UnicodeEncodeError:
-                raise Malformed("it is no Unicode") from None
+                raise Malformed("the text is not valid Unicode") from None
             if size > most:
-                raise Malformed(f"it has {size} bytes; {most} may be")
+                raise Malformed(f"the text has {size} bytes; the maximum is {most}")
             return value
 
         return check
@@ -186,7 +190,7 @@ class Text(ValueType):
 
 @dataclass(frozen=True)
 class Bin(ValueType):
-    """Bytes."""
+    """A byte string within bounds of its length."""
 
     min_bytes: int
     max_bytes: int
@@ -197,7 +201,7 @@ class Bin(ValueType):
         def check(value: Any) -> bytes:
             if type(value) is bytes and least <= len(value) <= most:
                 return value
-            raise Malformed(f"{describe_value(value)} where {least} to {most} bytes belong")
+            raise Malformed(f"expected {least} to {most} bytes, got {describe_value(value)}")
 
         return check
 
@@ -217,7 +221,8 @@ class Bin(ValueType):
 
 @dataclass(frozen=True)
 class Numbers(ValueType):
-    """A list of finite numbers within bounds: ``exact`` of them or at most ``most``; with ``gaps``, nil stands for none."""
+    """A list of finite numbers within bounds: ``exact`` of them, or at most ``max_count``. ``allow_nil`` permits nil for a
+    missing number."""
 
     max_count: int = 0
     exact: int = 0
@@ -234,9 +239,9 @@ class Numbers(ValueType):
         def check(value: Any) -> tuple[float | None, ...]:
             if type(value) not in LIST_TYPES or not least <= len(value) <= most:
                 count = str(most) if least else f"at most {most}"
-                raise Malformed(f"{describe_value(value)} where a list of {count} numbers belongs")
+                raise Malformed(f"expected a list of {count} numbers, got {describe_value(value)}")
             if not bounded and _FLOATS.issuperset(map(type, value)) and all(map(finite, value)):
-                return tuple(value)  # nearly always: no call for each number
+                return tuple(value)  # the usual case, without a call for each number
             kept: list[float | None] = []
             for k, v in enumerate(value):
                 try:
@@ -249,7 +254,7 @@ class Numbers(ValueType):
 
     def fast_check(self, value: str) -> str | None:
         size = f"type({value}) is tuple and {self.exact} <= len({value}) <= {self.exact or self.max_count}"
-        finite = f"all_floats(map(type, {value})) and isfinite(sum({value}))"  # a sum tells NaN and infinities
+        finite = f"all_floats(map(type, {value})) and isfinite(sum({value}))"  # the sum reveals NaN and infinity
         if self.allow_nil and (self.low, self.high) == (-LARGEST, LARGEST):
             return f"{size} and floats_or_gaps(map(type, {value})) and isfinite(sum([x for x in {value} if x is not None]))"
         if (self.low, self.high) == (-LARGEST, LARGEST):
@@ -269,7 +274,7 @@ class Numbers(ValueType):
 
 @dataclass(frozen=True)
 class List(ValueType):
-    """A list of at most so many."""
+    """A list of at most ``max_count`` elements."""
 
     element: ValueType
     max_count: int
@@ -279,7 +284,7 @@ class List(ValueType):
 
         def check(value: Any) -> tuple[Any, ...]:
             if type(value) not in LIST_TYPES or len(value) > most:
-                raise Malformed(f"{describe_value(value)} where a list of at most {most} belongs")
+                raise Malformed(f"expected a list of at most {most}, got {describe_value(value)}")
             try:
                 return tuple([one(v) for v in value])
             except Malformed:
@@ -305,7 +310,7 @@ class List(ValueType):
 
 @dataclass(frozen=True)
 class Nullable(ValueType):
-    """The kind, or nil."""
+    """A value of another type, or nil."""
 
     value_type: ValueType
 
@@ -330,8 +335,8 @@ class Nullable(ValueType):
 
 @dataclass(frozen=True)
 class TaggedItem(ValueType):
-    """An item of a :class:`Family`, its number first. It stays a plain list here: the family decodes it, one by one, so that
-    a bad one does not spoil its neighbours."""
+    """An item of a :class:`TaggedUnion`, its number first. It remains a plain list here: the union decodes each item on its
+    own, so that an invalid item does not affect its neighbours."""
 
     family: str
 
@@ -350,7 +355,7 @@ class TaggedItem(ValueType):
 
 @dataclass(frozen=True)
 class AnyValue(ValueType):
-    """Whatever msgpack carries, nested at most so deep: for processes of one server, never for peers."""
+    """Any msgpack value up to a depth of nesting. Only the processes of one server use it, never a peer."""
 
     depth: int = 8
 
@@ -363,7 +368,7 @@ class AnyValue(ValueType):
                 level = [c for v in level if isinstance(v, list | tuple | dict) for c in _children(v)]
                 if not level:
                     return value
-            raise Malformed(f"it is nested deeper than {most}")
+            raise Malformed(f"the value is nested deeper than {most}")
 
         return check
 

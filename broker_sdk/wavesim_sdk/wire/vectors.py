@@ -1,4 +1,4 @@
-"""Test vectors of the wire protocol: datagrams of each type, sealed ones, and other encodings of the same."""
+"""Test vectors of the wire protocol: datagrams of each type, sealed datagrams, and alternative encodings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DVL = Reading(2, 996_000_000, 10, (None, 3.5))
 _EFFORT = tuple(float(k) for k in range(48))
 _BODY = struct.pack("<I3d10f", 3, 1.5, -2.0, 10.0, 1.0, *[0.0] * 3, 1.25, 0.0, 0.5, 0.0, 0.0, 0.125)
 _COOKIE = bytes(range(16))
-_GREAT = 2**53 + 1  #: no double holds it
+_GREAT = 2**53 + 1  #: a double cannot represent it
 WELCOME = m.Welcome(
     7, 3, 0, 1, 4_000_000, 1500.0, _GREAT, 1, 50_000_000, 100_000_000, 0.5, 5.0, 3, 2, m.Right.FAULT | m.Right.CONTROL
 )
@@ -121,7 +121,7 @@ VECTORS: list[tuple[int, int, int, Any]] = [
 ]
 
 
-#: a value in other bytes that mean the same: any of them must be taken
+#: alternative encodings of the same values; a receiver must accept each
 ALTERNATIVES = {
     "KEEPALIVE, its array as array16 and its number as uint64": (m.Keepalive(12), "dc0001cf000000000000000c"),
     "KEEPALIVE, its array as array32 and its number as uint16": (m.Keepalive(12), "dd00000001cd000c"),
@@ -139,7 +139,7 @@ ALTERNATIVES = {
 
 
 def to_json_value(value: Any) -> Any:
-    """A value as JSON has it; bytes as {"bin": hexadecimal}."""
+    """A value for JSON; bytes become {"bin": hexadecimal}."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
     if isinstance(value, list | tuple):
@@ -154,7 +154,7 @@ def _line(name: str, data: bytes, token: int, sequence: int, ack: int, message: 
 
 
 def vectors_markdown() -> str:
-    """The vectors as the lines of docs/PROTOCOL.md."""
+    """The vectors, one per line, for docs/PROTOCOL.md."""
     lines = [
         _line(message_type(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
         for token, sequence, ack, message in VECTORS
@@ -163,7 +163,7 @@ def vectors_markdown() -> str:
 
 
 def alternatives_markdown() -> str:
-    """The same for other encodings: what, bytes, meaning."""
+    """The alternative encodings, one per line: name, bytes, meaning."""
     lines = []
     for name, (message, body) in ALTERNATIVES.items():
         header = encode(message, TOKEN, 9, 1)[: m.HEADER_BYTES]
@@ -175,7 +175,7 @@ KEY = bytes(range(32))
 
 
 def sealed_markdown() -> str:
-    """Sealed datagrams and everything that they follow from, for the same page."""
+    """Sealed datagrams and all inputs they are computed from, for docs/PROTOCOL.md."""
     from wavesim_sdk.wire import seal
 
     client = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=True)
