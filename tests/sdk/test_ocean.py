@@ -85,7 +85,7 @@ def test_the_depth_of_a_number_is_a_number_of_the_same_bits(pressure_1: float) -
 def test_half_a_polynomial_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.xml"
     path.write_text('<wavesim name="half"><world pressure_2="1e-6 dbar/m2"/></wavesim>')
-    with pytest.raises(ConfigError, match="pressure_2 belongs to pressure_1"):
+    with pytest.raises(ConfigError, match="`pressure_2` needs `pressure_1`"):
         load(path)
 
 

@@ -273,7 +273,7 @@ def test_half_a_command_is_none(config: Callable[..., LoadedConfig]) -> None:
     with pytest.raises(ValueError):
         sim.command(row, [5.0, 0.2, math.nan])
     assert sim.actuation()["command"][row][:2].tolist() == [3.0, 0.1]
-    with pytest.raises(ValueError, match="'v': there is no actuator 'propellor'; did you mean 'propeller'"):
+    with pytest.raises(ValueError, match="'v': unknown actuator 'propellor'; did you mean 'propeller'"):
         sim.fail(row, "propellor", "lost")
 
 
