@@ -252,6 +252,6 @@ class TransducerConfig:
     head: UsblHead | None = child(UsblHead, "USBL head with several hydrophones.")
 
     @property
-    def effective_bandwidth(self) -> float:
+    def band(self) -> float:
         """Bandwidth of the transducer's pulses, Hz."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)
