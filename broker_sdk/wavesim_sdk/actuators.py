@@ -131,7 +131,7 @@ def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> f
     if fault not in ACTUATOR_FAULTS:
         raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")
     if fault in ("lost", "reduced") and actuator.kind > ActuatorKind.FIN:
-        raise ValueError(f"'{actuator.name}' produces no force of its own; it can only be stuck, frozen or reversed")
+        raise ValueError(f"'{actuator.name}' produces no force; it can only be stuck, frozen or reversed")
     if fault not in ("frozen", "reduced") or (fault == "frozen" and amount == ""):
         return math.inf if fault == "frozen" else 0.0
     what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("remaining share", "", 1.0)

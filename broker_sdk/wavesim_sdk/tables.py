@@ -326,7 +326,7 @@ ACTUATION = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Every instrument of every body, one row each. The table of its type holds its values, in the row `place`.",
+    "Instruments of all bodies, one row each. The table of its type holds its values, in the row `place`.",
     "engine",
     (
         integer("body", "", "Row of the body that carries it; -1 = empty row."),
@@ -342,9 +342,9 @@ INSTRUMENTS = Table(
         integer(
             "fault_first",
             "",
-            "Index of the first number of a value that the fault affects; 0 = the first one after the head.",
+            "Index of the first number of a value on which the fault acts; 0 = the first one after the head.",
         ),
-        integer("fault_count", "", "Count of the numbers that the fault affects."),
+        integer("fault_count", "", "Count of the numbers on which the fault acts."),
         value(
             "fault_amount",
             "",

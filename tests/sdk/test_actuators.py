@@ -54,11 +54,11 @@ def test_kinds_units_and_limits() -> None:
 def test_a_position_by_name_or_number() -> None:
     assert actuator_index(LAUV, "plane-port") == actuator_index(LAUV, 3) == actuator_index(LAUV, "3") == 3
     assert actuator_index(LAUV, np.int64(2)) == 2
-    with pytest.raises(ValueError, match=r"no actuator 'ruder-top'; did you mean 'rudder-top'\?"):
+    with pytest.raises(ValueError, match=r"unknown actuator 'ruder-top'; did you mean 'rudder-top'\?"):
         actuator_index(LAUV, "ruder-top")
-    with pytest.raises(ValueError, match="no actuator 5; they are 0 to 4"):
+    with pytest.raises(ValueError, match="unknown actuator 5; use 0 to 4"):
         actuator_index(LAUV, 5)
-    with pytest.raises(ValueError, match="it has none"):
+    with pytest.raises(ValueError, match="the body has none"):
         actuator_index((), 0)
 
 
@@ -145,7 +145,7 @@ def test_only_the_first_thrusters_turn(config: Callable[..., LoadedConfig], turn
         (THRUSTER.format("a", "/>") + FIN.format("a"), "duplicate actuator name 'a'"),
         (THRUSTER.format("a", "><swivel/></thruster>") + FIN.format("a-angle"), "duplicate actuator name 'a-angle'"),
         (FIN.format("7"), "invalid actuator name '7': use 1 to 31 letters, digits, - and _, but not digits alone"),
-        (FIN.format("a b"), "actuator 'a b'"),
+        (FIN.format("a b"), "invalid actuator name 'a b'"),
         (FIN.format("f" * 32), "use 1 to 31 letters"),
     ],
 )

@@ -133,10 +133,10 @@ MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass val
         ('<inertia xx="1" yy="1" zz="1"/>', '<rigid-body diagonal="1 1 1 0 1 1"/>', "singular or has a negative mass"),
         ("</model>", '<rigid-body diagonal="1 1 1 1 1 1"/></model>', "either <inertia> or <rigid-body>"),
         ("</model>", '<restoring diagonal="1 0 0 0 0 0"/></model>', "only columns 3, 4, 5"),
-        ("</model>", '<load mass="1 kg" position="0 0 0 m"/></model>', "models with <restoring>"),
+        ("</model>", '<load mass="1 kg" position="0 0 0 m"/></model>', "<load> needs <restoring>"),
         ("</model>", '<memory source="u" force="X" a="1 1 -1" c="1 1 1"/></model>', "unstable"),
         ('type="buoy"', 'type="buoy" active="u x"', "degrees of freedom that move"),
-        ('type="buoy"', 'type="buoy" coriolis_without="64"', "is not allowed; allowed are 15"),
+        ('type="buoy"', 'type="buoy" coriolis_without="64"', "is not allowed; use some of 15"),
     ],
 )
 def test_models_are_checked(config: Callable[..., LoadedConfig], old: str, new: str, message: str) -> None:

@@ -301,8 +301,8 @@ def test_other_quantities(config: Callable[..., LoadedConfig], tmp_path: Path) -
     assert sea.scalar(1, p)[0] == pytest.approx(6.0) and sea.scalar(1, p)[2] == -1.0
     assert sea.scalar(1, p)[1] == pytest.approx(5.0 * math.exp(-0.5 - 0.5) + math.exp(-0.5 * (20**2 + 40**2) / 1e6))
     for wrong, message in (
-        ('<scalar name="x"/>', "has either a `column`"),
-        ('<scalar name="x" column="dye"/>', "there is no <volume>"),
+        ('<scalar name="x"/>', "needs either a `column`"),
+        ('<scalar name="x" column="dye"/>', "the world has no <volume>"),
         (
             '<volume file="v.csv" latitude="0 deg" longitude="0 deg"/><scalar name="x" column="ink"/>',
             "lacks the column 'ink'",

@@ -82,8 +82,8 @@ class LoadedConfig:
     def sensor_rows(self) -> dict[str, int]:
         """Rows that the table of each sensor type needs. Types that cannot occur are left out.
 
-        There is room for every body of the configuration. Each remaining row, for a newcomer, gets room for the
-        largest number of instruments of any model.
+        All bodies of the configuration have room. Each remaining row, for a newcomer, gets room for the largest
+        number of instruments of any model.
         """
         total: Counter[str] = Counter()
         for body in self.config.fleet.bodies:

@@ -75,7 +75,7 @@ class FaultConfig:
         "bias with its unit, probability of a spike, factor of the noise, or name of the wet compartment.",
         "",
     )
-    field: str = text("Field of the sensor that the bias, spikes or noise affect. Empty: all fields.", "")
+    field: str = text("Field of the sensor on which the bias, spikes or noise act. Empty: all fields.", "")
     place: str = place()
 
 
@@ -111,7 +111,7 @@ class BodyConfig:
         "full",
     )
     instruments: str = choice(
-        "What sessions with the role `instrument` on this body may do with its transducer. send: send and listen. "
+        "Rights of sessions with the role `instrument` on this body to its transducer. send: send and listen. "
         "listen: listen only.",
         ("send", "listen"),
         "send",
@@ -120,8 +120,8 @@ class BodyConfig:
         "Time without a command (simulation time) after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "What the actuators do when the watchdog acts. zero: go to zero. hold: keep their commands. safe: take the "
-        "values of `safe`.",
+        "Reaction of the actuators when the watchdog acts. zero: go to zero. hold: keep their commands. safe: take "
+        "the values of `safe`.",
         ("zero", "hold", "safe"),
         "zero",
     )

@@ -572,7 +572,7 @@ class Model:
     type: str = choice("Type of the body.", ("surface", "underwater", "buoy"))
     title: str = text("One-line description for people.", "")
     source: str = text("Source of the numbers.", "")
-    validated: str = text("What the model was compared with, and what it was not compared with.", "")
+    validated: str = text("Comparisons made with the model, and those not made.", "")
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
     )
@@ -589,9 +589,9 @@ class Model:
         "Whether the model computes C(nu). no: for models that include it in their derivatives.", True
     )
     coriolis_added: str = choice(
-        "Added mass used in C_A. whole: all of it, for bodies deep under water. plane: only surge, sway and yaw, "
-        "for hulls on the surface. These lift the water in heave rather than sweep it along: inertia, drag and "
-        "memory oppose vertical motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
+        "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
+        "the surface. These lift the water in heave rather than sweep it along: inertia, drag and memory oppose "
+        "vertical motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
         ("whole", "plane"),
         "whole",
     )

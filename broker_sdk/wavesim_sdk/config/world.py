@@ -401,7 +401,7 @@ class World:
 
     @property
     def density(self) -> float:
-        """The one density for all of the water, kg/m3."""
+        """Uniform density of the water, kg/m3."""
         return DENSITY if isinstance(self.density_setting, str) else self.density_setting
 
     @property
