@@ -200,7 +200,7 @@ _BUILT_IN = (
         (value("speed", "m/s", "Apparent wind speed."), value("angle", "rad", "Direction from which the apparent wind blows, from the bow "
                                                                 "towards starboard.")),
     ),
-    sensor_table("encoder", "Actuators as reported by themselves.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
+    sensor_table("encoder", "Encoders: the actual value of each actuator.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
     sensor_table("rpm", "Propeller speeds from counted pulses.", (value("rpm", "1/min", "Speed of each thruster; NaN = a thruster without a shaft.", MAX_THRUSTERS),)),
     sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", LEAK_COMPARTMENTS),)),
     sensor_table(
