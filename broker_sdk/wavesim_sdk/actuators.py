@@ -1,8 +1,9 @@
-"""The actuators of a model: their names, kinds, units and limits, declared once.
+"""Declare the actuators of a model once: names, kinds, units and limits.
 
-Everybody but the equations of motion numbers the actuators of a body in the *order of its model*: thrusters, fins, the
-angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast tanks, actuators of types
-that other packages offer, each in the order in which the model declares them.  A command may be such a position or a name.
+Every part except the equations of motion numbers the actuators of a body in the *order of its model*: thrusters,
+fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast tanks, and
+actuators of types that other packages provide. Within each group the order is that of the declaration. A command may
+use the position or the name of an actuator.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from wavesim_sdk.names import shorten, suggest_name
 if TYPE_CHECKING:
     from wavesim_sdk.config.vehicle import Model, Thruster
 
-MAX_THRUSTERS = 12  #: most thrusters of a model
-MAX_FINS = 8  #: most fins
-MAX_SWIVELS = 4  #: the first thrusters, which may turn or have a deflector
-MAX_BALLASTS = 4  #: most ballast tanks, and actuators of other types after them
+MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
+MAX_FINS = 8  #: maximum number of fins
+MAX_SWIVELS = 4  #: number of thrusters, the first ones, that may have a swivel or a deflector
+MAX_BALLASTS = 4  #: maximum number of ballast tanks and actuators of other types together
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 
 class ActuatorKind(IntEnum):
-    """What an actuator is; kinds come in this order in a model."""
+    """Kind of an actuator. Kinds come in this order in a model."""
 
     THRUSTER = 0
     FIN = 1
-    ANGLE = 2  #: of a thruster that turns: azimuth drive or nozzle
-    DEFLECTOR = 3  #: of a jet: -1 full astern .. 1 up
+    ANGLE = 2  #: angle of a thruster with a swivel: azimuth drive or nozzle
+    DEFLECTOR = 3  #: deflector of a jet: -1 full astern .. 1 up
     BALLAST = 4
-    OTHER = 5  #: of a type that another package offers; its slots follow those of the model's ballast tanks
+    OTHER = 5  #: type from another package; its slots follow those of the model's ballast tanks
 
 
-#: the first slot of each kind in a table that has room for every actuator a model may have
+#: first slot of each kind in a table with room for every actuator that a model may have
 FIRST_SLOT = {
     ActuatorKind.THRUSTER: 0,
     ActuatorKind.FIN: MAX_THRUSTERS,
@@ -51,11 +52,11 @@ FIRST_SLOT = {
 
 @dataclass(frozen=True, slots=True)
 class Actuator:
-    """One actuator: what a command to it means and may be.
+    """One actuator, with the meaning and the range of its command.
 
-    ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a share.  ``actual_unit`` is that of
-    the values it takes, which differs for a thruster with a motor law.  ``slot`` is its place in a table with room for
-    every actuator that a model may have.
+    ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a share. ``actual_unit`` is the
+    unit of its actual value, which differs for a thruster with a motor law. ``slot`` is its index in a table with
+    room for every actuator that a model may have.
     """
 
     name: str
@@ -68,12 +69,12 @@ class Actuator:
 
     @property
     def rest_value(self) -> float:
-        """Its value before any command."""
+        """Value before any command."""
         return 1.0 if self.kind is ActuatorKind.DEFLECTOR else 0.0
 
 
 def actuators_of(model: Model) -> tuple[Actuator, ...]:
-    """The actuators of a model, in its order."""
+    """Return the actuators of a model, in its order."""
     found = [_thruster(t, k) for k, t in enumerate(model.thruster)]
     found += [_make_actuator(f.name, ActuatorKind.FIN, k, "rad", -f.limit, f.limit) for k, f in enumerate(model.fin)]
     for k, t in enumerate(model.thruster):
@@ -99,46 +100,46 @@ def _make_actuator(name: str, kind: ActuatorKind, number: int, unit: str, minimu
 
 def _thruster(t: Thruster, number: int) -> Actuator:
     actual = "N" if t.law == "force" else "1/s"
-    unit = actual if tuple(t.motor) == (0.0, 1.0) else ""  # a motor law maps some other command to it
+    unit = actual if tuple(t.motor) == (0.0, 1.0) else ""  # a motor law maps a command in another unit to it
     return Actuator(t.name, ActuatorKind.THRUSTER, unit, t.minimum, t.maximum, number, actual)
 
 
-CLIPPED = "command beyond its range: "  #: so begins the notice of a command that was clipped
+CLIPPED = "command beyond its range: "  #: prefix of the notice of a clipped command
 
 
 def clipped_text(actuator: Actuator, value: float, count: int) -> str:
-    """What is said of a command beyond an actuator's range; ``count``: how many there were by then."""
+    """Return the notice of a command outside the range of an actuator. ``count`` is the number of such commands so
+    far.
+    """
     low, high, unit = actuator.minimum, actuator.maximum, f" {actuator.unit}" if actuator.unit else ""
     times = f", for the {count}th time" if count > 1 else ""
-    return f"{CLIPPED}{actuator.name} takes {low:.6g} to {high:.6g}{unit}, and {value:.6g} as {high if value > high else low:.6g}{times}"
+    return f"{CLIPPED}{actuator.name} takes {low:.6g} to {high:.6g}{unit}, so {value:.6g} became {high if value > high else low:.6g}{times}"
 
 
 _FLOATS = frozenset({float})
-#: what may be wrong with an actuator: it stays where it is (for ever, or for a time), has no force or a share of it, has the
-#: wrong sign, or is whole
+#: faults of an actuator: it keeps its value (stuck for ever, frozen for a time), loses all or part of its force, reverses its
+#: sign, or works normally
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
 
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
-    """The amount of a fault as a number: seconds of ``frozen`` (an empty text: for ever), the share that is left of
-    ``reduced``, else 0.
+    """Return the amount of a fault as a number.
 
-    A text may have a unit.  ValueError if the actuator cannot have such a fault.
+    It is the duration in seconds of ``frozen`` (an empty text: for ever), the remaining share of ``reduced``, and
+    otherwise 0. A text may have a unit. Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
-        raise ValueError(
-            f"'{shorten(fault)}' is no fault of an actuator{suggest_name(shorten(fault), ACTUATOR_FAULTS)}"
-        )
+        raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")
     if fault in ("lost", "reduced") and actuator.kind > ActuatorKind.FIN:
-        raise ValueError(f"'{actuator.name}' makes no force of its own; it can be stuck, frozen or reversed")
+        raise ValueError(f"'{actuator.name}' produces no force; it can only be stuck, frozen or reversed")
     if fault not in ("frozen", "reduced") or (fault == "frozen" and amount == ""):
         return math.inf if fault == "frozen" else 0.0
-    what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("share that is left", "", 1.0)
+    what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("remaining share", "", 1.0)
     if isinstance(amount, str):
         amount = units.parse(amount, "" if _is_number(amount) else quantity)[0]
     number = _number(actuator.name, amount)
     if number is None or not 0.0 <= number <= most:
-        raise ValueError(f"'{actuator.name}' {fault}: the {what} is 0 to {most:g}, not {number}")
+        raise ValueError(f"'{actuator.name}' {fault}: the {what} must be between 0 and {most:g}, got {number}")
     return number
 
 
@@ -151,7 +152,7 @@ def _is_number(text: str) -> bool:
 
 
 def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
-    """Position of an actuator, by its name or its number; ValueError names the nearest."""
+    """Return the position of an actuator, given its name or number. Raises ValueError with the nearest name."""
     if isinstance(which, str):
         for k, a in enumerate(actuators):
             if a.name == which:
@@ -162,23 +163,21 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
         k = operator.index(which)
         if 0 <= k < len(actuators):
             return k
-        there = f"they are 0 to {len(actuators) - 1}" if actuators else "it has none"
-        raise ValueError(f"there is no actuator {shorten(k, 20)}; {there}")
+        there = f"use 0 to {len(actuators) - 1}" if actuators else "the body has none"
+        raise ValueError(f"unknown actuator {shorten(k, 20)}; {there}")
     if not actuators:
-        raise ValueError(f"there is no actuator '{shorten(which)}': it has none")
-    raise ValueError(
-        f"there is no actuator '{shorten(which)}'{suggest_name(shorten(which), [a.name for a in actuators])}"
-    )
+        raise ValueError(f"unknown actuator '{shorten(which)}': the body has none")
+    raise ValueError(f"unknown actuator '{shorten(which)}'{suggest_name(shorten(which), [a.name for a in actuators])}")
 
 
 def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
-    """A command by position, None where an actuator keeps its command.
+    """Return a command by position, with None where an actuator keeps its command.
 
     ``values`` is a mapping from names or numbers to values, or a sequence by position, which may be shorter than the
-    number of actuators.  Anything else than finite numbers is a ValueError.
+    number of actuators. Raises ValueError for anything but finite numbers.
     """
     if isinstance(values, tuple) and len(values) <= len(actuators) and _FLOATS.issuperset(map(type, values)):
-        plain: tuple[float, ...] = values  # as they come from the network, with each step
+        plain: tuple[float, ...] = values  # from the network, with each step
         if math.isfinite(sum(plain)):
             return plain
     if isinstance(values, Mapping):
@@ -188,7 +187,7 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
-        raise ValueError(f"a command is numbers by position or by name, not {type(values).__name__}")
+        raise ValueError(f"a command must be numbers by position or by name, got {type(values).__name__}")
     if len(values) > len(actuators):
         raise ValueError(f"{len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]
@@ -200,18 +199,18 @@ def _number(name: str, value: Any) -> float | None:
     number = units.to_real(value)
     if math.isfinite(number):
         return number
-    raise ValueError(f"actuator '{name}': {shorten(value)} is no command")
+    raise ValueError(f"actuator '{name}': {shorten(value)} is not a valid command; use a finite number")
 
 
 def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | None]:
-    """A command as people write it, with blanks between: numbers by position (``8 0.1``), or ``NAME=VALUE`` each."""
+    """Parse a command text separated by spaces: numbers by position (``8 0.1``), or one ``NAME=VALUE`` for each."""
     words = text.split()
     pairs = [w.partition("=") for w in words]
     named = [bool(equals) for _, equals, _ in pairs]
     if any(named) and not all(named):
-        raise ValueError(f"'{text[:40]}' mixes numbers by position with NAME=VALUE")
+        raise ValueError(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use one form")
     try:
         values = [float(value if equals else name) for name, equals, value in pairs]
     except ValueError:
-        raise ValueError(f"'{text[:40]}' is no command; write numbers by position, or NAME=VALUE") from None
+        raise ValueError(f"'{text[:40]}' is not a valid command; write numbers by position, or NAME=VALUE") from None
     return order_command(actuators, dict(zip((p[0] for p in pairs), values, strict=True)) if any(named) else values)

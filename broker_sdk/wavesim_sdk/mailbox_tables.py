@@ -1,4 +1,4 @@
-"""The records in the messages of the mailbox; examples/mailbox-c has the same as C structs."""
+"""Declare the records of the mailbox, as its messages carry them. examples/mailbox-c holds the same as C structs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _text(name: str, doc: str, size: int = NAME_BYTES) -> Field:
 
 MAILBOX_STATE = Table(
     "mailbox_state",
-    "State message of the mailbox. Readings follow the record: for each, a mailbox_reading and its values.",
+    "State message of the mailbox. Readings follow it: a mailbox_reading and its values for each.",
     "mailbox",
     (
         TICK,
@@ -20,37 +20,42 @@ MAILBOX_STATE = Table(
         integer("actuators", "", "Number of actuators of the body."),
         integer("readings", "", "Number of readings after this record."),
         integer("parts", "", "Number of further messages with readings of this state."),
-        value("actuation", "N, 1/s, rad or kg", "Actual actuation, in the order of the actuators.", MAX_ACTUATORS),
+        value(
+            "actuation",
+            "N, 1/s, rad or kg",
+            "Actual values of the actuators, in the order of the model.",
+            MAX_ACTUATORS,
+        ),
     ),
 )
 
 MAILBOX_VALUES = Table(
     "mailbox_values",
-    "Message of the mailbox with further readings of a state, which follow the record.",
+    "Message of the mailbox with more readings of a state. The readings follow it.",
     "mailbox",
     (TICK, integer("readings", "", "Number of readings after this record.")),
 )
 
 MAILBOX_READING = Table(
     "mailbox_reading",
-    "Values of a sensor, which follow the record as `count` doubles; NaN = no value.",
+    "Values of a sensor. `count` doubles follow this record; NaN = no such value.",
     "mailbox",
     (
         integer("number", "", "Number of the sensor."),
         integer("time_ns", "ns", "Simulation time of the values."),
-        integer("first", "", "Index of the first of these values among all values of the sensor."),
+        integer("first", "", "Index of the first of these values among those of the sensor."),
         integer("count", "", "Number of values."),
     ),
 )
 
 MAILBOX_ACTUATOR = Table(
     "mailbox_actuator",
-    "Initial message of the mailbox: an actuator of the body.",
+    "Initial message of the mailbox: one actuator of the body.",
     "mailbox",
     (
-        integer("number", "", "Index in actuation."),
-        _text("name", "Name."),
-        integer("kind", "", "0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other."),
+        integer("number", "", "Index of the actuator in `actuation`."),
+        _text("name", "Name of the actuator."),
+        integer("kind", "", "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 another type."),
         _text("unit", "Unit of its commands and values."),
         value("minimum", "", "Minimum command."),
         value("maximum", "", "Maximum command."),
@@ -59,25 +64,25 @@ MAILBOX_ACTUATOR = Table(
 
 MAILBOX_SENSOR = Table(
     "mailbox_sensor",
-    "Initial message of the mailbox: a sensor of the body. A mailbox_field for each of its fields follows the record.",
+    "Initial message of the mailbox: one sensor of the body. A mailbox_field follows it for each of its fields.",
     "mailbox",
     (
-        integer("number", "", "Number in readings."),
-        _text("name", "Name."),
-        _text("type", "Type."),
-        integer("period_ns", "ns", "Simulation time between two values."),
-        integer("fields", "", "Number of fields after this record."),
+        integer("number", "", "Number of the sensor in readings."),
+        _text("name", "Name of the sensor."),
+        _text("type", "Type of the sensor."),
+        integer("period_ns", "ns", "Simulation time between its values."),
+        integer("fields", "", "Number of field records after this record."),
     ),
 )
 
 MAILBOX_FIELD = Table(
     "mailbox_field",
-    "A field of a sensor.",
+    "One field of a sensor.",
     "mailbox",
     (
-        _text("name", "Name."),
-        _text("unit", "Unit; empty = none."),
-        integer("count", "", "How many numbers the field has."),
+        _text("name", "Name of the field."),
+        _text("unit", "Unit of the field; empty = none."),
+        integer("count", "", "Count of numbers in the field."),
     ),
 )
 
@@ -88,18 +93,18 @@ MAILBOX_RECEPTION = Table(
     (
         integer("id", "", "Number of the signal."),
         integer("query", "", "Number of the signal that this one answers; 0 = none."),
-        integer("reception_ns", "ns", "Time of reception as the instrument reports it, by the receiver's clock."),
+        integer("reception_ns", "ns", "Time of reception by the receiver's clock and instrument."),
         integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
-        integer("code", "", "Code; 0 = none."),
+        integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),
         value("frequency", "Hz", "Frequency as received."),
         value("level", "dB re 1 uPa", "Received level."),
-        value("snr", "dB", "Level over the noise in band."),
-        value("range", "m", "Two-way range; only in a reply to the body's own query; NaN = none."),
+        value("snr", "dB", "Received level over the noise in the band."),
+        value("range", "m", "Two-way range, for a reply to a query of this body; NaN = none."),
         value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
-        value("elevation", "rad", "Direction of arrival in B, down from the horizontal plane; NaN = none."),
-        integer("payload_bytes", "", "Length of the payload."),
+        value("elevation", "rad", "Elevation of the arrival, downwards from the horizontal plane of B; NaN = none."),
+        integer("payload_bytes", "", "Length of the payload in bytes."),
         _text("payload", "Payload.", MAX_PAYLOAD),
     ),
 )

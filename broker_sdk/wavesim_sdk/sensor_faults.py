@@ -1,4 +1,4 @@
-"""Faults of an instrument: of a whole value, or of one of its fields, with its unit."""
+"""Parse faults of an instrument: of a whole value, or of one of its fields."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from wavesim_sdk.sensors import find_columns, value_count, value_fields
 from wavesim_sdk.tables import SensorFault
 
 FAULT_NAMES: dict[str, SensorFault] = {f.name.lower(): f for f in SensorFault}
-_ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults of one type
+_ONLY = {SensorFault.WET: "leak", SensorFault.UNLOCKED: "dvl"}  #: faults that only one sensor type can have
 
 
 def fault_names_of(type_: str) -> list[str]:
-    """Words of the faults that a sensor of a type can have."""
+    """Return the names of the faults that a sensor type can have."""
     return [name for name, kind in FAULT_NAMES.items() if _ONLY.get(kind, type_) == type_]
 
 
 @dataclass(frozen=True)
 class InstrumentFault:
-    """What the table `instruments` holds of a fault: its kind, the numbers it acts on, its amount in their unit."""
+    """Fault as stored in the table `instruments`: its kind, the numbers that it affects, and its amount in their
+    unit.
+    """
 
     kind: SensorFault
     first: int
@@ -31,18 +33,21 @@ class InstrumentFault:
 
 
 def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0.0, field: str = "") -> InstrumentFault:
-    """A fault by its words.
+    """Parse a fault of an instrument.
 
-    ``amount`` is a number in the unit of the field, or a text with a unit (`5 deg`); for `wet` the compartment.  ``field`` is a
-    field of the value, one number of it (`rates.2`), or empty for all.  ValueError says what is wrong.
+    ``amount`` is a number in the unit of the field, or a text with a unit (`5 deg`); for `wet` it is the compartment.
+    ``field`` is a field of the value, one number of it (`rates.2`), or empty for all. Raises ValueError with the
+    reason.
     """
     if kind not in FAULT_NAMES:
-        raise ValueError(f"there is no fault '{kind}' of a sensor{suggest_name(kind, FAULT_NAMES)}")
+        raise ValueError(f"unknown sensor fault '{kind}'{suggest_name(kind, FAULT_NAMES)}")
     found = FAULT_NAMES[kind]
     if instrument.type != _ONLY.get(found, instrument.type):
-        raise ValueError(f"'{kind}' is a fault of the sensor type '{_ONLY[found]}'; '{instrument.name}' is of another")
+        raise ValueError(
+            f"fault '{kind}' is only for the sensor type '{_ONLY[found]}'; '{instrument.name}' has another type"
+        )
     if found in _ONLY and field:
-        raise ValueError(f"'{kind}' acts on the whole instrument, not on a field")
+        raise ValueError(f"fault '{kind}' affects the whole instrument; remove the field")
     first, count, unit = find_columns(instrument.table, field) if field else (0, value_count(instrument.table), "")
     value = 0.0
     if found is SensorFault.BIAS:
@@ -53,30 +58,34 @@ def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0
         value = _quantity(kind, amount, "")
         if value < 0.0 or (found is SensorFault.SPIKES and value > 1.0):
             what = (
-                "chance of a spike is 0 to 1" if found is SensorFault.SPIKES else "factor of the noise is not negative"
+                "probability of a spike must be between 0 and 1"
+                if found is SensorFault.SPIKES
+                else "factor of the noise must be at least 0"
             )
-            raise ValueError(f"the {what}; {value:g} is not possible")
+            raise ValueError(f"the {what}, got {value:g}")
     return InstrumentFault(found, first, count, value)
 
 
 def _one_unit(instrument: InstrumentConfig) -> str:
-    """The unit of all fields of a value; ValueError if they have several, because then one must be named."""
+    """Return the common unit of all fields of a value. Raises ValueError if they differ, because then a field must be
+    named.
+    """
     fields = value_fields(instrument.table)
     if len({f.unit for f in fields}) > 1:
         names = ", ".join(f.name for f in fields)
-        raise ValueError(f"the values of '{instrument.name}' have several units; name one of its fields: {names}")
+        raise ValueError(f"the fields of '{instrument.name}' have different units; name one of them: {names}")
     return fields[0].unit
 
 
 def _quantity(kind: str, amount: float | str, unit: str) -> float:
-    """A number, or a text with a unit that can be brought to ``unit``."""
+    """Return a number, or convert a text with a unit to ``unit``."""
     if isinstance(amount, str):
         quantity = next((q for q, known in units.QUANTITIES.items() if known.get(unit) == 1.0), "")
         try:
-            # a unit of a sensor that is no quantity of the configuration (V, 1/min) is written as it stands in the table
+            # a unit without a configuration quantity (V, 1/min) must be written as in the table
             plain = "" if quantity else unit
             if plain and not amount.rstrip().endswith(plain):
-                raise ValueError(f"'{amount}' has no unit; write it in {unit}")
+                raise ValueError(f"'{amount}' has no unit; use {unit}")
             return units.parse(amount.rstrip().removesuffix(plain), quantity)[0]
         except ValueError as error:
             raise ValueError(f"the amount of '{kind}': {error}") from None
@@ -86,9 +95,9 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
 
 
 def _compartment(instrument: InstrumentConfig, name: str) -> float:
-    """The bit of a compartment."""
+    """Return the bit of a compartment."""
     parameters = instrument.parameters
     assert isinstance(parameters, LeakConfig)
     if name not in parameters.names:
-        raise ValueError(f"there is no compartment '{name}'; there are {', '.join(parameters.names)}")
+        raise ValueError(f"unknown compartment '{name}'; use one of {', '.join(parameters.names)}")
     return float(1 << parameters.names.index(name))

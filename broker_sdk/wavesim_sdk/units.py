@@ -1,7 +1,7 @@
-"""Quantities at the edge: text with a unit in, SI numbers out.
+"""Convert quantities at the edge: text with a unit in, SI numbers out.
 
-Inside the project everything is SI and radians; a unit may only appear in a configuration file, on
-the command line or in a name that ends in it (``_deg``, ``_dbar``).
+Inside the project everything is SI and radians. A unit appears only in a configuration file, on the command line, or
+in a name that ends in it (``_deg``, ``_dbar``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numbers import Real
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
-#: quantity -> {unit: factor to SI}.  The first unit is the one that documents print.
+#: quantity -> {unit: factor to SI}. Documents print the first unit.
 QUANTITIES: dict[str, dict[str, float]] = {
     "length": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
     "area": {"m2": 1.0, "cm2": 1e-4},
@@ -50,16 +50,15 @@ QUANTITIES: dict[str, dict[str, float]] = {
 
 
 def unit_names(quantity: str) -> str:
-    """The units that a quantity may be given in, for a message."""
+    """Return the units of a quantity, for a message."""
     return ", ".join(QUANTITIES[quantity])
 
 
 def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
-    """Numbers with one unit behind them, as SI.
+    """Parse numbers with one unit behind them, and return them in SI.
 
-    ``parse("15 ms", "time")`` is ``(0.015,)``; ``parse("1 2 3 m", "length", 3)`` is ``(1, 2, 3)``.
-    An empty ``quantity`` means pure numbers.  Raises ValueError with a message that says what was
-    found and what is allowed.
+    ``parse("15 ms", "time")`` is ``(0.015,)``; ``parse("1 2 3 m", "length", 3)`` is ``(1, 2, 3)``. An empty
+    ``quantity`` means pure numbers. Raises ValueError with a message that says what was found and what is allowed.
     """
     match = re.fullmatch(rf"\s*((?:{_NUMBER}[\s,]*)+?)\s*([A-Za-z/][A-Za-z0-9/ ]*|1/[A-Za-z]+)?\s*", text)
     if match is None:
@@ -69,11 +68,11 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
     if quantity and not unit:
         raise ValueError(f"'{text}' has no unit; write one of {unit_names(quantity)}")
     if quantity and unit not in QUANTITIES[quantity]:
-        raise ValueError(f"unit '{unit}' is no unit of {quantity}; allowed are {unit_names(quantity)}")
+        raise ValueError(f"'{unit}' is not a unit of {quantity}; use one of {unit_names(quantity)}")
     if not quantity and unit:
-        raise ValueError(f"'{text}' carries a unit, but this is a pure number")
+        raise ValueError(f"'{text}' has a unit, but a pure number is expected")
     if len(numbers) != count:
-        raise ValueError(f"'{text}' has {len(numbers)} number(s) where {count} are needed")
+        raise ValueError(f"'{text}' has {len(numbers)} number(s), expected {count}")
     if not all(math.isfinite(n) for n in numbers):
         raise ValueError(f"'{text}' is not finite")
     factor = QUANTITIES[quantity][unit] if quantity else 1.0
@@ -81,8 +80,11 @@ def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
 
 
 def to_real(value: object) -> float:
-    """A real number that somebody sent; NaN for anything else, also for truth values and what no float can hold."""
-    if type(value) is float:  # nearly always
+    """Return a received value as a real number, or NaN.
+
+    NaN replaces booleans, values that are not numbers, and integers too large for a float.
+    """
+    if type(value) is float:  # the usual case
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
@@ -93,7 +95,7 @@ def to_real(value: object) -> float:
 
 
 def format_quantity(value: float, quantity: str) -> str:
-    """A number in the first unit of its quantity, for documents and messages."""
+    """Return a number in the first unit of its quantity, for documents and messages."""
     if not quantity:
         return f"{value:g}"
     unit, factor = next(iter(QUANTITIES[quantity].items()))

@@ -235,8 +235,8 @@ def test_a_trial_starts_a_bridge_as_a_program(config: Callable[..., LoadedConfig
     ("program", "message"),
     [
         ('<program bridge="ardupylot"/>', "there is no bridge 'ardupylot'; did you mean 'ardupilot'?"),
-        ("<program/>", "a program has either `run` or `bridge`"),
-        ('<program run="c.xml" bridge="ardupilot"/>', "a program has either `run` or `bridge`"),
+        ("<program/>", "a program needs either `run` or `bridge`"),
+        ('<program run="c.xml" bridge="ardupilot"/>', "a program needs either `run` or `bridge`"),
     ],
 )
 def test_a_wrong_program(tmp_path: Path, program: str, message: str) -> None:

@@ -116,8 +116,8 @@ def test_any_set_of_emulators_is_kept_alive(
         assert fault("ctd", "none") == ""
         assert "ctd" in latest(broker, 1.5)
         assert "no part 'sonar'" in fault("sonar", "lost")
-        assert "several units; name one of its fields" in fault("gps", "bias", "10 deg")
-        assert "no unit of angle; allowed are deg, rad" in fault("gps", "bias", "10 m", "--field", "cog")
+        assert "have different units; name one of them" in fault("gps", "bias", "10 deg")
+        assert "is not a unit of angle; use one of deg, rad" in fault("gps", "bias", "10 m", "--field", "cog")
         server.send("shutdown")
     assert manager.stderr is not None
     assert "emulator ahrs was killed by signal 9; started again" in manager.stderr.read()
@@ -404,6 +404,6 @@ def test_a_doppler_log_by_tcp_and_its_faults(
         time.sleep(0.05)
     assert state.sensor("boat", "leak")["wet"].tolist() == [0, 1, 0, 0]
     wrong = wavesim("fault", "boat", "leak", "wet", "galley", "-s", server.name)
-    assert wrong.returncode == 4 and "no compartment 'galley'; there are bow, stern" in wrong.stderr
+    assert wrong.returncode == 4 and "unknown compartment 'galley'; use one of bow, stern" in wrong.stderr
     wrong = wavesim("fault", "boat", "gps", "unlocked", "-s", server.name)
-    assert wrong.returncode == 4 and "'unlocked' is a fault of the sensor type 'dvl'" in wrong.stderr
+    assert wrong.returncode == 4 and "fault 'unlocked' is only for the sensor type 'dvl'" in wrong.stderr

@@ -61,7 +61,7 @@ def test_faults_and_pushes_on_command(config: Callable[..., LoadedConfig], serve
         assert commander.send("allocate", body="boat", matrix=[[1.0, 1.0], *[[0.0, 0.0]] * 5]).ok
         assert not commander.send("fault", body="boat", part="x", kind="lost").ok
         numbered = commander.send("fault", body="boat", part="7", kind="lost")
-        assert not numbered.ok and "there is no actuator 7; they are 0 to 1" in numbered.text
+        assert not numbered.ok and "unknown actuator 7; use 0 to 1" in numbered.text
         assert "needs body" in commander.send("fault", part="port", kind="lost").text
         assert "unknown field 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
 

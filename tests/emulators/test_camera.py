@@ -187,11 +187,11 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("camera", "world", "text"),
     [
-        ('distortion="-0.9 0"', "", "its distortion folds the picture"),
-        ('width="5000"', "", "width: 5000 is above the greatest allowed"),
-        ('range="0 m"', "", "range: 0 m is below the least allowed"),
-        ("", board("0 0 1 m", cells="10 1"), "the cells of the board 'b' are rows of 0 and 1, all as long"),
-        ("", board("0 0 1 m", cells=" "), "the cells of the board 'b' are rows of 0 and 1, all as long"),
+        ('distortion="-0.9 0"', "", "its distortion folds the image"),
+        ('width="5000"', "", "width: 5000 is above the maximum"),
+        ('range="0 m"', "", "range: 0 m is below the minimum"),
+        ("", board("0 0 1 m", cells="10 1"), "invalid cells of board 'b': use rows of 0 and 1, all of the same length"),
+        ("", board("0 0 1 m", cells=" "), "invalid cells of board 'b': use rows of 0 and 1, all of the same length"),
     ],
 )
 def test_what_cannot_be_is_refused_by_one_line(config: Any, camera: str, world: str, text: str) -> None:

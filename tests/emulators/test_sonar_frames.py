@@ -61,14 +61,14 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
     ("sonar", "world", "text"),
     [
         ('preset="m750"', "", "there is no sonar 'm750'; did you mean 'm750d"),
-        ('preset="p900-130" range="80 m"', "", "a range of 80 m; a BlueView P900-130 reaches 60 m"),
+        ('preset="p900-130" range="80 m"', "", "range 80 m is above the maximum of a BlueView P900-130, 60 m"),
         (
             'preset="p900-130" range="60 m" rate="20 Hz"',
             "",
-            "20 pings per second; over 60 m sound comes back 12.5 times",
+            "rate 20 Hz is too high: over a range of 60 m the maximum is 12.5 pings per second",
         ),
         ('preset="p900-130" beams="1024" bins="8192"', "", "does not fit into its ring"),
-        ('preset="p900-130" bits="12"', "", "`bits` is 8 or 16"),
+        ('preset="p900-130" bits="12"', "", "`bits` must be 8 or 16"),
         ('preset="starfish-450" beams="3"', "", "the number of beams of a sidescan sonar is fixed"),
         ('preset="p900-130"', '<ground material="snad"/>', "there is no material 'snad'"),
         (
@@ -77,11 +77,11 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
             "no material 'tin'",
         ),
         ('preset="p900-130" range="-1 m"', "", "range"),
-        ('preset="p900-130" range="0.01 m"', "", "a range of 0.01 m; an echo of a BlueView P900-130 is 0.025 m long"),
-        ('preset="p900-130" range="0 m"', "", "range: 0 m is below the least allowed, 0.01 m"),
-        ('preset="p900-130" beams="0"', "", "beams: 0 is below the least allowed, 1"),
-        ('preset="p900-130" rate="0 Hz"', "", "rate: 0 Hz is below the least allowed"),
-        ('preset="p900-130" sector="200 deg"', "", "a sector of 200 deg; 170 at most"),
+        ('preset="p900-130" range="0.01 m"', "", "range 0.01 m is too short: it must hold four echoes of a BlueView P900-130, each 0.025 m long"),
+        ('preset="p900-130" range="0 m"', "", "range: 0 m is below the minimum, 0.01 m"),
+        ('preset="p900-130" beams="0"', "", "beams: 0 is below the minimum, 1"),
+        ('preset="p900-130" rate="0 Hz"', "", "rate: 0 Hz is below the minimum"),
+        ('preset="p900-130" sector="200 deg"', "", "sector 200 deg is above the maximum, 170 deg"),
         ('preset="p900-130"', '<material name="weed" law="smoth"/>', "did you mean 'smooth'"),
         (
             'preset="p900-130"',
@@ -100,7 +100,7 @@ def test_what_cannot_be_is_refused_by_one_line(config: Any, sonar: str, world: s
 
 @pytest.mark.parametrize("scene", ['<soundings file="none.txt"/>', '<obstacles><mesh file="none.stl" position="0 0 1 m"/></obstacles>'])  # fmt: skip
 def test_a_scene_that_is_not_there_is_refused_by_one_line(config: Any, scene: str) -> None:
-    with pytest.raises(ConfigError, match=r"the file 'none\.\w+' does not exist") as refused:
+    with pytest.raises(ConfigError, match=r"file 'none\.\w+' does not exist") as refused:
         config(suite('<sonar preset="p900-130"/>', world=scene))
     assert "\n" not in str(refused.value)
 

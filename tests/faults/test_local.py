@@ -92,13 +92,13 @@ def test_a_configuration_names_no_file_outside_of_its_folder(tmp_path: Path, inn
     (folder / "link.txt").symlink_to(secret)
     name = {"absolute": str(secret), "above": "../secret.txt", "link": "link.txt"}[where]
     (folder / "c.xml").write_text(f"<wavesim>{inner.format(name)}</wavesim>")
-    with pytest.raises(ConfigError, match="lies outside of") as refused:
+    with pytest.raises(ConfigError, match="lies outside") as refused:
         data_files.check(load(folder / "c.xml"))
     assert "secret word" not in str(refused.value)
     (folder / "c.xml").write_text(f'<wavesim files="..">{inner.format(name)}</wavesim>')
     with pytest.raises(WaveSimError) as refused:  # now it is read, and it is none
         data_files.check(load(folder / "c.xml"))
-    assert "lies outside of" not in str(refused.value)
+    assert "lies outside" not in str(refused.value)
 
 
 def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
@@ -109,7 +109,7 @@ def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(tmp_path:
     body = FLEET.format('<program run="../x.py"/>').replace("optional", "required")
     (folder / "c.xml").write_text(f'<wavesim name="local{os.getpid()}"><time duration="1 s"/>{body}</wavesim>')
     done = wavesim("trial", folder / "c.xml", "--port", "0", "--no-plots", "--out", tmp_path / "out")
-    assert done.returncode == 2 and "'../x.py' lies outside of" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "'../x.py' lies outside" in done.stderr and "Traceback" not in done.stderr
     for file, good in ((str(tmp_path.parent / "a.mcap"), False), ("../a.mcap", False), ("runs/a.mcap", True)):
         (folder / "c.xml").write_text(f'<wavesim><log file="{file}"/></wavesim>')
         if good:

@@ -40,7 +40,7 @@ def clear(done: subprocess.CompletedProcess[str], code: int, message: str) -> No
         ('<wavesim>\n<time step="4"/></wavesim>', "c.xml:2: <time> step: '4' has no unit"),
         (
             '<wavesim><fleet><buoy name="a" model="bouy" position="0 0 0 m"/></fleet></wavesim>',
-            "no model 'bouy'; did you mean 'buoy'?",
+            "unknown model 'bouy'; did you mean 'buoy'?",
         ),
         ("<wavesim><time></wavesim>", "c.xml:1: not well-formed XML"),
         (

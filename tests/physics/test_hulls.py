@@ -163,5 +163,5 @@ def test_meshes_that_are_no_hull(config: Make, tmp_path: Path) -> None:
             Simulation(config(f"<world><bed depth='300 m'/></world>{model(name)}")).enter("v", "raft", (0.0, 0.0, 0.0))
         assert name in str(error.value)
     both = model("open.stl").replace("<mass", '<buoyancy volume="3 m3"/><mass')
-    with pytest.raises(ConfigError, match="<hull> takes the place of <buoyancy> and <restoring>"):
+    with pytest.raises(ConfigError, match="<hull> replaces <buoyancy> and <restoring>"):
         Simulation(config(f"<world><bed depth='300 m'/></world>{both}"))

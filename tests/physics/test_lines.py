@@ -342,11 +342,11 @@ def test_a_line_goes_and_comes_with_its_body() -> None:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"ends": end("0 0 1 m", "nobody") + end("0 0 60 m")}, "line 'l' ends on 'nobody', but there is no such body"),
+        ({"ends": end("0 0 1 m", "nobody") + end("0 0 60 m")}, "line 'l' ends on the unknown body 'nobody'"),
         ({"ends": end("0 0 1 m", "f")}, "line 'l' has 1 ends; write two <end>"),
-        ({"ends": end("0 0 1 m", "f") + end("1 0 0 m", "f")}, "line 'l' has both its ends on 'f'"),
+        ({"ends": end("0 0 1 m", "f") + end("1 0 0 m", "f")}, "line 'l' has both ends on 'f'"),
         ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "20 m"}, "line 'l' is 20 m long, but its ends start 47 m apart"),
-        ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "0 m"}, "0 m is below the least allowed, 0.01 m"),
+        ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "0 m"}, "0 m is below the minimum, 0.01 m"),
         ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "50 m", "stiffness": "1e9 N", "substeps": "7"}, r"with substeps=.7. its stiffness is unstable; it needs \d+ in a tick of 4 ms"),
         ({"ends": end("0 0 0 m", "f") + end("0 0 60 m"), "length": "50 m", "stiffness": "1e10 N", "mass": "1 g/m"}, r"its stiffness needs \d+ substeps in a tick of 4 ms, and at most 1000 are made"),
     ],

@@ -88,9 +88,9 @@ def _model(radiation: Radiation | None) -> Model:
     ("damping", "message"),
     [
         ([[0.5, 0.2], [0.1, 0.9]], "not symmetric"),
-        ([[0.5, 0.8], [0.8, 0.9]], "negative eigenvalue: they would give energy"),
-        ([[0.5, 0.0], [0.0, 0.0]], "swing for ever"),
-        ([[0.5], [0.2]], "1 numbers in damping; there are 2 oscillators"),
+        ([[0.5, 0.8], [0.8, 0.9]], "negative eigenvalue, so they would supply energy"),
+        ([[0.5, 0.0], [0.0, 0.0]], "oscillate for ever"),
+        ([[0.5], [0.2]], "1 numbers in `damping`; it needs 2, one per oscillator"),
     ],
 )
 def test_what_gives_energy_is_refused(damping: list[list[float]], message: str) -> None:

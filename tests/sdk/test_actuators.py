@@ -54,11 +54,11 @@ def test_kinds_units_and_limits() -> None:
 def test_a_position_by_name_or_number() -> None:
     assert actuator_index(LAUV, "plane-port") == actuator_index(LAUV, 3) == actuator_index(LAUV, "3") == 3
     assert actuator_index(LAUV, np.int64(2)) == 2
-    with pytest.raises(ValueError, match=r"no actuator 'ruder-top'; did you mean 'rudder-top'\?"):
+    with pytest.raises(ValueError, match=r"unknown actuator 'ruder-top'; did you mean 'rudder-top'\?"):
         actuator_index(LAUV, "ruder-top")
-    with pytest.raises(ValueError, match="no actuator 5; they are 0 to 4"):
+    with pytest.raises(ValueError, match="unknown actuator 5; use 0 to 4"):
         actuator_index(LAUV, 5)
-    with pytest.raises(ValueError, match="it has none"):
+    with pytest.raises(ValueError, match="the body has none"):
         actuator_index((), 0)
 
 
@@ -93,9 +93,9 @@ def test_a_command_as_it_is_written() -> None:
     assert parse_command(LAUV, "") == []
     for wrong, why in (
         ("8 propeller=1", "mixes"),
-        ("fast", "is no command"),
-        ("fan=1", "no actuator"),
-        ("nan", "no command"),
+        ("fast", "is not a valid command"),
+        ("fan=1", "unknown actuator"),
+        ("nan", "is not a valid command"),
     ):
         with pytest.raises(ValueError, match=why):
             parse_command(LAUV, wrong)
@@ -126,7 +126,7 @@ def test_one_more_than_there_is_room_for(
     names = [f"a{k}" for k in range(most + 1)]
     parts = [element.format(n, "") for n in names]
     assert len(actuators_of(model(config, "".join(parts[:-1])).models["m"])) == most
-    with pytest.raises(ConfigError, match=f"{most + 1} {what}; a model has at most {most}"):
+    with pytest.raises(ConfigError, match=f"{most + 1} {what}; the maximum is {most}"):
         model(config, "".join(parts))
 
 
@@ -135,17 +135,17 @@ def test_only_the_first_thrusters_turn(config: Callable[..., LoadedConfig], turn
     parts = [
         THRUSTER.format(f"t{k}", "/>" if k < MAX_SWIVELS else f">{turns}</thruster>") for k in range(MAX_SWIVELS + 1)
     ]
-    with pytest.raises(ConfigError, match=f"only the first {MAX_SWIVELS} thrusters can turn"):
+    with pytest.raises(ConfigError, match=f"only the first {MAX_SWIVELS} thrusters can have a swivel"):
         model(config, "".join(parts))
 
 
 @pytest.mark.parametrize(
     ("inner", "message"),
     [
-        (THRUSTER.format("a", "/>") + FIN.format("a"), "two actuators are called 'a'"),
-        (THRUSTER.format("a", "><swivel/></thruster>") + FIN.format("a-angle"), "two actuators are called 'a-angle'"),
-        (FIN.format("7"), "actuator '7': use 1 to 31 letters, digits, - and _, and more than digits"),
-        (FIN.format("a b"), "actuator 'a b'"),
+        (THRUSTER.format("a", "/>") + FIN.format("a"), "duplicate actuator name 'a'"),
+        (THRUSTER.format("a", "><swivel/></thruster>") + FIN.format("a-angle"), "duplicate actuator name 'a-angle'"),
+        (FIN.format("7"), "invalid actuator name '7': use 1 to 31 letters, digits, - and _, but not digits alone"),
+        (FIN.format("a b"), "invalid actuator name 'a b'"),
         (FIN.format("f" * 32), "use 1 to 31 letters"),
     ],
 )

@@ -85,7 +85,7 @@ def test_the_depth_of_a_number_is_a_number_of_the_same_bits(pressure_1: float) -
 def test_half_a_polynomial_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.xml"
     path.write_text('<wavesim name="half"><world pressure_2="1e-6 dbar/m2"/></wavesim>')
-    with pytest.raises(ConfigError, match="pressure_2 belongs to pressure_1"):
+    with pytest.raises(ConfigError, match="`pressure_2` needs `pressure_1`"):
         load(path)
 
 
@@ -301,8 +301,8 @@ def test_other_quantities(config: Callable[..., LoadedConfig], tmp_path: Path) -
     assert sea.scalar(1, p)[0] == pytest.approx(6.0) and sea.scalar(1, p)[2] == -1.0
     assert sea.scalar(1, p)[1] == pytest.approx(5.0 * math.exp(-0.5 - 0.5) + math.exp(-0.5 * (20**2 + 40**2) / 1e6))
     for wrong, message in (
-        ('<scalar name="x"/>', "has either a `column`"),
-        ('<scalar name="x" column="dye"/>', "there is no <volume>"),
+        ('<scalar name="x"/>', "needs either a `column`"),
+        ('<scalar name="x" column="dye"/>', "the world has no <volume>"),
         (
             '<volume file="v.csv" latitude="0 deg" longitude="0 deg"/><scalar name="x" column="ink"/>',
             "lacks the column 'ink'",

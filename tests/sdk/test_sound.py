@@ -127,12 +127,12 @@ def test_a_profile_from_a_file(config: Callable[..., LoadedConfig], tmp_path: Pa
 @pytest.mark.parametrize(
     ("inside", "message"),
     [
-        ("<head><hydrophone position='0 0 0 m'/></head>", "three to eight"),
+        ("<head><hydrophone position='0 0 0 m'/></head>", "it needs 3 to 8"),
         ("<head>" + "".join(f"<hydrophone position='{k} 0 0 m'/>" for k in range(3)) + "</head>", "one line"),
-        ("<beam pattern='table'/>", "belong together"),
+        ("<beam pattern='table'/>", "together, or neither"),
         ("<beam pattern='table'>0 0 0 3</beam>", "ascending"),
-        ("<beam axis='0 0 0'/>", "no direction"),
-        ("<modem frequency='50 kHz'/>", "listening band"),
+        ("<beam axis='0 0 0'/>", "zero vector"),
+        ("<modem frequency='50 kHz'/>", "receiving band"),
     ],
 )
 def test_instruments_that_cannot_be(config: Callable[..., LoadedConfig], inside: str, message: str) -> None:

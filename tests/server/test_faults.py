@@ -104,17 +104,17 @@ def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ('at="1 s" part="propellor" kind="lost"', r"no actuator and no sensor 'propellor'; did you mean 'propeller'\?"),
-        ('at="1 s" part="propeller" kind="bias"', "'bias' is no fault of an actuator"),
-        ('at="1 s" part="propeller" kind="none"', "a fault ends by `for`"),
-        ('at="1 s" part="propeller" kind="lost" amount="0.5"', "'lost' of an actuator has no `amount`"),
-        ('at="1 s" part="propeller" kind="lost" field="x"', "has no field"),
+        ('at="1 s" part="propellor" kind="lost"', r"unknown actuator or sensor 'propellor'; did you mean 'propeller'\?"),
+        ('at="1 s" part="propeller" kind="bias"', "'bias' is not an actuator fault"),
+        ('at="1 s" part="propeller" kind="none"', "use `for` to end a scheduled fault"),
+        ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' takes no `amount`"),
+        ('at="1 s" part="propeller" kind="lost" field="x"', "remove `field`"),
         ('at="1 s" part="propeller" kind="reduced"', "'' is not a number"),
-        ('at="1 s" part="propeller" kind="reduced" amount="2"', "the share that is left is 0 to 1"),
-        ('at="1 s" part="propeller" kind="frozen" amount="5 m"', "no unit of time"),
-        ('at="1 s" every="5 s" part="propeller" kind="lost"', "needs `for`, shorter than `every`"),
-        ('at="1 s" for="5 s" every="5 s" part="propeller" kind="lost"', "needs `for`, shorter than `every`"),
-        ('at="-1 s" part="propeller" kind="lost"', "below the least allowed"),
+        ('at="1 s" part="propeller" kind="reduced" amount="2"', "the remaining share must be between 0 and 1"),
+        ('at="1 s" part="propeller" kind="frozen" amount="5 m"', "is not a unit of time"),
+        ('at="1 s" every="5 s" part="propeller" kind="lost"', "needs `for`, and `for` must be shorter than `every`"),
+        ('at="1 s" for="5 s" every="5 s" part="propeller" kind="lost"', "needs `for`, and `for` must be shorter than `every`"),
+        ('at="-1 s" part="propeller" kind="lost"', "below the minimum"),
     ],
 )
 def test_what_the_configuration_refuses(config: Callable[..., LoadedConfig], fault: str, message: str) -> None:
@@ -128,14 +128,14 @@ def test_faults_of_sensors(config: Callable[..., LoadedConfig]) -> None:
     (change,) = FaultSchedule(body(config, inner.format("bias", "0.5 C", "temperature")), STEP).changes_at(50)
     assert change == FaultChange("v", "ctd", "bias", "0.5 C", "temperature")
     for kind, amount, field, message in (
-        ("bias", "0.5 m", "temperature", "no unit of temperature"),
-        ("spikes", "3", "", "chance of a spike"),
-        ("stuck", "", "", "no fault 'stuck' of a sensor"),
+        ("bias", "0.5 m", "temperature", "is not a unit of temperature"),
+        ("spikes", "3", "", "probability of a spike"),
+        ("stuck", "", "", "unknown sensor fault 'stuck'"),
     ):
         with pytest.raises(ConfigError, match=message):
             body(config, inner.format(kind, amount, field))
 
 
 def test_an_actuator_and_a_sensor_of_one_name(config: Callable[..., LoadedConfig]) -> None:
-    with pytest.raises(ConfigError, match="an actuator and a sensor 'propeller'"):
+    with pytest.raises(ConfigError, match="both an actuator and a sensor 'propeller'"):
         body(config, '<sensors><ctd name="propeller" rate="1 Hz"/></sensors>')

@@ -118,9 +118,9 @@ def test_a_text_finds_its_files_in_a_folder(tmp_path: Path) -> None:
     lab, same = Lab(text, folder=tmp_path), Lab(tmp_path / "config.xml")
     assert lab.loaded.digest == same.loaded.digest
     assert lab.loaded.data_file("bed.txt").read_text() == same.loaded.data_file("bed.txt").read_text()
-    with pytest.raises(ConfigError, match=r"the file '.*' does not exist"):
+    with pytest.raises(ConfigError, match=r"file '.*' does not exist"):
         Lab(text)
-    with pytest.raises(ConfigError, match=r"the file '.*' does not exist"):
+    with pytest.raises(ConfigError, match=r"file '.*' does not exist"):
         Lab(text, folder=tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="given as text"):
         Lab(tmp_path / "config.xml", folder=tmp_path)

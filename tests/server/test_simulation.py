@@ -189,7 +189,7 @@ def test_a_model_that_this_step_makes_unstable_is_refused_and_changes_nothing(
     before = image(sim)
     with pytest.raises(ConfigError, match="'bad' is unstable with a time step of 100 ms"):
         sim.enter("v", "bad")
-    with pytest.raises(ConfigError, match="no model 'lauw'"):
+    with pytest.raises(ConfigError, match="unknown model 'lauw'"):
         sim.enter("v", "lauw")
     for position in ([math.nan, 0, 0], [1e9, 0, 0], [0, 0], [[0], [0], [0]], "abc", None):
         with pytest.raises(ValueError):
@@ -273,7 +273,7 @@ def test_half_a_command_is_none(config: Callable[..., LoadedConfig]) -> None:
     with pytest.raises(ValueError):
         sim.command(row, [5.0, 0.2, math.nan])
     assert sim.actuation()["command"][row][:2].tolist() == [3.0, 0.1]
-    with pytest.raises(ValueError, match="'v': there is no actuator 'propellor'; did you mean 'propeller'"):
+    with pytest.raises(ValueError, match="'v': unknown actuator 'propellor'; did you mean 'propeller'"):
         sim.fail(row, "propellor", "lost")
 
 

@@ -1,4 +1,4 @@
-"""Configuration: :func:`load` a file, get typed objects in SI units."""
+"""Read configurations: :func:`load` turns a file into typed objects in SI units."""
 
 from wavesim_sdk.config.acoustics import Acoustics, TransducerConfig
 from wavesim_sdk.config.load import LoadedConfig, library, load, load_text

@@ -1,4 +1,4 @@
-"""The XSD and the reference page of the configuration, derived from the declaration."""
+"""Derive the XSD and the reference page of the configuration from its declaration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER = r"[\-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][\-+]?[0-9]+)?"
 
 
 def _classes(root: type) -> Iterator[type]:
-    """Every element class once, in reading order."""
+    """Yield every element class once, in reading order."""
     seen: set[type] = set()
     stack = [root]
     while stack:
@@ -33,7 +33,7 @@ def _sub(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
 
 
 def xsd() -> bytes:
-    """An XML schema for editors and other tools; it accepts what the reader's first stage accepts."""
+    """Return an XML schema for editors and other tools. It accepts what the first stage of the reader accepts."""
     e = etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS})
 
     _sub(e, "element", name="wavesim", type="Config")
@@ -70,28 +70,30 @@ def _type(attribute: etree._Element, k: Key) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text for a table cell: element names as code, or a browser would take them for tags."""
+    """Return text for a table cell, with element names as code, because a browser would take them for tags."""
     return re.sub(r"(?<!`)<([\w-]+)([^>`]*)>(?!`)", r"`<\1\2>`", " ".join(text.split())).replace("|", "\\|")
 
 
 def markdown() -> str:
-    """docs/CONFIG.md: every element and key with unit, default and range."""
+    """Return docs/CONFIG.md: every element and key with unit, default and range."""
     lines = [
         "# Configuration reference",
         "",
-        "Made from the declaration in `wavesim_sdk/config/model.py` by `make docs`; do not edit by hand.",
+        "Generated from `wavesim_sdk/config/model.py` by `make docs`; do not edit by hand.",
         "",
-        "A quantity is written with its unit (`15 ms`, `2 kn`, `1 2 3 m`); numbers without a unit are marked `-`.",
+        "Write a quantity with its unit (`15 ms`, `2 kn`, `1 2 3 m`). The unit `-` marks pure numbers.",
         "Angles: 0 deg is north, 90 deg is east. World frame: north, east, down. Body frame: forward, starboard, down.",
-        "`wavesim check FILE` reads a file and says what is wrong with it, by line.",
+        "`wavesim check FILE` checks a configuration and reports an error with its line.",
         "",
     ]
     return "\n".join([*lines, *reference_sections(Config, {Config: "wavesim", Models: "models"}, "##")])
 
 
 def reference_sections(root: type, names: dict[type, str], level: str) -> list[str]:
-    """A section for each declared element from a root on: its keys and its children. ``names`` of those whose class has another,
-    ``level`` of the headings."""
+    """Return a section with keys and children for each declared element, from a root on.
+
+    ``names`` holds the headings of classes whose heading differs from their type name, ``level`` the heading level.
+    """
     lines: list[str] = []
     for of in _classes(root):
         lines += [f"{level} {names.get(of, type_name(of))}", "", _plain(inspect.getdoc(of) or ""), ""]

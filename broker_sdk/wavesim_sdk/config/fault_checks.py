@@ -1,4 +1,4 @@
-"""The check of faults by the clock: what they name is there, once, and can fail so."""
+"""Check scheduled faults: the part exists, its name is unique, and it can fail in this way."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def check(loaded: LoadedConfig) -> None:
-    """Raise ConfigError for the first fault that cannot be."""
+    """Raise ConfigError for the first invalid fault."""
     for body in loaded.config.fleet.bodies:
         actuators = {a.name: a for a in actuators_of(loaded.model(body.model))}
         sensors = {i.name: i for i in loaded.suite(body)}
         if both := sorted(actuators.keys() & sensors.keys()):
             fail_at(
-                body.place, f"'{body.name}' has an actuator and a sensor '{both[0]}': a fault could not tell them apart"
+                body.place,
+                f"'{body.name}' has both an actuator and a sensor '{both[0]}': use different names so that faults are unambiguous",
             )
         for fault in body.fault:
             try:
@@ -33,18 +34,16 @@ def check(loaded: LoadedConfig) -> None:
 
 def _fault(fault: FaultConfig, actuators: dict[str, Actuator], sensors: dict[str, InstrumentConfig]) -> None:
     if fault.kind == "none":
-        raise ValueError("a fault ends by `for`, not by another one of the kind 'none'")
+        raise ValueError("invalid kind 'none': use `for` to end a scheduled fault")
     if fault.every and not 0.0 < fault.duration < fault.every:
-        raise ValueError("what comes back needs `for`, shorter than `every`")
+        raise ValueError("a repeated fault needs `for`, and `for` must be shorter than `every`")
     if fault.part in actuators:
         if fault.field:
-            raise ValueError(f"'{fault.part}' is an actuator and has no field")
+            raise ValueError(f"'{fault.part}' is an actuator; remove `field`, which is for sensors only")
         if fault.amount and fault.kind not in ("frozen", "reduced"):
-            raise ValueError(f"'{fault.kind}' of an actuator has no `amount`")
+            raise ValueError(f"actuator fault '{fault.kind}' takes no `amount`; remove it")
         fault_amount(actuators[fault.part], fault.kind, fault.amount)
     elif fault.part in sensors:
         parse_fault(sensors[fault.part], fault.kind, fault.amount or 0.0, fault.field)
     else:
-        raise ValueError(
-            f"there is no actuator and no sensor '{fault.part}'{suggest_name(fault.part, [*actuators, *sensors])}"
-        )
+        raise ValueError(f"unknown actuator or sensor '{fault.part}'{suggest_name(fault.part, [*actuators, *sensors])}")

@@ -1,4 +1,4 @@
-"""The declaration of what imaging sonars and cameras see: materials, what the bed is made of, small targets, boards, light."""
+"""Declare what imaging sonars and cameras see: materials, ground, small targets, boards, light."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place
 
 @dataclass(frozen=True)
 class MaterialConfig:
-    """A surface of your own. `sediment`: by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above); `smooth`: Lambert's
-    law plus facets of small slopes."""
+    """Material of a surface.
 
-    name: str = text("Its name; one of the library is replaced.")
-    law: str = choice("How it scatters.", ("sediment", "smooth"), "sediment")
+    `sediment`: scattering by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above). `smooth`: Lambert's
+    law plus facets of small slopes.
+    """
+
+    name: str = text("Name of the material. It replaces a material of the same name in the library.")
+    law: str = choice("Scattering law.", ("sediment", "smooth"), "sediment")
     grain: float = key(
         "Mean grain size in phi: -1 sandy gravel, 1.5 medium sand, 6 sandy mud, 9 clay.",
         default=2.5,
         low=-1.0,
         high=9.0,
     )
-    lambert: float = key("10 log mu of Lambert's law in dB (smooth).", default=-27.0, low=-100.0, high=0.0)
-    reflection: float = key("Pressure reflection of its facets (smooth).", default=0.0, low=0.0, high=1.0)
-    slope: float = key("Rms slope of its facets (smooth).", default=0.1, low=0.02, high=0.5)
+    lambert: float = key("Coefficient 10 log mu of Lambert's law in dB (smooth).", default=-27.0, low=-100.0, high=0.0)
+    reflection: float = key("Pressure reflection coefficient of the facets (smooth).", default=0.0, low=0.0, high=1.0)
+    slope: float = key("Rms slope of the facets (smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(
-        "nu of the K distribution of patches (0.5 very patchy, 10 hardly); 0 = uniform.",
+        "Shape parameter nu of the K distribution of patches (0.5 very patchy, 10 hardly patchy); 0 = uniform.",
         default=0.0,
         low=0.0,
         high=100.0,
     )
     cell: float = key("Length of a patch.", "length", 0.5, low=0.01)
     colour: Vector = key(
-        "Share of red, green, blue light that it gives back, to cameras.",
+        "Reflectance for red, green and blue light, for cameras.",
         default=(0.4, 0.4, 0.4),
         count=3,
         low=0.0,
@@ -42,85 +45,105 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of the bed of another material; where two overlap, the later one counts."""
+    """Region of the bed with another material. Where two regions overlap, the later one applies."""
 
-    material: str = text("Its material.")
-    position: Vector = key("Its middle (north, east).", "length", count=2)
-    size: Vector = key("Length along its heading, and width.", "length", count=2, low=1e-3)
-    heading: float = key("Direction of its length.", "angle", 0.0)
-    round: bool = flag("yes: an ellipse; no: a rectangle.", False)
+    material: str = text("Material of the region.")
+    position: Vector = key("Position of the centre (north, east).", "length", count=2)
+    size: Vector = key("Length along the heading, and width.", "length", count=2, low=1e-3)
+    heading: float = key("Direction of the length.", "angle", 0.0)
+    round: bool = flag("Shape of the region. yes: an ellipse. no: a rectangle.", False)
     place: str = place()
 
 
 @dataclass(frozen=True)
 class GroundConfig:
-    """What the sea bed is made of."""
+    """Materials of the sea bed."""
 
-    material: str = text("Where no region says anything else.", "fine-sand")
-    region: tuple[Region, ...] = children(Region, "A part of another material.")
+    material: str = text("Material outside all regions.", "fine-sand")
+    region: tuple[Region, ...] = children(Region, "A region with another material.")
     place: str = place()
 
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """A target too small for rays: a point of the closed-form strength of its shape (rigid, larger than a wavelength). It casts no
-    shadow, and vehicles do not touch it."""
+    """Target too small for rays: a point with the closed-form target strength of its shape (rigid, larger than a
+    wavelength).
 
-    name: str = text("Its name, 1 to 31 letters, digits, - and _.")
-    position: Vector = key("Where it lies (north, east, down).", "length", count=3)
-    shape: str = choice("Its shape.", ("sphere", "cylinder", "plate", "trihedral"), "sphere")
+    It casts no shadow, and vehicles do not collide with it.
+    """
+
+    name: str = text("Name of the target, 1 to 31 letters, digits, - and _.")
+    position: Vector = key("Position of the target (north, east, down).", "length", count=3)
+    shape: str = choice("Shape of the target.", ("sphere", "cylinder", "plate", "trihedral"), "sphere")
     size: Vector = key(
-        "Radius of a sphere or cylinder, width of a plate, edge of a trihedral; then length or height.",
+        "First the radius of a sphere or cylinder, the width of a plate, or the edge of a trihedral; then the "
+        "length or height.",
         "length",
         (0.1, 0.5),
         count=2,
         low=1e-4,
     )
-    heading: float = key("Of a cylinder's axis; of a plate's normal, which is level.", "angle", 0.0)
+    heading: float = key("Direction of the axis of a cylinder, or of the horizontal normal of a plate.", "angle", 0.0)
     place: str = place()
 
 
 @dataclass(frozen=True)
 class Board:
-    """A flat board with a pattern, for cameras: a tag, a white plate. Sonars do not see it, vehicles do not touch it; put it before a
-    block if they shall."""
+    """Flat board with a pattern, for cameras, such as a tag or a white plate.
 
-    name: str = text("Its name, 1 to 31 letters, digits, - and _.")
-    position: Vector = key("Its middle (north, east, down).", "length", count=3)
-    size: Vector = key("Width, height.", "length", count=2, low=1e-3)
-    heading: float = key("Direction in which its face looks.", "angle", 0.0)
-    tilt: float = key("How far its face looks up.", "angle", 0.0, low=-1.5708, high=1.5708)
+    Sonars do not detect it and vehicles do not collide with it. If they should, place it in front of a block.
+    """
+
+    name: str = text("Name of the board, 1 to 31 letters, digits, - and _.")
+    position: Vector = key("Position of the centre (north, east, down).", "length", count=3)
+    size: Vector = key("Width and height.", "length", count=2, low=1e-3)
+    heading: float = key("Direction that the face of the board points to.", "angle", 0.0)
+    tilt: float = key("Angle of the face above the horizontal.", "angle", 0.0, low=-1.5708, high=1.5708)
     cells: str = text(
-        "Its rows from the top, each of 0 (black) and 1 (white) from the left as one sees it; all as long.", "1"
+        "Rows of the pattern from the top, each of 0 (black) and 1 (white) from the viewer's left. All rows have "
+        "the same length.",
+        "1",
     )
     place: str = place()
 
     @property
     def cell_rows(self) -> tuple[str, ...]:
-        """The words of its cells."""
+        """Rows of the pattern as separate strings."""
         return tuple(self.cells.split())
 
 
 @dataclass(frozen=True)
 class Optics:
-    """Light and water for cameras: of light J from a surface at a distance z come J exp(-bD z) + V (1 - exp(-bB z)), red, green, blue
-    (Akkaynak & Treibitz 2018). bD and the diffuse attenuation default to the absorption of clear water; the others are assumed."""
+    """Light and water for cameras (Akkaynak & Treibitz 2018).
 
-    attenuation: Vector = key("bD of direct light, 1/m.", default=(0.245, 0.0565, 0.0092), count=3, low=0.0)
-    backscatter: Vector = key("bB of the veil of scattered daylight, 1/m.", default=(0.2, 0.1, 0.06), count=3, low=0.0)
-    veil: Vector = key(
-        "V at daylight 1: what the water looks like from afar.", default=(0.02, 0.08, 0.1), count=3, low=0.0
+    Of light J from a surface at a distance z, J exp(-bD z) + V (1 - exp(-bB z)) reaches the camera, for red, green
+    and blue. The defaults of bD and of the diffuse attenuation are the absorption of clear water; the other defaults
+    are assumptions.
+    """
+
+    attenuation: Vector = key("Attenuation bD of direct light, 1/m.", default=(0.245, 0.0565, 0.0092), count=3, low=0.0)
+    backscatter: Vector = key(
+        "Coefficient bB of the veil of scattered daylight, 1/m.", default=(0.2, 0.1, 0.06), count=3, low=0.0
     )
-    daylight: float = key("Just below the surface; 0 = night.", default=1.0, low=0.0)
-    diffuse: Vector = key("Attenuation of daylight with depth, 1/m.", default=(0.245, 0.0565, 0.0092), count=3, low=0.0)
+    veil: Vector = key(
+        "Veiling light V at daylight 1: the colour of the water at a large distance.",
+        default=(0.02, 0.08, 0.1),
+        count=3,
+        low=0.0,
+    )
+    daylight: float = key("Daylight just below the surface; 0 = night.", default=1.0, low=0.0)
+    diffuse: Vector = key(
+        "Diffuse attenuation of daylight with depth, 1/m.", default=(0.245, 0.0565, 0.0092), count=3, low=0.0
+    )
     scattering: Vector = key(
-        "bb: of a lamp's light, back into the half space from where it comes, 1/m.",
+        "Backscattering coefficient bb for the light of a lamp, into the half space that it comes from, 1/m.",
         default=(0.003, 0.003, 0.003),
         count=3,
         low=0.0,
     )
     turbidity: float = key(
-        "1/m, added to bD, bB and the diffuse attenuation, and a fiftieth of it to bb: 0 clear, 0.1 to 0.5 at coasts.",
+        "Turbidity in 1/m: 0 clear, 0.1 to 0.5 in coastal water. It is added to bD, bB and the diffuse attenuation; "
+        "a fiftieth of it is added to bb.",
         default=0.1,
         low=0.0,
     )

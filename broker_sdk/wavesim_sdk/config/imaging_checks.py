@@ -1,4 +1,4 @@
-"""Checks of what imaging sonars and cameras see, and of these themselves, in the words of the user."""
+"""Check the declarations of imaging sonars, cameras and what they see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 def materials_of(world: World) -> dict[str, materials.Material]:
-    """The materials that a configuration declares."""
+    """Return the materials that a configuration declares."""
     found = {}
     for m in world.material:
         grain = materials.Sediment.from_grain_size(m.grain) if m.law == "sediment" else None
@@ -25,15 +25,15 @@ def materials_of(world: World) -> dict[str, materials.Material]:
 
 
 def check(world: World) -> None:
-    """Raise ConfigError for a material that is not there, a name that is none, a board without cells."""
+    """Raise ConfigError for an unknown material, an invalid name, or a board without valid cells."""
     own, o = materials_of(world), world.obstacles
     named: list[Any] = [*world.material, *world.target, *world.board]
     for m in named:
         if not _NAME.fullmatch(m.name):
-            fail_at(m.place, f"the name '{m.name}' is not 1 to 31 letters, digits, - and _")
+            fail_at(m.place, f"invalid name '{m.name}': use 1 to 31 letters, digits, - and _")
     for b in world.board:
         if not b.cell_rows or len({len(row) for row in b.cell_rows}) > 1 or set("".join(b.cell_rows)) - {"0", "1"}:
-            fail_at(b.place, f"the cells of the board '{b.name}' are rows of 0 and 1, all as long")
+            fail_at(b.place, f"invalid cells of board '{b.name}': use rows of 0 and 1, all of the same length")
     made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
     for made in made_of:
         try:
@@ -43,39 +43,41 @@ def check(world: World) -> None:
 
 
 def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
-    """Raise ConfigError for a sonar that cannot be."""
+    """Raise ConfigError for an invalid sonar."""
     try:
         p = presets.find_preset(s.preset)
     except ConfigError as error:
         fail_at(s.place, f"{who}: {error.message}")
     reach = s.range or p.range
     if reach > p.max_range:
-        fail_at(s.place, f"{who}: a range of {reach:g} m; a {p.title} reaches {p.max_range:g} m")
+        fail_at(s.place, f"{who}: range {reach:g} m is above the maximum of a {p.title}, {p.max_range:g} m")
     if reach < 4.0 * p.resolution:
         fail_at(
             s.place,
-            f"{who}: a range of {reach:g} m; an echo of a {p.title} is {p.resolution:.2g} m long, and four must have room",
+            f"{who}: range {reach:g} m is too short: it must hold four echoes of a {p.title}, each {p.resolution:.2g} m long",
         )
     if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
         fail_at(
             s.place,
-            f"{who}: {s.rate:g} pings per second; over {reach:g} m sound comes back {sound_speed / (2.0 * reach):.3g} times per second at most",
+            f"{who}: rate {s.rate:g} Hz is too high: over a range of {reach:g} m the maximum is {sound_speed / (2.0 * reach):.3g} pings per second",
         )
     if s.bits not in (8, 16):
-        fail_at(s.place, f"{who}: `bits` is 8 or 16")
+        fail_at(s.place, f"{who}: `bits` must be 8 or 16")
     if s.beams and p.kind in ("sidescan", "scanning"):
-        fail_at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed")
+        fail_at(s.place, f"{who}: the number of beams of a {p.kind} sonar is fixed; remove `beams`")
     if s.sector and p.kind in ("forward", "bathymetry") and s.sector > math.radians(170.0):
-        fail_at(s.place, f"{who}: a sector of {math.degrees(s.sector):.0f} deg; 170 at most")
+        fail_at(s.place, f"{who}: sector {math.degrees(s.sector):.0f} deg is above the maximum, 170 deg")
     size = frames.payload_bytes(s)
     if size > frames.MAX_BYTES:
         fail_at(
             s.place,
-            f"{who}: a frame of {size} bytes does not fit into its ring ({frames.MAX_BYTES} at most); take fewer beams or bins",
+            f"{who}: a frame of {size} bytes does not fit into its ring (maximum {frames.MAX_BYTES}); use fewer beams or bins",
         )
 
 
 def check_camera(c: CameraConfig, who: str) -> None:
-    """Raise ConfigError for a camera that cannot be."""
+    """Raise ConfigError for an invalid camera."""
     if not lens.is_invertible(c.width, c.height, c.view, c.distortion):
-        fail_at(c.place, f"{who}: its distortion folds the picture: r (1 + k1 r2 + k2 r4) must grow up to the corners")
+        fail_at(
+            c.place, f"{who}: its distortion folds the image: r (1 + k1 r2 + k2 r4) must increase up to the corners"
+        )

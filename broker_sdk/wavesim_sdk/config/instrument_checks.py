@@ -1,4 +1,4 @@
-"""Checks of the instruments that a fleet carries, in the words of the user."""
+"""Check the instruments that a fleet carries."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, R
 if TYPE_CHECKING:
     from wavesim_sdk.config.load import LoadedConfig
 
-AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types that work above the water alone
+AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types that work only above the water
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 def check(config: Config, models: Mapping[str, Model]) -> None:
-    """Raise ConfigError for the first instrument that cannot be."""
+    """Raise ConfigError for the first invalid instrument."""
     for owner, sensors in _declared(config, models):
         seen: set[str] = set()
         for type_, sensor in sensors.declared:
@@ -44,12 +44,15 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
             except ConfigError as error:
                 fail_at(sensor.place, f"{owner}: {error.message}")
             if not _NAME.fullmatch(name):
-                fail_at(sensor.place, f"{owner}: the sensor's name '{name}' is not 1 to 31 letters, digits, - and _")
+                fail_at(sensor.place, f"{owner}: invalid sensor name '{name}': use 1 to 31 letters, digits, - and _")
             if name in seen:
-                fail_at(sensor.place, f"{owner}: two sensors are called '{name}'; give each a name of its own")
+                fail_at(sensor.place, f"{owner}: two sensors are named '{name}'; give each a unique name")
             seen.add(name)
             if type_ == "scalar" and not config.world.scalar:
-                fail_at(sensor.place, f"{owner} has a sensor <scalar>, but the world has no <scalar>")
+                fail_at(
+                    sensor.place,
+                    f"{owner} has a sensor <scalar>, but the world declares no <scalar>; add one or remove the sensor",
+                )
             _one(sensor, f"{owner}: '{name}'")
             if isinstance(sensor, SonarConfig):
                 scenes.check_sonar(sensor, config.acoustics.sound_speed, f"{owner}: '{name}'")
@@ -58,12 +61,13 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
-        fail_at(everybody.place, "<sensors> of the fleet: there is nothing that it could inherit")
+        fail_at(everybody.place, "<sensors> of the fleet cannot inherit; remove `inherit`")
 
 
 def drowned(loaded: LoadedConfig) -> list[str]:
-    """What has to be said of instruments that work above the water alone, and are mounted at or below the waterline of a body that
-    floats there."""
+    """Return a warning for each instrument that works only above the water but is mounted at or below the waterline
+    of a floating body.
+    """
     found = []
     for body in loaded.config.fleet.bodies:
         if loaded.model(body.model).type == "underwater":
@@ -73,13 +77,13 @@ def drowned(loaded: LoadedConfig) -> list[str]:
             if instrument.type in AERIALS and z >= 0.0:
                 found.append(
                     f"'{body.name}': '{instrument.name}' is at {z:g} m, at or below the waterline (z points down): it has no value "
-                    "while it is under water; leave out `position`, or give it a negative z"
+                    "while it is under water; remove `position`, or give it a negative z"
                 )
     return found
 
 
 def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, SensorsConfig]]:
-    """Every <sensors> with the name of its owner."""
+    """Yield every <sensors> with the name of its owner."""
     if config.fleet.sensors is not None:
         yield "the fleet", config.fleet.sensors
     for model in models.values():
@@ -91,23 +95,23 @@ def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str
 
 
 def _one(sensor: SensorConfig, who: str) -> None:
-    """What one declaration must satisfy."""
+    """Check one declaration on its own."""
     declared: Any = sensor
     low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
     if high <= low:
-        fail_at(sensor.place, f"{who}: its maximum range is not above its minimum")
+        fail_at(sensor.place, f"{who}: `maximum` must be greater than `minimum`")
     limits = {RangerConfig: RANGER_BEAMS, MultibeamConfig: MULTIBEAM_BEAMS, DvlConfig: DVL_BEAMS}
     most = limits.get(type(sensor))
     if most is not None and len(declared.beam) > most:
-        fail_at(sensor.place, f"{who}: it has {len(declared.beam)} beams; at most {most} are possible")
+        fail_at(sensor.place, f"{who}: {len(declared.beam)} beams; the maximum is {most}")
     if isinstance(sensor, DvlConfig) and sensor.beam:
         along = np.array([b.direction for b in sensor.beam])
         if np.linalg.matrix_rank(along, tol=1e-3) < 3:
-            fail_at(sensor.place, f"{who}: three or four beams are needed that do not lie in one plane")
+            fail_at(sensor.place, f"{who}: it needs three or four beams that do not lie in one plane")
     if isinstance(sensor, AdcpConfig) and (p := sensor.resolved).range < p.blank + 1.5 * p.cell:
         fail_at(
             sensor.place,
             f"{who}: its range of {p.range:g} m ends before its first cell, at {p.blank + 1.5 * p.cell:g} m",
         )
     if isinstance(sensor, LeakConfig) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= LEAK_COMPARTMENTS:
-        fail_at(sensor.place, f"{who}: `compartments` are one to {LEAK_COMPARTMENTS} different names")
+        fail_at(sensor.place, f"{who}: `compartments` must hold 1 to {LEAK_COMPARTMENTS} different names")

@@ -1,4 +1,4 @@
-"""The declaration of lines: tethers, moorings and tow cables between bodies, or from a body to an anchor."""
+"""Declare lines: tethers, moorings and tow cables between bodies, or from a body to an anchor."""
 
 from __future__ import annotations
 
@@ -12,53 +12,69 @@ from wavesim_sdk.config.validation import fail_at
 from wavesim_sdk.names import suggest_name
 from wavesim_sdk.tables import MAX_SEGMENTS
 
-STRETCHED = 1.1  #: a line may start with no more than this times its length
+STRETCHED = 1.1  #: maximum distance of the ends at the start, relative to the length
 
 
 @dataclass(frozen=True)
 class LineEnd:
-    """Where a line ends: on a body, or at a fixed place."""
+    """End of a line, on a body or at a fixed anchor."""
 
-    body: str = text("The vehicle or buoy; empty: the end is fixed in the world, an anchor.", "")
-    position: Vector = key("On the body, in B; of an anchor north, east, down.", "length", (0.0, 0.0, 0.0), count=3)
+    body: str = text("Name of the vehicle or buoy. Empty: the end is an anchor, fixed in the world.", "")
+    position: Vector = key(
+        "Position on the body in frame B; of an anchor, north, east, down.", "length", (0.0, 0.0, 0.0), count=3
+    )
     place: str = place()
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of lumped masses: it pulls, weighs, floats and drags, and lies on the bed; it neither bends nor pushes."""
+    """Line of lumped masses with elasticity, weight, buoyancy, drag and contact with the bed.
 
-    name: str = text("Its name, 1 to 31 letters, digits, - and _.")
-    length: float = key("Length without load.", "length", low=0.01, high=1e5)
-    diameter: float = key("Diameter, for its volume and its drag.", "length", low=1e-4, high=1.0)
-    mass: float = key("Mass per length, in air.", "linear density", low=1e-4, high=1e3)
-    stiffness: float = key("EA: tension per strain.", "force", low=1.0, high=1e10)
-    segments: int = key("Into how many equal pieces it is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True)
+    It has no bending stiffness and no compressive force.
+    """
+
+    name: str = text("Name of the line, 1 to 31 letters, digits, - and _.")
+    length: float = key("Unstretched length.", "length", low=0.01, high=1e5)
+    diameter: float = key("Diameter, used for volume and drag.", "length", low=1e-4, high=1.0)
+    mass: float = key("Mass per unit length, in air.", "linear density", low=1e-4, high=1e3)
+    stiffness: float = key("Axial stiffness EA: tension per strain.", "force", low=1.0, high=1e10)
+    segments: int = key(
+        "Number of equal segments into which the line is divided.", default=20, low=1, high=MAX_SEGMENTS, integer=True
+    )
     damping: float = key(
-        "Damping of its stretching, as a share of what is critical for a segment: internal damping of zeta sqrt(EA mass) "
-        "times a segment's length.",
+        "Internal damping ratio zeta relative to critical damping of a segment: zeta sqrt(EA mass) times the length "
+        "of a segment.",
         default=0.5,
         low=0.0,
         high=2.0,
     )
-    drag: float = key("Coefficient of drag across, of its diameter times its length.", default=1.2, low=0.0, high=10.0)
-    drag_along: float = key("Of friction along, of its surface.", default=0.01, low=0.0, high=1.0)
-    added_mass: float = key("Added mass across, of the water that it displaces.", default=1.0, low=0.0, high=10.0)
-    friction: float = key("Coefficient of friction on the bed.", default=0.5, low=0.0, high=10.0)
-    breaking: float = key("Tension at which it breaks; 0 N: never.", "force", 0.0, low=0.0)
+    drag: float = key(
+        "Transverse drag coefficient, relative to diameter times length.", default=1.2, low=0.0, high=10.0
+    )
+    drag_along: float = key(
+        "Tangential friction coefficient, relative to the surface.", default=0.01, low=0.0, high=1.0
+    )
+    added_mass: float = key(
+        "Transverse added mass coefficient, relative to the displaced water.", default=1.0, low=0.0, high=10.0
+    )
+    friction: float = key("Friction coefficient on the bed.", default=0.5, low=0.0, high=10.0)
+    breaking: float = key("Tension at which the line breaks; 0 N = never.", "force", 0.0, low=0.0)
     substeps: int = key(
-        "Steps of the line in a tick; 0: as many as it needs. With fewer than that it is refused.",
+        "Steps of the line per tick; 0 = as many as stability requires. A smaller number than required is refused.",
         default=0,
         low=0,
         high=10000,
         integer=True,
     )
-    end: tuple[LineEnd, ...] = children(LineEnd, "Its two ends.", least=2)
+    end: tuple[LineEnd, ...] = children(LineEnd, "An end of the line; two are needed.", least=2)
     place: str = place()
 
 
 def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str) -> None:
-    """Refuse lines that tie nothing, or that cannot reach; ``starts``: where each body begins. ConfigError with the place."""
+    """Refuse lines that connect nothing or cannot reach.
+
+    ``starts`` holds the start position of each body. Raises ConfigError with file and line.
+    """
     import re
 
     seen: set[str] = set()
@@ -67,32 +83,30 @@ def check(lines: tuple[Line, ...], starts: dict[str, Vector], name_pattern: str)
         if not re.fullmatch(name_pattern, line.name):
             fail_at(line.place, f"{who}: use 1 to 31 letters, digits, - and _")
         if line.name in seen:
-            fail_at(line.place, f"there are two lines '{line.name}'")
+            fail_at(line.place, f"duplicate line name '{line.name}'; give each line its own name")
         seen.add(line.name)
         if len(line.end) != 2:
             fail_at(
                 line.place,
-                f"{who} has {len(line.end)} ends; write two <end>, each with a body or the place of an anchor",
+                f"{who} has {len(line.end)} ends; write two <end>, each with a body or the position of an anchor",
             )
         for end in line.end:
             if end.body and end.body not in starts:
-                fail_at(
-                    end.place, f"{who} ends on '{end.body}', but there is no such body{suggest_name(end.body, starts)}"
-                )
+                fail_at(end.place, f"{who} ends on the unknown body '{end.body}'{suggest_name(end.body, starts)}")
         first, second = line.end
         if first.body and first.body == second.body:
-            fail_at(line.place, f"{who} has both its ends on '{first.body}'")
+            fail_at(line.place, f"{who} has both ends on '{first.body}'; attach one end elsewhere")
         away = math.dist(*(_roughly(end, starts) for end in line.end))
         slack = sum(math.dist(end.position, (0.0, 0.0, 0.0)) for end in line.end if end.body)
         if away - slack > STRETCHED * line.length:
             fail_at(
                 line.place,
-                f"{who} is {line.length:g} m long, but its ends start {away:.4g} m apart; make it longer, or move them",
+                f"{who} is {line.length:g} m long, but its ends start {away:.4g} m apart; use a longer line or move the ends",
             )
 
 
 def _roughly(end: LineEnd, starts: dict[str, Vector]) -> Vector:
-    """Where an end is, but for the body's attitude."""
+    """Return the position of an end, ignoring the attitude of the body."""
     if not end.body:
         return end.position
     return tuple(float(x) for x in np.add(starts[end.body], end.position))

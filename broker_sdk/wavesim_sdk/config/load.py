@@ -1,7 +1,7 @@
-"""Reading a configuration: safe XML, then the declaration, then the meaning.
+"""Read a configuration: safe XML first, then the declaration, then the checks of its meaning.
 
-Every refusal is a :class:`~wavesim_sdk.errors.ConfigError` with file and line, what was found, what
-is allowed and, for a misspelt name, the nearest match.
+Every refusal is a :class:`~wavesim_sdk.errors.ConfigError` with file and line, what was found, what is allowed and,
+for a misspelt name, the nearest match.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class LoadedConfig:
-    """A configuration that passed every check.
+    """Configuration that passed every check.
 
-    ``models`` holds the models that the fleet uses and all of the file's own; ``text`` is the file as
-    it was read and ``digest`` the SHA-256 over it and over the models files that it includes.
+    ``models`` holds the models that the fleet uses and all models of the file itself. ``text`` is the file as read.
+    ``digest`` is the SHA-256 of that text and of the model files that it includes.
     """
 
     config: Config
@@ -48,27 +48,29 @@ class LoadedConfig:
     digest: str
 
     def model(self, name: str) -> Model:
-        """A model of this configuration or of the library; ConfigError names the nearest match."""
+        """Return a model of this configuration or of the library. Raises ConfigError with the nearest match."""
         found = self.models.get(name) or library().get(name)
         if found is None:
             known = sorted({*self.models, *library()})
-            raise ConfigError(f"there is no model '{name}'{suggest_name(name, known)}")
+            raise ConfigError(f"unknown model '{name}'{suggest_name(name, known)}")
         return found
 
     def transducer(self, body: BodyConfig) -> TransducerConfig | None:
-        """The acoustic transducer of a body: its own, or its model's."""
+        """Return the acoustic transducer of a body: its own, or that of its model."""
         return body.transducer or self.model(body.model).transducer
 
     def suite(self, body: BodyConfig) -> tuple[InstrumentConfig, ...]:
-        """The instruments of a body: what the fleet gives every vehicle, its model's, its own; in this order."""
+        """Return the instruments of a body, in the order fleet, model, body."""
         return self._suite(self.model(body.model), body.sensors)
 
     def suite_of_model(self, model: Model | str) -> tuple[InstrumentConfig, ...]:
-        """The instruments of a body of a model that the configuration does not name."""
+        """Return the instruments of a body of this model that the configuration does not name."""
         return self._suite(self.model(model) if isinstance(model, str) else model, None)
 
     def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
-        """The instruments of whoever is called so: a body of the configuration, or another one of that model."""
+        """Return the instruments of the body with this name, or those of the model if the configuration has no such
+        body.
+        """
         body = self._bodies.get(name)
         return self.suite_of_model(model) if body is None else self.suite(body)
 
@@ -78,10 +80,10 @@ class LoadedConfig:
 
     @functools.cached_property
     def sensor_rows(self) -> dict[str, int]:
-        """Rows that the table of each type of sensor needs; types that cannot occur are left out.
+        """Rows that the table of each sensor type needs. Types that cannot occur are left out.
 
-        Room for every body of the configuration, and in the rows that are left for newcomers with the most instruments that one
-        of its models has.
+        All bodies of the configuration have room. Each remaining row, for a newcomer, gets room for the largest
+        number of instruments of any model.
         """
         total: Counter[str] = Counter()
         for body in self.config.fleet.bodies:
@@ -107,11 +109,13 @@ class LoadedConfig:
         return tuple(found.values())
 
     def data_file(self, name: str) -> Path:
-        """A file that the configuration names; ConfigError if it lies further away than `<wavesim files>` lets it."""
+        """Return the path of a file that the configuration names. Raises ConfigError if it lies outside the folder
+        `<wavesim files>`.
+        """
         found, root = self.path.parent / name, self.path.parent / self.config.files
         if not found.resolve().is_relative_to(root.resolve()):
             raise ConfigError(
-                f"the file '{name}' lies outside of {root.resolve()}; <wavesim files=\"FOLDER\"> says how far away files may lie",
+                f"file '{name}' lies outside {root.resolve()}; move it, or allow its folder with <wavesim files=\"FOLDER\">",
                 str(self.path),
             )
         return found
@@ -137,8 +141,10 @@ def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
 
 
 def load_text(text: str, folder: str | Path | None = None) -> LoadedConfig:
-    """Read and check a configuration that stands in no file; relative files that it names are looked for in ``folder``. ConfigError for
-    them without one."""
+    """Read and check a configuration from a text.
+
+    Relative paths in it refer to ``folder``. Without a folder they raise ConfigError.
+    """
     if folder is not None:
         path = Path(folder) / "configuration"
         return _checked(xml.parse(text.encode(), str(path)), text, path)
@@ -152,18 +158,20 @@ def _known(name: str, models: dict[str, Model], where: str) -> bool:
     known = {*models, *library()}
     if name not in known:
         file, _, line = where.rpartition(":")
-        raise ConfigError(f"there is no model '{name}'{suggest_name(name, sorted(known))}", file, int(line))
+        raise ConfigError(f"unknown model '{name}'{suggest_name(name, sorted(known))}", file, int(line))
     return True
 
 
 @functools.cache
 def library() -> dict[str, Model]:
-    """Our own models, and those that installed packages offer under the entry point group ``wavesim.models``."""
+    """Return the models of WaVeSim, and those that installed packages provide under the entry point group
+    ``wavesim.models``.
+    """
     found: dict[str, Model] = {}
     for package in ("wavesim_sdk.models", *(e.value for e in entry_points(group="wavesim.models"))):
         try:
             offered = sorted(files(package).iterdir(), key=lambda r: r.name)
-        except ModuleNotFoundError:  # of a release that had its models elsewhere
+        except ModuleNotFoundError:  # package of a release that kept its models elsewhere
             continue
         for resource in offered:
             if resource.name.endswith(".xml"):
@@ -174,7 +182,7 @@ def library() -> dict[str, Model]:
 
 
 def read_models(path: Path) -> dict[str, Model]:
-    """The models of a models file, or of a configuration."""
+    """Return the models of a models file or of a configuration."""
     root, _ = _parse(path)
     if root.tag == "wavesim":
         return _models(_root(root, "wavesim", Config, path).models, path, {})[0]
@@ -182,18 +190,18 @@ def read_models(path: Path) -> dict[str, Model]:
 
 
 def read_element(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
-    """(what stands in an XML file whose root element is a declared class, its text)."""
+    """Read an XML file whose root element is a declared class. Returns (object, text of the file)."""
     root, text = _parse(path)
     return _root(root, tag, of, path), text
 
 
 def check_value(declaration: Key, text: str, tag: str) -> None:
-    """ConfigError if a key cannot have this value; ``tag`` says where it stands."""
+    """Raise ConfigError if a key cannot have this value. ``tag`` is the name of its element."""
     _value(declaration, text, tag, "", 0)
 
 
 def _parse(path: Path) -> tuple[Any, str]:
-    """Parse one XML file with no entities, no DTD and no network."""
+    """Parse one XML file without entities, DTD or network access."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -203,9 +211,7 @@ def _parse(path: Path) -> tuple[Any, str]:
 
 def _root(element: Any, tag: str, of: type[T], path: Path) -> T:
     if element.tag != tag:
-        raise ConfigError(
-            f"the root element is <{element.tag}>, expected <{tag}>", str(path), element.sourceline
-        )
+        raise ConfigError(f"the root element is <{element.tag}>, expected <{tag}>", str(path), element.sourceline)
     return build(element, of, str(path))
 
 
@@ -216,7 +222,9 @@ def _models(models: Models, path: Path, seen: dict[Path, None]) -> tuple[dict[st
     for include in models.include:
         target = (path.parent / include.file).resolve()
         if not target.is_relative_to(path.parent.resolve()):
-            raise ConfigError(f"included file '{include.file}' lies outside the configuration's folder", str(path))
+            raise ConfigError(
+                f"included file '{include.file}' lies outside the folder of the configuration; move it there", str(path)
+            )
         if target in seen:
             raise ConfigError(f"'{include.file}' is included more than once", str(path))
         seen[target] = None
@@ -233,7 +241,7 @@ def _models(models: Models, path: Path, seen: dict[Path, None]) -> tuple[dict[st
 
 
 def build(element: Any, of: type[T], file: str) -> T:
-    """An object of a declared class from its XML element."""
+    """Build an object of a declared class from its XML element."""
     tag, line = element.tag, element.sourceline
     declared = {k.name: (field, k) for field, k in keys(of)}
     content = next((k for _, k in declared.values() if k.kind == "numbers"), None)
@@ -252,7 +260,7 @@ def build(element: Any, of: type[T], file: str) -> T:
     if content is not None and text:
         values["rows"] = _numbers(content, text, tag, file, line)
     elif text or any((child.tail or "").strip() for child in element):
-        raise ConfigError(f"<{tag}> holds text ('{text[:30]}') where only elements are allowed", file, line)
+        raise ConfigError(f"<{tag}> contains text ('{text[:30]}') where only elements are allowed", file, line)
     _children(element, of, file, values)
     if any(f.metadata.get("place") for f in dataclasses.fields(of)):  # type: ignore[arg-type]  # T is one of our data classes
         values["place"] = f"{file}:{line}"
@@ -275,9 +283,7 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
         if c.many:
             values[field] = (*values.get(field, ()), value)
         elif field in values:
-            raise ConfigError(
-                f"<{item.tag}> may stand only once in <{element.tag}>", file, item.sourceline
-            )
+            raise ConfigError(f"<{item.tag}> may occur only once in <{element.tag}>", file, item.sourceline)
         else:
             values[field] = value
     for name, (field, c) in declared.items():
@@ -290,7 +296,7 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
 
 
 def _may_be_none(of: type, field: str) -> bool:
-    """Whether the field's annotation allows None; otherwise an absent element means its defaults."""
+    """Return whether the annotation of a field allows None. Otherwise an absent element means its defaults."""
     return "None" in str(of.__annotations__[field])
 
 
@@ -347,9 +353,9 @@ def _in_range(declaration: Key, number: float) -> None:
     q = declaration.quantity
     if declaration.low is not None and number < declaration.low:
         raise ValueError(
-            f"{units.format_quantity(number, q)} is below the least allowed, {units.format_quantity(declaration.low, q)}"
+            f"{units.format_quantity(number, q)} is below the minimum, {units.format_quantity(declaration.low, q)}"
         )
     if declaration.high is not None and number > declaration.high:
         raise ValueError(
-            f"{units.format_quantity(number, q)} is above the greatest allowed, {units.format_quantity(declaration.high, q)}"
+            f"{units.format_quantity(number, q)} is above the maximum, {units.format_quantity(declaration.high, q)}"
         )

@@ -1,6 +1,6 @@
-"""The configuration model: every element and key of ``config.xml``, declared once.
+"""Declare every element and key of ``config.xml``.
 
-Units in the file are the user's choice; the values in these objects are SI and radians.
+The file may use any unit of a quantity; the values in these objects are SI and radians.
 """
 
 from __future__ import annotations
@@ -19,112 +19,125 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """An elastic line from the body's origin to an anchor. It pulls, never pushes, and has no weight and no drag: for those
-    there is <line>."""
+    """Elastic line from the body's origin to an anchor. It pulls but never pushes, and has neither weight nor drag.
+    For a line with both, use <line>.
+    """
 
-    anchor: Vector = key("Anchor in the world (north, east, down).", "length", count=3)
-    length: float = key("Length without load.", "length", low=0.01)
-    stiffness: float = key("Force per stretch.", "stiffness", low=0.0)
-    damping: float = key("Force per speed of stretching.", "line damping", 0.0, low=0.0)
+    anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
+    length: float = key("Unstretched length.", "length", low=0.01)
+    stiffness: float = key("Tension per elongation.", "stiffness", low=0.0)
+    damping: float = key("Tension per rate of elongation.", "line damping", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Waypoint:
-    """A point of the mission, for the on-board program."""
+    """Point of the mission, for the on-board program."""
 
     north: float = key("North of the origin.", "length")
     east: float = key("East of the origin.", "length")
-    depth: float = key("Depth to hold on the leg that leads here.", "length", 0.0, low=0.0)
-    speed: float = key("Speed through water on the leg that leads here.", "speed", 1.0, low=0.0)
+    depth: float = key("Depth to hold on the leg to this waypoint.", "length", 0.0, low=0.0)
+    speed: float = key("Speed through water on the leg to this waypoint.", "speed", 1.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Program:
-    """An on-board program that `wavesim trial` starts in a process of its own: a Python file, or a bridge to other software."""
+    """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
-    run: str = text("Python file, relative to the configuration file.", "")
-    bridge: str = text("Instead: name of a bridge, as in `wavesim bridge NAME`.", "")
-    options: str = text("More options of the program or the bridge, as on its command line.", "")
-    period: float = key("Lockstep period: the program is asked this often.", "time", 0.1, low=1e-3)
+    run: str = text("Path of the Python file, relative to the configuration file.", "")
+    bridge: str = text("Name of a bridge, as in `wavesim bridge NAME`, instead of `run`.", "")
+    options: str = text("Additional command-line options of the program or the bridge.", "")
+    period: float = key(
+        "Lockstep period: interval at which the program exchanges data with the server.", "time", 0.1, low=1e-3
+    )
     ping_period: float = key("Interval of acoustic queries; 0 s = none.", "time", 0.0, low=0.0)
     ping_offset: float = key("Time of the first query.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class FaultConfig:
-    """A fault by the clock (simulation time) of an actuator or a sensor: from `at` on, `for` some time, and again `every`
-    so often. When it ends, the part is whole."""
+    """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    at: float = key("When it begins.", "time", low=0.0)
-    duration: float = key("How long it lasts; 0 s: to the end.", "time", 0.0, low=0.0, name="for")
-    every: float = key("How often it comes back, from one beginning to the next; 0 s: never.", "time", 0.0, low=0.0)
+    The fault begins at `at`, lasts `for`, and repeats every `every`. When it ends, the part works normally again.
+    """
+
+    at: float = key("Time at which the fault begins.", "time", low=0.0)
+    duration: float = key("Duration of the fault; 0 s = to the end of the run.", "time", 0.0, low=0.0, name="for")
+    every: float = key(
+        "Interval from one beginning of the fault to the next; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
+    )
     part: str = text("Name of an actuator of the model, or of a sensor of the body.")
     kind: str = text(
-        "Of an actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Of a sensor: lost, frozen, "
-        "bias, spikes, noisy; wet of a leak detector, unlocked of a Doppler log."
+        "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Sensor: lost, "
+        "frozen, bias, spikes, noisy; also wet for a leak detector and unlocked for a Doppler log."
     )
     amount: str = text(
-        "Of reduced: the share that is left. Of frozen: the time, with a unit. Of a sensor: bias with its unit, chance of a "
-        "spike, factor of the noise, wet compartment.",
+        "Amount of the fault. Actuator: for reduced, the remaining share; for frozen, the time with a unit. Sensor: "
+        "bias with its unit, probability of a spike, factor of the noise, or name of the wet compartment.",
         "",
     )
-    field: str = text("Field of the sensor that a bias, spikes or noise act on; empty: all.", "")
+    field: str = text("Field of the sensor on which the bias, spikes or noise act. Empty: all fields.", "")
     place: str = place()
 
 
 @dataclass(frozen=True)
 class BodyConfig:
-    """A vehicle or a buoy of the run."""
+    """Vehicle or buoy of the run."""
 
-    name: str = text("Unique name; a broker joins by it.")
-    model: str = text("Name of a model, from this file, an included one or the library.")
-    position: Vector = key("Start position (north, east, down).", "length", count=3)
-    attitude: Vector = key("Start roll, pitch, heading.", "angle", (0.0, 0.0, 0.0), count=3)
-    velocity: Vector = key("Start velocity over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3)
-    angular_velocity: Vector = key("Start angular velocity about these axes.", "angular rate", (0.0, 0.0, 0.0), count=3)
+    name: str = text("Unique name of the body. A broker joins under this name.")
+    model: str = text("Name of a model from this file, an included file or the library.")
+    position: Vector = key("Initial position (north, east, down).", "length", count=3)
+    attitude: Vector = key("Initial roll, pitch, heading.", "angle", (0.0, 0.0, 0.0), count=3)
+    velocity: Vector = key(
+        "Initial velocity over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3
+    )
+    angular_velocity: Vector = key(
+        "Initial angular velocity about the same axes.", "angular rate", (0.0, 0.0, 0.0), count=3
+    )
     speed: float = key(
-        "Surge speed through the water that it has from the start and holds, level, in calm weather, by its thrusters: their "
-        "commands follow from the model. 0 m/s: none.",
+        "Surge speed through the water that the body has from the start and holds, level and in calm weather, with "
+        "its thrusters. The commands of the thrusters follow from the model. 0 m/s = not used.",
         "speed",
         0.0,
     )
     client: str = choice(
-        "none: a body without a broker. optional: appears when its broker joins. required: the same, "
-        "and `wavesim trial` waits for it before the start.",
+        "none: a body without a broker. optional: the body appears when its broker joins. required: the same, and "
+        "`wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
     )
     truth: str = choice(
-        "full: the broker receives the true state. none: only sensors and acoustics.",
+        "full: the broker receives the true state. none: it receives only sensor values and acoustics.",
         ("full", "none"),
         "full",
     )
     instruments: str = choice(
-        "What sessions of the role `instrument` on this body may do with its transducer: send and listen, or listen only.",
+        "Rights of sessions with the role `instrument` on this body to its transducer. send: send and listen. "
+        "listen: listen only.",
         ("send", "listen"),
         "send",
     )
     watchdog: float = key(
-        "Without a command for this long (simulation time) `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
+        "Time without a command (simulation time) after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "What the actuators do then: zero, hold their commands, or take the values `safe`.",
+        "Reaction of the actuators when the watchdog acts. zero: go to zero. hold: keep their commands. safe: take "
+        "the values of `safe`.",
         ("zero", "hold", "safe"),
         "zero",
     )
     safe: str = text(
-        'Commands for failsafe="safe" with blanks between: numbers in the order of the model\'s actuators, or NAME=VALUE '
-        "each (N, 1/s, rad, kg).",
+        'Commands for failsafe="safe" (N, 1/s, rad, kg), separated by spaces: numbers in the order of the model\'s '
+        "actuators, or one NAME=VALUE for each.",
         "",
     )
-    transducer: TransducerConfig | None = child(TransducerConfig, "Replaces the model's transducer.")
+    transducer: TransducerConfig | None = child(TransducerConfig, "Transducer that replaces the one of the model.")
     sensors: SensorsConfig | None = child(
-        SensorsConfig, "Its own instruments, beside those of its model and of the fleet."
+        SensorsConfig, "Instruments of this body, in addition to those of its model and of the fleet."
     )
-    mooring: Mooring | None = child(Mooring, "Line to an anchor.")
-    fault: tuple[FaultConfig, ...] = children(FaultConfig, "A fault by the clock.")
+    mooring: Mooring | None = child(Mooring, "Elastic line to an anchor.")
+    fault: tuple[FaultConfig, ...] = children(FaultConfig, "A scheduled fault.")
     program: Program | None = child(Program, "On-board program.")
-    waypoint: tuple[Waypoint, ...] = children(Waypoint, "The mission, in order.")
+    waypoint: tuple[Waypoint, ...] = children(Waypoint, "A waypoint of the mission, in order.")
     place: str = place()
 
 
@@ -133,21 +146,21 @@ class BodyConfig:
 
 @dataclass(frozen=True)
 class TimeConfig:
-    """The simulation timer."""
+    """Simulation timer."""
 
     step: float = key("Length of a tick.", "time", 0.004, low=1e-4, high=0.1)
-    duration: float = key("The run ends by itself here; 0 s = never.", "time", 0.0, low=0.0)
+    duration: float = key("Simulation time at which the run ends; 0 s = never.", "time", 0.0, low=0.0)
     integrator: str = text(
-        "rk4: classical Runge-Kutta. dp5: Dormand and Prince's fifth order. euler: semi-implicit Euler. Or one that another "
-        "package offers (docs/extending.md).",
+        "Integrator of the equations of motion. rk4: classical Runge-Kutta. dp5: fifth-order Dormand-Prince. euler: "
+        "semi-implicit Euler. Another package may provide more (docs/extending.md).",
         "rk4",
     )
     pace: str = choice(
-        "realtime: ticks keep wall time. fast: as fast as the lockstep participants answer.",
+        "realtime: ticks follow wall time. fast: as fast as the lockstep participants answer.",
         ("realtime", "fast"),
         "realtime",
     )
-    speed: float = key("Simulated seconds per wall second in real time.", default=1.0, low=1e-3, high=1e3)
+    speed: float = key("Simulated seconds per second of wall time, for pace=realtime.", default=1.0, low=1e-3, high=1e3)
 
 
 # --------------------------------------------------------------------------- the server
@@ -155,138 +168,147 @@ class TimeConfig:
 
 @dataclass(frozen=True)
 class Grant:
-    """What some sessions may do beside steering and listening; nobody may unless it is granted."""
+    """Additional rights of some sessions, beyond driving and listening. No session has them unless they are granted."""
 
-    to: str = text("Name with which they join; * = any.")
-    role: str = choice("Their role; any: all of them.", ("any", "pilot", "instrument", "listener", "observer"), "any")
-    rights: str = text(
-        "With blanks between: fault (break and mend), push (forces from outside), pose (place and velocity), allocate "
-        "(the thrusters' matrix), weather (current, wind, waves), control (start, pause, step, speed, stop, shutdown), "
-        "mission (waypoints for a pilot that takes them)."
+    to: str = text("Name under which the sessions join; * = any name.")
+    role: str = choice(
+        "Role of the sessions; any = all roles.", ("any", "pilot", "instrument", "listener", "observer"), "any"
     )
-    others: bool = flag("yes: on other bodies too; no: on the own one only.", False)
+    rights: str = text(
+        "Rights, separated by spaces: fault (set and clear faults), push (external forces), pose (position and "
+        "velocity), allocate (thruster matrix), weather (current, wind, waves), control (start, pause, step, speed, "
+        "stop, shutdown), mission (waypoints for a pilot that accepts them)."
+    )
+    others: bool = flag("Whether the rights also apply to other bodies. no: to the session's own body only.", False)
     place: str = place()
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The UDP socket and its sessions."""
+    """UDP socket of the server and its sessions."""
 
-    address: str = text("Address to bind to; one that is not loopback needs `keys`.", "127.0.0.1")
+    address: str = text("IP address to bind to. An address other than loopback requires `keys`.", "127.0.0.1")
     port: int = key("UDP port; 0 = any free one.", default=9750, low=0, high=65535, integer=True)
     state_rate: float = key(
-        "How often a client that asks for no rate is sent its state.", "frequency", 20.0, low=0.1, high=1000.0
+        "Rate of state messages to a client that does not request a rate.", "frequency", 20.0, low=0.1, high=1000.0
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
-    keepalive_timeout: float = key("A client silent for longer is removed (wall time).", "time", 5.0, low=0.05)
+    keepalive_timeout: float = key("Silence (wall time) after which a client is removed.", "time", 5.0, low=0.05)
     lockstep_timeout: float = key(
-        "A lockstep client or a synchronous emulator may take this long over a step (wall time).", "time", 5.0, low=0.01
+        "Maximum wall time that a lockstep client or a synchronous emulator may take for a step.", "time", 5.0, low=0.01
     )
     lockstep_budget: float = key(
-        "Wall time for which one lockstep client or synchronous emulator may keep the simulation waiting beyond its share, "
-        "which is 50 s for each simulated second. The session of a client that exceeds it is ended; such an emulator is no longer "
-        "waited for. Raise it for a program that computes long over each step.",
+        "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation beyond its "
+        "share of 50 s per simulated second. A client that exceeds it loses its session; an emulator is no longer "
+        "waited for. Raise it for a program with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
-        "Whether a pilot may join under a name that the configuration does not have, as a new body. none: no. free: yes, but "
-        "not in lockstep. lockstep: also in lockstep, so that time waits for it.",
+        "Whether a pilot may join under a name that the configuration does not contain, as a new body. none: no. "
+        "free: yes, but not in lockstep. lockstep: also in lockstep, so that the simulation waits for it.",
         ("none", "free", "lockstep"),
         "none",
     )
     acoustic_rate: float = key(
-        "Acoustic requests that a client may make per simulated second, on average over ten.",
+        "Maximum number of acoustic requests of a client per simulated second, averaged over ten seconds.",
         "frequency",
         20.0,
         low=0.1,
         high=1e5,
     )
     datagram_rate: float = key(
-        "Datagrams per second (wall time) that a session, or a host outside of its sessions, may send.",
+        "Maximum number of datagrams per second (wall time) from a session, or from a host outside its sessions.",
         "frequency",
         5000.0,
         low=10.0,
         high=1e6,
     )
     frame_rate: float = key(
-        "Bytes of frames of sonars that a session is sent per second (wall time), at most; those for which there is no time are left out.",
+        "Maximum number of bytes of sonar frames sent to a session per second (wall time). Frames beyond this limit "
+        "are skipped.",
         "data", 16e6, low=1e4, high=1e9,
     )  # fmt: skip
     keys: str = text(
-        "File of pre-shared keys, relative to the configuration file: with it every datagram is authenticated and encrypted.",
+        "File of pre-shared keys, relative to the configuration file. With it, every datagram is authenticated and "
+        "encrypted.",
         "",
     )
-    insecure: bool = flag("Serve an address that is not loopback without keys.", False)
-    takeover: bool = flag("Whether a second client of a name takes the body over; no: it is refused.", False)
+    insecure: bool = flag("Whether to serve an address other than loopback without keys.", False)
+    takeover: bool = flag(
+        "Whether a second client of the same name takes over the body. no: the server refuses it.", False
+    )
     restarts: int = key(
-        "How often within a minute a front that crashed is started again; its clients have to join again, their bodies stay "
-        "meanwhile. 0: the server ends. (The engine is never: its state is gone.)",
+        "Maximum number of restarts of a crashed front within a minute; 0 = the server ends. After a restart the "
+        "clients must join again; their bodies stay meanwhile. The engine is never restarted, because its state is "
+        "lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
     observers: int = key(
-        "Greatest number of observer sessions; 0 = none may observe.", default=8, low=0, high=256, integer=True
+        "Maximum number of observer sessions; 0 = no observers.", default=8, low=0, high=256, integer=True
     )
     sessions: int = key(
-        "Greatest number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
+        "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
     )
-    grant: tuple[Grant, ...] = children(Grant, "Rights of some sessions.")
+    grant: tuple[Grant, ...] = children(Grant, "Additional rights of some sessions.")
 
 
 @dataclass(frozen=True)
 class SharedMemoryConfig:
-    """Shared memory."""
+    """Sizes and permissions of shared memory."""
 
-    vehicles: int = key("Greatest number of vehicles and buoys.", default=64, low=1, high=16384, integer=True)
-    signals: int = key("Greatest number of live signals.", default=256, low=1, high=65536, integer=True)
-    group: bool = flag("Give the user's group access (mode 0660 instead of 0600).", False)
+    vehicles: int = key("Maximum number of vehicles and buoys.", default=64, low=1, high=16384, integer=True)
+    signals: int = key("Maximum number of live signals.", default=256, low=1, high=65536, integer=True)
+    group: bool = flag("Whether the user's group has access (mode 0660 instead of 0600).", False)
 
 
 @dataclass(frozen=True)
 class LogConfig:
-    """The log file."""
+    """Log file of the run."""
 
-    file: str = text("Where to write; relative to the working folder of the server. Empty = no log.", "")
+    file: str = text("Path of the log, relative to the working folder of the server. Empty: no log.", "")
     state_rate: float = key(
-        "How often state, actuation and sensors are written.", "frequency", 10.0, low=0.01, high=10000.0
+        "Rate at which state, actuation and sensor values are logged.", "frequency", 10.0, low=0.01, high=10000.0
     )
     part_size: float = key(
-        "A file of this size is finished, and the log goes on in another (NAME.2.mcap, NAME.3.mcap, ...), so that neither files "
-        "nor the memory for their index grow without end. Whoever reads the first reads all.",
+        "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
+        "size of the files and the memory for their index. To read all parts, open the first file.",
         "data", 256e6, low=1e4, high=1e12,
     )  # fmt: skip
     part_time: float = key(
-        "A file that lasted for this long (simulation time) is finished as well; 0 s: its size alone decides.",
+        "Simulation time after which the log continues in another file; 0 s = only `part_size` decides.",
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
-        "How often (wall time) what was written is made to last through a loss of power (fsync); 0 s: the system decides. A "
-        "killed server loses at most half a second without it.",
+        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a loss of "
+        "power; 0 s = the operating system decides. Without it, a killed server loses at most half a second.",
         "time", 0.0, low=0.0, high=3600.0,
     )  # fmt: skip
-    effort: bool = flag("Whether forces and accelerations of all bodies are written with each state.", False)
+    effort: bool = flag("Whether forces and accelerations of all bodies are logged with each state.", False)
     faded: bool = flag(
-        "Whether each node beyond a signal's reach gets a record as well; no: only their number is logged.", True
+        "Whether each node beyond the reach of a signal is logged as well. no: only the number of these nodes is "
+        "logged.",
+        True,
     )
 
 
 @dataclass(frozen=True)
 class Include:
-    """Models from another file."""
+    """Inclusion of models from another file."""
 
-    file: str = text("An XML file with a <models> root, relative to this file.")
+    file: str = text("Path of an XML file with a <models> root, relative to this file.")
 
 
 @dataclass(frozen=True)
 class Models:
-    """Models of bodies, beside those of the library."""
+    """Models of bodies, in addition to those of the library."""
 
     model: tuple[Model, ...] = children(Model, "A model.")
-    include: tuple[Include, ...] = children(Include, "Models from another file.")
+    include: tuple[Include, ...] = children(Include, "A file with more models.")
 
 
 @dataclass(frozen=True)
 class Corner:
-    """A corner of a fence."""
+    """Corner of a fence."""
 
     north: float = key("North of the origin.", "length")
     east: float = key("East of the origin.", "length")
@@ -294,24 +316,26 @@ class Corner:
 
 @dataclass(frozen=True)
 class Fence:
-    """An area by its corners. It stops nobody: a vehicle that crosses it is told so by a notice, as are log and viewers."""
+    """Area given by its corners. It does not stop a vehicle: crossing it only sends a notice to the vehicle, the log
+    and the viewers.
+    """
 
-    name: str = text("Its name, for the notice.")
-    keep: str = choice("Where vehicles should be.", ("inside", "outside"), "inside")
-    corner: tuple[Corner, ...] = children(Corner, "A corner, in order around the area.", least=3)
+    name: str = text("Name of the fence, used in the notice.")
+    keep: str = choice("Side on which vehicles should stay.", ("inside", "outside"), "inside")
+    corner: tuple[Corner, ...] = children(Corner, "A corner, in order around the area; at least three.", least=3)
     place: str = place()
 
 
 @dataclass(frozen=True)
 class FleetConfig:
-    """The bodies of the run, in the order of their rows in shared memory."""
+    """Bodies of the run, in the order of their rows in shared memory."""
 
     vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "A vehicle.")
     buoy: tuple[BodyConfig, ...] = children(BodyConfig, "A buoy.")
     sensors: SensorsConfig | None = child(
-        SensorsConfig, "Instruments that every vehicle (no buoy) carries besides its own."
+        SensorsConfig, "Instruments that every vehicle carries in addition to its own. Buoys do not carry them."
     )
-    fence: tuple[Fence, ...] = children(Fence, "An area to stay in, or out of.")
+    fence: tuple[Fence, ...] = children(Fence, "An area that vehicles should not leave, or not enter.")
     line: tuple[Line, ...] = children(Line, "A tether, mooring or tow cable.")
 
     @property
@@ -321,20 +345,21 @@ class FleetConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """The root element <wavesim>."""
+    """Root element <wavesim>."""
 
-    name: str = text("Name of the server: of its shared memory, queues and semaphores.", "wavesim")
+    name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder, relative to the configuration file, that programs, data and key files must lie in (or below): `..` for the one "
-        "above, `/` for any. Nothing else of the machine is read for a configuration of somebody else's.",
+        "Folder, relative to the configuration file, in or below which programs, data and key files must lie: `..` "
+        "for the parent folder, `/` for any. It stops a configuration from an untrusted source from reading other "
+        "files of the machine.",
         ".",
     )
     seed: int = key("Seed of every random stream.", default=1, low=0, high=2**53, integer=True)
-    time: TimeConfig = child(TimeConfig, "Timer.")
+    time: TimeConfig = child(TimeConfig, "Simulation timer.")
     world: World = child(World, "The sea.")
     acoustics: Acoustics = child(Acoustics, "The acoustic medium.")
-    network: NetworkConfig = child(NetworkConfig, "UDP.")
+    network: NetworkConfig = child(NetworkConfig, "UDP sessions.")
     shared: SharedMemoryConfig = child(SharedMemoryConfig, "Shared memory.")
-    log: LogConfig = child(LogConfig, "Logger.")
+    log: LogConfig = child(LogConfig, "Log file.")
     models: Models = child(Models, "Models of this run.")
     fleet: FleetConfig = child(FleetConfig, "Vehicles and buoys.")

@@ -1,4 +1,4 @@
-"""The primitive that a body is, in numbers."""
+"""Compute the primitive shape of a body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wavesim_sdk.config.vehicle import Model
 
 @dataclass(frozen=True)
 class PrimitiveShape:
-    """A primitive in numbers: code, half sizes, radius of its enclosing sphere, volume, outer size."""
+    """Primitive in numbers: code, half sizes, radius of its bounding sphere, volume, outer size."""
 
     code: int
     half_size: tuple[float, float, float]
@@ -22,12 +22,12 @@ class PrimitiveShape:
 
     @property
     def kind(self) -> str:
-        """What it is called."""
+        """Name of the primitive."""
         return ("box", "cylinder", "sphere")[self.code]
 
 
 def shape_of(model: Model) -> PrimitiveShape:
-    """Geometry of a model."""
+    """Return the primitive shape of a model."""
     if model.box is not None:
         b = model.box
         half = (b.length / 2, b.width / 2, b.height / 2)
@@ -44,7 +44,7 @@ def shape_of(model: Model) -> PrimitiveShape:
 
 
 def mounted(instrument: InstrumentConfig, model: Model) -> InstrumentConfig:
-    """An instrument on a body of a model: its place is in numbers."""
+    """Return an instrument as mounted on a body of a model: its position as numbers."""
     place: object = instrument.parameters.position
     if place != MAST:
         return instrument

@@ -1,8 +1,8 @@
-"""How the configuration is declared: one frozen dataclass per XML element.
+"""Declare the configuration: one frozen dataclass per XML element.
 
-Each attribute is a field made by :func:`key`, each child element one made by :func:`child` or
-:func:`children`.  The reader, the XSD and ``docs/CONFIG.md`` are all derived from these fields, so
-unit, default and range of a key are written once.
+Each attribute of an element is a field made by :func:`key`, and each child element a field made by :func:`child` or
+:func:`children`. The reader, the XSD and ``docs/CONFIG.md`` all derive from these fields, so unit, default and range
+of a key are written once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Vector = tuple[float, ...]
 
 
 def type_name(of: type) -> str:
-    """Name of an element's type in the XSD, the reference and the configurator."""
+    """Return the name of an element's type in the XSD, the reference and the configurator."""
     return of.__name__.removesuffix("Config") or "Config"
 
 
 @dataclass(frozen=True)
 class Key:
-    """An XML attribute: its quantity (empty = pure number), count of numbers, range and meaning."""
+    """XML attribute: its quantity (empty = pure number), count of numbers, range and meaning."""
 
     name: str
     kind: str  # "number", "integer", "text", "choice", "flag", "numbers" (element text)
@@ -34,7 +34,7 @@ class Key:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  #: that may stand in place of the number
+    words: tuple[str, ...] = ()  #: words allowed instead of the number
 
     @property
     def required(self) -> bool:
@@ -43,7 +43,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Child:
-    """A child element: its class, whether it may be absent or repeated."""
+    """Child element: its class, and whether it may be absent or repeated."""
 
     name: str
     of: type
@@ -64,9 +64,9 @@ def key(
     integer: bool = False,
     name: str = "",
 ) -> Any:
-    """A number (or ``count`` numbers; 0 = any) in an attribute, given with a unit of ``quantity``.
+    """Declare an attribute with one number (or ``count`` numbers; 0 = any) and a unit of ``quantity``.
 
-    ``name`` is that of the attribute where Python allows no field of that name.
+    ``name`` is the name of the attribute if Python does not allow it as a field name.
     """
     kind = "integer" if integer else "number"
     return _field(Key(name, kind, doc, quantity, count, default, low, high), default)
@@ -75,7 +75,7 @@ def key(
 def key_or_word(
     word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "", count: int = 1
 ) -> Any:
-    """A number (or ``count`` of them) in an attribute, or a word in its place."""
+    """Declare an attribute that holds a number (or ``count`` numbers), or a word instead."""
     return _field(Key(name, "number", doc, quantity, count, default, low, words=(word,)), default)
 
 
@@ -92,7 +92,7 @@ def flag(doc: str, default: bool) -> Any:
 
 
 def content(doc: str, count: int = 0) -> Any:
-    """The numbers written between the tags of the element (``count`` of them; 0 = any)."""
+    """Declare the numbers between the tags of the element (``count`` of them; 0 = any)."""
     return _field(Key("", "numbers", doc, count=count, default=()), ())
 
 
@@ -113,12 +113,12 @@ def children(of: type, doc: str, *, name: str = "", least: int = 0) -> Any:
 
 
 def place() -> Any:
-    """The ``file:line`` the element was read from; filled in by the reader."""
+    """Declare the field for the ``file:line`` of the element; the reader sets it."""
     return dataclasses.field(default="", metadata={"place": True}, kw_only=True, compare=False)
 
 
 def order() -> Any:
-    """Number of the element among its siblings, from 0; filled in by the reader."""
+    """Declare the field for the number of the element among its siblings, from 0; the reader sets it."""
     return dataclasses.field(default=0, metadata={"order": True}, kw_only=True, compare=False)
 
 
@@ -129,16 +129,16 @@ def _field(schema: Key, default: Any) -> Any:
 
 
 def keys(of: type) -> tuple[tuple[str, Key], ...]:
-    """(field name, declaration with its XML name) of each attribute of an element class."""
+    """Return (field name, declaration with its XML name) for each attribute of an element class."""
     return _declared(of)[0]
 
 
 def child_elements(of: type) -> tuple[tuple[str, Child], ...]:
-    """(field name, declaration with its XML name) of each child of an element class."""
+    """Return (field name, declaration with its XML name) for each child of an element class."""
     return _declared(of)[1]
 
 
-@functools.cache  # a reader asks for each element anew
+@functools.cache  # the reader calls it for every element
 def _declared(of: type) -> tuple[tuple[tuple[str, Key], ...], tuple[tuple[str, Child], ...]]:
     found = [(f.name, f.metadata.get("schema")) for f in dataclasses.fields(of)]
     return (

@@ -1,4 +1,4 @@
-"""A configuration without the files that it names: that of a log, read where they are no more."""
+"""Read a configuration without the files that it names, for example from a log on another machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from lxml import etree
 from wavesim_sdk.config import xml
 from wavesim_sdk.config.load import LoadedConfig, library, load_text
 
-_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")  #: that name files
+_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")  #: elements that name files
 _KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
 
 
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
-    """What can be known without them, and whether they gave the sea bed; bodies of models that came from a file are left out.
-    ConfigError if it is none."""
+    """Return the part of a configuration that needs no other file, and whether a file gave the sea bed.
+
+    Bodies whose models came from a file are left out. Raises ConfigError if the text is not a valid configuration.
+    """
     root = xml.parse(text.encode())
     surveyed = root.find(".//soundings") is not None
     for tag in _ELEMENTS:

@@ -1,4 +1,4 @@
-"""What a model must satisfy to be simulated, in the words of the user."""
+"""Check that a model can be simulated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wavesim_sdk.errors import ConfigError
 
 WATER_DENSITY = 1025.0  #: kg/m3
 MAX_DENSITY_RATIO = (
-    700.0  #: a mass this many times the water that a body displaces, or less than that part of it, is a mistake
+    700.0  #: largest credible ratio of a body's mass to its displaced water, or of that water to the mass
 )
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
@@ -23,20 +23,20 @@ MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
 
 def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The 6x6 array of a matrix element; zeros if it is absent."""
+    """Return the 6x6 array of a matrix element, or zeros if it is absent."""
     if m is None:
         return np.zeros((6, 6))
     return np.array(m.rows).reshape(6, 6) if m.rows else np.diag(np.array(m.diagonal, dtype=float))
 
 
 def fail_at(place: str, message: str) -> NoReturn:
-    """Refuse something that was read at ``file:line``."""
+    """Raise ConfigError for something that was read at ``file:line``."""
     file, _, line = place.rpartition(":")
     raise ConfigError(message, file, int(line or 0))
 
 
 def check_model(model: Model) -> None:
-    """Raise ConfigError for the first thing about a model that cannot be simulated."""
+    """Raise ConfigError for the first reason why a model cannot be simulated."""
 
     def fail(message: str) -> NoReturn:
         fail_at(model.place, f"model '{model.name}': {message}")
@@ -50,34 +50,34 @@ def check_model(model: Model) -> None:
     _masses(model, fail)
     _drag(model, fail)
     if model.hull is not None and (model.restoring is not None or model.buoyancy is not None):
-        fail("<hull> takes the place of <buoyancy> and <restoring>; leave them out")
+        fail("<hull> replaces <buoyancy> and <restoring>; remove them")
     if model.restoring is not None:
         g = matrix(model.restoring)
         if g[:, [0, 1, 5]].any():
             fail("<restoring>: only columns 3, 4, 5 (heave, roll, pitch) may hold numbers")
         if model.buoyancy is not None:
-            fail("<restoring> takes the place of <buoyancy>; leave one out")
+            fail("<restoring> replaces <buoyancy>; remove one of them")
     elif model.load:
-        fail("<load> is for models with <restoring>; here <mass> holds all weight")
+        fail("<load> needs <restoring>; without it, include the load in <mass>")
     active = model.active.split()
     if not active or any(a not in "uvwpqr" or len(a) != 1 for a in active) or len(set(active)) != len(active):
-        fail(f"active '{model.active}': write the degrees of freedom that move, some of u v w p q r")
+        fail(f"invalid active '{model.active}': list the degrees of freedom that move, some of u v w p q r")
     wrong = [e for e in model.coriolis_without.split() if e not in MUNK_ELEMENTS]
     if wrong:
-        fail(f"coriolis_without: '{wrong[0]}' is not allowed; allowed are {' '.join(MUNK_ELEMENTS)}")
+        fail(f"coriolis_without: '{wrong[0]}' is not allowed; use some of {' '.join(MUNK_ELEMENTS)}")
     _actuators(model, fail)
 
 
 def _masses(model: Model, fail: Any) -> None:
-    if model.restoring is None:  # else buoyancy is what its weight is
+    if model.restoring is None:  # otherwise buoyancy equals weight
         displaced = WATER_DENSITY * (shape_of(model).volume if model.buoyancy is None else model.buoyancy.volume)
         if displaced and not 1.0 / MAX_DENSITY_RATIO < model.mass.value / displaced < MAX_DENSITY_RATIO:
             fail(
-                f"its mass is {model.mass.value:g} kg, but submerged it displaces {displaced:.3g} kg of water: is one of them in another unit?"
+                f"its mass is {model.mass.value:g} kg, but submerged it displaces {displaced:.3g} kg of water; check the units of both"
             )
     added = matrix(model.added_mass)
     if np.linalg.eigvalsh(0.5 * (added + added.T)).min() < -1e-9:
-        fail("the added mass has a negative eigenvalue; M_A is given with positive sign here")
+        fail("the added mass has a negative eigenvalue; write M_A with positive sign")
     lopsided = np.abs(added - added.T).max() / max(np.abs(added).max(), 1e-300)
     if lopsided > 0.35:
         a, b = divmod(int(np.argmax(np.abs(added - added.T))), 6)
@@ -86,7 +86,7 @@ def _masses(model: Model, fail: Any) -> None:
             f"{added[b, a]:g}"
         )
     if (model.inertia is None) == (model.rigid_body is None):
-        fail("it needs either <inertia> or <rigid-body>")
+        fail("a model needs either <inertia> or <rigid-body>")
     if model.rigid_body is not None:
         rigid = matrix(model.rigid_body)
         if np.abs(rigid - rigid.T).max() > 1e-6 * np.abs(rigid).max():
@@ -104,7 +104,7 @@ def _masses(model: Model, fail: Any) -> None:
     if principal.min() <= 0.0:
         fail("the inertia is not positive definite")
     if principal[0] + principal[1] < principal[2] * (1.0 - 1e-9):
-        fail("no mass distribution has this inertia: one principal moment exceeds the sum of the others")
+        fail("impossible inertia: one principal moment exceeds the sum of the others")
 
 
 def _drag(model: Model, fail: Any) -> None:
@@ -113,23 +113,23 @@ def _drag(model: Model, fail: Any) -> None:
         model.fading_drag, model.lift, model.term,
     )  # fmt: skip
     if not any(terms):
-        fail('it has no drag at all; if that is meant, write <linear-drag diagonal="0 0 0 0 0 0"/>')
+        fail('it has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
     for name in ("linear_drag", "quadratic_drag"):
         if np.diag(matrix(getattr(model, name))).min() < 0.0:
-            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; drag is given with positive sign here")
+            fail(f"<{name.replace('_', '-')}> has a negative diagonal element; write drag with positive sign")
     if model.derivatives is not None:
         d = model.derivatives
         if len(d.derivative) > MAX_DERIVATIVES:
-            fail(f"at most {MAX_DERIVATIVES} named derivatives")
+            fail(f"too many named derivatives; the maximum is {MAX_DERIVATIVES}")
         if d.system == "prime" and d.length <= 0.0:
-            fail("<derivatives> in the prime system need `length`")
+            fail("<derivatives> in the prime system needs `length`")
     if len(model.memory) > MAX_MEMORY:
-        fail(f"at most {MAX_MEMORY} systems of fluid memory")
+        fail(f"too many systems of fluid memory; the maximum is {MAX_MEMORY}")
     oscillators = model.radiation.oscillator if model.radiation is not None else ()
     if len(oscillators) > MAX_OSCILLATORS:
-        fail(f"<radiation>: at most {MAX_OSCILLATORS} oscillators")
+        fail(f"<radiation>: too many oscillators; the maximum is {MAX_OSCILLATORS}")
     if sum(len(m.a) for m in model.memory) + 2 * len(oscillators) > MAX_STATES:
-        fail(f"at most {MAX_STATES} states of fluid memory, over all its systems; an oscillator has two")
+        fail(f"too many states of fluid memory in all systems; the maximum is {MAX_STATES}, and an oscillator has two")
     if oscillators:
         _passive(oscillators, fail)
     for m in model.memory:
@@ -144,23 +144,25 @@ def _drag(model: Model, fail: Any) -> None:
 
 
 def _passive(oscillators: tuple[Oscillator, ...], fail: Any) -> None:
-    """Oscillators of radiated waves take energy from the hull, and lose it."""
+    """Check that the oscillators of radiated waves absorb energy from the hull and dissipate it."""
     n = len(oscillators)
     for k, o in enumerate(oscillators, 1):
         if len(o.damping) != n:
-            fail(f"<radiation>: oscillator {k} has {len(o.damping)} numbers in damping; there are {n} oscillators")
+            fail(
+                f"<radiation>: oscillator {k} has {len(o.damping)} numbers in `damping`; it needs {n}, one per oscillator"
+            )
     damping = np.array([o.damping for o in oscillators])
     most = np.abs(damping).max()
     if np.abs(damping - damping.T).max() > 1e-9 * most:
         fail("<radiation>: the damping of the oscillators is not symmetric")
     if np.linalg.eigvalsh(damping).min() < -1e-9 * most:
         fail(
-            "<radiation>: the damping of the oscillators has a negative eigenvalue: they would give energy to the hull"
+            "<radiation>: the damping of the oscillators has a negative eigenvalue, so they would supply energy to the hull"
         )
     squares = np.diag([o.frequency * o.frequency for o in oscillators])
     poles = np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-squares, -damping]]))
     if not poles.real.max() < 0.0:
-        fail("<radiation>: an oscillator has no damping at all: it would swing for ever")
+        fail("<radiation>: an oscillator has no damping, so it would oscillate for ever")
 
 
 def _actuators(model: Model, fail: Any) -> None:
@@ -171,9 +173,9 @@ def _actuators(model: Model, fail: Any) -> None:
         (model.ballast + model.actuator, MAX_BALLASTS, "ballast tanks and actuators of other types"),
     ):
         if len(found) > most:
-            fail(f"{len(found)} {what}; a model has at most {most}")
+            fail(f"{len(found)} {what}; the maximum is {most}")
     if model.type == "buoy" and (model.thruster or model.fin):
-        fail("a buoy has no actuators")
+        fail("a buoy cannot have thrusters or fins; remove them")
     for k, thruster in enumerate(model.thruster):
         _thruster(thruster, k, fail)
     for fin in model.fin:
@@ -187,20 +189,20 @@ def _actuators(model: Model, fail: Any) -> None:
     names = [a.name for a in actuators_of(model)]
     for name in names:
         if names.count(name) > 1:
-            fail(f"two actuators are called '{name}'")
+            fail(f"duplicate actuator name '{name}'; give each actuator its own name")
         if not _NAME.fullmatch(name):
-            fail(f"actuator '{name}': use 1 to 31 letters, digits, - and _, and more than digits")
+            fail(f"invalid actuator name '{name}': use 1 to 31 letters, digits, - and _, but not digits alone")
     if model.allocation is not None and len(model.allocation.rows) != 6 * len(model.thruster):
-        fail(f"<allocation> needs 6 x {len(model.thruster)} numbers, not {len(model.allocation.rows)}")
+        fail(f"<allocation> needs 6 x {len(model.thruster)} numbers, got {len(model.allocation.rows)}")
 
 
 def _thruster(t: Thruster, k: int, fail: Any) -> None:
     if t.maximum < t.minimum:
         fail(f"thruster '{t.name}': maximum is below minimum")
     if not any(t.direction):
-        fail(f"thruster '{t.name}': the direction is the zero vector")
+        fail(f"thruster '{t.name}': `direction` is the zero vector")
     if (t.swivel or t.deflector) and k >= MAX_SWIVELS:
-        fail(f"thruster '{t.name}': only the first {MAX_SWIVELS} thrusters can turn or have a deflector")
+        fail(f"thruster '{t.name}': only the first {MAX_SWIVELS} thrusters can have a swivel or a deflector")
     o = t.open_water
     if o is None:
         return
@@ -209,7 +211,7 @@ def _thruster(t: Thruster, k: int, fail: Any) -> None:
     if bool(o.rows) == bool(o.kt[0]):
         fail(f"thruster '{t.name}': <open-water> needs either `kt` or rows `J KT`")
     if o.rows and any(o.kq):
-        fail(f"thruster '{t.name}': `kq` goes with `kt`, not with rows `J KT`")
+        fail(f"thruster '{t.name}': `kq` needs `kt`; it cannot be used with rows `J KT`")
     if o.rows:
         j = o.rows[::2]
         if len(o.rows) % 2 or len(j) < 2 or any(b <= a for a, b in itertools.pairwise(j)):
@@ -218,17 +220,17 @@ def _thruster(t: Thruster, k: int, fail: Any) -> None:
 
 def _fin(f: Fin, fail: Any) -> None:
     if not any(f.normal) or not any(f.chord):
-        fail(f"fin '{f.name}': a direction is the zero vector")
+        fail(f"fin '{f.name}': `normal` or `chord` is the zero vector")
     if np.linalg.norm(np.cross(f.normal, f.chord)) < 1e-6:
-        fail(f"fin '{f.name}': normal and chord are parallel")
+        fail(f"fin '{f.name}': `normal` and `chord` are parallel")
     if f.law == "linear" and f.area * f.lift_slope == 0.0:
         fail(f"fin '{f.name}': law linear needs `area` and `lift_slope`")
     if f.stall > 0.0 and f.law != "linear":
-        fail(f"fin '{f.name}': `stall` goes with law linear; an <aerofoil> has its stall in the table")
+        fail(f"fin '{f.name}': `stall` is only for law linear; the table of an <aerofoil> includes its stall")
     if f.law == "coefficients" and not any(f.per_angle):
         fail(f"fin '{f.name}': law coefficients needs `per_angle`")
     if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):
-        fail(f"fin '{f.name}': law aerofoil, and only it, needs `area` and an <aerofoil>")
+        fail(f"fin '{f.name}': law aerofoil needs `area` and an <aerofoil>; no other law takes an <aerofoil>")
     if f.aerofoil is not None:
         alpha = f.aerofoil.rows[::3]
         ascending = all(b > a for a, b in itertools.pairwise(alpha))

@@ -1,6 +1,6 @@
-"""The declaration of a kind of body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
+"""Declare the model of a body: geometry, masses, hydrodynamics, actuators, exposure to wind and waves.
 
-Part of the configuration model; units in the file are the user's choice, the values here are SI and radians.
+Part of the configuration model. The file may use any unit of a quantity; the values here are SI and radians.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from wavesim_sdk.config.sensors import SensorsConfig
 
 @dataclass(frozen=True)
 class Box:
-    """The body is a box (surface vehicles); its centre is the body's origin."""
+    """Box geometry, for surface vehicles. The body's origin is the centre of the box."""
 
-    length: float = key("Along the body x axis.", "length", low=1e-3)
-    width: float = key("Along the body y axis.", "length", low=1e-3)
-    height: float = key("Along the body z axis.", "length", low=1e-3)
+    length: float = key("Length along the body x axis.", "length", low=1e-3)
+    width: float = key("Width along the body y axis.", "length", low=1e-3)
+    height: float = key("Height along the body z axis.", "length", low=1e-3)
 
 
 @dataclass(frozen=True)
 class Cylinder:
-    """The body is a cylinder along its x axis (underwater vehicles)."""
+    """Cylinder geometry along the body x axis, for underwater vehicles."""
 
-    length: float = key("Along the body x axis.", "length", low=1e-3)
-    radius: float = key("Of the circular section.", "length", low=1e-3)
+    length: float = key("Length along the body x axis.", "length", low=1e-3)
+    radius: float = key("Radius of the circular section.", "length", low=1e-3)
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """The body is a sphere (buoys)."""
+    """Sphere geometry, for buoys."""
 
-    diameter: float = key("Of the sphere.", "length", low=1e-3)
+    diameter: float = key("Diameter of the sphere.", "length", low=1e-3)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Mass:
 
     value: float = key("Mass of the body.", "mass", low=1e-6)
     centre: Vector = key(
-        "Centre of mass from the body's origin (forward, starboard, down).",
+        "Position of the centre of mass relative to the body's origin (forward, starboard, down).",
         "length",
         (0.0, 0.0, 0.0),
         count=3,
@@ -51,30 +51,32 @@ class Mass:
 
 @dataclass(frozen=True)
 class Inertia:
-    """Moments of inertia about the centre of mass, in kg m2, or the radii of gyration instead."""
+    """Moments of inertia about the centre of mass, or radii of gyration instead."""
 
-    xx: float = key("Roll, kg m2.", default=0.0, low=0.0)
-    yy: float = key("Pitch, kg m2.", default=0.0, low=0.0)
-    zz: float = key("Yaw, kg m2.", default=0.0, low=0.0)
+    xx: float = key("Moment of inertia about the roll axis, kg m2.", default=0.0, low=0.0)
+    yy: float = key("Moment of inertia about the pitch axis, kg m2.", default=0.0, low=0.0)
+    zz: float = key("Moment of inertia about the yaw axis, kg m2.", default=0.0, low=0.0)
     xy: float = key("Product of inertia (element 1,2 of the matrix), kg m2.", default=0.0)
     xz: float = key("Product of inertia (element 1,3 of the matrix), kg m2.", default=0.0)
     yz: float = key("Product of inertia (element 2,3 of the matrix), kg m2.", default=0.0)
-    gyration: Vector = key("Radii of gyration about x, y, z, instead of xx, yy, zz.", "length", default=(), count=3)
+    gyration: Vector = key(
+        "Radii of gyration about x, y and z. They replace xx, yy and zz.", "length", default=(), count=3
+    )
 
 
 @dataclass(frozen=True)
 class Buoyancy:
-    """Displaced volume when fully submerged, and where its centre is."""
+    """Displaced volume of the fully submerged body, and the centre of that volume."""
 
-    volume: float = key("Displaced volume.", "volume", low=0.0)
+    volume: float = key("Volume of water that the fully submerged body displaces.", "volume", low=0.0)
     centre: Vector = key(
-        "Centre of buoyancy of the submerged body, from its origin.",
+        "Centre of buoyancy of the submerged body relative to its origin.",
         "length",
         (0.0, 0.0, 0.0),
         count=3,
     )
     compressibility: float = key(
-        "Share of the volume that is lost per pressure; only where the world's density is that of the `water`.",
+        "Relative loss of volume per unit of pressure. It acts only if the density of the world is set to `water`.",
         "compressibility",
         0.0,
         low=0.0,
@@ -83,196 +85,250 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """A 6x6 matrix in SI units about the body's origin: 36 numbers by rows, or its diagonal."""
+    """A 6x6 matrix in SI units about the body's origin. Give all 36 numbers by rows, or only the diagonal."""
 
-    diagonal: Vector = key("The six diagonal elements, all others zero.", default=(), count=6)
+    diagonal: Vector = key("The six diagonal elements. All other elements are zero.", default=(), count=6)
     rows: Vector = content("36 numbers, row by row, instead of `diagonal`.", 36)
 
 
 @dataclass(frozen=True)
 class Swivel:
-    """Turns the thrust in the body's x-y plane: an azimuth drive or a jet's nozzle. Its command is the
-    angle in rad, positive from x towards y, of the actuator NAME-angle. One of the first four thrusters may have it."""
+    """A drive that turns the thrust in the body's x-y plane: an azimuth drive or the nozzle of a jet.
 
-    minimum: float = key("Least angle.", "angle", -3.141592653589793, low=-3.1415927, high=3.1415927)
-    maximum: float = key("Greatest angle.", "angle", 3.141592653589793, low=-3.1415927, high=3.1415927)
+    The actuator NAME-angle takes its command: the angle in rad, positive from x towards y. Only the first four
+    thrusters may have a swivel.
+    """
+
+    minimum: float = key("Minimum angle.", "angle", -3.141592653589793, low=-3.1415927, high=3.1415927)
+    maximum: float = key("Maximum angle.", "angle", 3.141592653589793, low=-3.1415927, high=3.1415927)
     lag: float = key("Time constant of the first-order lag.", "time", 0.0, low=0.0)
-    rate: float = key("Greatest angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
+    rate: float = key("Maximum angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Deflector:
-    """Astern deflector (bucket) of a jet: scales the thrust along the jet's axis. Its command is -1 (full
-    astern) .. 1 (up), of the actuator NAME-deflector. One of the first four thrusters may have it."""
+    """Astern deflector (bucket) of a jet. It scales the thrust along the axis of the jet.
 
-    minimum: float = key("Least command.", default=-1.0, low=-1.0, high=1.0)
-    maximum: float = key("Greatest command.", default=1.0, low=-1.0, high=1.0)
+    The actuator NAME-deflector takes its command, from -1 (full astern) to 1 (up). Only the first four thrusters may
+    have a deflector.
+    """
+
+    minimum: float = key("Minimum command.", default=-1.0, low=-1.0, high=1.0)
+    maximum: float = key("Maximum command.", default=1.0, low=-1.0, high=1.0)
     lag: float = key("Time constant of the first-order lag.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class OpenWater:
-    """A propeller by its open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n), with
-    J = u_a/(n D) and n in 1/s. KT and KQ are linear in J, or KT is read from rows `J KT` between the tags.
-    With linear curves there is no term in J when n is negative (Fossen 2021, sec. 9.1)."""
+    """Propeller with open-water curves: T = rho D^4 KT(J) n abs(n), Q = rho D^5 KQ(J) n abs(n).
 
-    diameter: float = key("D.", "length", low=1e-3)
-    kt: Vector = key("KT at J = 0 and its slope per J.", default=(0.0, 0.0), count=2)
-    kq: Vector = key("KQ at J = 0 and its slope per J.", default=(0.0, 0.0), count=2)
-    torque_share: float = key("Share of the torque that turns the hull (against the propeller).", default=1.0)
-    deduction: float = key("t: the hull feels (1 - t) T.", default=0.0, low=0.0, high=1.0)
-    rows: Vector = content("Rows `J KT`, ascending in J; beyond the ends, the end's value.", 0)
+    J = u_a/(n D), with n in 1/s. KT and KQ are linear in J, or KT is interpolated in rows `J KT` between the tags.
+    Linear curves have no term in J when n is negative (Fossen 2021, sec. 9.1).
+    """
+
+    diameter: float = key("Diameter D of the propeller.", "length", low=1e-3)
+    kt: Vector = key("Thrust coefficient KT at J = 0, and its slope per J.", default=(0.0, 0.0), count=2)
+    kq: Vector = key("Torque coefficient KQ at J = 0, and its slope per J.", default=(0.0, 0.0), count=2)
+    torque_share: float = key(
+        "Share of the propeller torque that acts on the hull, in the opposite direction.", default=1.0
+    )
+    deduction: float = key("Thrust deduction t: the force on the hull is (1 - t) T.", default=0.0, low=0.0, high=1.0)
+    rows: Vector = content(
+        "Rows `J KT`, ascending in J. Beyond the first and last rows, KT keeps the value at that end.", 0
+    )
 
 
 @dataclass(frozen=True)
 class Thruster:
-    """A thruster. Thrust = c1 n + c2 n abs(n) + c3 abs(n) u_a, n the lagged command and u_a the water's
-    speed against it. The command is limited, freed of the dead band, then mapped to n by the motor law."""
+    """Thruster with the thrust c1 n + c2 n abs(n) + c3 abs(n) u_a.
 
-    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
-    position: Vector = key("Where the force acts.", "length", count=3)
-    direction: Vector = key("Direction of positive thrust (made a unit vector).", count=3)
+    n is the command after the lag, and u_a the speed of the thruster through the water. The model first limits the
+    command, then applies the dead band, and then maps the result to n by the motor law.
+    """
+
+    name: str = text("Name of the thruster, unique among the actuators of the model. Commands and faults use it.")
+    position: Vector = key("Point at which the force acts.", "length", count=3)
+    direction: Vector = key("Direction of positive thrust. It is normalised to a unit vector.", count=3)
     law: str = choice(
-        "Unit of n: a force in N, or shaft speed in revolutions per second.",
+        "Meaning of n. force: a force in N. shaft: a shaft speed in revolutions per second.",
         ("force", "shaft"),
     )
-    minimum: float = key("Least command (in the unit of the command; N or 1/s without a motor law).")
-    maximum: float = key("Greatest command.")
-    lag: float = key("Time constant of the first-order lag; 0 = none.", "time", low=0.0)
-    coefficients: Vector = key("c1, c2, c3 of the law above, SI.", default=(1.0, 0.0, 0.0), count=3)
-    reverse: Vector = key("c1, c2, c3 for negative n; absent: the same.", default=(), count=3)
+    minimum: float = key("Minimum command, in the unit of the command: N or 1/s if there is no motor law.")
+    maximum: float = key("Maximum command.")
+    lag: float = key("Time constant of the first-order lag; 0 = no lag.", "time", low=0.0)
+    coefficients: Vector = key("Coefficients c1, c2, c3 of the thrust law, SI.", default=(1.0, 0.0, 0.0), count=3)
+    reverse: Vector = key(
+        "Coefficients c1, c2, c3 for negative n. If absent, `coefficients` apply in both directions.",
+        default=(),
+        count=3,
+    )
     inflow: str = choice(
-        "u_a is the speed of the thruster through the water along its direction, or the body's whole "
-        "speed through water (DUNE, Fossen's REMUS).",
+        "Definition of u_a. along: speed of the thruster through the water along its direction. total: speed of the "
+        "whole body through the water, as in DUNE and Fossen's REMUS.",
         ("along", "total"),
         "along",
     )
-    wake: float = key("w: u_a is multiplied by (1 - w).", default=0.0, low=0.0, high=1.0)
-    thrust_limit: float = key("Greatest thrust to either side; 0 = unlimited.", "force", 0.0, low=0.0)
-    motor: Vector = key("a, b of n = a sign(c) + b c for a command c.", default=(0.0, 1.0), count=2)
-    dead_band: float = key("Commands of smaller size mean 0.", default=0.0, low=0.0)
-    start: float = key("It answers from this time on (simulation time).", "time", 0.0, low=0.0)
-    feedback: float = key("Window of the moving average of its reported n; 0 = none.", "time", 0.0, low=0.0, high=10.0)
-    open_water: OpenWater | None = child(OpenWater, "A propeller instead of c1, c2, c3.")
-    swivel: Swivel | None = child(Swivel, "It turns: azimuth drive or nozzle.")
+    wake: float = key("Wake fraction w: u_a is multiplied by (1 - w).", default=0.0, low=0.0, high=1.0)
+    thrust_limit: float = key("Maximum thrust in either direction; 0 = unlimited.", "force", 0.0, low=0.0)
+    motor: Vector = key("Motor law: a, b of n = a sign(c) + b c for a command c.", default=(0.0, 1.0), count=2)
+    dead_band: float = key("Commands of smaller magnitude count as 0.", default=0.0, low=0.0)
+    start: float = key("Simulation time from which the thruster responds to commands.", "time", 0.0, low=0.0)
+    feedback: float = key(
+        "Window of the moving average of the reported n; 0 = no averaging.", "time", 0.0, low=0.0, high=10.0
+    )
+    open_water: OpenWater | None = child(OpenWater, "Open-water curves of a propeller. They replace c1, c2, c3.")
+    swivel: Swivel | None = child(Swivel, "Swivel of an azimuth drive or a nozzle.")
     deflector: Deflector | None = child(Deflector, "Astern deflector of a jet.")
 
 
 @dataclass(frozen=True)
 class Aerofoil:
-    """Lift and drag coefficients by angle of attack: rows `alpha CL CD`, alpha in degrees. A table that
-    reaches less than 180 deg to either side is continued as a flat plate that has stalled
-    (CL = sin 2a, CD = 2 sin2 a), blended over 10 deg."""
+    """Lift and drag coefficients as a function of the angle of attack: rows `alpha CL CD`, alpha in degrees.
+
+    If a table covers less than 180 deg on a side, it is extended by a stalled flat plate (CL = sin 2a, CD = 2 sin2
+    a), blended over 10 deg.
+    """
 
     rows: Vector = content("Rows `alpha CL CD`, ascending in alpha (degrees).", 0)
 
 
 @dataclass(frozen=True)
 class Fin:
-    """A lifting surface on a turning shaft; its command is the angle in rad.
+    """Lifting surface on a turning shaft. Its command is the angle d in rad.
 
-    law linear: normal force = 1/2 rho A CL_a abs(u) (u d - w_n), u the water speed along x and w_n the
-    speed of the fin along its normal, up to the angle `stall`. law coefficients: six forces and torques, each k1 s d + k2 s d^2,
-    with s the square of the speed across the span (or of the whole speed). law aerofoil: lift and drag
-    from a table at the local angle of attack. law derivatives: it only turns; its force is in <derivatives>."""
+    law linear: the normal force is 1/2 rho A CL_a abs(u) (u d - w_n), up to the angle `stall`. u is the speed of the
+    water along x, and w_n the speed of the fin along its normal.
 
-    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
-    position: Vector = key("Centre of pressure.", "length", (0.0, 0.0, 0.0), count=3)
+    law coefficients: six forces and moments, each k1 s d + k2 s d^2. s is the square of the speed across the span, or
+    of the whole speed.
+
+    law aerofoil: lift and drag come from a table at the local angle of attack.
+
+    law derivatives: the fin only turns; its force is part of <derivatives>.
+    """
+
+    name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")
+    position: Vector = key("Position of the centre of pressure.", "length", (0.0, 0.0, 0.0), count=3)
     normal: Vector = key(
-        "Direction of the force at a positive angle (made a unit vector).", default=(0.0, 1.0, 0.0), count=3
+        "Direction of the force at a positive angle. It is normalised to a unit vector.",
+        default=(0.0, 1.0, 0.0),
+        count=3,
     )
-    chord: Vector = key("Direction from trailing to leading edge at angle 0.", default=(1.0, 0.0, 0.0), count=3)
+    chord: Vector = key(
+        "Direction from the trailing edge to the leading edge at angle 0.", default=(1.0, 0.0, 0.0), count=3
+    )
     law: str = choice(
-        "How the force follows from the angle.", ("linear", "coefficients", "aerofoil", "derivatives"), "linear"
+        "Law that gives the force as a function of the angle.",
+        ("linear", "coefficients", "aerofoil", "derivatives"),
+        "linear",
     )
     area: float = key("Planform area (linear, aerofoil).", "area", 0.0, low=0.0)
     lift_slope: float = key("Slope of the lift coefficient, 1/rad (linear).", default=0.0, low=0.0)
     stall: float = key(
-        "Angle of attack at which the fin stalls (linear): beyond it the force is that of a plate, after Viterna and "
-        "Corrigan (1982). Fins of aspect ratio 2 stall at 24 deg, of 3 at 20 deg (Whicker and Fehlner 1958). 0 = never.",
+        "Angle of attack at which the fin stalls (linear); 0 = never. Beyond it the force is that of a plate "
+        "(Viterna and Corrigan 1982). Fins of aspect ratio 2 stall at 24 deg, of aspect ratio 3 at 20 deg (Whicker "
+        "and Fehlner 1958).",
         "angle",
         0.0,
         low=0.0,
         high=1.0471976,
     )
     plate: float = key(
-        "Normal-force coefficient of the stalled fin square to the flow (linear, aerofoil); 1.2 for plates of aspect "
-        "ratio 1 to 5 (Hoerner 1965).",
+        "Normal-force coefficient of the stalled fin perpendicular to the flow (linear, aerofoil): 1.2 for plates "
+        "of aspect ratio 1 to 5 (Hoerner 1965).",
         default=1.2,
         low=0.0,
     )
-    per_angle: Vector = key("k1: X Y Z K M N per speed squared and rad.", default=(0.0,) * 6, count=6)
-    per_square: Vector = key("k2: X Y Z K M N per speed squared and rad squared.", default=(0.0,) * 6, count=6)
-    speed: str = choice("Speed for k1, k2: without its part along the span, or the whole.", ("plane", "total"), "plane")
-    limit: float = key("Greatest angle to either side.", "angle", low=0.0, high=3.1415927)
-    rate: float = key("Greatest angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
+    per_angle: Vector = key(
+        "k1 for X Y Z K M N, per speed squared and rad (coefficients).", default=(0.0,) * 6, count=6
+    )
+    per_square: Vector = key(
+        "k2 for X Y Z K M N, per speed squared and rad squared (coefficients).", default=(0.0,) * 6, count=6
+    )
+    speed: str = choice(
+        "Speed used with k1 and k2. plane: without its component along the span. total: the whole speed.",
+        ("plane", "total"),
+        "plane",
+    )
+    limit: float = key("Maximum angle to either side.", "angle", low=0.0, high=3.1415927)
+    rate: float = key("Maximum angular rate; 0 = unlimited.", "angular rate", 0.0, low=0.0)
     lag: float = key("Time constant of the servo.", "time", 0.0, low=0.0)
-    inflow: bool = flag("no: leave out w_n, for models whose <lift> holds the fins' share already.", True)
-    aerofoil: Aerofoil | None = child(Aerofoil, "The table of law aerofoil.")
+    inflow: bool = flag(
+        "yes: use the inflow w_n. no: leave w_n out, for models whose <lift> already includes the share of the fins.",
+        True,
+    )
+    aerofoil: Aerofoil | None = child(Aerofoil, "The table of coefficients for law aerofoil.")
 
 
 @dataclass(frozen=True)
 class Ballast:
-    """A tank or a buoyancy engine; its command is the mass in kg (negative: buoyancy)."""
+    """Ballast tank or buoyancy engine. Its command is the mass in kg; a negative mass is buoyancy."""
 
-    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
-    position: Vector = key("Centre of the tank.", "length", count=3)
-    minimum: float = key("Least mass.", "mass")
-    maximum: float = key("Greatest mass.", "mass")
-    rate: float = key("Greatest flow, kg/s; 0 = unlimited.", default=0.0, low=0.0)
+    name: str = text("Name of the tank, unique among the actuators of the model. Commands and faults use it.")
+    position: Vector = key("Position of the centre of the tank.", "length", count=3)
+    minimum: float = key("Minimum mass.", "mass")
+    maximum: float = key("Maximum mass.", "mass")
+    rate: float = key("Maximum flow, kg/s; 0 = unlimited.", default=0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient of a term or an actuator of another package."""
+    """Coefficient of a term or an actuator that another package provides."""
 
-    name: str = text("Its name.")
-    value: float = key("Its value, SI.")
+    name: str = text("Name of the coefficient.")
+    value: float = key("Value of the coefficient, SI.")
 
 
 @dataclass(frozen=True)
 class OtherActuator:
-    """An actuator of a type that another package offers (entry points wavesim.dynamics, docs/extending.md)."""
+    """Actuator of a type that another package provides (entry points wavesim.dynamics, docs/extending.md)."""
 
-    name: str = text("Name, unique among the actuators of the model: commands and faults use it.")
-    type: str = text("Its type: the name under which its package offers it.")
-    unit: str = text("Unit of its command, for those who read it; the value is SI.", "")
-    minimum: float = key("Least command.")
-    maximum: float = key("Greatest command.")
-    lag: float = key("Time constant of the first-order lag; 0 = none.", "time", 0.0, low=0.0)
-    rate: float = key("Greatest change, per s; 0 = unlimited.", default=0.0, low=0.0)
-    coefficient: tuple[Coefficient, ...] = children(Coefficient, "Each coefficient that the type has.")
+    name: str = text("Name of the actuator, unique among the actuators of the model. Commands and faults use it.")
+    type: str = text("Type of the actuator: the name under which its package registers it.")
+    unit: str = text("Unit of the command, for display only. The value itself is SI.", "")
+    minimum: float = key("Minimum command.")
+    maximum: float = key("Maximum command.")
+    lag: float = key("Time constant of the first-order lag; 0 = no lag.", "time", 0.0, low=0.0)
+    rate: float = key("Maximum rate of change, per s; 0 = unlimited.", default=0.0, low=0.0)
+    coefficient: tuple[Coefficient, ...] = children(Coefficient, "A coefficient of the actuator type.")
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Force and torque per unit thrust: six rows, one column per thruster, instead of positions and directions."""
+    """Thruster allocation matrix: force and moment per unit of thrust.
+
+    It has six rows and one column per thruster, and it replaces the positions and directions of the thrusters.
+    """
 
     rows: Vector = content("6 x n numbers, row by row (X Y Z K M N).", 0)
 
 
-# ------------------------------------------------------------------ hull
+# ------------------------------------------------------------------ hull forces
 
 
 @dataclass(frozen=True)
 class CrossFlow:
-    """Cross-flow drag along the hull: Y = -c int abs(s) s dx, N = -c int x abs(s) s dx, s = v + x r over the
-    length; the same for heave and pitch. The integral is exact."""
+    """Cross-flow drag along the hull: Y = -c int abs(s) s dx, N = -c int x abs(s) s dx, with s = v + x r.
 
-    length: float = key("Length of the integral.", "length", low=1e-3)
-    centre: float = key("Its middle, forward of the origin.", "length", 0.0)
-    sway: float = key("c of Y: 1/2 rho T CD.", "cross-flow", 0.0, low=0.0)
-    yaw: float = key("c of N; absent: as sway.", "cross-flow", -1.0)
-    heave: float = key("c of Z.", "cross-flow", 0.0, low=0.0)
-    pitch: float = key("c of M; absent: as heave.", "cross-flow", -1.0)
+    The integral runs over `length` and is evaluated exactly. Heave and pitch have the same form.
+    """
+
+    length: float = key("Length over which the integral runs.", "length", low=1e-3)
+    centre: float = key("Centre of the integration length, forward of the origin.", "length", 0.0)
+    sway: float = key("Coefficient c for Y: 1/2 rho T CD.", "cross-flow", 0.0, low=0.0)
+    yaw: float = key("Coefficient c for N; a negative value means the same as sway.", "cross-flow", -1.0)
+    heave: float = key("Coefficient c for Z.", "cross-flow", 0.0, low=0.0)
+    pitch: float = key("Coefficient c for M; a negative value means the same as heave.", "cross-flow", -1.0)
     still: float = key(
-        "Below this sway speed there is none in sway and yaw, to compare with codes that have it so.",
+        "Sway speed below which there is no cross-flow drag in sway and yaw. Use it to compare with codes that do "
+        "the same.",
         "speed",
         0.0,
         low=0.0,
     )
     strips: int = key(
-        "0: exact. n: a sum over n strips of length/(n - 1), to compare with codes that have it so.",
+        "Number of strips of length/(n - 1) over which the drag is summed; 0 = exact integral. Use strips to "
+        "compare with codes that do the same.",
         default=0,
         low=0,
         high=200,
@@ -282,122 +338,147 @@ class CrossFlow:
 
 @dataclass(frozen=True)
 class SurgeFriction:
-    """X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), Rn = abs(u) L / nu: the ITTC 1957 line."""
+    """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u), Rn = abs(u) L / nu."""
 
-    factor: float = key("c: 1/2 rho S.", "cross-flow length", low=0.0)
-    residual: float = key("k: roughness and wave making.", default=0.0)
-    length: float = key("L.", "length", low=1e-3)
-    viscosity: float = key("nu, kinematic, m2/s.", default=1e-6, low=1e-9)
+    factor: float = key("Factor c: 1/2 rho S.", "cross-flow length", low=0.0)
+    residual: float = key("Residual coefficient k: roughness and wave making.", default=0.0)
+    length: float = key("Length L of the hull.", "length", low=1e-3)
+    viscosity: float = key("Kinematic viscosity nu, m2/s.", default=1e-6, low=1e-9)
 
 
 @dataclass(frozen=True)
 class FadingDrag:
-    """Linear drag that fades with speed: tau = -d exp(-k U) nu_r."""
+    """Linear drag that decreases with speed: tau = -d exp(-k U) nu_r."""
 
-    diagonal: Vector = key("d: six elements.", count=6)
-    fade: float = key("k, s/m.", low=0.0)
+    diagonal: Vector = key("The six elements of d.", count=6)
+    fade: float = key("Decay constant k, s/m.", low=0.0)
 
 
 @dataclass(frozen=True)
 class BodyLift:
-    """Hull as a slender wing in the vertical plane: CL = CL_a a, CD = CD_0 + CL^2/(pi e A), a = atan2(w, u)."""
+    """Lift and drag of the hull as a slender wing in the vertical plane.
 
-    area: float = key("S: reference area.", "area", low=0.0)
-    span: float = key("b: the aspect ratio is A = b^2/S.", "length", low=1e-3)
-    drag: float = key("CD_0.", low=0.0)
-    efficiency: float = key("e: Oswald's.", default=0.7, low=0.01, high=1.0)
+    CL = CL_a a, CD = CD_0 + CL^2/(pi e A), a = atan2(w, u).
+    """
+
+    area: float = key("Reference area S.", "area", low=0.0)
+    span: float = key("Span b. The aspect ratio is A = b^2/S.", "length", low=1e-3)
+    drag: float = key("Zero-lift drag coefficient CD_0.", low=0.0)
+    efficiency: float = key("Oswald efficiency e.", default=0.7, low=0.01, high=1.0)
 
 
 @dataclass(frozen=True)
 class Derivative:
-    """One hydrodynamic derivative, named by its force and its factors: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`,
-    `N_uv`, `Y_v_r`, `Y_dr` (d, d1..d8: angle of a fin; dr is the first one). A force is positive along its axis."""
+    """One hydrodynamic derivative, named by its force and its factors.
 
-    name: str = text("Force letter, underscore, factors u v w p q r, au av aw ap aq ar, d d1 .. d8.")
-    value: float = key("Coefficient.")
+    Examples: `X_u`, `X_u_au` (u abs(u)), `Y_v_av`, `N_uv`, `Y_v_r`, `Y_dr`. d and d1 to d8 are the angles of fins; dr
+    is the angle of the first fin. A force is positive along its axis.
+    """
+
+    name: str = text("Force letter, underscore, factors: u v w p q r, au av aw ap aq ar, d, d1 .. d8.")
+    value: float = key("Value of the coefficient.")
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Any named derivatives, up to 48. In the prime system forces are made dimensionless by 1/2 rho L^2 U^2,
-    moments by 1/2 rho L^3 U^2, velocities by U, rates by U/L."""
+    """Up to 48 named hydrodynamic derivatives.
 
-    system: str = choice("dimensional (SI) or prime.", ("dimensional", "prime"), "dimensional")
-    length: float = key("L of the prime system.", "length", 0.0, low=0.0)
-    speed: float = key("U of the prime system; 0 m/s = the speed through water at that time.", "speed", 0.0, low=0.0)
+    The prime system makes forces dimensionless by 1/2 rho L^2 U^2, moments by 1/2 rho L^3 U^2, velocities by U, and
+    rates by U/L.
+    """
+
+    system: str = choice("System of units: dimensional (SI) or prime.", ("dimensional", "prime"), "dimensional")
+    length: float = key("Length L of the prime system.", "length", 0.0, low=0.0)
+    speed: float = key(
+        "Speed U of the prime system; 0 m/s = the present speed through the water.", "speed", 0.0, low=0.0
+    )
     derivative: tuple[Derivative, ...] = children(Derivative, "A derivative.")
 
 
 @dataclass(frozen=True)
 class OtherTerm:
-    """A force of the hull that another package offers (entry points wavesim.dynamics, docs/extending.md)."""
+    """Force on the hull that another package provides (entry points wavesim.dynamics, docs/extending.md)."""
 
-    name: str = text("The name under which its package offers it.")
-    coefficient: tuple[Coefficient, ...] = children(Coefficient, "Each coefficient that the term has.")
+    name: str = text("Name under which the package registers the term.")
+    coefficient: tuple[Coefficient, ...] = children(Coefficient, "A coefficient of the term.")
 
 
 @dataclass(frozen=True)
 class HullMesh:
-    """The body's surface for buoyancy, a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB): what of it is under the
-    local water plane lifts it, at any heel, so it capsizes where the real one does. The primitive still stands for
-    contacts, and for the waves' mean over length and width. Added mass and drag stay those of the whole body, also when it leaves the water."""
+    """Surface of the body for buoyancy: a closed mesh of up to 1280 triangles (STL, PLY, OBJ, OFF, GLB).
 
-    file: str = text("The file, relative to the file that names it.")
+    The part of the mesh below the local water plane gives the buoyancy at any heel, so the model capsizes at the same
+    heel as the real hull. The primitive still serves for contacts and for averaging the waves over length and width.
+    Added mass and drag remain those of the whole body, even when it leaves the water.
+    """
+
+    file: str = text("Path of the mesh file, relative to the file that names it.")
     attitude: Vector = key(
-        "Roll, pitch, yaw from the file's axes to the body's: 180 0 0 deg for a file with z up.",
+        "Roll, pitch, yaw from the axes of the file to those of the body: 180 0 0 deg for a file with z up.",
         "angle",
         (0.0, 0.0, 0.0),
         count=3,
     )
-    position: Vector = key("Where the file's origin lies in the body.", "length", (0.0, 0.0, 0.0), count=3)
-    scale: float = key("Metres per unit of the file.", default=1.0, low=1e-6, high=1e6)
+    position: Vector = key("Position of the file's origin in the body frame.", "length", (0.0, 0.0, 0.0), count=3)
+    scale: float = key("Metres per unit of length in the file.", default=1.0, low=1e-6, high=1e6)
 
 
 @dataclass(frozen=True)
 class Restoring(Matrix6):
-    """Linear restoring -G [x y z phi theta psi] about the equilibrium, for hulls that are no box, cylinder or
-    sphere. Weight and buoyancy balance; only <load> adds weight. Only columns 3, 4, 5 may hold numbers."""
+    """Linear restoring force -G [x y z phi theta psi] about the equilibrium, for hulls other than a box, cylinder or
+    sphere.
+
+    Weight and buoyancy balance; only <load> adds weight. Only columns 3, 4 and 5 may hold numbers.
+    """
 
     z: float = key("Depth of the origin at equilibrium.", "length", 0.0)
 
 
 @dataclass(frozen=True)
 class Load:
-    """A weight on board whose mass is part of <mass> already, but that <restoring> does not balance."""
+    """Weight on board that <mass> already includes but <restoring> does not balance."""
 
-    mass: float = key("Its mass.", "mass")
-    position: Vector = key("Where it is.", "length", count=3)
+    mass: float = key("Mass of the load.", "mass")
+    position: Vector = key("Position of the load.", "length", count=3)
 
 
 @dataclass(frozen=True)
 class FluidMemory:
-    """Fluid memory: a radiation force -mu on one degree of freedom from the motion of another, by a linear system of
-    order n: mu = c0 x0 + c1 x1 + ... with x0' = x1, x1' = x2, ..., and at the end x' = nu - a0 x0 - a1 x1 - ...; its
-    transfer function is (c0 + c1 s + ...)/(a0 + a1 s + ... + s^n). Up to 24 systems with 64 states in all."""
+    """Fluid memory: a radiation force -mu on one degree of freedom due to motion in another.
 
-    source: str = choice("The motion.", ("u", "v", "w", "p", "q", "r"))
-    force: str = choice("The force.", ("X", "Y", "Z", "K", "M", "N"))
-    a: Vector = key("a0 a1 ...: as many as its order.", count=0)
-    c: Vector = key("c0 c1 ...: as many.", count=0)
+    A linear system of order n gives it: mu = c0 x0 + c1 x1 + ... with x0' = x1, x1' = x2, ..., and finally x' = nu -
+    a0 x0 - a1 x1 - ... Its transfer function is (c0 + c1 s + ...)/(a0 + a1 s + ... + s^n). A model may have up to 24
+    systems with 64 states in total.
+    """
+
+    source: str = choice("Motion that causes the force.", ("u", "v", "w", "p", "q", "r"))
+    force: str = choice("Component of the force.", ("X", "Y", "Z", "K", "M", "N"))
+    a: Vector = key("Coefficients a0 a1 ...; their count is the order of the system.", count=0)
+    c: Vector = key("Coefficients c0 c1 ...; as many as in `a`.", count=0)
 
 
 @dataclass(frozen=True)
 class Oscillator:
-    """One of the oscillators of <radiation>."""
+    """One oscillator of <radiation>."""
 
-    frequency: float = key("w: its natural frequency.", "angular rate", low=1e-6)
-    damping: Vector = key("Its row of R, 1/s: as many numbers as there are oscillators.", count=0)
-    coupling: Vector = key("Its row b of B: X Y Z K M N, SI (sqrt(kg)/s for forces, times m for moments).", count=6)
+    frequency: float = key("Natural frequency w.", "angular rate", low=1e-6)
+    damping: Vector = key("Row of R for this oscillator, 1/s: one number per oscillator.", count=0)
+    coupling: Vector = key(
+        "Row b of B for this oscillator: X Y Z K M N, SI (sqrt(kg)/s for forces, times m for moments).", count=6
+    )
 
 
 @dataclass(frozen=True)
 class Radiation:
-    """Waves that the hull radiates, as up to 16 oscillators that its motion through the water drives:
-    q'' + R q' + diag(w^2) q = B nu_r, tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B. With a symmetric R that
-    has no negative eigenvalue it cannot give energy, whatever the motion. <added-mass> is that at infinite frequency.
-    `wavesim vehicles import` fits it to the tables of a panel code. Each takes two of the 64 states of fluid memory."""
+    """Radiated waves as up to 16 oscillators that the motion of the hull through the water drives.
 
-    oscillator: tuple[Oscillator, ...] = children(Oscillator, "Each of them.", least=1)
+    q'' + R q' + diag(w^2) q = B nu_r, tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B. With a symmetric R
+    without negative eigenvalues, the oscillators cannot supply energy, whatever the motion. <added-mass> must hold
+    the added mass at infinite frequency. `wavesim vehicles import` fits the oscillators to the tables of a panel
+    code. Each oscillator takes two of the 64 states of fluid memory.
+    """
+
+    oscillator: tuple[Oscillator, ...] = children(Oscillator, "An oscillator.", least=1)
 
 
 # ------------------------------------------------------------------ wind and waves
@@ -405,47 +486,62 @@ class Radiation:
 
 @dataclass(frozen=True)
 class WindDrag:
-    """Wind on the part above water. blendermann: CD_l ahead and astern, CD_t, cross-force delta, kappa of
-    Blendermann (1994). simple: X = -c_x cos g, Y = c_y sin g, N = c_n sin 2g times dynamic pressure and area."""
+    """Wind forces on the part above the water.
+
+    blendermann: CD_l ahead and astern, CD_t, cross-force delta and kappa of Blendermann (1994). simple: X = -c_x cos
+    g, Y = c_y sin g, N = c_n sin 2g, times dynamic pressure and area.
+    """
 
     frontal: float = key("Frontal projected area.", "area", low=0.0)
     lateral: float = key("Lateral projected area.", "area", low=0.0)
-    length: float = key("Overall length, for the yaw moment.", "length", low=1e-3)
-    law: str = choice("Which coefficients.", ("blendermann", "simple"), "blendermann")
-    drag: Vector = key("CD_l ahead, CD_l astern, CD_t, delta, kappa.", default=(0.55, 0.6, 0.9, 0.6, 1.1), count=5)
-    simple: Vector = key("c_x c_y c_n.", default=(0.7, 0.85, 0.125), count=3)
-    height: float = key(
-        "s_H: height of the centroid of the lateral area above the water; the wind there counts.", "length", low=0.01
+    length: float = key("Overall length, used for the yaw moment.", "length", low=1e-3)
+    law: str = choice("Set of coefficients.", ("blendermann", "simple"), "blendermann")
+    drag: Vector = key(
+        "Coefficients CD_l ahead, CD_l astern, CD_t, delta, kappa (blendermann).",
+        default=(0.55, 0.6, 0.9, 0.6, 1.1),
+        count=5,
     )
-    forward: float = key("s_L: its place forward of the origin.", "length", 0.0)
+    simple: Vector = key("Coefficients c_x c_y c_n (simple).", default=(0.7, 0.85, 0.125), count=3)
+    height: float = key(
+        "Height s_H of the centroid of the lateral area above the water. The wind at this height acts.",
+        "length",
+        low=0.01,
+    )
+    forward: float = key("Position s_L of that centroid, forward of the origin.", "length", 0.0)
 
 
 @dataclass(frozen=True)
 class WaveFilter:
-    """First-order wave forces by a filter K s/(s^2 + 2 l w_e s + w_e^2) of white noise for each degree of freedom,
-    with the frequency of encounter w_e of the sea's peak. They stand for all that waves do: the hull floats on the mean
-    water. For hulls with neither a primitive's buoyancy nor <rao>."""
+    """First-order wave forces: white noise through a filter K s/(s^2 + 2 l w_e s + w_e^2) for each degree of freedom.
 
-    gain: Vector = key("K of X Y Z K M N, at a significant wave height of 1 m.", count=6)
-    damping: float = key("l.", default=0.1, low=1e-3, high=2.0)
+    w_e is the encounter frequency of the spectral peak. The filters represent all effects of the waves: the hull
+    floats on the mean water level. They are for hulls with neither a primitive's buoyancy nor <rao>.
+    """
+
+    gain: Vector = key("Gain K for X Y Z K M N at a significant wave height of 1 m.", count=6)
+    damping: float = key("Relative damping l.", default=0.1, low=1e-3, high=2.0)
 
 
 @dataclass(frozen=True)
 class Rao:
-    """Wave forces by response amplitude operators from a file: MATLAB (as of the MSS toolbox) or CSV. They stand for all that
-    waves do: the hull floats on the mean water. Mean drift forces of the file act by Newman's approximation.
+    """Wave forces by response amplitude operators from a file: MATLAB (as in the MSS toolbox) or CSV.
 
-    A CSV file has a header and a line for each heading and frequency: `heading_deg` (0 = following sea, equal steps to 360, or
-    to 180 for a hull that is the same on both sides), `frequency` (rad/s), `surge`, `surge_phase_deg` and so on to `yaw` (N, N m
-    or m, rad per m of wave amplitude; phases as in MSS), and, all or none, `drift_surge`, `drift_sway`, `drift_yaw` (N, N m per m2).
+    They represent all effects of the waves: the hull floats on the mean water level. Mean drift forces in the file
+    act by Newman's approximation.
+
+    A CSV file has a header and one line for each heading and frequency. `heading_deg` is 0 for a following sea, in
+    equal steps to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s.
+    `surge`, `surge_phase_deg` and so on to `yaw` are in N, N m or m, rad, per m of wave amplitude, with phases as in
+    MSS. `drift_surge`, `drift_sway` and `drift_yaw` (N, N m per m2) are optional, but must come together.
     """
 
-    file: str = text("The file, relative to the file that names it.")
+    file: str = text("Path of the operator file, relative to the file that names it.")
     group: str = text("Name of the structure in a MATLAB file.", "vessel")
     speed: int = key("Index of the speed in the tables of a MATLAB file.", default=0, low=0, integer=True)
     use: str = choice(
-        "force: the force operators of the file. motion: its motion operators, by the forces that make this model move "
-        "so at rest (its own mass, added mass, linear drag, memory and <restoring>, which it needs).",
+        "force: use the force operators of the file. motion: use its motion operators. Forces are then derived that "
+        "give this model at rest the same motion, from its own mass, added mass, linear drag, memory and "
+        "<restoring>, which is required.",
         ("force", "motion"),
         "force",
     )
@@ -453,75 +549,86 @@ class Rao:
 
 @dataclass(frozen=True)
 class Performance:
-    """Published figures of the vehicle itself, which stand beside those of the model (docs/models.md). They act on nothing."""
+    """Published figures of the real vehicle, for comparison with those of the model (docs/models.md). They do not
+    affect the simulation.
+    """
 
-    speed: float = key("Greatest speed of the vehicle; 0 = not published.", "speed", 0.0, low=0.0)
-    turn_rate: float = key("Greatest rate of turn; 0 = not published.", "angular rate", 0.0, low=0.0)
+    speed: float = key("Maximum speed of the vehicle; 0 = not published.", "speed", 0.0, low=0.0)
+    turn_rate: float = key("Maximum rate of turn; 0 = not published.", "angular rate", 0.0, low=0.0)
     stable: str = choice(
-        "Whether the vehicle itself keeps a straight course with its helm amidships.",
+        "Whether the real vehicle keeps a straight course with its helm amidships.",
         ("yes", "no", "unknown"),
         "unknown",
     )
-    source: str = text("Where the figures come from.")
-    remark: str = text("Why the model differs, where it does.", "")
+    source: str = text("Source of the figures.")
+    remark: str = text("Reason for any difference between the model and the figures.", "")
 
 
 @dataclass(frozen=True)
 class Model:
-    """A kind of body: geometry, masses, hydrodynamic coefficients, actuators."""
+    """Model of a body: geometry, masses, hydrodynamic coefficients, actuators."""
 
     name: str = text("Name by which vehicles refer to it.")
-    type: str = choice("Client type.", ("surface", "underwater", "buoy"))
-    title: str = text("One line for people.", "")
-    source: str = text("Where the numbers come from.", "")
-    validated: str = text("What the model was compared with, and what not.", "")
+    type: str = choice("Type of the body.", ("surface", "underwater", "buoy"))
+    title: str = text("One-line description for people.", "")
+    source: str = text("Source of the numbers.", "")
+    validated: str = text("Comparisons made with the model, and those not made.", "")
     valid_speed: float = key(
-        "Greatest speed through the water that the model is meant for; 0 m/s = not stated.", "speed", 0.0, low=0.0
+        "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
     )
     valid_sea: float = key(
-        "Greatest significant wave height that it is meant for; 0 m = not stated.", "length", 0.0, low=0.0
+        "Maximum significant wave height for which the model is intended; 0 m = not stated.", "length", 0.0, low=0.0
     )
     appearance: str = text(
-        "A glTF file (.glb; metres, +Z forward, +Y up) that viewers draw instead of the primitive, relative to the "
-        "configuration file.",
+        "Path of a glTF file (.glb; metres, +Z forward, +Y up) that viewers draw instead of the primitive, relative "
+        "to the configuration file.",
         "",
     )
-    active: str = text("Degrees of freedom that move; the others are frozen at rest.", "u v w p q r")
-    coriolis: bool = flag("no: leave out C(nu) altogether, for models that have it in their derivatives.", True)
+    active: str = text("Degrees of freedom that move. The others stay frozen at rest.", "u v w p q r")
+    coriolis: bool = flag(
+        "Whether the model computes C(nu). no: for models that include it in their derivatives.", True
+    )
     coriolis_added: str = choice(
-        "Which added mass takes part in C_A: whole, for bodies deep under water; or only its plane part (surge, sway, "
-        "yaw), for hulls on the surface. Those lift the water in heave and do not sweep it along: its inertia, drag and "
-        "memory act against vertical motion, as in seakeeping theory; C_A and drag along the body would overturn them.",
+        "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
+        "the surface. These lift the water in heave rather than sweep it along: inertia, drag and memory oppose "
+        "vertical motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
         ("whole", "plane"),
         "whole",
     )
     coriolis_without: str = text(
-        "Elements of C_A that the model leaves out, as row and column: of 15 16 26 35 51 53 61 62. Some published "
-        "models do so instead of damping the Munk moment.",
+        "Elements of C_A that the model leaves out, as row and column: any of 15 16 26 35 51 53 61 62. Some "
+        "published models leave them out instead of damping the Munk moment.",
         "",
     )
-    box: Box | None = child(Box, "Geometry: a box.")
-    cylinder: Cylinder | None = child(Cylinder, "Geometry: a cylinder.")
-    sphere: Sphere | None = child(Sphere, "Geometry: a sphere.")
-    mass: Mass = child(Mass, "Mass and its centre.", required=True)
+    box: Box | None = child(Box, "Box geometry.")
+    cylinder: Cylinder | None = child(Cylinder, "Cylinder geometry.")
+    sphere: Sphere | None = child(Sphere, "Sphere geometry.")
+    mass: Mass = child(Mass, "Mass and centre of mass.", required=True)
     inertia: Inertia | None = child(Inertia, "Inertia about the centre of mass.")
-    rigid_body: Matrix6 | None = child(Matrix6, "M_RB about the origin, instead of <inertia> and the mass's centre.")
-    buoyancy: Buoyancy | None = child(Buoyancy, "Absent: the volume of the primitive, at its centre.")
-    hull: HullMesh | None = child(HullMesh, "A closed mesh, instead of the primitive's buoyancy.")
-    restoring: Restoring | None = child(Restoring, "Linear restoring, instead of the primitive's buoyancy.")
+    rigid_body: Matrix6 | None = child(
+        Matrix6, "Rigid-body mass matrix M_RB about the origin. It replaces <inertia> and the centre of mass."
+    )
+    buoyancy: Buoyancy | None = child(
+        Buoyancy, "Displaced volume and its centre. If absent, the volume of the primitive at its centre applies."
+    )
+    hull: HullMesh | None = child(HullMesh, "Closed mesh that replaces the primitive for buoyancy.")
+    restoring: Restoring | None = child(Restoring, "Linear restoring forces that replace the primitive's buoyancy.")
     load: tuple[Load, ...] = children(Load, "Weights that <restoring> does not balance.")
-    added_mass: Matrix6 = child(Matrix6, "Added mass M_A (positive).", required=True)
-    linear_drag: Matrix6 | None = child(Matrix6, "Force per velocity, opposing: tau = -D nu_r (positive).")
-    quadratic_drag: Matrix6 | None = child(Matrix6, "tau = -D (abs(nu_r) nu_r), element by element (positive).")
-    lift: Matrix6 | None = child(Matrix6, "Body lift and cross terms: tau = -L abs(u_r) nu_r.")
-    fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that fades with speed.")
+    added_mass: Matrix6 = child(Matrix6, "Added mass M_A, with positive sign.", required=True)
+    linear_drag: Matrix6 | None = child(Matrix6, "Linear drag D with positive sign: tau = -D nu_r.")
+    quadratic_drag: Matrix6 | None = child(
+        Matrix6,
+        "Quadratic drag D with positive sign: tau = -D (abs(nu_r) nu_r), with the product taken element by element.",
+    )
+    lift: Matrix6 | None = child(Matrix6, "Body lift and cross terms L: tau = -L abs(u_r) nu_r.")
+    fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that decreases with speed.")
     cross_flow: CrossFlow | None = child(CrossFlow, "Cross-flow drag.")
-    surge_friction: SurgeFriction | None = child(SurgeFriction, "ITTC friction in surge.")
+    surge_friction: SurgeFriction | None = child(SurgeFriction, "ITTC 1957 friction in surge.")
     body_lift: BodyLift | None = child(BodyLift, "Lift and drag of a slender hull.")
     derivatives: Derivatives | None = child(Derivatives, "Named hydrodynamic derivatives.")
-    memory: tuple[FluidMemory, ...] = children(FluidMemory, "Fluid memory.")
+    memory: tuple[FluidMemory, ...] = children(FluidMemory, "Fluid memory between two degrees of freedom.")
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, by oscillators.")
-    term: tuple[OtherTerm, ...] = children(OtherTerm, "Forces of the hull that other packages offer.")
+    term: tuple[OtherTerm, ...] = children(OtherTerm, "Forces on the hull that other packages provide.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces.")
     wave_filter: WaveFilter | None = child(WaveFilter, "Wave forces by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
@@ -530,9 +637,9 @@ class Model:
     fin: tuple[Fin, ...] = children(Fin, "Up to eight fins.")
     ballast: tuple[Ballast, ...] = children(Ballast, "Up to four ballast tanks.")
     actuator: tuple[OtherActuator, ...] = children(
-        OtherActuator, "Actuators of types that other packages offer; with the ballast tanks up to four."
+        OtherActuator, "Actuators of types that other packages provide. With the ballast tanks, at most four."
     )
-    transducer: TransducerConfig | None = child(TransducerConfig, "The acoustic transducer, if it has one.")
-    sensors: SensorsConfig | None = child(SensorsConfig, "Its instruments.")
-    performance: Performance | None = child(Performance, "Published figures of the vehicle itself.")
+    transducer: TransducerConfig | None = child(TransducerConfig, "Acoustic transducer.")
+    sensors: SensorsConfig | None = child(SensorsConfig, "Instruments that bodies of this model carry.")
+    performance: Performance | None = child(Performance, "Published figures of the real vehicle.")
     place: str = place()

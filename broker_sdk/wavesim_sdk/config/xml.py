@@ -1,4 +1,4 @@
-"""The one way in for XML: no entities, no document types, no network, no endless files."""
+"""Parse XML safely: without entities, document types or network access, and with a size limit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 def parse(data: bytes, place: str = "", *, comments: bool = False) -> Any:
-    """The root element. ConfigError with the ``place`` (a file) and line if it cannot be read; comments are left out, unless
-    they are wanted."""
+    """Return the root element of an XML document.
+
+    Raises ConfigError with the ``place`` (a file) and the line if the document is invalid. Comments are dropped
+    unless ``comments`` is set.
+    """
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"the file has {len(data)} bytes; at most {MAX_BYTES} are read", place)
+        raise ConfigError(f"the file has {len(data)} bytes; the maximum is {MAX_BYTES}", place)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=not comments, remove_pis=True
     )  # fmt: skip
@@ -24,7 +27,7 @@ def parse(data: bytes, place: str = "", *, comments: bool = False) -> Any:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         broken = error
-    except ValueError as error:  # what lxml takes for no text at all
+    except ValueError as error:  # lxml raises it for data that is not text
         raise ConfigError(f"not well-formed XML: {error}", place) from None
     if (broken and b"<!ENTITY" in data) or (not broken and root.getroottree().docinfo.internalDTD is not None):
         line = data[: max(data.find(b"<!DOCTYPE"), 0)].count(b"\n") + 1
