@@ -1,4 +1,4 @@
-"""The commands that a running server is given on the command line."""
+"""Command-line commands that control a running server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ server_option = click.option(
 
 
 def address_options(function: Any) -> Any:
-    """``--server``, or ``--host`` and ``--port``, of a program that joins over the network: the function gets ``server``, an address."""
+    """Add ``--server``, ``--host`` and ``--port`` to a program that joins over the network; the function receives ``server``, an address."""
 
     @functools.wraps(function)
     def run(server: str | None, host: str | None, port: int | None, **own: Any) -> Any:
@@ -27,15 +27,15 @@ def address_options(function: Any) -> Any:
         return function(server=here if host or port else address_of(server), **own)
 
     for option in (
-        click.option("--port", type=click.IntRange(1, 65535), help="Server's port.  [default: 9750]"),
-        click.option("--host", help="Server's address.  [default: 127.0.0.1]"),
+        click.option("--port", type=click.IntRange(1, 65535), help="UDP port of the server.  [default: 9750]"),
+        click.option("--host", help="Address of the server.  [default: 127.0.0.1]"),
         click.option("--server", "-s", envvar="WAVESIM_SERVER", help="Name of a server on this machine, or HOST:PORT."),
     ):
         run = option(run)
     return run
 
 
-_NEGATIVE: dict[str, Any] = {"ignore_unknown_options": True}  # numbers may begin with a minus
+_NEGATIVE: dict[str, Any] = {"ignore_unknown_options": True}  # accept negative numbers as arguments
 
 
 def _send(server: str, verb: str, **arguments: Any) -> None:
@@ -50,7 +50,7 @@ def _send(server: str, verb: str, **arguments: Any) -> None:
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
-    """A command for a verb of the timer."""
+    """Make the command for a verb of the simulation clock."""
     if not argument:
 
         def run(server: str) -> None:
@@ -75,17 +75,17 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 @click.option(
     "--field",
     default="",
-    help="Field of a sensor's value, such as `heading`, or one number of it, such as `rates.2`; else all.",
+    help="Field of the sensor value, such as `heading`, or one component, such as `rates.2`; default: all fields.",
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
-    """Break a PART of BODY, an actuator or a sensor, by its name; the KIND `none` mends it.
+    """Inject a fault into an actuator or sensor of BODY. PART is its name; KIND `none` clears the fault.
 
     \b
-    Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the share AMOUNT), reversed.
-    Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"), spikes
-               (AMOUNT: their chance, 0 to 1), noisy (AMOUNT: factor of the noise),
-               wet (AMOUNT: compartment of a leak detector), unlocked (of a Doppler log).
+    Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
+    Sensors:   lost, frozen, bias (AMOUNT with its unit: "5 deg", "-0.2 m/s"),
+               spikes (AMOUNT: probability, 0 to 1), noisy (AMOUNT: factor on the noise),
+               wet (leak detector; AMOUNT: compartment), unlocked (Doppler log).
     """
     _send(server, "fault", body=body, part=part, kind=kind, amount=amount or None, field=field or None)
 
@@ -96,17 +96,22 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 @click.argument("torque", nargs=-1, type=float)
 @server_option
 def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
-    """Push BODY with FORCE X Y Z (N) and TORQUE K M N (N m), body axes, until the next push; 0 0 0 ends it."""
+    """Push BODY with a constant external force and torque.
+
+    FORCE is X Y Z in N, TORQUE is K M N in N m, both in body axes. They act until the next push; 0 0 0 ends them.
+    """
     if len(torque) not in (0, 3):
-        raise click.UsageError("a torque has three numbers")
+        raise click.UsageError("TORQUE needs three numbers, K M N in N m")
     _send(server, "push", body=body, force=list(force), torque=list(torque or (0.0, 0.0, 0.0)))
 
 
 @click.command(context_settings=_NEGATIVE)
 @click.argument("body")
-@click.option("--position", nargs=3, type=float, help="North, east, down in m.")
-@click.option("--attitude", nargs=3, type=float, help="Roll, pitch, heading in degrees.")
-@click.option("--velocity", nargs=6, type=float, help="u v w in m/s and p q r in degrees/s, body axes, over ground.")
+@click.option("--position", nargs=3, type=float, help="North, east and down in m.")
+@click.option("--attitude", nargs=3, type=float, help="Roll, pitch and heading in degrees.")
+@click.option(
+    "--velocity", nargs=6, type=float, help="Velocity over ground in body axes: u v w in m/s, then p q r in degrees/s."
+)
 @server_option
 def pose(
     body: str,
@@ -115,7 +120,7 @@ def pose(
     velocity: tuple[float, ...] | None,
     server: str,
 ) -> None:
-    """Put BODY elsewhere; what is not given stays as it is."""
+    """Set the pose and velocity of BODY. Values that are not given stay unchanged."""
     turned = None if attitude is None else [math.radians(v) for v in attitude]
     moved = None if velocity is None else [*velocity[:3], *(math.radians(v) for v in velocity[3:])]
     _send(server, "pose", body=body, position=position and list(position), attitude=turned, velocity=moved)
@@ -126,21 +131,27 @@ def pose(
 @click.argument("numbers", nargs=-1, type=float, required=True)
 @server_option
 def allocate(body: str, numbers: tuple[float, ...], server: str) -> None:
-    """Set the thruster allocation matrix of BODY: six rows (X, Y, Z, K, M, N), each with one number per thruster."""
+    """Set the thruster allocation matrix of BODY.
+
+    NUMBERS has six rows (X, Y, Z, K, M, N) with one number per thruster each.
+    """
     _send(server, "allocate", body=body, matrix=list(numbers))
 
 
 @click.command(context_settings=_NEGATIVE)
-@click.option("--current", nargs=2, type=float, help="Mean flow to north and east in m/s.")
-@click.option("--wind", nargs=2, type=float, help="Mean speed in m/s and direction from which it blows in degrees.")
+@click.option("--current", nargs=2, type=float, help="Mean current towards north and east in m/s.")
+@click.option("--wind", nargs=2, type=float, help="Mean wind speed in m/s and the direction it blows from in degrees.")
 @click.option(
-    "--waves", nargs=3, type=float, help="Significant height in m, peak frequency in rad/s, direction in degrees."
+    "--waves",
+    nargs=3,
+    type=float,
+    help="Significant wave height in m, peak frequency in rad/s and direction in degrees.",
 )
 @server_option
 def weather(
     current: tuple[float, ...] | None, wind: tuple[float, ...] | None, waves: tuple[float, ...] | None, server: str
 ) -> None:
-    """Change current, wind and waves from now on; what is not given stays as it is."""
+    """Change current, wind and waves from now on. Values that are not given stay unchanged."""
     given: dict[str, float] = {}
     if current is not None:
         given |= {"current_north": current[0], "current_east": current[1]}
@@ -156,12 +167,15 @@ def weather(
 @click.argument("numbers", nargs=-1, type=float, required=True)
 @server_option
 def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
-    """Send waypoints to the program that drives BODY, if it takes missions: north, east, depth (m) and speed (m/s) of each."""
+    """Send waypoints to the program that drives BODY.
+
+    NUMBERS holds north, east and depth in m and speed in m/s for each waypoint. The program must accept missions.
+    """
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import CommanderError
 
     if len(numbers) % 4:
-        raise click.UsageError("a waypoint has four numbers: north, east, depth, speed")
+        raise click.UsageError("each waypoint needs four numbers: north, east, depth (m), speed (m/s)")
     with Commander(server) as commander:
         try:
             reply = commander.mission(body, [numbers[k : k + 4] for k in range(0, len(numbers), 4)])
@@ -175,7 +189,7 @@ def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
 def servers(as_json: bool) -> None:
-    """List the servers that run on this machine."""
+    """List the servers running on this machine."""
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import WaveSimError
     from wavesim_sdk.shared_memory import running_servers
@@ -188,7 +202,7 @@ def servers(as_json: bool) -> None:
                 status = commander.send("status").data
             entry |= {k: status.get(k) for k in ("address", "state", "clients_total", "configuration")}
             entry["time_s"] = status["time_ns"] * 1e-9
-        except WaveSimError as error:  # another user's; one that is just ending
+        except WaveSimError as error:  # owned by another user, or about to end
             entry["refuses"] = str(error)
         found.append(entry)
     if as_json:
@@ -203,10 +217,10 @@ def servers(as_json: bool) -> None:
             f"{e['name']:16} {at:21} {e['state']:8} {e['time_s']:9.1f} s  {e['clients_total']} clients  {e['configuration']}"
         )
     if not found:
-        click.echo("no server runs here; start one with: wavesim serve CONFIG", err=True)
+        click.echo("no server is running on this machine; start one with: wavesim serve CONFIG", err=True)
 
 
 def commands() -> list[click.Command]:
-    """All of them."""
+    """Return the commands of this module."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
     return [servers, *verbs, fault, push, pose, allocate, weather, mission]

@@ -1,14 +1,17 @@
-"""Words for the simulation's timer, apart from the records that carry them: the command line needs only the words."""
+"""Verbs of the simulation clock, without the command records: the command line needs only the verbs."""
 
 from __future__ import annotations
 
-#: verb on the simulation's timer -> (name of its value or "", meaning)
+#: verb of the simulation clock -> (name of its value or "", meaning)
 TIMER_VERBS: dict[str, tuple[str, str]] = {
-    "start": ("", "arm the timer: time runs (also after pause or stop)"),
-    "stop": ("", "unarm the timer; clients may still talk"),
-    "pause": ("", "hold time"),
-    "resume": ("", "go on after a pause"),
-    "step": ("ticks", "advance a paused or stopped simulation by a number of ticks"),
-    "speed": ("factor", "simulated seconds per wall second; 0 = as fast as possible"),
+    "start": ("", "start the simulation clock, also after a pause or stop"),
+    "stop": ("", "stop the simulation clock; clients stay connected"),
+    "pause": ("", "pause the simulation clock"),
+    "resume": ("", "start the clock again after a pause"),
+    "step": ("ticks", "step a paused or stopped simulation by a number of TICKS"),
+    "speed": (
+        "factor",
+        "set the speed. FACTOR is the number of simulated seconds per wall-clock second; 0 = as fast as possible",
+    ),
     "shutdown": ("", "end the server"),
 }
