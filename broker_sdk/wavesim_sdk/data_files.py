@@ -1,4 +1,4 @@
-"""Every file that a configuration names, read once, so that a fault in one is told before a run begins."""
+"""Check of every data file that a configuration names, so that errors are reported before a run begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wavesim_sdk.ocean.water import Water
 
 
 def check(loaded: LoadedConfig) -> None:
-    """ConfigError with file and line for the first file that cannot be used."""
+    """Read every data file; ConfigError with file and line for the first unusable one."""
     triangulated_bed(loaded)
     mesh.all_triangles(loaded)
     water = Water(loaded)

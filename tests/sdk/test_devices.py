@@ -100,11 +100,11 @@ def test_a_device_takes_the_only_sensor_of_a_type_or_the_one_that_is_named() -> 
 @pytest.mark.parametrize(
     ("types", "named", "needs", "text"),
     [
-        (("dvl",), [], "dvl", "several sensors of the type 'dvl': dvl-down, dvl-up; name one with --sensor"),
-        (("dvl",), ["dvl-down", "dvl-up"], "dvl", "several sensors of the type 'dvl'"),
+        (("dvl",), [], "dvl", "several sensors of type 'dvl': dvl-down, dvl-up; select one with --sensor"),
+        (("dvl",), ["dvl-down", "dvl-up"], "dvl", "several sensors of type 'dvl'"),
         (("ctd",), ["ctd"], "ctd", "no sensor 'ctd'; "),
-        (("ctd",), ["ahrs"], "ctd", "'ahrs' is of the type 'ahrs', of which this device makes nothing; it takes ctd"),
-        (("gps",), [], "gps", "no sensor of the type 'gps'; it has dvl-down, dvl-up, ahrs, probe"),
+        (("ctd",), ["ahrs"], "ctd", "sensor 'ahrs' is of type 'ahrs', which this device does not use; it uses ctd"),
+        (("gps",), [], "gps", "no sensor of type 'gps'; it has dvl-down, dvl-up, ahrs, probe"),
     ],
 )
 def test_a_device_without_its_sensor(types: tuple[str, ...], named: list[str], needs: str, text: str) -> None:
