@@ -227,7 +227,7 @@ class Avoider:
     _unseen: dict[int, float] = field(default_factory=dict)
     _busy: float = 0.0  #: time in s (calls) since the vessel left its leg
     _aborted: float = 0.0  #: number of aborted returns to the leg since then
-    _until_back: float = 0.0  #: expected end of the manoeuvre
+    _until_back: float = 0.0  #: when the manoeuvre should end, s (calls)
 
     def __post_init__(self) -> None:
         self.clear_distance = self.clear_distance or domain(self.length)[1]

@@ -1,10 +1,11 @@
 """Control and guidance for the example programs: heading, depth and speed control, and line-of-sight guidance.
 
     steer = LineOfSight(waypoints, (0.0, 0.0))
-    heading, depth, speed = Heading(1.0, 1.2, 0.26), Depth(), Speed(12.0, 4.0, 0.0, 15.0)
+    heading, depth = HeadingController(1.0, 1.2, 0.26), DepthController()
+    speed = SpeedController(12.0, 4.0, 0.0, 15.0)
     ...
     course = steer.course(north, east)
-    rudder = -heading.turn(course, measured_heading, rate_of_turn)
+    rudder = -heading.control_action(course, measured_heading, yaw_rate)
     planes = depth.planes(steer.target.depth, measured_depth, pitch, pitch_rate, dt)
     thrust = speed.thrust(steer.target.speed, surge, dt)
 

@@ -152,7 +152,7 @@ class _CachingTypingContext:
         return found
 
 
-#: passes that do nothing with kernels: they have no such things as these are for, and nobody looks at the annotations
+#: compiler passes without effect on kernels, which lack the constructs these passes handle; annotations are not used either
 _NEEDLESS = {
     "WithLifting", "GenericRewrites", "RewriteDynamicRaises", "InlineInlinables", "FindLiterallyCalls", "LiteralUnroll",
     "LiteralPropagationSubPipelinePass", "InlineOverloads", "NopythonRewrites", "NoPythonSupportedFeatureValidation",

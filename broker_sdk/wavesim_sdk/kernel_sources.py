@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba.core import types
 
-#: modules whose effect the version of Numba covers
+#: modules that are not followed, because the cache key already includes Numba's version
 _OUTSIDE = frozenset({*sys.stdlib_module_names, "numba", "numpy", "llvmlite"})
 _PLAIN = (int, float, complex, str, bytes, bool, np.generic, np.dtype, types.Type)
 #: file digests, recorded when a function became a device function or a kernel

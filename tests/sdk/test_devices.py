@@ -242,7 +242,7 @@ def test_an_automatic_scan_of_a_sector() -> None:
     assert driver.wait_message([definitions.COMMON_ACK]).acked_id == ping360.MOTOR_OFF
     assert driver.wait_message([definitions.PING360_AUTO_DEVICE_DATA], 0.1) is None
     driver.control_auto_transmit(1, 0, 40, 800, 740, 600, 395, 5, 40, 0)
-    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps is 1 to 10")
+    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps must be 1 to 10")
 
 
 @given(st.binary(max_size=200))

@@ -95,7 +95,7 @@ class _CeruleanDevice:
         if message in answers:
             self.send(encode_frame(message, answers[message]))
         else:
-            self._refuse(message, "unknown message, or nothing measured yet")
+            self._refuse(message, "unknown message, or no measurement yet")
 
     def _set(self, message: int, payload: bytes) -> str | None:
         """Apply settings; return an error text, or None if they are valid."""
@@ -127,12 +127,12 @@ class OmniscanDevice(_CeruleanDevice):
         if message == SET_SOUND_SPEED and len(payload) == 4:
             speed = struct.unpack("<I", payload)[0] * 1e-3
             if not 1000.0 <= speed <= 2000.0:
-                return "speed_of_sound is 1000000 to 2000000 mm/s"
+                return "speed_of_sound must be 1000000 to 2000000 mm/s"
             self.sound_speed = speed
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
             if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MAX_RESULTS):
-                return f"length_mm is 1 to 1000000, num_results 1 to {MAX_RESULTS}"
+                return f"length_mm must be 1 to 1000000, num_results 1 to {MAX_RESULTS}"
             self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
         else:
             return "unknown message or wrong length"
@@ -169,7 +169,7 @@ class SurveyorDevice(_CeruleanDevice):
             return "unknown message or wrong length"
         values = _SURVEYOR.unpack(payload)
         if not 1000.0 <= values[2] <= 2000.0:
-            return "sos_mps is 1000 to 2000"
+            return "sos_mps must be 1000 to 2000 m/s"
         self.sound_speed, self.enabled = values[2], bool(values[7] and values[11])
         return None
 

@@ -223,7 +223,7 @@ class DvlDevice:
         elif verb == "CR" and value in ("0", "1"):
             self.salinity, self.max_range_depth, self.output_format = None, math.inf, "PD0"
         elif not (verb == "CK" and not value) and not (verb == "EX" and value[:2] == "10"):
-            return b" ERR: no such command, or a value that it does not take\r\n"
+            return b" ERR: unknown command or invalid value\r\n"
         return b""
 
     def step(self, step: Step) -> None:

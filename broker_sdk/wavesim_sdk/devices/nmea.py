@@ -97,7 +97,7 @@ def xdr(roll: float, pitch: float) -> bytes:
 
 
 def dpt(depth: float, offset: float = 0.0) -> bytes:
-    """Return DPT: depth below the transducer and its offset (positive: to the water line)."""
+    """Return DPT: depth below the transducer, and transducer offset (positive: to the water line)."""
     return sentence(f"SDDPT,{depth:.2f},{offset:.1f}")
 
 

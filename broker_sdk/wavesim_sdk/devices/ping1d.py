@@ -114,7 +114,7 @@ class Ping1DDevice:
         elif message in (CONTINUOUS_START, CONTINUOUS_STOP) and len(payload) == 2:
             wanted = struct.unpack("<H", payload)[0]
             if wanted not in (DISTANCE, DISTANCE_SIMPLE, PROFILE):
-                self._refuse(message, "only distances and profiles")
+                self._refuse(message, "only distance and profile messages are supported")
                 return
             self.continuous = wanted if message == CONTINUOUS_START else None
             self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
@@ -132,7 +132,7 @@ class Ping1DDevice:
         for name, value in values.items():
             low, high = _LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} is {low} to {high}")
+                self._refuse(message, f"{name} must be {low} to {high}")
                 return
         for name, value in values.items():
             setattr(self, name, value)

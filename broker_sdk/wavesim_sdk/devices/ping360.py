@@ -124,7 +124,7 @@ class Ping360Device:
             self._acknowledge(message)
         elif message in (SET_DEVICE_ID, COMMON_SET_DEVICE_ID) and payload:
             if not 1 <= payload[0] <= 254:
-                self._refuse(message, "device_id is 1 to 254")
+                self._refuse(message, "device_id must be 1 to 254")
                 return
             self.device = payload[0]
             self._acknowledge(message)
@@ -137,7 +137,7 @@ class Ping360Device:
         for name, value in settings.items():
             low, high = LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} is {low} to {high}")
+                self._refuse(message, f"{name} must be {low} to {high}")
                 return False
         return True
 

@@ -8,7 +8,7 @@ Commands end with CR or LF. The instrument echoes each, replies, and sends the p
     TS  one sample      GO, STARTNOW  sample on, every INTERVAL s      STOP      INTERVAL=n  (or SAMPLEINTERVAL=n)
     DS  status          OUTPUTSAL=Y/N, OUTPUTSV=Y/N  (SBE 45)
 
-Pressure is absolute pressure less the standard atmosphere, as these instruments report it.  Conductivity and
+Like the instruments, it reports absolute pressure less the standard atmosphere.  Conductivity and
 temperature come from the newest value of the sensor ``ctd`` of the body.  Time is simulation time.
 """
 

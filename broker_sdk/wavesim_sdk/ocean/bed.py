@@ -1,4 +1,4 @@
-"""The sea bed: depth below the surface as a function of (north, east).
+"""Sea bed: depth below the surface as a function of (north, east).
 
 It is the paper's analytic form, or soundings joined by Delaunay triangles, which need SciPy:
 ``pip install wavesim-sdk[ocean]``.
@@ -222,7 +222,7 @@ def _triangles(path: Path, _changed: int, north: float, east: float, heights: bo
 def bed_around_fleet(loaded: LoadedConfig, points: int = 81, share: float = 0.12) -> dict[str, Any]:
     """Return the sea bed around the fleet and its missions on a grid, for drawing.
 
-    The keys are north, east and depth (None where there is no bed). ``share``: margin on each side as a fraction of the extent.
+    The keys are north, east and depth (None outside the bed). ``share``: margin on each side as a fraction of the extent.
     """
     bodies = loaded.config.fleet.bodies
     north = [b.position[0] for b in bodies] + [w.north for b in bodies for w in b.waypoint] or [0.0]

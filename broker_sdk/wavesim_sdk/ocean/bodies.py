@@ -99,7 +99,7 @@ class BodyObstacles:
         return ranges, hit
 
     def _strike(self, starts: Array, along: Array, limit: Array, ranges: Array, hit: Rows, i: Rows, j: Rows) -> None:
-        """Shorten the beams of instruments i that hit bodies j."""
+        """Shorten the beams of instruments ``i`` that hit bodies ``j``."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
         ahead = dot(c, d)

@@ -78,7 +78,7 @@ FRAME = Table(
         value("tilt", "rad", "Angle of the axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
         value("bandwidth", "Hz", "Bandwidth of the pulse."),
-        value("sound_speed", "m/s", "Sound speed that converts times to ranges."),
+        value("sound_speed", "m/s", "Sound speed used to convert times into ranges."),
         value("absorption", "dB/m", "Absorption that the gain compensates."),
         value("source_level", "dB re 1 uPa at 1 m", "Source level."),
         value("gain", "dB", "G of the time-varying gain X log r + 2 alpha r + G."),
@@ -370,7 +370,7 @@ class FrameReader:
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 
     def next(self) -> ImagingFrame | None:
-        """Return the oldest unread frame that still exists; None if there is no new frame."""
+        """Return the oldest unread frame that still exists; None without a new frame."""
         while True:
             done = int(self.rings.done[self.ring])
             if self.last_read >= done:

@@ -82,7 +82,7 @@ _ALL = (
     Preset("surveyor-240", "bathymetry", "Cerulean Surveyor 240", 240e3, 20e3, 80, _deg(80), _deg(4.0), _deg(2.0), 100.0, 50.0, 5.0, "240 kHz, 80 deg, 4 deg along from the data sheet; the rest assumed", source_level=200.0, shading="none"),
     Preset("ping360", "scanning", "Blue Robotics Ping360", 750e3, 20e3, 1, 2 * math.pi, _deg(25), _deg(2.0), 50.0, 20.0, 20.0, "750 kHz, 400 steps of 0.9 deg from the data sheet; 2 x 25 deg from memory; source level assumed", source_level=195.0, bins=1200, step=_deg(0.9), shading="none"),
     Preset("imagenex-881l", "scanning", "Imagenex 881L, 675 kHz", 675e3, 20e3, 1, 2 * math.pi, _deg(20), _deg(1.8), 200.0, 30.0, 20.0, "675 kHz, 1.8 x 20 deg, 1 to 200 m from the data sheet; source level assumed", source_level=200.0, bins=500, step=_deg(0.9), shading="none"),
-    Preset("imagenex-881l-profiler", "scanning", "Imagenex 881L as a profiler, 1 MHz", 1e6, 40e3, 1, _deg(120), _deg(1.4), _deg(1.4), 50.0, 20.0, 20.0, "a pencil beam; 1 MHz; the rest assumed", source_level=200.0, bins=1000, step=_deg(0.9), shading="none"),
+    Preset("imagenex-881l-profiler", "scanning", "Imagenex 881L as a profiler, 1 MHz", 1e6, 40e3, 1, _deg(120), _deg(1.4), _deg(1.4), 50.0, 20.0, 20.0, "pencil beam at 1 MHz; the rest assumed", source_level=200.0, bins=1000, step=_deg(0.9), shading="none"),
 )  # fmt: skip
 
 PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
