@@ -152,8 +152,8 @@ def test_a_sonar_of_another_kind_is_refused(config: Any) -> None:
 
     pictures: Any = cerulean.SonarFrameSource
     with pytest.raises(BrokerError, match="sonar 'sonar' is of type scanning; a Surveyor 240 needs type bathymetry"):  # fmt: skip
-        pictures(Broker(), "sonar", "bathymetry", "a Surveyor 240").new()
-    assert pictures(Broker(), "sonar", "scanning", "a Ping360").new() == [frame]
+        pictures(Broker(), "sonar", "bathymetry", "a Surveyor 240").take_frames()
+    assert pictures(Broker(), "sonar", "scanning", "a Ping360").take_frames() == [frame]
 
 
 @given(st.binary(max_size=80))
