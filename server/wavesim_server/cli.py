@@ -275,7 +275,7 @@ def trial(
 
 @click.command("compile")
 def compile_() -> None:
-    """Compile the kernels in advance. Other commands compile them when needed."""
+    """Compile the kernels in advance. Other commands compile them automatically when needed."""
     cache.ensure_compiled()
 
 
