@@ -223,29 +223,45 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
 
 
 @bridge("ardupilot", period=0.0025)
-@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
-@click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
+@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Preset that assigns outputs to actuators.")
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="N=ACTUATOR",
+    help="Output to add to the preset or to replace in it; a minus reverses it: 3=-starboard. Repeatable.",
+)
 @click.option(
     "--instance",
     type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
     default=0,
     show_default=True,
-    help="ArduPilot's -I; the port is 9002 and ten for each.",
+    help="Instance number (ArduPilot's -I); the port is 9002 plus ten per instance.",
 )
-@click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="VEHICLE",
+    help="Further vehicle of the same type, at the next instance. Repeatable.",
+)
 @click.option(
     "--parm",
     metavar="VEHICLE,...",
     is_eager=True,
     expose_value=False,
     callback=_print_parm,
-    help="Print the paths of the parameter files for ArduPilot's --defaults, and exit: bluerov2-vectored, unattended-sub, ...",
+    help="Print the paths of the parameter files for ArduPilot's --defaults (bluerov2-vectored, unattended-sub, ...) and exit.",
 )
-@click.option("--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is rng_1, ...")
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="SENSOR",
+    help="Sensor whose first value is sent as rng_1; the next one as rng_2, ... Repeatable.",
+)
 def command(
     seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]
 ) -> None:  # fmt: skip
-    """ArduSub or Rover (`--model JSON`): this is its physics."""
+    """Provide the physics for ArduSub or Rover SITL (`--model JSON`)."""
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, PORTS_APART, instance + len(also))
     run_together(

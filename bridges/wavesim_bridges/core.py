@@ -51,17 +51,20 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
         click.option(
             "--model",
             default="",
-            help='Model, for a vehicle that the configuration does not name (it must say <network newcomers="lockstep">).',
+            help='Model of a vehicle that is not in the configuration, which must set <network newcomers="lockstep">.',
         ),
         click.option(
-            "--period", default=period, show_default=True, help="Lockstep period in s, a multiple of the server's step."
+            "--period",
+            default=period,
+            show_default=True,
+            help="Lockstep period in s; a multiple of the server's time step.",
         ),
         click.option(
             "--wait",
             type=click.FloatRange(min=0.0),
             metavar="SECONDS",
-            help="So long a server that is not there is waited for, `inf` for ever; without this option 10 s at the start, "
-            "60 s when it fell silent, 5 s when it shut down.",
+            help="Time in s to wait for an unreachable server; `inf` = forever. Default: 10 s at the start, 60 s after contact "
+            "is lost, 5 s after the server shuts down.",
         ),
     )
 

@@ -309,24 +309,48 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     type=click.IntRange(1, 65535),
     default=LISTEN,
     show_default=True,
-    help="UDP port of the bridge, where DUNE sends to.",
+    help="UDP port on which the bridge receives from DUNE.",
 )
-@click.option("--dune", default=DUNE, show_default=True, metavar="[HOST:]PORT", help="Where DUNE listens.")
-@click.option("--system", default=f"0x{SYSTEM:04X}", show_default=True, help="IMC's number of the vehicle.")
-@click.option("--name", default="", help="IMC's name of the vehicle; else as here.")
-@click.option("--origin", default="0,0", show_default=True, metavar="LAT,LON", help="Of the world, in degrees.")
-@click.option("--sensors", is_flag=True, help="Tell what the vehicle's instruments measure, in place of the truth.")
-@click.option("--thruster", multiple=True, metavar="N=ACTUATOR", help="A thruster of another vehicle than the LAUV.")
+@click.option("--dune", default=DUNE, show_default=True, metavar="[HOST:]PORT", help="Address on which DUNE listens.")
+@click.option("--system", default=f"0x{SYSTEM:04X}", show_default=True, help="IMC system number of the vehicle.")
+@click.option("--name", default="", help="IMC name of the vehicle; default: the name in WaVeSim.")
+@click.option("--origin", default="0,0", show_default=True, metavar="LAT,LON", help="Origin of the world in degrees.")
+@click.option("--sensors", is_flag=True, help="Send measurements of the vehicle's sensors instead of the true state.")
 @click.option(
-    "--servo", multiple=True, metavar="N=ACTUATOR", help="A fin of such a vehicle; 1=-plane for the other way."
+    "--thruster", multiple=True, metavar="N=ACTUATOR", help="Thruster of a vehicle that is not a LAUV. Repeatable."
 )
-@click.option("--modem", multiple=True, metavar="NAME=ADDRESS", help="An acoustic modem, the vehicle's own too.")
-@click.option("--transponder", multiple=True, metavar="NAME=QUERY,REPLY", help="A beacon that is none; in Hz.")
-@click.option("--leak", multiple=True, metavar="LABEL=COMPARTMENT", help="A leak sensor of another vehicle than LAUVs.")
-@click.option("--entity", multiple=True, metavar="MESSAGE=LABEL", help="DUNE's entity that a message comes from.")
-@click.option("--announce", multiple=True, metavar="[HOST:]PORT", help="Also seen by this one, Neptus for example.")
+@click.option(
+    "--servo",
+    multiple=True,
+    metavar="N=ACTUATOR",
+    help="Fin of a vehicle that is not a LAUV; a minus reverses it: 1=-plane. Repeatable.",
+)
+@click.option(
+    "--modem", multiple=True, metavar="NAME=ADDRESS", help="Acoustic modem, including the vehicle's own. Repeatable."
+)
+@click.option(
+    "--transponder",
+    multiple=True,
+    metavar="NAME=QUERY,REPLY",
+    help="Beacon that is not a modem: query and reply frequency in Hz. Repeatable.",
+)
+@click.option(
+    "--leak",
+    multiple=True,
+    metavar="LABEL=COMPARTMENT",
+    help="Leak sensor of a vehicle that is not a LAUV. Repeatable.",
+)
+@click.option(
+    "--entity", multiple=True, metavar="MESSAGE=LABEL", help="DUNE entity label for an IMC message type. Repeatable."
+)
+@click.option(
+    "--announce",
+    multiple=True,
+    metavar="[HOST:]PORT",
+    help="Further address to announce the vehicle to, such as Neptus. Repeatable.",
+)
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
-    """DUNE (LAUV): this is its physics, or its sensors."""
+    """Provide physics or sensor data for DUNE (LAUV)."""
     thrusters, servos = dict(map(parsed, options["thruster"])), dict(map(parsed, options["servo"]))
     if not thrusters and not servos:
         thrusters, servos = THRUSTERS, SERVOS

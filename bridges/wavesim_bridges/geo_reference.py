@@ -34,9 +34,11 @@ class WorldOrigin:
 def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a bridge that has to know where the world is; :func:`origin_of` reads them."""
     for option in (
-        click.option("--config", help="The world's configuration, whose origin it is."),
-        click.option("--longitude", type=float, help="Of the world's origin, in degrees."),
-        click.option("--latitude", type=float, help="Of the world's origin, in degrees."),
+        click.option(
+            "--config", help="Configuration that gives the world's origin, instead of --latitude and --longitude."
+        ),
+        click.option("--longitude", type=float, help="Longitude of the world's origin in degrees."),
+        click.option("--latitude", type=float, help="Latitude of the world's origin in degrees."),
     ):
         function = option(function)
     return function

@@ -466,10 +466,14 @@ class MavlinkBridge:
 @bridge("mavlink", period=0.02)
 @origin_options
 @click.option(
-    "--instance", type=click.IntRange(0, 254), default=0, show_default=True, help="Added to ports and system."
+    "--instance",
+    type=click.IntRange(0, 254),
+    default=0,
+    show_default=True,
+    help="Number added to the ports and to the system id.",
 )
 def command(
     seat: BridgeOptions, latitude: float | None, longitude: float | None, config: str | None, instance: int
 ) -> None:
-    """No autopilot: QGroundControl and MAVSDK see, arm and send a vehicle with a simple pilot."""
+    """Fly with QGroundControl or MAVSDK, without an autopilot. They see, arm and command the vehicle, which a simple pilot steers."""
     asyncio.run(MavlinkBridge(seat, origin_of(latitude, longitude, config), instance).run())

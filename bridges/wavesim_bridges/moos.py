@@ -320,21 +320,28 @@ def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float 
 
 
 @bridge("moos", period=0.05)
-@click.option("--db", default=f"127.0.0.1:{PORT}", show_default=True, metavar="HOST:PORT", help="Where the MOOSDB is.")
-@click.option("--output", multiple=True, metavar="VARIABLE=ACTUATOR", help="All that moves a vehicle of another kind.")
-@click.option("--sensors", is_flag=True, help="Post what the vehicle's instruments measure, besides.")
+@click.option(
+    "--db", default=f"127.0.0.1:{PORT}", show_default=True, metavar="HOST:PORT", help="Address of the MOOSDB."
+)
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="VARIABLE=ACTUATOR",
+    help="Actuator that a MOOS variable moves, instead of the presets. Repeatable.",
+)
+@click.option("--sensors", is_flag=True, help="Also post the measurements of the vehicle's sensors.")
 @click.option(
     "--silence",
     default=STACK_TIMEOUT_S,
     show_default=True,
-    help="Seconds without a DESIRED_ until the outputs are neutral.",
+    help="Time in s without a DESIRED_ variable after which outputs become neutral.",
 )
 @origin_options
 def command(
     seat: BridgeOptions, db: str, output: tuple[str, ...], sensors: bool, silence: float, latitude: float | None,
     longitude: float | None, config: str | None,
 ) -> None:  # fmt: skip
-    """MOOS-IvP (pHelmIvP, pMarinePIDV22): this is its physics."""
+    """Provide the physics for MOOS-IvP (pHelmIvP, pMarinePIDV22)."""
     host, _, port = db.rpartition(":")
     if not port.isdigit() or not 0 < int(port) < 65536:
         raise WaveSimError(f"'{db}' is no address; write HOST:PORT")

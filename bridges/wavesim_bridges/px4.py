@@ -234,26 +234,42 @@ class Px4Bridge:
 
 
 @bridge("px4", period=0.004)
-@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Which output moves what, by presets.")
-@click.option("--output", multiple=True, metavar="N=ACTUATOR", help="One more output, or another way: 3=-starboard.")
+@click.option("--frame", "frame_", type=click.Choice(sorted(FRAMES)), help="Preset that assigns outputs to actuators.")
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="N=ACTUATOR",
+    help="Output to add to the preset or to replace in it; a minus reverses it: 3=-starboard. Repeatable.",
+)
 @click.option(
     "--instance",
     type=click.IntRange(0, 65535 - PORT),
     default=0,
     show_default=True,
-    help="PX4's -i; the TCP port is 4560 and one for each.",
+    help="Instance number (PX4's -i); the TCP port is 4560 plus one per instance.",
 )
-@click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle of the kind, at the next instance.")
-@click.option("--odometry/--no-odometry", default=None, help="Tell PX4 where it is; else by presets: ROVs only.")
 @click.option(
-    "--range", "ranges", multiple=True, metavar="SENSOR", help="A sensor whose first number is a distance down."
+    "--also",
+    multiple=True,
+    metavar="VEHICLE",
+    help="Further vehicle of the same type, at the next instance. Repeatable.",
+)
+@click.option(
+    "--odometry/--no-odometry", default=None, help="Send the true pose to PX4; default: only for the ROV presets."
+)
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="SENSOR",
+    help="Sensor whose first value is a downward distance. Repeatable.",
 )
 @origin_options
 def command(
     seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], odometry: bool | None,
     ranges: tuple[str, ...], latitude: float | None, longitude: float | None, config: str | None,
 ) -> None:  # fmt: skip
-    """PX4 (`px4_sitl none_...`): this is its physics and its sensors."""
+    """Provide physics and sensors for PX4 (`px4_sitl none_...`)."""
     outputs = chosen(FRAMES, frame_, output)
     last(PORT, 1, instance + len(also))
     origin = origin_of(latitude, longitude, config)

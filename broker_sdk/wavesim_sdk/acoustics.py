@@ -1,6 +1,6 @@
-"""From receptions to ranges, bearings and positions: what on-board software computes of its acoustics.
+"""Ranges, bearings and positions from receptions, for on-board software.
 
-Times are nanoseconds by the node's own clock, as they come in receptions; angles in rad, frame B or W as said.
+Times are nanoseconds on the clock of the node, as in receptions; angles in rad, in frame B or W as stated.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
-    """Range in m from the emission of a query to the arrival of its answer, less the turn-around in s.
+    """Return the range in m from the emission of a query to the arrival of the reply, less the turn-around time in s.
 
-    For a moving asker it is the range at mid-time, to the first order.
+    For a moving interrogator it is the range at the middle of the exchange, to first order.
     """
     return 0.5 * sound_speed * ((reply_ns - query_ns) * 1e-9 - turn_around)
 
 
 def one_way_range(sent_ns: int, received_ns: int, sound_speed: float) -> float:
-    """Range in m between two clocks that agree: ``sent_ns`` is known from a schedule or from the payload."""
+    """Return the range in m between nodes with synchronised clocks; ``sent_ns`` comes from a schedule or the payload."""
     return sound_speed * (received_ns - sent_ns) * 1e-9
 
 
 def direction_of_arrival(azimuth: float, elevation: float) -> Array:
-    """Unit vector in B towards the source of a reception, from a head's angles."""
+    """Return the unit vector in B towards the source of a reception, from the angles of the receiving head."""
     (s, c), (east, north) = sin_cos(elevation), sin_cos(azimuth)
     return np.array([c * north, c * east, s])
 
 
 def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | None = None) -> Array | None:
-    """Vector in W from the head to the source: its range (or ``distance``) along the direction of arrival.
+    """Return the vector in W from the head to the source: the range (or ``distance``) along the direction of arrival.
 
-    None without angles or range.
+    None if the reception has no angles or no range.
     """
     r = reception.range if distance is None else distance
     if r is None or reception.azimuth is None or reception.elevation is None:
@@ -51,14 +51,14 @@ def usbl_offset(reception: Reception, q_WB: Sequence[float], distance: float | N
 
 
 def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> float:
-    """Speed in m/s at which source and receiver approach each other, from the shift of a known carrier."""
+    """Return the closing speed of source and receiver in m/s, from the Doppler shift of a known carrier in Hz."""
     return sound_speed * (reception.frequency / carrier - 1.0)
 
 
 def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequence[float]) -> Array | None:
-    """Position (north, east, depth) of least squares from ranges to beacons (n, 3) at a known depth.
+    """Return the least-squares position (north, east, depth) from ranges to beacons (n, 3) at a known depth.
 
-    ``near`` (north, east) starts the search and picks the side where two positions fit. None if it finds none.
+    ``near`` (north, east) starts the search and decides between two possible positions. None if the search fails.
     """
     p = np.array(near[:2], float)
     for _ in range(50):

@@ -1,9 +1,9 @@
-"""AIS: what a station tells about itself, how often, in how fine steps, and as the sentences of a receiver.
+"""AIS: reports of a station, their interval and resolution, and the sentences of a receiver.
 
     for line in sentences(position(report), own=False): ...     # b"!AIVDM,1,1,,A,..."
 
-Messages after ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, kind, size).  Pure
-functions of SI values; what is not known is None and becomes the code for "not available".
+Messages after ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, type, size).  Pure
+functions of SI values; an unknown value is None and becomes the code for "not available".
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 KNOT = 1852.0 / 3600.0
-CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: kinds of stations
+CLASS_A, CLASS_B, CLASS_B_SO, AID_TO_NAVIGATION, RECEIVER = range(1, 6)  #: types of station
 STATION_CLASSES = {"A": CLASS_A, "B": CLASS_B, "B-SO": CLASS_B_SO, "mark": AID_TO_NAVIGATION, "receiver": RECEIVER}
-STATIC_PERIOD = 360.0  #: s from one message 5 or 24 to the next
+STATIC_PERIOD = 360.0  #: interval of messages 5 and 24 in s
 ANCHORED = 1  #: navigational status: at anchor
-MAX_PAYLOAD_CHARACTERS = 60  #: characters of payload in a sentence
+MAX_PAYLOAD_CHARACTERS = 60  #: maximum characters of payload per sentence
 
-# steps of the position reports
+# resolution of the position reports
 STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: rad: 1/10 000 minute, 0.185 m of latitude
 STEP_SPEED = 0.1 * KNOT
 STEP_COURSE = math.radians(0.1)
@@ -28,7 +28,7 @@ STEP_HEADING = math.radians(1.0)
 
 @dataclass(frozen=True)
 class AisReport:
-    """What a station reports. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m."""
+    """Report of a station. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m; None = not known."""
 
     mmsi: int
     kind: int = CLASS_A
@@ -49,7 +49,7 @@ class AisReport:
 
 
 def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
-    """Seconds from one position report to the next (ITU-R M.1371-5, table 1); 0 = a receiver, which sends none."""
+    """Return the interval of position reports in s (ITU-R M.1371-5, table 1); 0 for a receiver, which sends none."""
     knots = sog / KNOT
     if kind == RECEIVER:
         return 0.0
@@ -67,12 +67,12 @@ def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) ->
 
 
 def quantise(value: float, step: float) -> float:
-    """To the step of a report: halves go up, as on every machine."""
+    """Round to the resolution of a report; halves round up, so that results are the same on every machine."""
     return math.floor(value / step + 0.5) * step
 
 
 def turn_code(turn: float | None) -> int:
-    """ROT of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
+    """Return ROT of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
     if turn is None:
         return -128
     code = min(126, math.floor(4.733 * math.sqrt(math.degrees(abs(turn)) * 60.0) + 0.5))
@@ -85,7 +85,7 @@ BitFields = list[tuple[int, int]]  # (value, width)
 
 
 def _text(text: str, characters: int) -> BitFields:
-    """Six bits a character: @ A..Z [ \\ ] ^ - and blank to ?; whatever else is a blank, the rest is @."""
+    """Return six bits per character: @ A..Z [ \\ ] ^ - and blank to ?; other characters become blank, padding is @."""
     codes = []
     for c in text.upper()[:characters]:
         at = ord(c)
@@ -94,7 +94,7 @@ def _text(text: str, characters: int) -> BitFields:
 
 
 def packed(text: str) -> tuple[float, float, float]:
-    """A name of twenty characters as three whole numbers of 42 bits (seven characters each), for a sensor's value."""
+    """Pack a name of twenty characters into three integers of 42 bits (seven characters each), for a sensor value."""
     codes = [code for code, _ in _text(text, 21)]
     codes[20] = 0
     numbers = []
@@ -107,7 +107,7 @@ def packed(text: str) -> tuple[float, float, float]:
 
 
 def unpacked(numbers: tuple[float, ...]) -> str:
-    """The name that :func:`packed` packed."""
+    """Return the name packed by :func:`packed`."""
     text = ""
     for number in numbers:
         for shift in range(36, -1, -6):
@@ -142,13 +142,13 @@ def _course(r: AisReport) -> BitFields:
 
 
 def _size(r: AisReport) -> BitFields:
-    """To bow, stern, port and starboard of the reported place, which is the middle."""
+    """Return distances to bow, stern, port and starboard from the reported position, the middle of the vessel."""
     length, width = min(1022, math.floor(r.length + 0.5)), min(126, math.floor(r.width + 0.5))
     return [(length // 2, 9), (length - length // 2, 9), (width // 2, 6), (width - width // 2, 6)]
 
 
 def position_report(r: AisReport) -> BitFields:
-    """Message 1, 18 or 21, by the kind of station."""
+    """Return message 1, 18 or 21, depending on the type of station."""
     if r.kind == CLASS_A:
         head = [(1, 6), (0, 2), (r.mmsi, 30), (r.status, 4), (turn_code(r.turn) & 255, 8), _speed(r.sog), (1, 1)]
         return [*head, *_place(r), *_course(r), (0, 2), (0, 3), (0, 1), (0, 19)]
@@ -163,7 +163,7 @@ def position_report(r: AisReport) -> BitFields:
 
 
 def static_reports(r: AisReport) -> Iterator[BitFields]:
-    """Message 5, or the two parts of 24; none of an aid to navigation, which tells its name with its place."""
+    """Yield message 5 or the two parts of 24; none for an aid to navigation, whose position report has the name."""
     if r.kind == CLASS_A:
         head = [
             (5, 6),
@@ -182,8 +182,10 @@ def static_reports(r: AisReport) -> Iterator[BitFields]:
 
 
 def sentences(bits: BitFields, own: bool = False, channel: str = "A", number: int = 0) -> Iterator[bytes]:
-    """The sentences of a message: ``!AIVDM`` of others, ``!AIVDO`` of the own station. ``number`` tells the parts of several
-    long messages apart."""
+    """Yield the sentences of a message: ``!AIVDM`` for others, ``!AIVDO`` for the own station.
+
+    ``number`` distinguishes the parts of different multi-sentence messages.
+    """
     total, width = 0, 0
     for value, bit in bits:
         total, width = total << bit | value, width + bit

@@ -1,7 +1,7 @@
-"""Small vectors and matrices whose sums are formed in one order, so that they are the same on every machine.
+"""Operations on small vectors and matrices with a fixed order of summation, so that results are the same on every machine.
 
-NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` leave the order, and whether a product and a sum are rounded once or
-twice, to a library that chooses by the processor.
+NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` use a library that selects the order of summation, and fused multiply-add,
+by processor.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def norm(v: Any) -> Any:
-    """Length of vectors (..., n) -> (...)."""
+    """Return the length of vectors (..., n) -> (...)."""
     v = np.asarray(v, float)
     return np.sqrt(dot(v, v))
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Inner products of vectors (..., n) -> (...), from the first component to the last."""
+    """Return inner products of vectors (..., n) -> (...), summed from the first component to the last."""
     total = a[..., 0] * b[..., 0]
     for i in range(1, a.shape[-1]):
         total = total + a[..., i] * b[..., i]
@@ -30,7 +30,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def matvec(m: Any, v: Any) -> Any:
-    """Matrices (..., n, k) times vectors (..., k) -> (..., n)."""
+    """Multiply matrices (..., n, k) by vectors (..., k) -> (..., n)."""
     total = m[..., 0] * v[..., 0, None]
     for i in range(1, m.shape[-1]):
         total = total + m[..., i] * v[..., i, None]
@@ -38,7 +38,7 @@ def matvec(m: Any, v: Any) -> Any:
 
 
 def vecmat(v: Any, m: Any) -> Any:
-    """Vectors (..., n) times matrices (..., n, k) -> (..., k): the transposed matrices times the vectors."""
+    """Multiply vectors (..., n) by matrices (..., n, k) -> (..., k): the transposed matrices times the vectors."""
     total = v[..., 0, None] * m[..., 0, :]
     for i in range(1, m.shape[-2]):
         total = total + v[..., i, None] * m[..., i, :]
@@ -46,7 +46,7 @@ def vecmat(v: Any, m: Any) -> Any:
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """Matrices (..., n, k) times matrices (..., k, m) -> (..., n, m)."""
+    """Multiply matrices (..., n, k) by matrices (..., k, m) -> (..., n, m)."""
     total = a[..., :, 0, None] * b[..., 0, None, :]
     for i in range(1, a.shape[-1]):
         total = total + a[..., :, i, None] * b[..., i, None, :]
@@ -54,14 +54,14 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def inverse(matrix: Any) -> Array:
-    """Inverse of a matrix (n, n) by Gauss and Jordan with pivots of rows; ValueError if it has none."""
+    """Return the inverse of a matrix (n, n) by Gauss-Jordan elimination with row pivoting; ValueError if it is singular."""
     a = np.array(matrix, float)
     n = len(a)
     b = np.eye(n)
     for k in range(n):
         pivot = k + int(np.argmax(np.abs(a[k:, k])))
         if a[pivot, k] == 0.0:
-            raise ValueError("a matrix that cannot be inverted")
+            raise ValueError("the matrix is singular and cannot be inverted")
         a[[k, pivot]], b[[k, pivot]] = a[[pivot, k]], b[[pivot, k]]
         b[k] /= a[k, k]
         a[k] /= a[k, k]
@@ -73,7 +73,7 @@ def inverse(matrix: Any) -> Array:
 
 
 def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
-    """Eigenvalues (n,), descending, and eigenvectors, the rows (n, n), of a symmetric matrix, by Jacobi's rotations."""
+    """Return eigenvalues (n,), descending, and eigenvectors as rows (n, n), of a symmetric matrix by Jacobi rotations."""
     a, v = np.array(matrix, float), np.eye(len(matrix))
     for _ in range(60):
         apart = [(abs(a[p, q]), p, q) for p in range(len(a)) for q in range(p + 1, len(a))]
@@ -92,10 +92,10 @@ def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
 
 
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Array]:
-    """(pseudo-inverse (k, n) of a matrix (n, k), its rank, directions (k, k)), for k of a few.
+    """Return (pseudo-inverse (k, n) of a matrix (n, k), its rank, directions (k, k)), for small k.
 
-    By the eigenvectors of M^T M, those with singular values above ``tolerance`` times the greatest; the last
-    directions are those that the matrix does not reach.
+    It uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last directions span
+    the null space.
     """
     m = np.asarray(points, float)
     values, directions = symmetric_eigen(matmul(m.T, m))
@@ -107,7 +107,7 @@ def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Ar
 
 
 def interpolate(x: Any, at: Sequence[float] | Array, values: Sequence[float] | Array) -> Array:
-    """Linear between values at ascending places; beyond them, of the ends."""
+    """Interpolate linearly between values at ascending points ``at``; beyond them, use the end values."""
     x, at, values = (np.asarray(a, float) for a in (x, at, values))
     if len(at) == 1:
         return np.full(x.shape, values[0])

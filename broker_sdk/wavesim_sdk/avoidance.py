@@ -1,15 +1,16 @@
-"""A reference avoider: plans over course and speed, priced by the rules of the road (COLREG 8, 13 to 17).
+"""Reference collision avoidance: plans over course and speed, with costs from the collision regulations (COLREG 8, 13 to 17).
 
     avoider = Avoider(length=2.0, speed=3.0)
     order = avoider.order(place, velocity, wanted, targets, way)       # (course, speed), or None: follow the mission
 
-Call it once a second. It knows what a target list tells: places and velocities, no intentions.
+Call it once a second. It uses only a target list: positions and velocities, without intentions.
 
-A *plan* (:class:`Plans`) is a whole manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the leg,
-and go on along it. A plan is free if no other comes nearer than ``clear`` before the vessel is back and a horizon after that. The
-vessel acts when the plan "go on" is not free within ``horizon``; it takes the plan of least price (large changes only: others
-cannot see small ones) and keeps its course until it can sail parallel to the leg, and that until it can return. Both ask for a
-margin that keeping them does not ask for. As the stand-on vessel it holds, until the other has done nothing for too long.
+A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
+leg, and continue along it. A plan is free if no target comes nearer than ``clear_distance`` until one horizon after the vessel
+is back on its leg. The vessel acts when the plan "continue" is not free within ``horizon``. It selects the plan of minimum cost;
+only large changes are candidates, because other vessels do not notice small ones. It keeps the course until it can sail
+parallel to the leg, and keeps parallel until it can return. Starting either step needs a margin; keeping it does not. As the
+stand-on vessel it holds course and speed until the other vessel has failed to act for too long.
 """
 
 from __future__ import annotations
@@ -31,41 +32,66 @@ Place = tuple[float, float]
 
 CANDIDATE_TURNS = (0.0, *(math.radians(sign * t) for t in (30, 35, 40, 45, 50, 60, 70, 80, 90) for sign in (1, -1)))
 CANDIDATE_SPEEDS = (1.0, 0.5, 0.25, 0.0)
-HOLD = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0)  #: lengths of way for which a plan may hold its course
-PARALLEL = (0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0)  #: and for which it may sail parallel to its leg
-STARBOARD_ONLY_ROLES = {EncounterRole.HEAD_ON, EncounterRole.GIVE_WAY}  #: in which she does not turn to port
+HOLD = (
+    5.0,
+    10.0,
+    15.0,
+    20.0,
+    25.0,
+    30.0,
+    40.0,
+    60.0,
+    90.0,
+)  #: distances for which a plan may hold its course, in ship lengths
+PARALLEL = (
+    0.0,
+    10.0,
+    20.0,
+    40.0,
+    80.0,
+    160.0,
+    320.0,
+    640.0,
+    1280.0,
+)  #: distances for which a plan may sail parallel to its leg, in ship lengths
+STARBOARD_ONLY_ROLES = {
+    EncounterRole.HEAD_ON,
+    EncounterRole.GIVE_WAY,
+}  #: roles in which the vessel does not turn to port
 STAND_ON_ROLES = {EncounterRole.STAND_ON, EncounterRole.OVERTAKEN}
-# prices: of a turn of a radian, of giving up all way, of a port turn against the rules, of passing ahead, of another choice, of
-# being a horizon later back on her way, of cutting off a waypoint
+# costs: a turn of 1 rad, stopping, a port turn against the rules, passing ahead, a changed decision, a delay of one horizon,
+# cutting off a waypoint
 TURN_COST, SLOWDOWN_COST, PORT_TURN_COST, PASS_AHEAD_COST, CHANGE_COST, DELAY, CUT = 1.0, 2.5, 6.0, 2.0, 0.4, 1.0, 2.5
-PATIENCE = 35.0  #: lengths of way before the closest approach at which who stands on may act (17a ii)
-CONFLICT_COST = 20.0  #: of a conflict that is about to happen
-MARGIN = 0.3  #: of a plan that passes at ``clear`` without a margin
-RETURN = math.radians(60.0)  #: steepest angle at which she returns to her leg after a manoeuvre
-COTANGENT = math.sqrt(1.0 / 3.0)  #: of it
-#: shares of ``clear`` that the next stage of a manoeuvre needs, and that its course is kept with
+PATIENCE = 35.0  #: distance before the closest approach at which the stand-on vessel may act (17a ii), in ship lengths
+CONFLICT_COST = 20.0  #: cost of an imminent conflict
+MARGIN = 0.3  #: cost of a plan that passes at ``clear_distance`` without margin
+RETURN = math.radians(60.0)  #: maximum angle to the leg when the vessel returns after a manoeuvre
+COTANGENT = math.sqrt(1.0 / 3.0)  #: cotangent of RETURN
+#: fractions of ``clear_distance`` needed to start the next stage of a manoeuvre, and to keep the current one
 RESUME, KEEP = 1.1, 0.9
 LONGEST, STOP = (
     4.0,
     0.3,
-)  #: horizons after which a manoeuvre ends by taking all way off, if others keep a share of ``clear``
-ABORTED = 0.25  #: how much more the next return needs after one that was given up
-ANSWER, RADIUS = 1.0, 3.0  #: lengths of way before a helm is answered, and those of the radius of a turn
-GATHER = 6.0  #: lengths in which she gathers or loses all way
+)  #: horizons after which the vessel stops to end a manoeuvre, if others then keep a fraction STOP of ``clear_distance``
+ABORTED = 0.25  #: additional margin of the next return after an aborted one
+ANSWER, RADIUS = 1.0, 3.0  #: distance before the vessel answers the helm, and radius of a turn, in ship lengths
+GATHER = 6.0  #: distance in which the vessel reaches full speed or stops, in ship lengths
 SHARPEST = math.radians(120.0)
-#: share of ``clear`` that a return ahead of whom she overtook is kept with: she loses way in the turn, and the prediction from that moment is too short
+#: fraction of ``clear_distance`` that a return ahead of an overtaken vessel must keep: own ship loses speed in the turn,
+#: so the prediction made at its start is too short
 RETURNING = 0.85
-ON_LEG = (
-    1.0  #: lengths off the leg at which a return is over; before, another choice counts as a return that was given up
-)
-FIXED = 3.0  #: lengths at which she passes what stands on the chart
-SLOW_TARGET = 0.1  #: of own speed: who is slower than that cannot be the one that gives way
-FORGET = 60.0  #: s (calls) without a target after which its role is forgotten
+ON_LEG = 1.0  #: distance from the leg at which a return ends, in ship lengths; another choice before counts as an aborted return
+FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
+SLOW_TARGET = 0.1  #: fraction of own speed; a slower target is not expected to give way
+FORGET = 60.0  #: time in s (calls) after which the role of a lost target is dropped
 
 
 class Plans:
-    """Ways that a vessel may go from ``place``, all at once, as straight segments: hold a turn off the leg at a share of its speed, go
-    parallel to the leg, return at :data:`RETURN`, go on along ``way``: where the leg begins, its waypoint, and the next one."""
+    """Candidate manoeuvres from ``place``, evaluated together as straight segments.
+
+    Each holds a turn off the leg at a fraction of the speed, sails parallel to the leg, returns at :data:`RETURN`, and continues
+    along ``way``: start of the leg, its waypoint and the next one.
+    """
 
     def __init__(self, place: Place, velocity: Place, way: Sequence[Place], speed: float, length: float) -> None:
         (an, ae), (bn, be) = way[0], way[1]
@@ -84,12 +110,14 @@ class Plans:
 
     @property
     def across(self) -> float:
-        """How far the vessel is off its leg, m to the right."""
+        """Distance of the vessel from its leg in m, positive to the right."""
         return _along(np.asarray(self.place[0]), np.asarray(self.place[1]), self.begin, self.ahead)[1].item()
 
     def _lag(self, turn: Array, share: Array) -> Array:
-        """How long the vessel seems to go on before it turns off the leg by so much (NaN: back to it), s: it answers its helm late, the
-        corner that stands for an arc lies that far ahead, and way is gathered and lost slowly."""
+        """Return the time in s for which the vessel continues before it turns off the leg by ``turn`` (NaN: back to the leg).
+
+        The vessel answers the helm late, the corner that replaces an arc is ahead, and speed changes slowly.
+        """
         home = -RETURN * max(-1.0, min(1.0, self.across / (4.0 * self.length)))
         speed = hypot(*self.velocity)
         now = float(atan2(self.velocity[1], self.velocity[0])) - self.course if speed > 0.1 * self.speed else 0.0
@@ -100,7 +128,7 @@ class Plans:
         return np.asarray((ANSWER + RADIUS * s / c + gather) * self.length / self.speed)
 
     def sail(self, turn: Array, share: Array, hold: Array, parallel: Array) -> Paths:
-        """The plans of these turns (rad) and shares of speed, held for so long (s), and then so long parallel to the leg."""
+        """Return the plans for turns (rad) and speed fractions, held for ``hold`` s, then parallel to the leg for ``parallel`` s."""
         u, (c, s) = self.speed, self.ahead
         st, ct = sin_cos(self.course + turn)
         zero = np.zeros(len(turn))
@@ -145,8 +173,11 @@ class Plans:
 
 @dataclass(frozen=True)
 class Paths:
-    """Plans as segments (6, K): starts and velocities (north, east), when each begins and how long it lasts (s); when the vessel is back
-    on its way (K), how much later it is there than without a manoeuvre (K), and when the known way ends (K), s."""
+    """K plans as segments (6, K): starts and velocities (north, east), start times and durations in s.
+
+    ``back`` (K): time at which the vessel is back on its track; ``late`` (K): delay against no manoeuvre; ``ends`` (K): time at
+    which the known track ends, all in s.
+    """
 
     starts: tuple[Array, Array]
     velocities: tuple[Array, Array]
@@ -155,10 +186,10 @@ class Paths:
     back: Array
     late: Array
     ends: Array
-    cut: Any  #: those that cut off the waypoint ahead (K)
+    cut: Any  #: whether a plan cuts off the next waypoint (K)
 
     def nearest(self, t: Target, until: Array) -> tuple[Array, Array, Array]:
-        """(least distance, when, how far ahead of the target then) of each plan before a time of it, if the target goes on."""
+        """Return (minimum distance, its time, distance ahead of the target then) of each plan until ``until``, for a target that keeps its velocity."""
         vn, ve = t.velocity
         dn = self.starts[0] - (t.place[0] + vn * self.times)
         de = self.starts[1] - (t.place[1] + ve * self.times)
@@ -176,7 +207,7 @@ class Paths:
 
 
 def _along(n: Array, e: Array, begin: Place, ahead: Place) -> tuple[Array, Array]:
-    """(along, across) a leg."""
+    """Return (along-track, cross-track) coordinates on a leg."""
     n, e = n - begin[0], e - begin[1]
     return n * ahead[0] + e * ahead[1], e * ahead[0] - n * ahead[1]
 
@@ -187,21 +218,23 @@ def _root(n: Array, e: Array) -> Array:
 
 @dataclass
 class Avoider:
-    """Avoidance of one vessel. Lengths in m, speeds in m/s, times in s; what is 0 follows from length and speed."""
+    """Collision avoidance of one vessel. Lengths in m, speeds in m/s, times in s; a value of 0 is derived from length and speed."""
 
     length: float
     speed: float
-    clear_distance: float = 0.0  #: least distance at which others are passed: the domain that is kept clear
-    horizon: float = 0.0  #: how early it acts: 60 lengths of way
-    patience: float = 0.0  #: TCPA at which the one that stands on acts: 35 lengths of way
-    roles: dict[int, EncounterRole] = field(default_factory=dict)  #: towards whom there was a conflict
-    chosen_order: tuple[float, float] | None = None  #: course and speed that it holds now
-    returning: bool = False  #: to the leg, after a manoeuvre
-    chosen_turns: list[float] = field(default_factory=list)  #: off the course of the leg, rad, of each choice so far
+    clear_distance: float = 0.0  #: minimum passing distance; default: the preferred ship domain
+    horizon: float = 0.0  #: how early the vessel acts; default: time to sail 60 ship lengths
+    patience: float = 0.0  #: TCPA at which the stand-on vessel acts; default: time to sail 35 ship lengths
+    roles: dict[int, EncounterRole] = field(default_factory=dict)  #: role towards each target with a conflict
+    chosen_order: tuple[float, float] | None = None  #: course and speed that the vessel holds now
+    returning: bool = False  #: whether the vessel returns to its leg after a manoeuvre
+    chosen_turns: list[float] = field(
+        default_factory=list
+    )  #: turn off the course of the leg in rad, for each decision so far
     _unseen: dict[int, float] = field(default_factory=dict)
-    _busy: float = 0.0  #: s (calls) since she left her leg
-    _aborted: float = 0.0  #: how often a return to the leg was given up since then
-    _until_back: float = 0.0  #: when it is to be over
+    _busy: float = 0.0  #: time in s (calls) since the vessel left its leg
+    _aborted: float = 0.0  #: number of aborted returns to the leg since then
+    _until_back: float = 0.0  #: when the manoeuvre should end, s (calls)
 
     def __post_init__(self) -> None:
         self.clear_distance = self.clear_distance or domain(self.length)[1]
@@ -227,15 +260,17 @@ class Avoider:
         targets: Sequence[Target],
         way: Sequence[Place] = (),
     ) -> tuple[float, float] | None:
-        """(course, speed) to take now, or None to follow the mission, which wants ``wanted`` (course, speed). ``way``: where its leg
-        begins, the waypoint ahead and the one after that; without, it is the wanted course."""
+        """Return (course, speed) to take now, or None to follow the mission, whose demand is ``wanted`` (course, speed).
+
+        ``way``: start of the leg, next waypoint and the one after it; without it, the leg is the desired course.
+        """
         if wanted[1] <= 0.0:
-            return None  # a vessel that is to stop is out of the game
+            return None  # a vessel that must stop does not avoid
         if len(way) < 2:
             s, c = sin_cos(wanted[0])
             way = place, (place[0] + float(c), place[1] + float(s))
         plans = Plans(place, velocity, way, wanted[1], self.length)
-        on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # go on, or return
+        on = plans.sail(*(np.array([v]) for v in (0.0, 1.0, 0.0, 0.0)))  # continue, or return
         own = float(atan2(velocity[1], velocity[0])) if hypot(*velocity) > 0.1 * self.speed else wanted[0]
         for t in targets:
             self._judge(t, on, place, velocity, own)
@@ -259,7 +294,7 @@ class Avoider:
                 self._allow(back)
             if self.chosen_order != straight and self._busy > LONGEST * self.horizon:
                 stop = plans.sail(*(np.array([v]) for v in (0.0, 0.0, self.horizon, 0.0)))
-                if self._free(stop, place, targets, STOP)[0]:  # 8e: let her go who keeps pace
+                if self._free(stop, place, targets, STOP)[0]:  # rule 8e: let a vessel that keeps pace pass
                     self.chosen_order = self.chosen_order[0], 0.0
                     return self.chosen_order
             if self._ends(plans, self.chosen_order, place, targets, KEEP) < self._until_back - self._busy:
@@ -268,13 +303,13 @@ class Avoider:
         return self.chosen_order if self.chosen_order is not None else self._back(plans, wanted)
 
     def _kept(self, t: Target) -> float:
-        """The share of ``clear`` with which she goes on past a target, or keeps to a return that has begun."""
+        """Return the fraction of ``clear_distance`` that own ship must keep to continue past a target or with a return."""
         if not self.returning:
             return 1.0
         return RETURNING if self.roles[t.track_id] is EncounterRole.OVERTAKING else KEEP
 
     def _back(self, plans: Plans, wanted: tuple[float, float]) -> tuple[float, float] | None:
-        """The mission, and after a manoeuvre an acute angle towards its leg."""
+        """Return None to follow the mission, or after a manoeuvre a course at an acute angle towards its leg."""
         off = wrap(wanted[0] - plans.course)
         self.returning = self.returning and abs(plans.across) > ON_LEG * self.length
         if not self.returning or abs(off) <= RETURN:
@@ -285,7 +320,7 @@ class Avoider:
         return min(self.clear_distance, FIXED * self.length) if t.fixed else self.clear_distance
 
     def _judge(self, t: Target, on: Paths, place: Place, velocity: Place, own: float) -> None:
-        """Note the role towards a target when its conflict begins; forget it when it is past and clear."""
+        """Record the role towards a target when a conflict begins; drop it when the target is past and clear."""
         away = t.place[0] - place[0], t.place[1] - place[1]
         approach, _, _ = on.nearest(t, np.maximum(self._until(on, t, 0.0), 2.0 * self.horizon))
         near = approach[0] < 1.2 * self._clear(t)
@@ -300,7 +335,7 @@ class Avoider:
             del self.roles[t.track_id]
 
     def _forget(self, targets: Sequence[Target]) -> None:
-        """Roles of those who are seen no more: their numbers may come again."""
+        """Drop the roles of lost targets, because their numbers may be reused."""
         seen = {t.track_id for t in targets}
         for who in list(self.roles):
             self._unseen[who] = 0.0 if who in seen else self._unseen.get(who, 0.0) + 1.0
@@ -309,7 +344,7 @@ class Avoider:
         self._unseen = {who: n for who, n in self._unseen.items() if who in self.roles}
 
     def _acts_for(self, t: Target, place: Place, velocity: Place) -> bool:
-        """Whether she has to do something about a target."""
+        """Return whether the vessel must act for a target."""
         if self.roles[t.track_id] not in STAND_ON_ROLES or self.chosen_order is not None:
             return True
         n, e = t.place[0] - place[0], t.place[1] - place[1]
@@ -320,8 +355,11 @@ class Avoider:
         return time < self.patience and float(hypot(n + vn * at, e + ve * at)) - 0.5 * t.length < self._clear(t)
 
     def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
-        """Which plans keep a share of ``clear`` from all targets; who is nearer already comes no nearer. They look a horizon ahead; in a
-        manoeuvre, so many horizons beyond its end."""
+        """Return which plans keep the fraction ``share`` of ``clear_distance`` from all targets.
+
+        A target that is already nearer must not come nearer. The check covers one horizon, or in a manoeuvre ``after`` horizons
+        beyond its end.
+        """
         free = np.ones(len(paths.back), bool)
         for t in targets:
             now = self._apart(place, t)
@@ -332,7 +370,7 @@ class Avoider:
         return float(hypot(t.place[0] - place[0], t.place[1] - place[1])) - 0.5 * t.length
 
     def _until(self, paths: Paths, t: Target, after: float) -> Array:
-        """How far ahead a target counts; whom she overtakes, until she is finally past and clear (13d)."""
+        """Return the time until which a target counts; an overtaken vessel counts until she is finally past and clear (13d)."""
         far = (
             2.0 * PARALLEL[-1] * self.length / self.speed
             if self.roles.get(t.track_id) is EncounterRole.OVERTAKING and not t.fixed
@@ -343,18 +381,18 @@ class Avoider:
     def _ends(
         self, plans: Plans, order: tuple[float, float], place: Place, targets: Sequence[Target], share: float
     ) -> float:
-        """When the first free plan that begins with an order is back on the way, s; infinite without one."""
+        """Return the earliest time in s at which a free plan that starts with an order is back on the track; inf without one."""
         turn, part = wrap(order[0] - plans.course), order[1] / plans.speed
         hold, parallel = self._all[2:, np.abs(self._all[0] - CANDIDATE_TURNS[1]) + np.abs(self._all[1] - 1.0) < 1e-9]
         paths = plans.sail(np.full(len(hold), turn), np.full(len(hold), part), hold, parallel)
         return float(np.where(self._free(paths, place, targets, share, 1.0), paths.back, math.inf).min())
 
     def _allow(self, back: float) -> None:
-        """A manoeuvre that is not over when it was to be is chosen anew: others may keep pace with her for ever."""
+        """Set the time after which the manoeuvre is planned again, because another vessel may keep pace indefinitely."""
         self._until_back = self._busy + 1.25 * back + 0.5 * self.horizon
 
     def _choose(self, plans: Plans, place: Place, targets: Sequence[Target], acting: Sequence[Target]) -> None:
-        """Take the plan of least price."""
+        """Select the plan of minimum cost."""
         if self.chosen_order is None and not self.returning:
             self._busy = self._aborted = 0.0
         elif self.chosen_order is None:
@@ -364,7 +402,7 @@ class Avoider:
         price = TURN_COST * np.abs(turn) + SLOWDOWN_COST * (1.0 - share) + CUT * paths.cut
         delay = DELAY * (
             1.0 + max(0.0, self._busy / self.horizon - 1.0)
-        )  # the longer it has lasted, the sooner it is to end
+        )  # a delay costs more the longer the manoeuvre lasts
         price = price + delay * paths.late / self.horizon
         if any(self.roles[t.track_id] in STARBOARD_ONLY_ROLES | STAND_ON_ROLES for t in acting):  # 14, 15, 17c
             price = price + np.where(turn < 0.0, PORT_TURN_COST, 0.0)
@@ -383,7 +421,7 @@ class Avoider:
         approach, time, ahead = paths.nearest(t, self._until(paths, t, 1.0))
         kept = np.maximum(approach, 0.0) / self._clear(t)
         lack, now = np.maximum(1.0 - kept, 0.0), max(0.0, 1.0 - max(self._apart(place, t), 0.0) / self._clear(t))
-        # that she is too near already is no reason for a plan that only stays so near
+        # a target that is already too near must not favour plans that stay that near
         price = CONFLICT_COST * (now + np.maximum(lack - now, 0.0) * (1.0 + self.horizon / (time + 0.1 * self.horizon)))
         price = price + MARGIN * np.clip((RESUME - kept) / (RESUME - 1.0), 0.0, 1.0)
         if self.roles.get(t.track_id) is EncounterRole.GIVE_WAY:

@@ -1,4 +1,4 @@
-"""The command ``wavesim``. Each installed package adds its commands by an entry point."""
+"""The command ``wavesim``. Each installed package adds its commands through an entry point."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ORDER = ("serve", "trial", "servers", "start", "stop", "pause", "resume", "step
 
 
 class _Group(click.Group):
-    """A group that shows the daily commands first and turns our errors into one line."""
+    """Group that lists the most used commands first and reports a WaVeSimError in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands, key=lambda c: (_ORDER.index(c) if c in _ORDER else 99, c))
@@ -41,47 +41,47 @@ class _Group(click.Group):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(141)
-        except OSError as error:  # no more descriptors, a file system that may only be read, ...
+        except OSError as error:  # out of file descriptors, read-only file system, ...
             place = f" ({error.filename})" if error.filename else ""
-            click.echo(f"wavesim: the system refuses what this needs: {error.strerror or error}{place}", err=True)
+            click.echo(f"wavesim: operating system error: {error.strerror or error}{place}", err=True)
             ctx.exit(WaveSimError.exit_code)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="wavesim")
 def cli() -> None:
-    """WaVeSim: a simulation server for marine vehicles and acoustic navigation.
+    """Simulate marine vehicles and acoustic navigation with the WaVeSim server.
 
     \b
-    wavesim trial config.xml      run a whole trial: server, emulators, programs, report
-    wavesim serve config.xml      run a server; brokers and emulators join by themselves
-    wavesim status                ask a running server how it is
+    wavesim trial config.xml      run a complete trial: server, emulators, programs, report
+    wavesim serve config.xml      run a server that brokers and emulators can join
+    wavesim status                show the status of a running server
 
     Shell completion: eval "$(_WAVESIM_COMPLETE=bash_source wavesim)"
     """
 
 
 def load_commands() -> None:
-    """The commands of every package that is installed."""
+    """Add the commands of every installed package to ``wavesim``."""
     for entry in entry_points(group="wavesim.commands"):
         try:
             offered = entry.load()()
-        except ImportError as error:  # one broken package must not take the others along
-            click.echo(f"wavesim: the commands of '{entry.value}' cannot be loaded: {error}", err=True)
+        except ImportError as error:  # one broken package must not disable the others
+            click.echo(f"wavesim: cannot load the commands of '{entry.value}': {error}", err=True)
             continue
         for command in offered:
             cli.add_command(command)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
 @click.command()
 @server_option
 @json_option
-@click.option("--prometheus", is_flag=True, help="Print the text format of Prometheus, for its textfile collector.")
+@click.option("--prometheus", is_flag=True, help="Print Prometheus text format, for the textfile collector.")
 def status(server: str, as_json: bool, prometheus: bool) -> None:
-    """Everything the server knows of itself."""
+    """Show the server's status."""
     from wavesim_sdk import metrics
     from wavesim_sdk.commander import Commander
 
@@ -101,9 +101,9 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
     for c in clients:
         click.echo(
             f"client {c['id']:3} {c['name']:16} {c['address']:21} round trip {c['rtt_ms']} ms"
-            + (", waited for" if c["waited_for"] else "")
+            + (", lockstep waits for it" if c["waited_for"] else "")
             + (
-                f", time waited {c['waited_s']:.1f} s for it, budget left {c['budget_left_s']:.1f} s"
+                f", waited {c['waited_s']:.1f} s in total, budget left {c['budget_left_s']:.1f} s"
                 if c["lockstep_s"]
                 else ""
             )
@@ -112,10 +112,10 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-@click.option("--schema", is_flag=True, help="Print the XML schema instead, for an editor.")
+@click.option("--schema", is_flag=True, help="Print the XML schema for editors; do not read CONFIG.")
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
-    """Read a configuration and say what is wrong with it, or what it holds."""
+    """Check a configuration; report its errors or contents."""
     from wavesim_sdk import data_files
     from wavesim_sdk.config import export, instrument_checks, load
 
@@ -125,7 +125,9 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
         return
     loaded = load(config)
     data_files.check(loaded)
-    for entry in entry_points(group="wavesim.checks"):  # what installed packages would refuse to run
+    for entry in entry_points(
+        group="wavesim.checks"
+    ):  # checks of installed packages, which refuse what they cannot run
         entry.load()(loaded)
     bodies, warnings = loaded.config.fleet.bodies, instrument_checks.drowned(loaded)
     for text in warnings:
@@ -141,7 +143,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
             )
         )
         return
-    click.echo(f"{config} is good: server '{loaded.config.name}', {len(bodies)} bodies, digest {loaded.digest[:12]}")
+    click.echo(f"{config} is valid: server '{loaded.config.name}', bodies: {len(bodies)}, digest {loaded.digest[:12]}")
     for b in bodies:
         carried = ", ".join(map(str, loaded.suite(b))) or "none"
         click.echo(f"  {b.name:16} {b.model:12} client {b.client:9} sensors: {carried}")
@@ -151,10 +153,10 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("names", nargs=-1)
 def keys(file: Path, names: tuple[str, ...]) -> None:
-    """Add a new key for each of NAMES (`*` = any client; the default) to a key FILE, made if absent.
+    """Add client keys to a key file. The command creates FILE if it is missing.
 
-    The server reads the file by <network keys="FILE">; give each client its own line in a file of its own, and
-    WAVESIM_KEYS=THAT-FILE.
+    It adds one new key for each of NAMES; the default `*` means any client. The server reads the file named by
+    <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that file for the client.
     """
     import secrets
 
@@ -169,25 +171,33 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
                 out.write(f"{name} {secrets.token_hex(32)}\n")
     except OSError as error:
         raise ConfigError(f"cannot write the key file: {error.strerror}", str(file)) from None
-    click.echo(f"{file}: {len(names or '*')} new, readable by you alone")
+    click.echo(f"{file}: added keys: {len(names or '*')}; only its owner can read the file")
 
 
 @click.command()
 @click.argument("name")
-@click.option("--queue", required=True, help="POSIX message queue to fill, such as /auv.in; made if absent.")
-@click.option("--signal", "signal_name", default="", help="Signal to send at each message, such as USR1.")
-@click.option("--pid", type=int, default=0, help="Process that gets the signal.")
+@click.option(
+    "--queue",
+    required=True,
+    help="POSIX message queue that receives the messages, such as /auv.in; created if missing.",
+)
+@click.option(
+    "--signal", "signal_name", default="", help="Signal to send with each message, such as USR1; default: none."
+)
+@click.option("--pid", type=int, default=0, help="Process id that receives the signal of --signal.")
 @address_options
 @click.option(
     "--model",
     default="",
-    help="Model, for a body that the configuration does not name (it must say <network newcomers=...>).",
+    help="Model of a body that is not in the configuration, which must set <network newcomers=...>.",
 )
-@click.option("--lockstep", default=0.0, help="Lockstep period in s; 0 = free.")
+@click.option(
+    "--lockstep", default=0.0, help="Lockstep period in s; 0 (default) = the server does not wait for this client."
+)
 def mailbox(
     name: str, queue: str, signal_name: str, pid: int, server: tuple[str, int], model: str, lockstep: float
 ) -> None:
-    """Join as NAME and drop every message into a POSIX queue, for programs in any language."""
+    """Exchange messages through a POSIX queue, in any language. The command joins as NAME and writes each message to the queue."""
     from wavesim_sdk.broker import Broker
     from wavesim_sdk.mailbox import Mailbox
 
@@ -202,32 +212,40 @@ def mailbox(
 @click.argument("sonar")
 @click.argument("file", type=click.Path(path_type=Path))
 @server_option
-@click.option("--frames", default=0, help="Stop after so many; 0 = when the run ends.")
+@click.option(
+    "--frames", default=0, help="Number of frames after which to stop; 0 (default) = record until the run ends."
+)
 def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
-    """Write the frames of a SONAR of a BODY into a FILE for survey software: .xtf for a side-scan, .kmall for a multibeam echosounder."""
+    """Write sonar frames to a file for survey software.
+
+    FILE receives the frames of SONAR on BODY: .xtf for a side-scan sonar, .kmall for a multibeam echosounder.
+    """
     from wavesim_sdk.sonars import record as recorder
 
     written, lost = recorder.record(server, body, sonar, file, frames)
-    click.echo(f"{file}: {written} frames, {lost} came too fast", err=True)
+    click.echo(f"{file}: {written} frames written, {lost} lost because they arrived too fast", err=True)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--sensor", help="COMMAND starts an emulator of this sensor, not a broker.")
-@click.option("--at", "server", metavar="HOST:PORT", help="Ask a server that runs there; there is no COMMAND.")
-@click.option("--body", default="", help="The server's body that nobody drives meanwhile.")
+@click.option("--sensor", help="Sensor type of the emulator that COMMAND starts; without it, COMMAND starts a broker.")
 @click.option(
-    "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="Tick for an emulator, s."
+    "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not give a COMMAND."
+)
+@click.option("--body", default="", help="With --at: body of that server which no client drives during the check.")
+@click.option(
+    "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
 )
 @json_option
 def conformance(
     command: tuple[str, ...], sensor: str | None, server: str | None, body: str, step: float, as_json: bool
 ) -> None:
-    """Check a broker or a server, in any language, against docs/PROTOCOL.md, or an emulator against docs/SHARED_MEMORY.md.
+    """Check that a broker, emulator or server conforms. It may be written in any language.
 
-    COMMAND starts it; {port} and {name} in it are filled in. A broker shall join at 127.0.0.1 under that name with a lockstep
-    period of 100 ms; an emulator shall serve the server of that name, synchronously. A server (--at, --body) runs already, and
-    wants no keys. Exit code 5 if it breaks a rule.
+    The rules for brokers and servers are those of docs/PROTOCOL.md; for emulators, docs/SHARED_MEMORY.md. COMMAND starts the
+    broker or emulator; the placeholders {port} and {name} in it are replaced. A broker must join at 127.0.0.1 under that
+    name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
+    --body) must already be running, without keys. Exit code 5 if a rule is broken.
     """
     from wavesim_sdk.conformance import BrokerChecker, ConformanceChecker, Finding
     from wavesim_sdk.conformance_emulator import EmulatorChecker
@@ -241,19 +259,19 @@ def conformance(
             )
 
     if server is not None:
-        unused("with --at: a server is checked", "sensor", "step")
+        unused("with --at, which checks a server", "sensor", "step")
     elif not sensor:
-        unused("without --sensor: an emulator's tick", "step")
+        unused("without --sensor", "step")
     if server is None:
         unused("without --at", "body")
     checker: ConformanceChecker
     if server is not None:
         host, _, port = server.rpartition(":")
         if command or not port.isdecimal() or not host or not body:
-            raise click.UsageError("a server is checked by --at HOST:PORT --body NAME, without COMMAND")
+            raise click.UsageError("to check a server, use --at HOST:PORT --body NAME without COMMAND")
         checker = ServerChecker((host.strip("[]"), int(port)), body, say)
     elif not command:
-        raise click.UsageError("COMMAND is missing: what starts the broker or the emulator")
+        raise click.UsageError("COMMAND is missing: give the command that starts the broker or the emulator")
     else:
         checker = EmulatorChecker(command, sensor, step, say) if sensor else BrokerChecker(command, say)
     findings = checker.run()
@@ -261,12 +279,14 @@ def conformance(
         click.echo(json.dumps([vars(f) for f in findings], indent=2))
     broken = sum(not f.ok for f in findings)
     if broken:
-        raise BrokerError(f"{broken} of {len(findings)} rules are broken")
+        raise BrokerError(f"{broken} of {len(findings)} rules broken")
 
 
 def unused(why: str, *names: str) -> None:
-    """UsageError for the first of these parameters that stands on the command line, where it would be taken and have no effect;
-    ``why`` is such as ``without --mosaic``."""
+    """Raise a UsageError for the first of these parameters on the command line: it would have no effect.
+
+    ``why`` completes the message, for example ``without --mosaic``.
+    """
     context = click.get_current_context()
     for parameter in context.command.params:
         if parameter.name in names and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT:
@@ -274,13 +294,13 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """LogError of a log that is not whole, after all that could be done with it was done: what is missing may be what mattered."""
+    """Raise a LogError if a log is incomplete. Call this last: the missing records may be the important ones."""
     if log.damage_notice:
         raise LogError(log.damage_notice)
 
 
 def commands() -> list[click.Command]:
-    """The SDK's own commands."""
+    """Return the commands of the SDK."""
     from wavesim_sdk.cli_commands import commands as server_commands
     from wavesim_sdk.cli_devices import device
 

@@ -198,9 +198,9 @@ def mission(body: str, numbers: tuple[float, ...], server: str) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def servers(as_json: bool) -> None:
-    """List the servers that run on this machine."""
+    """List the servers running on this machine."""
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.errors import WaveSimError
     from wavesim_sdk.shared_memory import running_servers

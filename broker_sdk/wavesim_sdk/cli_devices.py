@@ -1,4 +1,4 @@
-"""``wavesim device``: instruments that real software reads."""
+"""``wavesim device``: virtual instruments that existing software can read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def device() -> None:
-    """Virtual devices: a serial port or a socket that answers as the real instrument does."""
+    """Serve a virtual device. Its serial port or socket answers as the real instrument does."""
 
 
 def _at_body(function: Any) -> Any:
-    """The options of a command whose device belongs to body NAME; the function gets it as its first argument."""
+    """Add the options of a command whose device belongs to body NAME; the function receives them as its first argument."""
 
     def run(
         name: str, server: tuple[str, int], pilot: bool, lockstep: float, sensor: tuple[str, ...] = (), **own: Any
@@ -27,12 +27,18 @@ def _at_body(function: Any) -> Any:
 
         function(DeviceOptions(name, server, pilot or lockstep > 0.0, lockstep, sensor, click.echo), **own)
 
-    run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # those of its own
+    run.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]  # its own options
     run.__name__ = function.__name__
     for option in (
-        click.option("--lockstep", default=0.0, help="Lockstep period in s, as its pilot; 0 = free."),
         click.option(
-            "--pilot", is_flag=True, help="No other program drives the body: it comes and goes with this one."
+            "--lockstep",
+            default=0.0,
+            help="Lockstep period in s, as the pilot; 0 (default) = the server does not wait for this device.",
+        ),
+        click.option(
+            "--pilot",
+            is_flag=True,
+            help="Join as the pilot: no other program drives the body, which enters and leaves the simulation with this command.",
         ),
         address_options,
         click.argument("name"),
@@ -42,12 +48,14 @@ def _at_body(function: Any) -> Any:
 
 
 _named = click.option(
-    "--sensor", multiple=True, help="A sensor to take, by its name; needed where the body has several of a type."
+    "--sensor",
+    multiple=True,
+    help="Name of the sensor to read; required if the body has several of one type. Repeatable.",
 )
 
 
 def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) -> Any:
-    """A command that serves a device of body NAME; the function it is made from gives its kind."""
+    """Make a command that serves a device of body NAME; the decorated function returns its device type."""
 
     def make(function: Any) -> click.Command:
         def run(place: DeviceOptions, tcp: int | None, udp: int | None, link: str, **own: Any) -> None:
@@ -57,7 +65,7 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
             from wavesim_sdk.devices.serve import serve_devices
 
             if sum((tcp is not None, udp is not None, bool(link))) > 1:
-                raise click.UsageError("give one of --tcp, --udp and --link")
+                raise click.UsageError("--tcp, --udp and --link exclude each other; use at most one")
 
             def open_port(receive: ports.Bytes) -> ports.Port:
                 if udp is not None:
@@ -67,16 +75,18 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
             asyncio.run(serve_devices(place, (function(**own), open_port)))
 
         for option in (
-            click.option("--link", default="", help="Make this symbolic link to the pty."),
+            click.option("--link", default="", help="Symbolic link to create to the pseudo-terminal."),
             click.option(
                 "--udp",
                 type=click.IntRange(1 if talks else 0, 65535),
-                help="Send datagrams to this port on loopback instead of a pty."
+                help="Send datagrams to this UDP port on loopback instead of opening a pseudo-terminal."
                 if talks
-                else "Serve a UDP port on loopback (0 = any) instead of a pty.",
+                else "Serve this UDP port on loopback (0 = any free one) instead of a pseudo-terminal.",
             ),
             click.option(
-                "--tcp", type=click.IntRange(0, 65535), help="Serve a TCP port on loopback (0 = any) instead of a pty."
+                "--tcp",
+                type=click.IntRange(0, 65535),
+                help="Serve this TCP port on loopback (0 = any free one) instead of a pseudo-terminal.",
             ),
             *(() if modem else (_named,)),
             *reversed(more),
@@ -88,8 +98,10 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
 
 
 @_device(
-    "The nano-modem of body NAME.",
-    click.option("--address", type=click.IntRange(1, 255), required=True, help="Its address, as in the configuration."),
+    "Serve the nano-modem of body NAME.",
+    click.option(
+        "--address", type=click.IntRange(1, 255), required=True, help="Address of the modem, as in the configuration."
+    ),
     modem=True,
 )
 def nanomodem(address: int) -> Any:
@@ -103,7 +115,7 @@ def nanomodem(address: int) -> Any:
     )
 
 
-@_device("NMEA 0183 sentences of the sensors of body NAME.", talks=True)
+@_device("Send NMEA 0183 sentences for the sensors of body NAME.", talks=True)
 def nmea() -> Any:
     from wavesim_sdk.devices.nmea import TYPES, NmeaDevice
     from wavesim_sdk.devices.serve import DeviceType
@@ -111,7 +123,7 @@ def nmea() -> Any:
     return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
 
 
-@_device("A Blue Robotics Ping over a sensor `echosounder` of body NAME.")
+@_device("Emulate a Blue Robotics Ping sonar. It reads a sensor `echosounder` of body NAME.")
 def ping1d() -> Any:
     from wavesim_sdk.devices.ping1d import Ping1DDevice
     from wavesim_sdk.devices.serve import DeviceType
@@ -123,8 +135,10 @@ def ping1d() -> Any:
 
 
 @_device(
-    "A Blue Robotics Ping360 over a sensor `scanner` of body NAME, or over a scanning `sonar`.",
-    click.option("--frames", is_flag=True, help="Echoes from the frames of a `sonar` of the kind scanning."),
+    "Emulate a Blue Robotics Ping360 scanning sonar. It reads a sensor `scanner` of body NAME, or with --frames a scanning `sonar`.",
+    click.option(
+        "--frames", is_flag=True, help="Take the echoes from the frames of a scanning `sonar` instead of a `scanner`."
+    ),
 )
 def ping360(frames: bool) -> Any:
     from wavesim_sdk.devices.cerulean import SonarFrameSource
@@ -150,12 +164,12 @@ def _cerulean(title: str, name: str, kind: str) -> Any:
     return DeviceType(title, make, ("sonar",), "sonar")
 
 
-@_device("A Cerulean Omniscan 450 over a side-scan `sonar` of body NAME.")
+@_device("Emulate a Cerulean Omniscan 450. It reads a side-scan `sonar` of body NAME.")
 def omniscan() -> Any:
     return _cerulean("Omniscan 450", "OmniscanDevice", "sidescan")
 
 
-@_device("A Cerulean Surveyor 240 over a multibeam `sonar` of body NAME.")
+@_device("Emulate a Cerulean Surveyor 240. It reads a multibeam `sonar` of body NAME.")
 def surveyor() -> Any:
     return _cerulean("Surveyor 240", "SurveyorDevice", "bathymetry")
 
@@ -169,28 +183,32 @@ def _sea_bird(model: int) -> Any:
     )
 
 
-@_device("A Sea-Bird SBE 37 (moored CTD) over a sensor `ctd` of body NAME.")
+@_device("Emulate a Sea-Bird SBE 37, a moored CTD. It reads a sensor `ctd` of body NAME.")
 def sbe37() -> Any:
     return _sea_bird(37)
 
 
-@_device("A Sea-Bird SBE 45 (thermosalinograph) over a sensor `ctd` of body NAME.")
+@_device("Emulate a Sea-Bird SBE 45 thermosalinograph. It reads a sensor `ctd` of body NAME.")
 def sbe45() -> Any:
     return _sea_bird(45)
 
 
 @_device(
-    "A Doppler velocity log (PD0, PD4, PD6) over a sensor `dvl` of body NAME.",
+    "Emulate a Doppler velocity log (PD0, PD4 or PD6). It reads a sensor `dvl` of body NAME.",
     click.option(
         "--format",
         "form",
         type=click.Choice(["PD0", "PD4", "PD6"]),
         default="PD0",
         show_default=True,
-        help="At the start.",
+        help="Output format at the start.",
     ),
     click.option(
-        "--beam-angle", type=click.IntRange(5, 60), default=30, show_default=True, help="Of the sensor, degrees."
+        "--beam-angle",
+        type=click.IntRange(5, 60),
+        default=30,
+        show_default=True,
+        help="Beam angle of the sensor in degrees.",
     ),
 )
 def dvl(form: str, beam_angle: int) -> Any:
@@ -203,7 +221,7 @@ def dvl(form: str, beam_angle: int) -> Any:
 
 
 def _where(text: str) -> Ports:
-    """`tcp:PORT`, `udp:PORT` or `pty:LINK`: what makes a port there."""
+    """Return the function that opens the port named by `tcp:PORT`, `udp:PORT` or `pty:LINK`."""
     from wavesim_sdk.devices import ports
 
     kind, _, at = text.partition(":")
@@ -213,25 +231,24 @@ def _where(text: str) -> Ports:
         return lambda receive: ports.TcpPort(receive, int(at))
     if kind == "udp" and at.isdigit() and 0 < int(at) <= 65535:
         return lambda receive: ports.UdpPort(receive, int(at))
-    raise click.BadParameter(f"'{text}' is no place; write tcp:PORT (to listen at), udp:PORT (to send to) or pty:LINK")
+    raise click.BadParameter(f"invalid output '{text}': use tcp:PORT (listen on), udp:PORT (send to) or pty:LINK")
 
 
 def _outlet(option: str, title: str) -> Any:
     return click.option(
-        option, multiple=True, metavar="WHERE", help=f"{title}; may be given more than once.",
+        option, multiple=True, metavar="WHERE", help=f"{title}. Repeatable.",
         callback=lambda _context, _option, texts: tuple(map(_where, texts)),
     )  # fmt: skip
 
 
 @device.command(
-    help="All instruments of boat NAME at once: NMEA 0183, NMEA 2000 and Signal K.\n\nWHERE is tcp:PORT (to listen at), udp:PORT "
-    "(to send to) or pty:LINK, all on loopback. Without any: NMEA 0183 at tcp:10110 and udp:10110, NMEA 2000 at tcp:1457, Signal K "
-    "at tcp:8375."
+    help="Serve NMEA 0183, NMEA 2000 and Signal K for boat NAME.\n\nWHERE is tcp:PORT (listen on), udp:PORT (send to) or "
+    "pty:LINK, all on loopback. Default: NMEA 0183 on tcp:10110 and udp:10110, NMEA 2000 on tcp:1457, Signal K on tcp:8375."
 )
 @_at_body
-@_outlet("--nmea0183", "Sentences")
-@_outlet("--nmea2000", "CAN frames in Yacht Devices' RAW form, a line each")
-@_outlet("--signalk", "Deltas, a line of JSON each")
+@_outlet("--nmea0183", "Output for NMEA 0183 sentences")
+@_outlet("--nmea2000", "Output for CAN frames in Yacht Devices RAW format, one line each")
+@_outlet("--signalk", "Output for Signal K deltas, one line of JSON each")
 @_named
 def boat(
     place: DeviceOptions, nmea0183: tuple[Ports, ...], nmea2000: tuple[Ports, ...], signalk: tuple[Ports, ...]

@@ -1,7 +1,7 @@
-"""The functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_sdk.randomness`, compiled: the same bits, faster.
+"""Compiled functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_sdk.randomness`: bit-identical and faster.
 
-Importing this makes the elementary functions known to Numba, for kernels.  It needs Numba, which a vehicle's computer
-need not have.
+Importing this module registers the elementary functions with Numba, for kernels.  It needs Numba, which the computer of a
+vehicle need not have.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _DOUBLE, _LONG = ir.DoubleType(), ir.IntType(64)
 
 
 def lane_type(kind: Any, of: Any) -> Any:
-    """A type of LLVM, or as many of it as a vector type has lanes."""
+    """Return an LLVM type, or a vector of it with as many lanes as ``of``."""
     return ir.VectorType(kind, of.count) if isinstance(of, ir.VectorType) else kind
 
 
 def lane_constant(kind: Any, value: float) -> Any:
-    """A number, in all lanes."""
+    """Return a constant, repeated in all lanes of a vector type."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def mantissa_code(builder: Any, x: Any) -> Any:
-    """Keep the bits of the fraction and set the exponent to that of 0.5."""
+    """Build code that keeps the fraction bits and sets the exponent to that of 0.5."""
     long = lane_type(_LONG, x.type)
     bits = builder.and_(builder.bitcast(x, long), lane_constant(long, 0x000FFFFFFFFFFFFF))
     return builder.bitcast(builder.or_(bits, lane_constant(long, 0x3FE0000000000000)), x.type)
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
-    """The bits of the exponent as the last ones of a number from 2^52 on: conversions of integers are slow on lanes."""
+    """Build code that reads the exponent through a number near 2^52, because integer conversions are slow on vectors."""
     long = lane_type(_LONG, x.type)
     bits = builder.lshr(builder.bitcast(x, long), lane_constant(long, 52))
     found = builder.bitcast(builder.or_(bits, lane_constant(long, 0x4330000000000000)), x.type)
@@ -47,14 +47,14 @@ def exponent_code(builder: Any, x: Any) -> Any:
 
 
 def power_code(builder: Any, n: Any) -> Any:
-    """The number with exponent n, whose bits are the last ones of n + 1.5 2^52."""
+    """Build code for 2^n; the bits of n are the last ones of n + 1.5 2^52."""
     long = lane_type(_LONG, n.type)
     bits = builder.bitcast(builder.fadd(n, lane_constant(n.type, 1.5 * 2.0**52 + 1023.0)), long)
     return builder.bitcast(builder.shl(bits, lane_constant(long, 52)), n.type)
 
 
 def define_intrinsic(function: Any, code: Any) -> None:
-    """Define one of the primitives of the elementary functions for a number."""
+    """Define a primitive of the elementary functions for scalars."""
 
     @intrinsic
     def made(typing: Any, x: Any) -> Any:
@@ -83,12 +83,12 @@ _choose: Any = _select
 
 @overload(elementary._where, jit_options=_options, strict=False)
 def _where(mask: Any, a: Any, b: Any) -> Any:
-    """Without a branch, or the compiler would not make vectors of a loop."""
+    """Select without a branch, so that the compiler can vectorise loops."""
     return (lambda mask, a, b: _choose(mask, a, b)) if isinstance(mask, types.Boolean) else None
 
 
 def root_code(builder: Any, x: Any) -> Any:
-    """The instruction; ``math.sqrt`` would be a call that sets ``errno``."""
+    """Build the square-root instruction; ``math.sqrt`` would be a call that sets ``errno``."""
     name = f"llvm.sqrt.v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "llvm.sqrt.f64"
     declare: Any = cgutils.get_or_insert_function
     return builder.call(declare(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
@@ -98,7 +98,7 @@ define_intrinsic(elementary._root, root_code)
 
 
 def _define(function: Any) -> None:
-    """Let Numba compile a function into what calls it: loops can then become vectors, and there is no status to look at."""
+    """Let Numba inline a function into its callers, so that loops vectorise and no status check is needed."""
     source = getattr(function, "__wrapped__", function)
     overload(function, jit_options=ALWAYS_INLINE_OPTIONS, strict=False)(lambda *args: source)
 
@@ -118,7 +118,7 @@ def _mix(x: Any) -> Any:
 
 @device_function
 def uniform(key: Any, counter: int, index: int) -> float:
-    """The same number as :func:`wavesim_sdk.randomness.uniform`."""
+    """Return the same number as :func:`wavesim_sdk.randomness.uniform`."""
     n = np.uint64(2 * counter + 1) * np.uint64(0x9E3779B97F4A7C15)
     n = n + np.uint64(index) * np.uint64(0xD1342543DE82EF95)
     bits = _mix(_mix(key + n) + np.uint64(0x9E3779B97F4A7C15))
@@ -127,6 +127,6 @@ def uniform(key: Any, counter: int, index: int) -> float:
 
 @device_function
 def normal(key: Any, counter: int, index: int) -> float:
-    """The same number as :func:`wavesim_sdk.randomness.normal`."""
+    """Return the same number as :func:`wavesim_sdk.randomness.normal`."""
     u, v = uniform(key, counter, 2 * index), uniform(key, counter, 2 * index + 1)
     return float(math.sqrt(-2.0 * _log(u)) * _cos(2.0 * math.pi * v))

@@ -1,15 +1,16 @@
-"""Control and guidance that the example programs use: heading, depth and speed of a vehicle, and lines between waypoints.
+"""Control and guidance for the example programs: heading, depth and speed control, and line-of-sight guidance.
 
     steer = LineOfSight(waypoints, (0.0, 0.0))
-    heading, depth, speed = Heading(1.0, 1.2, 0.26), Depth(), Speed(12.0, 4.0, 0.0, 15.0)
+    heading, depth = HeadingController(1.0, 1.2, 0.26), DepthController()
+    speed = SpeedController(12.0, 4.0, 0.0, 15.0)
     ...
     course = steer.course(north, east)
-    rudder = -heading.turn(course, measured_heading, rate_of_turn)
+    rudder = -heading.control_action(course, measured_heading, yaw_rate)
     planes = depth.planes(steer.target.depth, measured_depth, pitch, pitch_rate, dt)
     thrust = speed.thrust(steer.target.speed, surge, dt)
 
-Angles in rad, lengths in m, times in s; ``dt`` is the time since the last call.  The defaults suit torpedo-shaped AUVs of a
-metre or two at 1 to 2 m/s; gains of boats are found in ``examples/onboard/usv.py``.
+Angles in rad, lengths in m, times in s; ``dt`` is the time since the last call.  The defaults suit torpedo-shaped AUVs one
+or two metres long at 1 to 2 m/s; gains for boats are in ``examples/onboard/usv.py``.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from wavesim_sdk.frames import wrap
 
 
 def clamp(value: float, limit: float) -> float:
-    """A value held within -limit .. limit."""
+    """Limit a value to -limit .. limit."""
     return max(-limit, min(limit, value))
 
 
 class SpeedController:
-    """PI control of surge speed; the output is a thrust in N, ``start`` of it from the beginning."""
+    """PI control of surge speed; the output is a thrust in N. ``start`` is its initial integral part in N."""
 
     def __init__(self, kp: float, ki: float, low: float, high: float, start: float = 0.0) -> None:
         self.kp, self.ki, self.low, self.high = kp, ki, low, high
@@ -37,11 +38,11 @@ class SpeedController:
 
     @property
     def steady_thrust(self) -> float:
-        """The thrust that is left without an error, N."""
+        """Thrust at zero speed error in N: the integral part."""
         return self.ki * self._integral
 
     def thrust(self, wanted: float, surge: float, dt: float) -> float:
-        """Thrust in N for a wanted and a measured speed (m/s)."""
+        """Return the thrust in N for a desired and a measured speed (m/s)."""
         error = wanted - surge
         raw = self.kp * error + self.ki * (self._integral + error * dt)
         if self.low < raw < self.high:  # no wind-up while saturated
@@ -50,18 +51,18 @@ class SpeedController:
 
 
 class HeadingController:
-    """PD control of heading with the measured rate of turn."""
+    """PD control of heading with the measured yaw rate."""
 
     def __init__(self, kp: float, kd: float, limit: float) -> None:
         self.kp, self.kd, self.limit = kp, kd, limit
 
     def control_action(self, wanted: float, heading: float, rate: float) -> float:
-        """Control action, positive to starboard."""
+        """Return the control action, positive to starboard, limited to -limit .. limit."""
         return clamp(self.kp * wrap(wanted - heading) - self.kd * rate, self.limit)
 
 
 class DepthController:
-    """Depth by pitch: an outer PI loop asks for a pitch angle, an inner PD loop moves the planes."""
+    """Depth control through pitch: an outer PI loop demands a pitch angle, an inner PD loop moves the planes."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class DepthController:
         self._integral = 0.0
 
     def planes(self, wanted: float, depth: float, pitch: float, rate: float, dt: float) -> float:
-        """Plane angle, positive for nose up."""
+        """Return the plane angle in rad, positive for nose up."""
         error = wanted - depth
         ask = -self.kz * error - self.ki * self._integral
         if abs(ask) < self.pitch_limit and abs(error) < 3.0:
@@ -86,11 +87,12 @@ class DepthController:
 
 
 class LineOfSight:
-    """Steers along the legs between waypoints, round and round: line-of-sight guidance (Fossen 2021, section 12.4).
+    """Line-of-sight guidance along the legs between waypoints, repeated as a loop (Fossen 2021, section 12.4).
 
-    ``lookahead`` is the distance ahead on the leg that is aimed at; a waypoint counts as reached within ``acceptance``. With a
-    ``radius`` of turning an arc leads from each leg into the next, which begins radius tan(turn/2) before the waypoint, and is
-    followed as the legs are (a vessel more than ``acceptance`` off its leg goes to the waypoint first); a vessel that needs so many metres before she turns is told of it by ``lead`` before it begins and ends.
+    ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within ``acceptance``.
+    With a turning ``radius``, an arc joins each leg to the next; it begins radius tan(turn/2) before the waypoint and is
+    followed like a leg. A vessel more than ``acceptance`` off its leg goes to the waypoint first. ``lead`` is the distance in m
+    that a vessel needs before it turns; course and curvature change that much earlier at both ends of an arc.
     """
 
     def __init__(
@@ -109,23 +111,23 @@ class LineOfSight:
         self._from = start
         self._next = 0
         self._arc: _Arc | None = None
-        self.cross_track = 0.0  #: to starboard of the way
-        self.curvature = 0.0  #: of the way, ``lead`` ahead; 1/m, positive to starboard
+        self.cross_track = 0.0  #: cross-track error in m, positive to starboard of the track
+        self.curvature = 0.0  #: curvature of the track ``lead`` ahead in 1/m, positive to starboard
 
     @property
     def target(self) -> Waypoint:
-        """The waypoint ahead."""
+        """Next waypoint."""
         return self.waypoints[self._next]
 
     @property
     def ahead(self) -> tuple[tuple[float, float], ...]:
-        """Where the present leg begins, its waypoint, and the one after that (north, east; m)."""
+        """Start of the current leg, its waypoint and the waypoint after it (north, east; m)."""
         after = self.waypoints[(self._next + 1) % len(self.waypoints)]
         ends = [self.target, after] if len(self.waypoints) > 1 else [self.target]
         return self._from, *((w.north, w.east) for w in ends)
 
     def course(self, north: float, east: float) -> float:
-        """Desired course over ground in rad."""
+        """Return the desired course over ground in rad."""
         if self._arc is not None and self._arc.is_passed(north, east):
             self._arc = None
         elif self._arc is None and self._reached(north, east):
@@ -138,7 +140,7 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """(direction, curvature) of the way, ``lead`` ahead; the cross-track error is that of here."""
+        """Return (direction, curvature) of the arc ``lead`` ahead; the cross-track error is that at the current position."""
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
         self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
@@ -147,7 +149,7 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """The same."""
+        """Return (direction, curvature) of the leg ``lead`` ahead; the cross-track error is that at the current position."""
         along = atan2(self.target.east - self._from[1], self.target.north - self._from[0])
         dn, de = north - self._from[0], east - self._from[1]
         s, c = sin_cos(along)
@@ -163,12 +165,12 @@ class LineOfSight:
         target = self.target
         ln, le = target.north - self._from[0], target.east - self._from[1]
         left = ln * (target.north - north) + le * (target.east - east)
-        if self.radius and abs(self.cross_track) < self.acceptance:  # off its leg, it goes to the waypoint first
+        if self.radius and abs(self.cross_track) < self.acceptance:  # a vessel off its leg goes to the waypoint first
             return bool(left < self._before()[0] * hypot(ln, le))
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """(how far before the waypoint ahead the arc into the next leg begins, turn): at most half of each leg."""
+        """Return (distance before the next waypoint at which the arc begins, turn in rad); at most half of either leg."""
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
         turn = wrap(atan2(e2, n2) - atan2(e1, n1))
@@ -176,7 +178,7 @@ class LineOfSight:
         return float(min(self.radius * s / c_, 0.5 * hypot(n1, e1), 0.5 * hypot(n2, e2))), turn
 
     def _into_next(self) -> _Arc | None:
-        """From the leg before the waypoint ahead into that after it; None if it goes straight on."""
+        """Return the arc from the current leg into the next one; None if the track continues straight."""
         before, turn = self._before()
         half, cosine = sin_cos(0.5 * min(abs(turn), 2.6))
         if half * before < 0.1:
@@ -193,8 +195,11 @@ class LineOfSight:
 
 @dataclass(frozen=True)
 class _Arc:
-    """A turn from leg to leg, which begins so far before the waypoint: to starboard if ``side`` is 1, to port if -1. It ends at ``end``,
-    in a direction, where it is seen from its centre at the angle ``until``."""
+    """Arc between two legs: to starboard if ``side`` is 1, to port if -1.
+
+    It begins ``entry_distance`` m before the waypoint and ends at ``end`` in ``exit_direction``; ``exit_angle`` is the bearing of
+    ``end`` from the centre in rad.
+    """
 
     entry_distance: float
     centre: tuple[float, float]
@@ -209,9 +214,9 @@ class _Arc:
 
 
 class CrabAngle:
-    """Turns a desired course into a heading: the crab angle is measured and smoothed.
+    """Conversion of a desired course into a heading with a measured and smoothed crab angle.
 
-    The smoothing (``tau`` seconds) keeps the sideslip of a turn out of the loop.
+    The time constant of the smoothing, ``tau`` in s, keeps the sideslip of a turn out of the loop.
     """
 
     def __init__(self, tau: float = 10.0) -> None:
@@ -221,7 +226,7 @@ class CrabAngle:
     def heading(
         self, course: float, heading: float, surge: float, sway: float, current: tuple[float, float], dt: float
     ) -> float:
-        """Heading for a course; velocities through the water (B) and of the water (W)."""
+        """Return the heading for a course, from the velocity through water (B) and the current (W) in m/s."""
         s, c = sin_cos(heading)
         vn, ve = surge * c - sway * s + current[0], surge * s + sway * c + current[1]
         if hypot(vn, ve) > 0.2:

@@ -1,15 +1,14 @@
-"""Elementary functions that give the same bits on every machine.
+"""Elementary functions with bit-identical results on every machine.
 
-Those of a C library or of NumPy differ in the last bit from one processor to another.  These are made of
-``+ - * /``, square roots, comparisons and powers of two alone, each of which IEEE 754 rounds in one way only; so the
-same source gives the same numbers for a float, for an array, and compiled (``wavesim_server.elementary``) for a number
-or for a vector of lanes.
+The functions of a C library or of NumPy differ in the last bit between processors.  These use only ``+ - * /``, square roots,
+comparisons and powers of two, for which IEEE 754 defines the rounding.  The same source therefore gives the same numbers for a
+float, for an array, and compiled (:mod:`wavesim_sdk.compiled_elementary`) for a scalar or a SIMD vector.
 
 Errors are below one unit in the last place (below two where a docstring says so), measured against mpmath, for every finite
-argument: zeros of either sign, subnormal and huge numbers included.  Where a result is too large to be a float it is infinite.
+argument, including zeros of either sign, subnormal and huge numbers.  A result too large for a float is infinite.
 
-Methods: reduction by constants that are split so that their products are exact (Cody & Waite 1980), error-free sums and
-products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez) computed with 60 digits for this module.  See
+Methods: argument reduction with split constants, whose products are exact (Cody & Waite 1980), error-free sums and
+products (Knuth; Veltkamp & Dekker 1971), minimax polynomials (Remez), computed with 60 digits for this module.  See
 Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. 2018, ch. 10.
 """
 
@@ -23,14 +22,14 @@ from typing import Any
 import numpy as np
 
 _ARRAYS = (np.ndarray, list, tuple)
-_SMALL = 16  #: arrays up to this size go number by number, which is faster
-_NEAREST = 6755399441055744.0  #: 1.5 2^52: added and taken away again, it rounds to an integer
+_SMALL = 16  #: arrays up to this size are computed element by element, which is faster
+_NEAREST = 6755399441055744.0  #: 1.5 2^52: adding and subtracting it rounds to an integer
 _SPLIT = 134217729.0  #: 2^27 + 1
-_NORMAL = 2.2250738585072014e-308  #: the least normal number; below it are subnormals
-#: size below which states, actuators and filters of the simulation become zero, see :func:`flush`
+_NORMAL = 2.2250738585072014e-308  #: smallest normal number; smaller ones are subnormal
+#: magnitude below which states, actuators and filters of the simulation become zero, see :func:`flush`
 LEAST = 1e-60
 
-# ------------------------------------------------------------------ what the compiler has its own ways for
+# ------------------------------------------------------------------ primitives that the compiler replaces
 
 
 def _where(mask: Any, a: Any, b: Any) -> Any:
@@ -42,17 +41,17 @@ def _root(x: Any) -> Any:
 
 
 def _power(n: Any) -> Any:
-    """2^n of integers from -1022 to 1023."""
+    """Return 2^n for integers n from -1022 to 1023."""
     return np.ldexp(1.0, n.astype(np.int64)) if isinstance(n, np.ndarray) else math.ldexp(1.0, int(n))
 
 
 def _mantissa(x: Any) -> Any:
-    """In [0.5, 1), of positive normal numbers."""
+    """Return the mantissa in [0.5, 1) of positive normal numbers."""
     return np.frexp(x)[0] if isinstance(x, np.ndarray) else math.frexp(x)[0]
 
 
 def _exponent(x: Any) -> Any:
-    """x = mantissa 2^exponent."""
+    """Return the exponent in x = mantissa 2^exponent."""
     return np.frexp(x)[1].astype(float) if isinstance(x, np.ndarray) else float(math.frexp(x)[1])
 
 
@@ -60,14 +59,14 @@ def _exponent(x: Any) -> Any:
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """a + b exactly, as a rounded sum and its error (Knuth)."""
+    """Return a + b exactly, as a rounded sum and its error (Knuth)."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
 
 
 def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """a b exactly, as a rounded product and its error (Dekker)."""
+    """Return a b exactly, as a rounded product and its error (Dekker)."""
     c, d = _SPLIT * a, _SPLIT * b
     ah, bh = c - (c - a), d - (d - b)
     al, bl = a - ah, b - bh
@@ -76,8 +75,8 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
-    """x = n pi/2 + y + tail; pi/2 in three parts of 33 bits and the rest, so products are exact up to n = 2^20."""
-    x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, neighbours lie a quarter of a radian apart
+    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 has three parts of 33 bits and a rest: exact up to n = 2^20."""
+    x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, adjacent floats differ by 0.25 or more
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _two_sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
     r, f = _two_sum(r, -(n * 2.0222662487111665e-21))
@@ -107,11 +106,11 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 
 
 def _grown(high: Any, low: Any) -> tuple[Any, Any]:
-    """exp(high + low) = 2^n (1 + e): returns e and n."""
+    """Return e and n in exp(high + low) = 2^n (1 + e)."""
     high = _where(high > 710.0, 710.0, high)
     high = _where(high < -746.0, -746.0, high)
     n = (1.4426950408889634 * high + _NEAREST) - _NEAREST
-    n = _where(abs(n) < 2000.0, n, 0.0)  # of what is not a number
+    n = _where(abs(n) < 2000.0, n, 0.0)  # for NaN
     r = high - n * 0.6931471805598903
     w = n * 5.497923018708371e-14 - low
     y = r - w
@@ -131,26 +130,26 @@ def _grown(high: Any, low: Any) -> tuple[Any, Any]:
 
 
 def _scaled(x: Any, n: Any) -> Any:
-    """x 2^n, in two steps so that neither overflows alone."""
+    """Return x 2^n, in two steps so that neither power overflows."""
     half = (0.5 * n + _NEAREST) - _NEAREST
     return x * _power(half) * _power(n - half)
 
 
 def _normal(x: Any) -> tuple[Any, Any]:
-    """A positive number as a normal one times 2^-shift; 1 for others."""
+    """Return (normal, shift): a positive number as normal times 2^-shift; 1 for other numbers."""
     small = x < _NORMAL
     return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
 
 
 def _split(x: Any, shift: Any) -> tuple[Any, Any]:
-    """x 2^-shift = (1 + f) 2^e with 1 + f from sqrt(1/2) to sqrt(2), x a positive normal number."""
+    """Return f and e in x 2^-shift = (1 + f) 2^e, 1 + f from sqrt(1/2) to sqrt(2), x a positive normal number."""
     m, e = _mantissa(x), _exponent(x) - shift
     low = m < 0.7071067811865476
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
 
 
 def _logarithm(x: Any, shift: Any) -> Any:
-    """Of x 2^-shift."""
+    """Return log(x 2^-shift)."""
     f, e = _split(x, shift)
     s = f / (2.0 + f)
     z = s * s
@@ -167,7 +166,10 @@ def _logarithm(x: Any, shift: Any) -> Any:
 
 
 def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
-    """log(x 2^-shift) as a sum of two numbers, to 2^-65: 2 s + 2/3 s^3 + ..., s = f/(2 + f), the first two terms with their errors."""
+    """Return log(x 2^-shift) as a sum of two numbers, to 2^-65.
+
+    It is 2 s + 2/3 s^3 + ..., s = f/(2 + f), with the errors of the first two terms.
+    """
     f, e = _split(x, shift)
     d, d_low = _two_sum(2.0 + 0.0 * f, f)
     inverse = 1.0 / d
@@ -199,7 +201,10 @@ def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
 
 
 def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
-    """The angle of (x + x_low, y + y_low), whose sizes are multiplied by ``level``, a power of two: arc tangent of a quotient below tan(pi/8), added to a multiple of pi/4."""
+    """Return the angle of (x + x_low, y + y_low): arc tangent of a quotient below tan(pi/8) plus a multiple of pi/4.
+
+    ``level`` is a power of two that scales both components.
+    """
     ax, ay = abs(x), abs(y)
     ax_low, ay_low = _where(x < 0.0, -x_low, x_low), _where(y < 0.0, -y_low, y_low)
     steep = ay > ax
@@ -233,7 +238,7 @@ def _angle(y: Any, y_low: Any, x: Any, x_low: Any, level: Any) -> Any:
 
 
 def _beside(x: Any) -> tuple[Any, Any]:
-    """sqrt(1 - x^2) as a sum of two numbers."""
+    """Return sqrt(1 - x^2) as a sum of two numbers."""
     s, s_low = _two_product(x, x)
     r = 1.0 - s
     r_low = ((1.0 - r) - s) - s_low
@@ -246,7 +251,7 @@ def _beside(x: Any) -> tuple[Any, Any]:
 
 
 def _everywhere(f: Callable[..., Any]) -> Any:
-    """A function of floats and of arrays."""
+    """Decorate a function so that it accepts floats and arrays."""
 
     @functools.wraps(f)
     def function(*x: Any) -> Any:
@@ -272,54 +277,57 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 
 @_everywhere
 def sin_cos(x: Any) -> tuple[Any, Any]:
-    """(sin x, cos x), abs(x) below 1e6; beyond, the error grows to that of half a unit in the last place of x; from 2^50 on,
-    where that unit is a part of a turn, they are those of 0."""
+    """Return (sin x, cos x), for abs(x) below 1e6.
+
+    Beyond, the error grows to that of half a unit in the last place of x. From 2^50 on, where that unit is a considerable part
+    of a turn, the results are those for 0.
+    """
     return _sine_cosine(x)
 
 
 @_everywhere
 def sin(x: Any) -> Any:
-    """Sine of rad; see :func:`sin_cos`."""
+    """Return the sine of x in rad; see :func:`sin_cos`."""
     return _sine_cosine(x)[0]
 
 
 @_everywhere
 def cos(x: Any) -> Any:
-    """Cosine of rad; see :func:`sin_cos`."""
+    """Return the cosine of x in rad; see :func:`sin_cos`."""
     return _sine_cosine(x)[1]
 
 
 @_everywhere
 def exp(x: Any) -> Any:
-    """e^x."""
+    """Return e^x."""
     e, n = _grown(x, 0.0 * x)
     return _scaled(1.0 + e, n)
 
 
 @_everywhere
 def expm1(x: Any) -> Any:
-    """e^x - 1."""
+    """Return e^x - 1."""
     e, n = _grown(x, 0.0 * x)
     return _where(abs(n) < 0.5, e, 2.0 * (_scaled(e, n - 1.0) + (_scaled(1.0 + 0.0 * e, n - 1.0) - 0.5)))
 
 
 @_everywhere
 def log(x: Any) -> Any:
-    """Natural logarithm of positive numbers; NaN of others."""
+    """Return the natural logarithm of positive numbers; NaN for others."""
     y, shift = _normal(x)
     return _where(x > 0.0, _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def log10(x: Any) -> Any:
-    """Logarithm to base 10, below 2 units in the last place."""
+    """Return the logarithm to base 10, to below 2 units in the last place."""
     y, shift = _normal(x)
     return _where(x > 0.0, 0.4342944819032518 * _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def asinh(x: Any) -> Any:
-    """Inverse hyperbolic sine, below 2 units in the last place."""
+    """Return the inverse hyperbolic sine, to below 2 units in the last place."""
     a = abs(x)
     large = a > 1e9  # log 2a
     b = _where(large, 1.0, a)
@@ -330,9 +338,9 @@ def asinh(x: Any) -> Any:
 
 @_everywhere
 def power(x: Any, y: Any) -> Any:
-    """x^y of x >= 0; 0 to any power is 0."""
+    """Return x^y for x >= 0; 0 to any power is 0."""
     good = x > 0.0
-    y = _where(y > 1e19, 1e19, _where(y < -1e19, -1e19, y))  # which is 0 or infinite already, but of 1
+    y = _where(y > 1e19, 1e19, _where(y < -1e19, -1e19, y))  # beyond, the result is 0 or infinite for any x but 1
     z, shift = _normal(x)
     high, low = _wide_logarithm(z, shift)
     p, p_low = _two_product(y, high)
@@ -342,16 +350,16 @@ def power(x: Any, y: Any) -> Any:
 
 @_everywhere
 def atan2(y: Any, x: Any) -> Any:
-    """Angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
+    """Return the angle of (x, y) in rad, -pi < angle <= pi; zeros count as positive, and the angle of (0, 0) is 0."""
     size = _where(abs(y) > abs(x), abs(y), abs(x))
-    # 2^600, 2^-100: no product on the way is subnormal, or too large
+    # 2^600, 2^-100: no intermediate product is subnormal or overflows
     level = _where(size < 1e100, 4.149515568880993e180, _where(size > 1e290, 7.888609052210118e-31, 1.0))
     return _angle(y, 0.0 * y, x, 0.0 * x, level)
 
 
 @_everywhere
 def asin(x: Any) -> Any:
-    """Arc sine in rad; beyond +-1 that of +-1."""
+    """Return the arc sine in rad; arguments beyond +-1 count as +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
     return _angle(x, 0.0 * x, c, c_low, 1.0)
@@ -359,7 +367,7 @@ def asin(x: Any) -> Any:
 
 @_everywhere
 def acos(x: Any) -> Any:
-    """Arc cosine in rad; beyond +-1 that of +-1."""
+    """Return the arc cosine in rad; arguments beyond +-1 count as +-1."""
     x = _where(x > 1.0, 1.0, _where(x < -1.0, -1.0, x))
     c, c_low = _beside(x)
     return _angle(c, c_low, x, 0.0 * x, 1.0)
@@ -367,7 +375,7 @@ def acos(x: Any) -> Any:
 
 @_everywhere
 def hypot(x: Any, y: Any) -> Any:
-    """sqrt(x^2 + y^2), below 2 units in the last place."""
+    """Return sqrt(x^2 + y^2), to below 2 units in the last place."""
     size = _where(abs(x) > abs(y), abs(x), abs(y))
     large, small = size > 1e150, size < 1e-140
     level = _where(large, 2.409919865102884e-181, _where(small, 4.149515568880993e180, 1.0))  # 2^-600, 2^600
@@ -377,13 +385,15 @@ def hypot(x: Any, y: Any) -> Any:
 
 @_everywhere
 def flush(x: Any) -> Any:
-    """0 where abs(x) is below LEAST, else x; so that what fades (a body that comes to rest) ends at zero and not among the
-    subnormal numbers, whose inverses overflow and with which processors are slow. Sums of flushed numbers and products of up to
-    four of them are never subnormal."""
+    """Return 0 where abs(x) is below LEAST, else x.
+
+    Decaying values, as of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow and
+    which slow processors down. Sums of flushed numbers and products of up to four of them are never subnormal.
+    """
     return _where(abs(x) < LEAST, 0.0, x)
 
 
-#: what a compiler must know besides what it has its own ways for
+#: internal functions that a compiler needs in addition to the primitives that it replaces
 INTERNAL_FUNCTIONS = (
     _two_sum,
     _two_product,

@@ -1,4 +1,4 @@
-"""How near bodies come to each other: predicted from positions and velocities, and found in tracks; who gives way to whom."""
+"""Encounters of bodies: closest approach, predicted or found in tracks, and roles by the collision regulations."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 from wavesim_sdk.frames import wrap
 
-ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam: the sector of the stern light
+ABAFT = math.radians(112.5)  #: 22.5 deg abaft the beam, where the sector of the stern light begins
 MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
     2.0,
     10.0,
-)  #: lengths of own ship: the domain that no other may enter, and the one that is kept clear
-HEAD_ON = math.radians(12.0)  #: a reciprocal course is one within so much, seen from both
+)  #: radii of the minimum and the preferred ship domain, in lengths of own ship
+HEAD_ON = math.radians(12.0)  #: angle off the bow, on both vessels, within which courses count as reciprocal
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CONTACT_NOTICE_PREFIX = "contact with "  #: so begins the notice of a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: start of the notice of a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
-    """(DCPA in m, TCPA in s) of bodies that keep their velocities.
+    """Return (DCPA in m, TCPA in s) of bodies that keep their velocities.
 
-    ``p_AB_W`` (..., n) is where B is from A in m, ``v_AB_W`` (..., n) how it moves from there in m/s, in two axes (ships) or
-    three. TCPA is negative if they were nearest in the past, 0 if the distance does not change.
+    ``p_AB_W`` (..., n) is the position of B relative to A in m, ``v_AB_W`` (..., n) its relative velocity in m/s, in two axes
+    (ships) or three. TCPA is negative if the closest approach is in the past, 0 if the distance is constant.
     """
     p, v = np.asarray(p_AB_W, float), np.asarray(v_AB_W, float)
     square = np.sum(v * v, axis=-1)
@@ -34,32 +34,35 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
 
 
 def domain(length: float) -> tuple[float, float]:
-    """Ship domain of own ship, whose ``length`` is in m: radii in m of the circles around others that she may not and should not
-    enter. Scores and pictures of encounters use these, the reference avoider the second."""
+    """Return the radii in m of the minimum and the preferred ship domain, for own ship of ``length`` m.
+
+    Own ship must not enter the first circle around another vessel and should not enter the second. Scores and pictures of
+    encounters use both, the reference avoider uses the second.
+    """
     return MIN_DOMAIN_LENGTHS * length, PREFERRED_DOMAIN_LENGTHS * length
 
 
 class EncounterRole(enum.Enum):
-    """Part that a power-driven vessel plays towards another in sight of it (COLREG rules 13 to 15 and 17)."""
+    """Role of a power-driven vessel towards another one in sight (COLREG rules 13 to 15 and 17)."""
 
-    HEAD_ON = "head-on"  #: 14: both alter course to starboard
-    OVERTAKING = "overtaking"  #: 13: she keeps out of the way
-    OVERTAKEN = "overtaken"  #: 13, 17: she holds
-    GIVE_WAY = "give way"  #: 15: the other is on her starboard side
-    STAND_ON = "stand on"  #: 17: she holds
+    HEAD_ON = "head-on"  #: rule 14: both alter course to starboard
+    OVERTAKING = "overtaking"  #: rule 13: she keeps out of the way
+    OVERTAKEN = "overtaken"  #: rules 13, 17: she holds course and speed
+    GIVE_WAY = "give way"  #: rule 15: the other is on her starboard side
+    STAND_ON = "stand on"  #: rule 17: she holds course and speed
 
 
 def role(
     p_AB_W: Any, course_A: float, course_B: float, speed_A: float, speed_B: float, head_on: float = HEAD_ON
 ) -> EncounterRole:
-    """What A is towards B. ``p_AB_W``: where B is from A (north, east, m); courses in rad, speeds in m/s.
+    """Return the role of A towards B. ``p_AB_W``: B relative to A (north, east, m); courses in rad, speeds in m/s.
 
-    It holds whether or not there is a risk of collision, and is that of this moment: a vessel keeps the role in which an
-    encounter began (rule 13d). ``head_on``: how near ahead both must see each other.
+    The result does not depend on the risk of collision and applies to this instant only: a vessel keeps the role with which an
+    encounter began (rule 13d). ``head_on``: angle off the bow within which both must see each other, rad.
     """
     bearing = math.atan2(p_AB_W[1], p_AB_W[0])
-    seen = wrap(bearing - course_A)  # of B from A, off the bow
-    aspect = wrap(bearing + math.pi - course_B)  # of A from B
+    seen = wrap(bearing - course_A)  # relative bearing of B from A
+    aspect = wrap(bearing + math.pi - course_B)  # relative bearing of A from B
     closing = speed_A * math.cos(seen) + speed_B * math.cos(aspect)  # m/s
     if closing > 0.0 and abs(aspect) >= ABAFT - 1e-9 and abs(seen) < ABAFT - 1e-9:
         return EncounterRole.OVERTAKING
@@ -67,12 +70,12 @@ def role(
         return EncounterRole.OVERTAKEN
     if abs(seen) <= head_on and abs(aspect) <= head_on:
         return EncounterRole.HEAD_ON
-    side = seen if abs(seen) > 1e-9 else -aspect  # right ahead: by what the other sees
+    side = seen if abs(seen) > 1e-9 else -aspect  # dead ahead: decide from the bearing on the other vessel
     return EncounterRole.GIVE_WAY if side > 0.0 else EncounterRole.STAND_ON
 
 
 def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
-    """(least distance in m, when in s) of a relative track: places (n, axes) at ``times`` (n,), straight between them."""
+    """Return (minimum distance in m, its time in s) of a relative track: positions (n, axes) at ``times`` (n,), straight between them."""
     if len(times) == 1:
         return float(np.linalg.norm(p_AB_W[0])), float(times[0])
     lasts = np.diff(times)
@@ -85,9 +88,9 @@ def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
 
 
 def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
-    """For each track by name, (times in s, places in W): who came nearest, how near in m, when in s.
+    """Return for each track, given by name as (times in s, positions in W): nearest other track, distance in m, time in s.
 
-    Two are compared while both are there, at the times of the first; a track that met none has no entry.
+    Two tracks are compared while both exist, at the times of the first; a track that never overlaps another has no entry.
     """
     names = list(tracks)
     found: dict[str, tuple[str, float, float]] = {}

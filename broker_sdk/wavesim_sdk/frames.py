@@ -1,4 +1,4 @@
-"""Rotations and angles: NED world W, forward-starboard-down body B, quaternions scalar first."""
+"""Rotations and angles: NED world W, forward-starboard-down body B, scalar-first quaternions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def quaternion(roll: Any, pitch: Any, heading: Any) -> Array:
-    """q_WB (..., 4) from roll, pitch, heading in rad, numbers or arrays (T) (Fossen 2021, eq. 2.79)."""
+    """Return q_WB (..., 4) for roll, pitch, heading in rad, numbers or arrays (Fossen 2021, eq. 2.79)."""
     (sr, cr), (sp, cp), (sy, cy) = sin_cos(roll / 2), sin_cos(pitch / 2), sin_cos(heading / 2)
     return np.array(
         [
@@ -25,13 +25,13 @@ def quaternion(roll: Any, pitch: Any, heading: Any) -> Array:
 
 
 def _parts(q: Array) -> tuple[Array, Array, Array, Array]:
-    """The four numbers of quaternions (..., 4)."""
+    """Return the four components of quaternions (..., 4)."""
     q = np.asarray(q)
     return q[..., 0], q[..., 1], q[..., 2], q[..., 3]
 
 
 def rotation(q_WB: Array) -> Array:
-    """R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
+    """Return R_WB (..., 3, 3) of unit quaternions (..., 4): ``v_W = R_WB v_B``."""
     w, x, y, z = _parts(q_WB)
     R = np.empty((*w.shape, 3, 3))
     R[..., 0, 0], R[..., 0, 1], R[..., 0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
@@ -41,19 +41,19 @@ def rotation(q_WB: Array) -> Array:
 
 
 def roll(q_WB: Array) -> Array:
-    """Roll (...) in rad of unit quaternions (..., 4)."""
+    """Return roll (...) in rad of unit quaternions (..., 4)."""
     w, x, y, z = _parts(q_WB)
     return np.asarray(atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)))
 
 
 def pitch(q_WB: Array) -> Array:
-    """Pitch (...) in rad of unit quaternions (..., 4)."""
+    """Return pitch (...) in rad of unit quaternions (..., 4)."""
     w, x, y, z = _parts(q_WB)
     return np.asarray(asin(2 * (w * y - z * x)))
 
 
 def heading(q_WB: Array) -> Array:
-    """Heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4)."""
+    """Return heading (...) in rad, in (-pi, pi], of unit quaternions (..., 4)."""
     w, x, y, z = _parts(q_WB)
     return np.asarray(atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)))
 
@@ -62,10 +62,10 @@ ANGLES = {"roll": roll, "pitch": pitch, "heading": heading}
 
 
 def euler(q_WB: Array) -> Array:
-    """(..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
+    """Return (..., 3) roll, pitch, heading in rad; heading in (-pi, pi]."""
     return np.stack([angle(q_WB) for angle in ANGLES.values()], axis=-1)
 
 
 def wrap(angle: float) -> float:
-    """The angle in (-pi, pi]."""
+    """Wrap an angle in rad to (-pi, pi]."""
     return float(-((np.pi - angle) % (2 * np.pi)) + np.pi)

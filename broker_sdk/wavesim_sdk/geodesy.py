@@ -1,4 +1,4 @@
-"""Places on the earth: W is the plane that touches the WGS84 ellipsoid at the world's origin."""
+"""Geodetic positions: W is the tangent plane of the WGS84 ellipsoid at the world's origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A, E2 = 6378137.0, 6.69437999014131699e-3  #: WGS84: semi-major axis in m, squar
 
 
 class Origin:
-    """Of a world: where its (0, 0, 0) lies; latitude and longitude in rad."""
+    """Origin of a world: latitude and longitude of its point (0, 0, 0) in rad."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
         self.latitude, self.longitude = latitude, longitude
@@ -23,14 +23,14 @@ class Origin:
         self._radius = A / math.sqrt(1.0 - E2 * sine * sine)
 
     def geodetic(self, p_W: Any) -> tuple[Array, Array, Array]:
-        """(latitude, longitude) in rad and height above the ellipsoid, m, of points (..., 3) of W (Bowring 1976, by tangents)."""
+        """Return latitude and longitude in rad and height above the ellipsoid in m of points (..., 3) in W (Bowring 1976, by tangents)."""
         north, east, down = np.moveaxis(np.asarray(p_W, float), -1, 0)
         (s, c), (sl, cl) = self._latitude, self._longitude
         radius = self._radius
-        out = (radius - down) * c - s * north  # away from the axis, in the origin's meridian
+        out = (radius - down) * c - s * north  # distance from the axis, in the meridian of the origin
         x, y, z = cl * out - sl * east, sl * out + cl * east, ((1.0 - E2) * radius - down) * s + c * north
         p = np.sqrt(x * x + y * y)
-        tangent = z / (p * math.sqrt(1.0 - E2))  # of the reduced latitude
+        tangent = z / (p * math.sqrt(1.0 - E2))  # tangent of the reduced latitude
         for _ in range(3):
             cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
             sine = tangent * cosine
@@ -43,18 +43,18 @@ class Origin:
         return atan2(up, away), atan2(y, x), height
 
     def degrees(self, p_W: Any) -> tuple[Any, Any]:
-        """(latitude, longitude) in degrees of points (..., 3) of W."""
+        """Return (latitude, longitude) in degrees of points (..., 3) in W."""
         latitude, longitude, _ = self.geodetic(p_W)
         return np.degrees(latitude), np.degrees(longitude)
 
     def ned(self, latitude: float, longitude: float, height: float = 0.0) -> Array:
-        """A place in W (3,), m, from latitude and longitude in rad and height above the ellipsoid in m."""
+        """Return the position in W (3,), m, of a latitude and longitude in rad and a height above the ellipsoid in m."""
         (s, c), (sl, cl) = sin_cos(latitude), sin_cos(longitude)
         (s0, c0), (sl0, cl0) = self._latitude, self._longitude
         radius = A / math.sqrt(1.0 - E2 * s * s)
         out = (radius + height) * c
         x, y = out * cl, out * sl
-        ahead, east = cl0 * x + sl0 * y, cl0 * y - sl0 * x  # of the origin's meridian
+        ahead, east = cl0 * x + sl0 * y, cl0 * y - sl0 * x  # relative to the meridian of the origin
         ahead -= self._radius * c0
         up = ((1.0 - E2) * radius + height) * s - (1.0 - E2) * self._radius * s0
         return np.array([c0 * up - s0 * ahead, east, -(c0 * ahead + s0 * up)])

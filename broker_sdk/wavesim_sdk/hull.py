@@ -4,9 +4,9 @@
     found = hull.afloat(mass=2200.0, centre=(0.0, 0.0, 0.1))
     print(found.draft, found.gm_roll, [hull.righting_arm(2200.0, (0.0, 0.0, 0.1), phi) for phi in heels])
 
-The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point of that plane, so
-that the cut itself adds nothing (Mirtich, Fast and accurate computation of polyhedral mass properties, 1996, for the
-closed surface).  The hull floats at a given trim; it is not turned until the moments vanish.
+The wetted part is exact for the mesh: each face is cut by the water plane and joined to a point of that plane, so that the
+cut itself contributes nothing (closed surface: Mirtich, Fast and accurate computation of polyhedral mass properties, 1996).
+The hull floats at a given attitude; the computation does not search for the trim at which the moments vanish.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class WettedVolume:
-    """What is under a water plane: volume (m3), its centre (m, body axes)."""
+    """Part of a hull below a water plane: volume (m3) and its centre (m, body axes)."""
 
     volume: float
     centre: Array
@@ -31,8 +31,11 @@ class WettedVolume:
 
 @dataclass(frozen=True)
 class FloatingState:
-    """A hull at rest, upright: z of the water line (m, body axes), draft below it (m), volume (m3), centre of buoyancy (m),
-    area of the water plane (m2) and its centre (x, y in m), metacentric heights in roll and pitch (m)."""
+    """Upright hull at rest: z of the water line (m, body axes), draft below it (m), volume (m3), centre of buoyancy (m).
+
+    ``area`` is the area of the water plane (m2), ``flotation`` its centre (x, y in m); ``gm_roll`` and ``gm_pitch`` are the
+    metacentric heights (m).
+    """
 
     waterline: float
     draft: float
@@ -45,27 +48,27 @@ class FloatingState:
 
 
 class Hull:
-    """A closed surface of triangles (n, 3, 3), in m, body axes. ValueError if it is not closed or inside out."""
+    """Closed surface of triangles (n, 3, 3) in m, body axes. ValueError if it is not closed, or inside out."""
 
     def __init__(self, triangles: Any) -> None:
         self.triangles = t = np.asarray(triangles, float)
         if t.ndim != 3 or t.shape[1:] != (3, 3) or not len(t) or not np.isfinite(t).all():
-            raise ValueError(f"a hull is triangles of three finite corners, shape (n, 3, 3), not {t.shape}")
+            raise ValueError(f"a hull needs triangles with finite vertices, shape (n, 3, 3), got {t.shape}")
         if not _closed(t):
-            raise ValueError("the surface is not closed: some edge is not run through once each way by its two faces")
+            raise ValueError("the surface is not closed: each edge must belong to two faces, once in each direction")
         self.volume = self._volume_and_centre(t, np.zeros(3)).volume
         if self.volume <= 0.0:
-            raise ValueError("the surface is inside out: its faces are to be counter-clockwise seen from outside")
+            raise ValueError("the surface is inside out: faces must be counter-clockwise when seen from outside")
 
     def wetted_part(self, down: Sequence[float], level: float) -> WettedVolume:
-        """The part where ``down . p > level``; ``down`` is the world's unit vector in body axes."""
+        """Return the part with ``down . p > level``; ``down`` is the unit vector of world down in body axes."""
         n = np.asarray(down, float)
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
 
     def level(self, down: Sequence[float], volume: float) -> float:
-        """The level of the water plane under which there is this volume (m3). ValueError if the hull has no more than it."""
+        """Return the level of the water plane that cuts off this volume (m3); ValueError if the hull is not larger than it."""
         if not 0.0 < volume < self.volume:
-            raise ValueError(f"it cannot float: {volume:g} m3 are to be displaced, the hull has {self.volume:g} m3")
+            raise ValueError(f"the hull cannot float: it must displace {volume:g} m3 but has {self.volume:g} m3")
         along = self.triangles @ np.asarray(down, float)
         low, high = float(along.min()), float(along.max())
         while high - low > 1e-13 * max(1.0, abs(low), abs(high)):
@@ -76,16 +79,16 @@ class Hull:
         return 0.5 * (low + high)
 
     def afloat(self, mass: float, centre: Sequence[float], density: float = 1025.0) -> FloatingState:
-        """The hull upright with a mass (kg) at a centre of gravity (m)."""
+        """Return the upright floating state for a mass (kg), a centre of gravity (m) and a water density (kg/m3)."""
         down = (0.0, 0.0, 1.0)
         level = self.level(down, mass / density)
         wet = self.wetted_part(down, level)
-        a, b = np.moveaxis(self._cut(np.array(down), level)[1][:, :, :2], 1, 0)  # the sides of the water plane
+        a, b = np.moveaxis(self._cut(np.array(down), level)[1][:, :, :2], 1, 0)  # edges of the water plane
         cross = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
         area = 0.5 * cross.sum()
         x, y = ((a + b) * cross[:, None]).sum(axis=0) / (6.0 * area)
         second = ((a * a + a * b + b * b) * cross[:, None]).sum(axis=0) / 12.0
-        above = float(wet.centre[2] - centre[2])  # the centre of gravity over that of buoyancy
+        above = float(wet.centre[2] - centre[2])  # height of the centre of gravity above the centre of buoyancy
         return FloatingState(
             level, float(self.triangles[:, :, 2].max()) - level, wet.volume, wet.centre, abs(float(area)), (float(x), float(y)),
             float(abs(second[1]) - abs(area) * y * y) / wet.volume - above,
@@ -93,20 +96,20 @@ class Hull:
         )  # fmt: skip
 
     def righting_arm(self, mass: float, centre: Sequence[float], heel: float, density: float = 1025.0) -> float:
-        """GZ in m at an angle of heel in rad, positive if it rights a hull heeled to starboard."""
+        """Return the righting arm GZ in m at a heel angle in rad; positive rights a hull heeled to starboard."""
         c, s = math.cos(heel), math.sin(heel)
         down = (0.0, s, c)
         b = self.wetted_part(down, self.level(down, mass / density)).centre
         return float((b[1] - centre[1]) * c - (b[2] - centre[2]) * s)
 
     def _cut(self, n: Array, level: float) -> tuple[Array, Array]:
-        """(triangles of the wetted surface, sides (k, 2, 3) of the water plane, in the order of their faces)."""
+        """Return (triangles of the wetted surface, edges (k, 2, 3) of the water plane in the order of their faces)."""
         t = self.triangles
         over = t @ n - level
         wet = over > 0.0
         count = wet.sum(axis=1)
         whole, pieces, sides = t[count == 3], [], []
-        for k in range(3):  # one corner is wet, or one is dry: turned to the front
+        for k in range(3):  # one vertex is wet, or one is dry: rotate it to the front
             p, d = np.roll(t, -k, axis=1), np.roll(over, -k, axis=1)
             for alone in (1, 2):
                 m = (count == alone) & ((d[:, 0] > 0.0) == (alone == 1))
@@ -132,7 +135,7 @@ class Hull:
 
 
 def _closed(triangles: Array) -> bool:
-    """Whether each edge is run through as often one way as the other; corners within a millionth of the size are one."""
+    """Return whether each edge occurs equally often in both directions; vertices within 1e-6 of the size are merged."""
     size = float(np.ptp(triangles.reshape(-1, 3), axis=0).max())
     _, at = np.unique(np.round(triangles.reshape(-1, 3) / (1e-6 * size)), axis=0, return_inverse=True)
     at = at.reshape(-1, 3).astype(np.int64)

@@ -1,5 +1,6 @@
-"""What is fixed about the instruments that come with WaVeSim: the noise that is not a key of the configuration, and where beams
-point. Emulators compute by it; whoever states the accuracy of a value states this.
+"""Fixed properties of the instruments of WaVeSim: noise that is not a configuration key, and beam geometry.
+
+Emulators compute with these values; programs that state the accuracy of a measurement use them too.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from wavesim_sdk.elementary import atan2, cos, sin
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 # Standard deviations at noise="1".
-TILT_SIGMA = float(np.radians(0.1))  #: rad, of an AHRS
+TILT_SIGMA = float(np.radians(0.1))  #: rad, roll and pitch of an AHRS
 HEADING_SIGMA = float(np.radians(0.3))  #: rad
 RATE_SIGMA = float(np.radians(0.02))  #: rad/s
-SPEED_SIGMA = 0.01  #: m/s, of a speed log
+SPEED_SIGMA = 0.01  #: m/s, speed log
 PRESSURE_SIGMA = 0.01  #: dbar
 TEMPERATURE_SIGMA = 0.002  #: C
 CONDUCTIVITY_SIGMA = 0.0003  #: S/m
 SALINITY_SIGMA = 0.005
 SOUND_SIGMA = 0.02  #: m/s
-ECHO_SIGMA = 0.02  #: m, of an echosounder
+ECHO_SIGMA = 0.02  #: m, echosounder
 
 
 def beam_geometry(beams: tuple[RangeBeam, ...]) -> tuple[Floats, Floats]:
-    """Directions and places (n, 3) in S of beams that are declared one by one."""
+    """Return directions and positions (n, 3) in S of beams declared one by one."""
     return np.array([b.direction for b in beams]), np.array([b.position for b in beams])
 
 
 def dvl_beams(p: DvlConfig) -> tuple[Floats, Floats]:
-    """Directions and places (n, 3) in S."""
+    """Return directions and positions (n, 3) in S of the beams of a Doppler log."""
     if p.beam:
         return beam_geometry(p.beam)
     azimuth = p.first + np.arange(4) * math.pi / 2.0
@@ -43,14 +44,14 @@ def dvl_beams(p: DvlConfig) -> tuple[Floats, Floats]:
 
 
 def adcp_beams(p: AdcpConfig) -> Floats:
-    """Directions (4, 3) in S."""
+    """Return directions (4, 3) in S of the beams of an ADCP."""
     azimuth = p.first + np.arange(4) * math.pi / 2.0
     around = np.stack([cos(azimuth), sin(azimuth), np.zeros(4)], axis=1)
     return np.asarray(sin(p.angle) * around + (0.0, 0.0, cos(p.angle)))
 
 
 def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
-    """Heading from magnetic north, 0..2 pi, of a field (..., 3) in B at a roll and pitch (rad); add the declination for the true one."""
+    """Return the magnetic heading, 0..2 pi, from a field (..., 3) in B at a roll and pitch (rad); add the declination for true heading."""
     x, y, z = (np.asarray(field)[..., k] for k in range(3))
     level = y * cos(roll) - z * sin(roll)
     ahead = x * cos(pitch) + (y * sin(roll) + z * cos(roll)) * sin(pitch)
@@ -58,12 +59,12 @@ def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
 
 
 def ranger_beams(p: RangerConfig) -> tuple[Floats, Floats]:
-    """The same; one ahead if none is declared."""
+    """Return directions and positions (n, 3) in S of the beams of a ranger; one beam ahead if none is declared."""
     return beam_geometry(p.beam or (RangeBeam(),))
 
 
 def multibeam_beams(p: MultibeamConfig) -> tuple[Floats, Floats]:
-    """The same; a fan if none is declared."""
+    """Return directions and positions (n, 3) in S of the beams of a multibeam; a fan if none is declared."""
     if p.beam:
         return beam_geometry(p.beam)
     a = np.linspace(-0.5, 0.5, p.beams) * p.width

@@ -1,11 +1,12 @@
-"""Kernels, which Python calls, and parts of kernels, which are only ever compiled into them.
+"""Kernels, which Python calls, and device functions, which are compiled only into kernels.
 
-Numba makes a library of its own of every compiled function: optimised, made machine code and kept on disk, and then
-linked into its callers, where all of that happens again, up to the entry.  For what nobody calls but kernels that was most of
-the whole compilation.  A part is translated once and goes as it is into the kernels that call it; only they are optimised and
-made machine code.  The code of a kernel stays the same.
+Numba builds a separate library for every compiled function: it optimises it, generates machine code, caches it, links it into
+each caller, and repeats all of this there.  For functions called only by kernels this was most of the compile time.  A device
+function is translated once and linked unoptimised into the kernels that call it; only kernels are optimised and turned into
+machine code.  The resulting code of a kernel is the same.
 
-A part that Python calls (a test does) is compiled by itself then.  With compilation off it is the function.
+A device function called from Python, as in tests, is compiled as a kernel at that time.  With compilation off it is the plain
+function.
 """
 
 from __future__ import annotations
@@ -28,26 +29,28 @@ from wavesim_sdk import kernel_sources
 Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 _PART = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-#: what every kernel is made with, besides what it reaches by name
+#: sources of every kernel, in addition to those it reaches by name
 _ALWAYS = [
     str(Path(__file__).with_name(f"{name}.py")) for name in ("compiled_elementary", "kernel_compiler", "kernel_sources")
 ]
 
 
 class _DeviceFunctionLibrary(JITCodeLibrary):
-    """Code of a part: never machine code by itself. (Its function is tidied up by itself, for what Numba sees of counted references
-    before it inlines it leaves out.)"""
+    """Library of a device function, never turned into machine code.
+
+    Each function is simplified separately, because Numba removes only those reference counts that it sees before inlining.
+    """
 
     def finalize(self) -> None:
         self._raise_if_finalized()
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage.name == "external":
-                function.linkage = "linkonce_odr"  # as Numba has what may be linked more than once
+                function.linkage = "linkonce_odr"  # Numba's linkage for code that may be linked more than once
         self._finalize_dynamic_globals()
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """With all that it calls, for libraries that are no kernels."""
+        """Return the module with everything it calls, for libraries that are not kernels."""
         self._ensure_finalized()
         if self._shared_module is None:
             self._shared_module = self._final_module.clone()
@@ -61,14 +64,14 @@ class _DeviceFunctionLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        return self  # whom Numba asks next to tell the machine code its environment
+        return self  # Numba calls set_env on it next
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """Code of a kernel: each part that it reaches is linked into it once."""
+    """Library of a kernel: each device function that it reaches is linked into it once."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -79,7 +82,7 @@ class _KernelLibrary(JITCodeLibrary):
         for library in libraries:
             if isinstance(library, _DeviceFunctionLibrary):
                 self._final_module.link_in(_module(library), preserve=True)
-        for function in self._final_module.functions:  # nobody else calls this copy of a part
+        for function in self._final_module.functions:  # only this kernel calls this copy of a device function
             if not function.is_declaration and function.linkage.name == "linkonce_odr":
                 function.linkage = "internal"
         self._linking_libraries = [library for library in libraries if not isinstance(library, _DeviceFunctionLibrary)]
@@ -87,10 +90,10 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Libraries, and those that parts among them call; callers first, because only what is called is linked."""
+    """Return libraries and those their device functions call; callers first, because linking keeps only called code."""
     found = dict.fromkeys(libraries)
     todo = list(found)
-    for library in todo:  # it grows on the way
+    for library in todo:  # the list grows during the loop
         if isinstance(library, _DeviceFunctionLibrary):
             todo += [called for called in dict.fromkeys(library._linking_libraries) if called not in found]
             found.update(dict.fromkeys(library._linking_libraries))
@@ -102,8 +105,11 @@ def _module(library: Any) -> Any:
 
 
 class _SharedFlags(Flags):
-    """Options of a part or a kernel.  What Numba compiles on their way is kept by the options of who asked: here all ask with the
-    same, so that it is compiled once, and is not inlined by force because somebody up the stack is."""
+    """Compiler flags of a device function or a kernel.
+
+    Numba caches functions that it compiles on the way by the flags of the caller.  With one common set of flags each is
+    compiled once, and is not force-inlined only because a caller is.
+    """
 
     __slots__ = ()
 
@@ -123,8 +129,10 @@ _signatures: dict[Any, Any] = {}
 
 
 class _CachingTypingContext:
-    """Numba's typing context; it tries each way in which an operator could be meant at each place where the operator stands, most of
-    them in vain, and this looks up what was found before."""
+    """Numba's typing context with a cache of resolved operators.
+
+    Numba tries every overload of an operator at every use, mostly in vain; this looks up earlier results.
+    """
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -144,7 +152,7 @@ class _CachingTypingContext:
         return found
 
 
-#: passes that do nothing with kernels: they have no such things as these are for, and nobody looks at the annotations
+#: compiler passes without effect on kernels, which lack the constructs these passes handle; annotations are not used either
 _NEEDLESS = {
     "WithLifting", "GenericRewrites", "RewriteDynamicRaises", "InlineInlinables", "FindLiterallyCalls", "LiteralUnroll",
     "LiteralPropagationSubPipelinePass", "InlineOverloads", "NopythonRewrites", "NoPythonSupportedFeatureValidation",
@@ -153,7 +161,7 @@ _NEEDLESS = {
 
 
 class _Compiler(Compiler):
-    """Numba's own, with less to do."""
+    """Numba's compiler with fewer passes."""
 
     def _compile(self, function: Any, library: type[JITCodeLibrary]) -> Any:
         self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
@@ -169,7 +177,7 @@ class _Compiler(Compiler):
 
 
 class DeviceFunctionCompiler(_Compiler):
-    """With the library of a part."""
+    """Compiler of device functions."""
 
     def compile_extra(self, function: Any) -> Any:
         return self._compile(function, _DeviceFunctionLibrary)
@@ -181,7 +189,7 @@ class _KernelCompiler(_Compiler):
 
 
 class _Cache(FunctionCache):
-    """Numba's own asks whether the file of a function has changed; this one asks for whatever is compiled into it."""
+    """Cache keyed by everything compiled into a function; Numba's own cache checks only the file of the function."""
 
     _reached: str | None = None
 
@@ -199,8 +207,10 @@ class _Cache(FunctionCache):
 
 
 def kernel(function: Function | None = None, **options: Any) -> Any:
-    """A decorator for kernels, which Python calls: kept on disk until a source of what is compiled into them changes. Of a part
-    it makes a kernel beside it. ``options``: of ``numba.njit``."""
+    """Decorate a kernel, which Python calls. It is cached on disk until any source compiled into it changes.
+
+    For a device function it makes a separate kernel. ``options`` are those of ``numba.njit``.
+    """
     if function is None:
         return lambda given: kernel(given, **options)
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
@@ -216,7 +226,7 @@ class _DeviceFunction(CPUDispatcher):
     _whole: Any = None
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
-        """Without a translation of its own for each number that is written down in a call."""
+        """Ignore literal values, so that a literal number in a call does not need its own translation."""
         plain = {name: numba_types.unliteral(kind) for name, kind in named.items()}
         return super().get_call_template([numba_types.unliteral(kind) for kind in arguments], plain)
 
@@ -236,21 +246,23 @@ def _make_device_function(function: Function, **options: Any) -> Function:
 
 
 def device_function(function: Function) -> Function:
-    """A function as a part of the kernels that call it."""
+    """Decorate a device function, which is compiled into the kernels that call it."""
     return _make_device_function(function)
 
 
 def always_inline(function: Function) -> Function:
-    """The same, with its code in the place of each call."""
+    """Decorate a device function that is inlined at each call."""
     return _make_device_function(function, forceinline=True)
 
 
 def compile_for_types(function: Any, *arguments: Any) -> None:
-    """Compile a kernel, or load it, for arguments like these; or translate a part and all that it calls: a kernel that calls it is
-    compiled the sooner."""
+    """Compile or load a kernel for arguments of these types.
+
+    For a device function, translate it and everything it calls, so that kernels that call it compile sooner.
+    """
     if not config.DISABLE_JIT:  # type: ignore[attr-defined]
         function.compile(tuple(map(nb.typeof, arguments)))
 
 
-#: the same for functions that Numba is told of by ``overload``, inlined wherever they are called: loops can then become vectors
+#: options of functions registered with ``overload``, inlined at each call so that loops can be vectorised
 ALWAYS_INLINE_OPTIONS: Any = {**_OPTIONS, "forceinline": True, "pipeline_class": DeviceFunctionCompiler}

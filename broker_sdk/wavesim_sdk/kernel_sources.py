@@ -1,8 +1,8 @@
-"""What a compiled function is made of: the files of all functions that it reaches, and the constants that they name.
+"""Sources of a compiled function: the files of all functions that it reaches, and the constants that they name.
 
-Numba keeps a compiled function until its own file changes; whatever is compiled into it may lie in others.  So the functions
-that one reaches are looked for as the compiler will find them: by the names in their code.  A file counts as it was when its
-functions were made, not as it is when somebody asks.
+Numba caches a compiled function until its own file changes, although code from other files is compiled into it.  This module
+finds the reached functions as the compiler does, through the names in their code.  A file counts with its content at the time
+its functions were defined, not at the time of the query.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba.core import types
 
-#: Numba's own versions decide what becomes of these
+#: modules that are not followed, because the cache key already includes Numba's version
 _OUTSIDE = frozenset({*sys.stdlib_module_names, "numba", "numpy", "llvmlite"})
 _PLAIN = (int, float, complex, str, bytes, bool, np.generic, np.dtype, types.Type)
-#: digests of files, taken when a function was made a part or a kernel
+#: file digests, recorded when a function became a device function or a kernel
 _noted: WeakKeyDictionary[FunctionType, str] = WeakKeyDictionary()
 
 
@@ -32,7 +32,7 @@ def _digest(path: str, modified_ns: int, size: int) -> str:
 
 
 def file_digest(path: str) -> str:
-    """Of a file as it is now; of one that is not there, of its name."""
+    """Return the digest of a file as it is now; the path itself if the file does not exist."""
     try:
         found = Path(path).stat()
         return _digest(path, found.st_mtime_ns, found.st_size)
@@ -41,12 +41,12 @@ def file_digest(path: str) -> str:
 
 
 def record_digest(function: Any) -> None:
-    """Keep what the file of a function is like now."""
+    """Record the digest of a function's file as it is now."""
     _noted[function] = file_digest(function.__code__.co_filename)
 
 
 def _names(code: CodeType) -> set[str]:
-    """All that a function names, and those inside of it do."""
+    """Return all names used by a code object and the code nested in it."""
     found = {*code.co_names, *code.co_freevars}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -55,7 +55,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Name and value of what a function reaches: globals, variables of functions around it, members of modules."""
+    """Yield name and value of everything a function reaches: globals, variables of enclosing functions, module members."""
     names = _names(function.__code__)
     around = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     todo = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
@@ -69,14 +69,14 @@ def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
-    """The functions behind a value: of something compiled, of an intrinsic, of what decorators have wrapped."""
+    """Yield the Python functions behind a value: compiled functions, intrinsics, decorated functions."""
     for behind in (value, *(getattr(value, a, None) for a in ("py_func", "_defn", "__wrapped__"))):
         if isinstance(behind, FunctionType) and (behind.__module__ or "").partition(".")[0] not in _OUTSIDE:
             yield behind
 
 
 def _text(value: Any) -> str:
-    """A constant as text; nothing of what is none."""
+    """Return a constant as text; empty for any other value."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, tuple):
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
 
 
 def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]:
-    """Digests of the files of all functions that are compiled into one, by their paths; and the constants, as texts."""
+    """Return the file digests, by path, of all functions compiled into one, and the constants as texts."""
     files: dict[str, str] = {}
     constants: set[str] = set()
     seen, todo = {function}, [function]
@@ -104,7 +104,7 @@ def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]
 
 
 def named_tuple_members(kinds: Any) -> str:
-    """The members of all named tuples among types of arguments: a signature knows only their classes."""
+    """Return the members of all named tuples among argument types, because a signature holds only their classes."""
     found = ""
     for kind in kinds:
         if isinstance(kind, types.BaseNamedTuple):

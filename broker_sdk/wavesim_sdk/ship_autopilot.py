@@ -1,10 +1,11 @@
-"""A helm for any surface vessel of the library: a heading and a speed in, commands of its actuators out.
+"""Autopilot for any surface vessel of the library: from heading and speed to actuator commands.
 
-    helm = Helm(model)
-    commands = helm.steer(heading, speed, Motion(...), dt)
+    autopilot = ShipAutopilot(model)
+    commands = autopilot.commands(heading, speed, ShipMotion(...), dt)
 
-Twin screws, nozzles and azimuth drives, propeller and rudder, and the orders of kinematic traffic.  Gains follow from the
-model: the greatest moment at a quarter of a radian off course, twice the critical damping of the yaw inertia; thrust by a PI law of the mass.
+It handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic.  The gains follow from the
+model: maximum yaw moment at a heading error of 0.25 rad, twice the critical damping for the yaw inertia, and PI control of
+thrust scaled with the mass.
 """
 
 from __future__ import annotations
@@ -21,20 +22,19 @@ from wavesim_sdk.elementary import atan2, cos, hypot, sin_cos
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.frames import wrap
 
-FULL_RUDDER_ERROR = 0.25  #: rad off the heading at which the helm is hard over
-INTEGRAL_TIME_CONSTANTS = 60.0  #: the heading's integral takes over within so many of its time constants
-MAX_NOZZLE_ANGLE = math.radians(35.0)  #: greatest angle of nozzles and azimuth drives
-TURN_LEARNING_S = 2.0  #: s in which it is learned how much helm holds a turn
+FULL_RUDDER_ERROR = 0.25  #: heading error in rad at which the rudder is hard over
+INTEGRAL_TIME_CONSTANTS = 60.0  #: integral time of the heading controller, in time constants of the controller
+MAX_NOZZLE_ANGLE = math.radians(35.0)  #: maximum angle of nozzles and azimuth drives, rad
+TURN_LEARNING_S = 2.0  #: time constant in s for learning the moment that holds a turn
 DENSITY = 1025.0
-TURN_LEAD_LENGTHS = 0.8  #: lengths that a vessel goes before her turn has begun
-STEADY_TURN_TOLERANCE = 0.25  #: share by which a turn may be off and counts as steady
+TURN_LEAD_LENGTHS = 0.8  #: distance a vessel travels before it starts to turn, in ship lengths
+STEADY_TURN_TOLERANCE = 0.25  #: relative error of the yaw rate up to which a turn counts as steady
 MAX_CRAB_ANGLE = 0.6  #: rad
 
 
 @dataclass(frozen=True)
 class ShipMotion:
-    """What a vessel knows of itself: place and velocity over ground (north, east), heading in rad, rate of turn in rad/s, surge
-    in m/s."""
+    """Motion of a vessel: position north, east in m, heading in rad, surge and sway over ground in m/s, yaw rate in rad/s."""
 
     north: float
     east: float
@@ -45,18 +45,18 @@ class ShipMotion:
 
     @classmethod
     def from_state(cls, state: Sequence[float], heading: float) -> ShipMotion:
-        """From the thirteen numbers of a step's ``motion``."""
+        """Make it from the thirteen numbers of ``motion`` in a step, with a heading in rad."""
         return cls(state[0], state[1], heading, state[7], state[8], state[12])
 
     @property
     def velocity(self) -> tuple[float, float]:
-        """Over ground (north, east), m/s."""
+        """Velocity over ground (north, east) in m/s."""
         s, c = sin_cos(self.heading)
         return self.surge * c - self.sway * s, self.surge * s + self.sway * c
 
 
 def _square(t: Thruster) -> tuple[float, float]:
-    """Thrust per n abs(n), ahead and astern, standing."""
+    """Return the bollard thrust per n abs(n), ahead and astern."""
     if t.open_water is not None:
         d = t.open_water.diameter
         c = DENSITY * d * d * d * d * t.open_water.kt[0]
@@ -73,7 +73,7 @@ def _thrust(t: Thruster, command: float) -> float:
 
 
 def _command(t: Thruster, force: float) -> float:
-    """The command for a force, standing."""
+    """Return the command for a bollard thrust in N."""
     force = max(_thrust(t, t.minimum), min(_thrust(t, t.maximum), force))
     if t.law == "force":
         return force
@@ -83,10 +83,10 @@ def _command(t: Thruster, force: float) -> float:
 
 
 class ShipAutopilot:
-    """Heading (PID) and speed (PI) of one vessel. ConfigError for a model that has nothing to steer by."""
+    """Heading (PID) and speed (PI) control of one vessel. ConfigError for a model that cannot steer."""
 
     def __init__(self, model: Model, thrust: float = 0.0) -> None:
-        """``thrust``: what holds the speed at the beginning, N."""
+        """``thrust``: initial thrust in N that holds the speed."""
         self.model = model
         self.is_kinematic = [t.name for t in model.thruster] == ["speed", "turn"]  # kinematic traffic
         ahead = [t for t in model.thruster if t.direction[0] > 0.9]
@@ -99,7 +99,7 @@ class ShipAutopilot:
             and len({math.copysign(1.0, t.position[1]) for t in self.fixed_thrusters}) == 2
         )
         if not (self.is_kinematic or self.swivel_thrusters or self.rudders or self.has_twin_screws):
-            raise ConfigError(f"model '{model.name}' has nothing to steer by: rudder, nozzles or twin screws")
+            raise ConfigError(f"model '{model.name}' cannot steer: it needs a rudder, nozzles or twin screws")
         rigid, added = matrix(model.rigid_body), matrix(model.added_mass)
         inertia = float(rigid[5, 5]) if model.rigid_body is not None else (model.inertia.zz if model.inertia else 0.0)
         inertia += float(added[5, 5])
@@ -109,14 +109,14 @@ class ShipAutopilot:
         self.max_yaw_moment = self._greatest_moment()
         self.kp = (
             (0.5 if self.swivel_thrusters else 1.0) * self.max_yaw_moment / FULL_RUDDER_ERROR
-        )  # nozzles have a reserve for wind
+        )  # nozzles keep a reserve for wind
         self.kd = 4.0 * math.sqrt(self.kp * inertia)
         self.ki = self.kp / (INTEGRAL_TIME_CONSTANTS * math.sqrt(inertia / self.kp)) if self.kp else 0.0
         self.speed_controller = SpeedController(
             0.5 * self.mass, 0.05 * self.mass, self.min_thrust, self.max_thrust, thrust
         )
         self._integral = 0.0
-        self._turning = 0.5 * self.kd  # N m that hold a turn of 1 rad/s, as it was seen so far
+        self._turning = 0.5 * self.kd  # moment in N m that holds a turn of 1 rad/s, learned so far
 
     def _greatest_moment(self) -> float:
         if self.has_twin_screws:
@@ -130,14 +130,14 @@ class ShipAutopilot:
         )
 
     def commands(self, heading: float, speed: float, now: ShipMotion, dt: float, turn: float = 0.0) -> dict[str, float]:
-        """Commands by the actuators' names. ``turn``: rate at which the heading is to change, rad/s."""
+        """Return commands by actuator name. ``turn``: desired yaw rate in rad/s."""
         error = wrap(heading - now.heading)
         if self.is_kinematic:
             turns = next(t for t in self.model.thruster if t.name == "turn")
             order = next(t for t in self.model.thruster if t.name == "speed")
             rate = max(turns.minimum, min(turns.maximum, turns.maximum * error / FULL_RUDDER_ERROR + turn))
             return {"speed": max(order.minimum, min(order.maximum, speed)), "turn": rate}
-        if self.has_twin_screws:  # a sharp turn is made at less way
+        if self.has_twin_screws:  # slow down for a sharp turn
             speed *= max(0.3, float(cos(min(abs(error), math.pi / 2))))
         thrust = self.speed_controller.thrust(speed, now.surge, dt)
         if self.rudders:
@@ -154,14 +154,14 @@ class ShipAutopilot:
     def _by_rudder(self, error: float, now: ShipMotion, thrust: float, turn: float) -> dict[str, float]:
         found = {t.name: _command(t, thrust / len(self.fixed_thrusters)) for t in self.fixed_thrusters}
         length = self.model.box.length if self.model.box is not None else 1.0
-        lead = 1.5 * length / max(abs(now.surge), 0.2)  # s that the rate of turn counts
+        lead = 1.5 * length / max(abs(now.surge), 0.2)  # weight of the yaw rate in s
         for f in self.rudders:
             side = -math.copysign(1.0, f.normal[1])
             found[f.name] = clamp(side * f.limit * (error - lead * (now.yaw_rate - turn)) / FULL_RUDDER_ERROR, f.limit)
         return found
 
     def _by_nozzles(self, moment: float, thrust: float) -> dict[str, float]:
-        """All nozzles at one angle; some thrust is kept for steering."""
+        """Return commands for nozzles at one common angle; some thrust is kept for steering."""
         n = len(self.swivel_thrusters)
         arm = sum(abs(t.position[0]) for t in self.swivel_thrusters) / n
         needed = abs(moment) / (arm * sin_cos(MAX_NOZZLE_ANGLE)[0])
@@ -176,7 +176,7 @@ class ShipAutopilot:
         return found
 
     def _by_twins(self, moment: float, thrust: float) -> dict[str, float]:
-        """Turning goes before speed: where both cannot be had, the thrust gives way."""
+        """Return commands for twin screws; turning takes priority over thrust."""
         arm = sum(abs(t.position[1]) for t in self.fixed_thrusters) / len(self.fixed_thrusters)
         half = moment / (2.0 * arm)
         thrust = max(self.min_thrust + 2.0 * abs(half), min(self.max_thrust - 2.0 * abs(half), thrust))
@@ -188,16 +188,18 @@ class ShipAutopilot:
 
 
 class LeewayEstimator:
-    """What carries a vessel sideways: wind and current as a velocity in W, learned from how she goes; and in a turn her stern, which
-    slips outwards as if she turned about a point ``pivot`` m ahead."""
+    """Estimator of leeway: wind and current as a velocity in W, learned from the motion of the vessel.
+
+    In a turn the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead; this is learned too.
+    """
 
     def __init__(self, pivot: float, tau: float = 3.0) -> None:
-        """``tau``: s in which it is learned."""
+        """``tau``: time constant of the learning in s."""
         self.pivot, self.tau = pivot, tau
         self.north = self.east = 0.0
 
     def heading(self, course: float, now: ShipMotion, turn: float, dt: float) -> float:
-        """Heading for a course over ground, while it turns at a wanted rate (rad/s)."""
+        """Return the heading for a course over ground during a turn at a desired rate (rad/s)."""
         s, c = sin_cos(now.heading)
         share = min(1.0, dt / self.tau)
         off = now.sway + self.pivot * now.yaw_rate - (c * self.east - s * self.north)
@@ -211,7 +213,7 @@ class LeewayEstimator:
 
 
 class WaypointPilot:
-    """A vessel along its way-points, or on a course: line-of-sight guidance, :class:`LeewayEstimator`, :class:`ShipAutopilot`."""
+    """Pilot along waypoints or on a course: line-of-sight guidance, :class:`LeewayEstimator`, :class:`ShipAutopilot`."""
 
     def __init__(
         self,
@@ -242,7 +244,7 @@ class WaypointPilot:
         )
 
     def course_and_speed(self, now: ShipMotion) -> tuple[float, float]:
-        """(course over ground in rad, speed in m/s) of the mission now."""
+        """Return (course over ground in rad, speed in m/s) of the mission at this time."""
         if self.guidance is None:
             return self.course, self.speed
         course = self.guidance.course(now.north, now.east)
@@ -250,11 +252,11 @@ class WaypointPilot:
 
     @property
     def way(self) -> tuple[tuple[float, float], ...]:
-        """The mission's leg and the waypoint after it (:attr:`LineOfSight.ahead`); empty without a mission."""
+        """Current leg of the mission and the waypoint after it (:attr:`LineOfSight.ahead`); empty without a mission."""
         return self.guidance.ahead if self.guidance is not None else ()
 
     def commands(self, now: ShipMotion, dt: float, order: tuple[float, float] | None = None) -> dict[str, float]:
-        """Commands for the mission, or for an ``order`` (course, speed) that goes before it."""
+        """Return commands for the mission, or for an ``order`` (course, speed), which takes priority."""
         course, speed = order or self.course_and_speed(now)
         bend = self.guidance.curvature if order is None and self.guidance is not None else 0.0
         turn = bend * float(hypot(now.surge, now.sway))

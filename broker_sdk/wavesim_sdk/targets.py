@@ -1,4 +1,4 @@
-"""Other vessels as an on-board program knows them, by its radar or by AIS."""
+"""Other vessels as seen by an on-board program, through radar or AIS."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from wavesim_sdk.wire.state import Value
 
 @dataclass(frozen=True)
 class Target:
-    """A vessel: who (a number that stays while it is followed), where and how it moves over ground (north, east; m, m/s)."""
+    """Tracked vessel: a number that is constant while it is tracked, position and velocity over ground (north, east; m, m/s)."""
 
     track_id: int
     place: tuple[float, float]
     velocity: tuple[float, float]
     length: float = 0.0  #: m; 0 = unknown
-    fixed: bool = False  #: stands on the chart: no vessel
+    fixed: bool = False  #: a charted object, not a vessel
 
 
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
-    """The targets of a sensor `radar` that have a course; ``place``: one's own (north, east) at that time."""
+    """Yield the targets of a sensor `radar` that have a course; ``place``: own position (north, east) at that time."""
     for i in range(RADAR_TARGETS):
         if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):
             (sb, cb), (sc, cc) = sin_cos(value.bearing[i]), sin_cos(value.course[i])
@@ -34,8 +34,10 @@ def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
 
 
 def from_ais(value: Value, origin: Origin) -> Iterator[Target]:
-    """The stations of a sensor `ais` other than one's own, brought forward to the time of the value; ``origin``: that of
-    one's own frame."""
+    """Yield the stations of a sensor `ais` except the own one, extrapolated to the time of the value.
+
+    ``origin``: origin of the own world frame.
+    """
     for r in reports(value)[1:]:
         if r is None or r.latitude is None or r.longitude is None:
             continue

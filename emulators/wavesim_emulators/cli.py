@@ -16,12 +16,13 @@ from wavesim_sdk.names import suggest_name
 @click.command()
 @click.argument("sensors", nargs=-1, required=True)
 @server_option
-@click.option("--free", is_flag=True, help="At their own pace in wall time; the engine never waits for them.")
+@click.option("--free", is_flag=True, help="Run at their own pace in wall-clock time; the engine never waits for them.")
 def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
-    """Write the values of SENSORS: types of sensors (ctd, gps, ...), or `all` that the configuration gives to somebody.
+    """Emulate sensors of a running server.
 
-    The last word may be the configuration that the server runs; without it, config.xml. One sensor runs in this process;
-    several get one each, and those that die are started again. Each can be stopped and replaced at any time.
+    SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
+    configuration that the server runs; default: config.xml. A single emulator runs in this process. Several run in one
+    process each and are started again when they fail. Each can be stopped and replaced at any time.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")
@@ -60,7 +61,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def sonars(names: tuple[str, ...], as_json: bool) -> None:
-    """List the imaging sonars that can be mounted, or explain NAMES: what each does, its numbers, and where they come from."""
+    """List the imaging sonar presets, or describe NAMES. A description has the function, the figures and their sources."""
     import dataclasses
     import json
 

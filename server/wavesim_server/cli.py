@@ -31,27 +31,31 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
 
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Instead of the configuration's seed.")
-name_option = click.option(
-    "--server", "-s", "--name", "name", help="Name for the server, instead of the configuration's."
+seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed; default: the configuration's.")
+name_option = click.option("--server", "-s", "--name", "name", help="Name of the server; default: the configuration's.")
+port_option = click.option(
+    "--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free one; default: the configuration's."
 )
-port_option = click.option("--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free one.")
 
 
 @click.command()
 @config_argument
 @name_option
 @port_option
-@click.option("--log", "log_file", help="Log file, instead of the configuration's; empty = none.")
+@click.option("--log", "log_file", help="Log file; empty = no log; default: the configuration's.")
 @seed_option
-@click.option("--speed", type=float, help="Simulated seconds per wall second; 0 = as fast as possible.")
+@click.option(
+    "--speed",
+    type=float,
+    help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: the configuration's.",
+)
 @click.option(
     "--threads",
     type=click.IntRange(1, 64),
     default=1,
-    help="Threads for the ticks of fleets of thousands, at most as many as there are processors; the results are the same.",
+    help="Number of threads that compute a tick, at most one per processor; useful for thousands of bodies. Results do not depend on it.",
 )
-@click.option("--start", is_flag=True, help="Start the timer at once, without waiting for `wavesim start`.")
+@click.option("--start", is_flag=True, help="Start the clock at once, without waiting for `wavesim start`.")
 def serve(
     config: Path,
     name: str | None,
@@ -62,7 +66,7 @@ def serve(
     threads: int,
     start: bool,
 ) -> None:
-    """Run a server. It stands still until `wavesim start`; Ctrl-C ends it."""
+    """Run a server. Its clock is stopped until `wavesim start`; Ctrl-C ends it."""
     from wavesim_sdk.commander import Commander
     from wavesim_sdk.commands import make_command
     from wavesim_server.serve import Supervisor, default_options
@@ -100,14 +104,14 @@ def serve(
 
 @click.group()
 def log() -> None:
-    """Look into a log file."""
+    """Read a log file, or export its data."""
 
 
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def info(file: Path, as_json: bool) -> None:
-    """What a log holds: configuration, seed, versions, topics, hash of the content."""
+    """Show seed, versions, topics and content hash of a log."""
     from wavesim_sdk.log import read
 
     found = read(file)
@@ -139,23 +143,31 @@ def info(file: Path, as_json: bool) -> None:
 @click.option("--csv", "folder", type=click.Path(path_type=Path), help="Folder for one CSV file per topic.")
 @click.option("--parquet", type=click.Path(path_type=Path), help="Folder for one Parquet file per table.")
 @click.option("--netcdf", type=click.Path(path_type=Path), help="Folder for one NetCDF file (CF 1.8) per table.")
-@click.option("--tum", type=click.Path(path_type=Path), help="Folder for the true track of each body as a TUM file.")
+@click.option("--tum", type=click.Path(path_type=Path), help="Folder for one TUM file per body with its true track.")
 @click.option(
-    "--rosbag", "bag", type=click.Path(path_type=Path), help="Folder for a bag of ROS 2: Odometry, Imu, NavSatFix ..."
+    "--rosbag",
+    "bag",
+    type=click.Path(path_type=Path),
+    help="Folder for a ROS 2 bag with Odometry, Imu, NavSatFix ... messages.",
 )
-@click.option("--dataset", type=click.Path(path_type=Path), help="Dataset that the log is added to, as one mission.")
-@click.option("--xtf", "side_scan", type=click.Path(path_type=Path), help="File for the frames of a side-scan.")
+@click.option("--dataset", type=click.Path(path_type=Path), help="Dataset to which the log is added as one mission.")
 @click.option(
-    "--kmall", "soundings", type=click.Path(path_type=Path), help="File for those of a multibeam echosounder."
+    "--xtf", "side_scan", type=click.Path(path_type=Path), help="XTF file for the frames of a side-scan sonar."
 )
-@click.option("--ros", "ros", type=click.Path(path_type=Path), help="MCAP file for frames of sonars as ROS 2 messages.")
-@click.option("--vehicle", default="", help="Whose sonar, if several have one.")
-@click.option("--sonar", default="", help="Which one, by its name, if the vehicle has several.")
+@click.option(
+    "--kmall",
+    "soundings",
+    type=click.Path(path_type=Path),
+    help="KMALL file for the frames of a multibeam echosounder.",
+)
+@click.option("--ros", "ros", type=click.Path(path_type=Path), help="MCAP file for sonar frames as ROS 2 messages.")
+@click.option("--vehicle", default="", help="Vehicle that carries the sonar; required if several vehicles have one.")
+@click.option("--sonar", default="", help="Name of the sonar; required if the vehicle has several.")
 def export(
     file: Path, folder: Path | None, parquet: Path | None, netcdf: Path | None, tum: Path | None, bag: Path | None,
     dataset: Path | None, side_scan: Path | None, soundings: Path | None, ros: Path | None, vehicle: str, sonar: str,
 ) -> None:  # fmt: skip
-    """Write the tables of a log for other tools, or the frames of a sonar as a file for survey software."""
+    """Export tables or sonar frames of a log for other tools."""
     from wavesim_sdk.log import read
     from wavesim_sdk.sonars import kmall, xtf
     from wavesim_server.logbook import datasets, sonar_rosbag
@@ -191,9 +203,9 @@ def export(
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("vehicle")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--sensor", default="", help="Which CTD, by its name, if the vehicle has several.")
+@click.option("--sensor", default="", help="Name of the CTD; required if the vehicle has several.")
 def ctd(file: Path, vehicle: str, out: Path, sensor: str) -> None:
-    """Write what VEHICLE's CTD measured as a Sea-Bird CTD file (.cnv)."""
+    """Write the CTD data of VEHICLE as a Sea-Bird file (.cnv)."""
     from wavesim_sdk.log import read
     from wavesim_server.logbook.export import write_cnv
 
@@ -206,7 +218,7 @@ def ctd(file: Path, vehicle: str, out: Path, sensor: str) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def report(file: Path, as_json: bool) -> None:
-    """The table of a trial: distances, signals, ranges, navigation errors."""
+    """Print a table of distances, signals and navigation errors."""
     from wavesim_sdk.log import read
     from wavesim_server.logbook import report as reports
 
@@ -223,15 +235,19 @@ def report(file: Path, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder for log, table and pictures.",
+    help="Folder for the log, table and pictures.",
 )
-@click.option("--realtime", is_flag=True, help="Keep wall time instead of running as fast as possible.")
-@click.option("--duration", type=click.FloatRange(0.1), help="End after this many simulated seconds.")
+@click.option("--realtime", is_flag=True, help="Run in real time instead of as fast as possible.")
+@click.option(
+    "--duration",
+    type=click.FloatRange(0.1),
+    help="End after this many simulated seconds; default: the configuration's.",
+)
 @name_option
 @port_option
 @seed_option
-@click.option("--no-plots", is_flag=True, help="Make no pictures.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option("--no-plots", is_flag=True, help="Do not draw pictures.")
+@click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def trial(
     config: Path,
     out: Path,
@@ -243,7 +259,7 @@ def trial(
     no_plots: bool,
     quiet: bool,
 ) -> None:
-    """Run a whole trial: server, emulators, on-board programs; then the table and the pictures."""
+    """Run a complete trial and report it. It starts the server, the emulators and the on-board programs, then writes the table and the pictures."""
     from wavesim_server.trial import Diverged, Trial, TrialDataLost
 
     loaded = _load_and_compile(config)
@@ -259,7 +275,7 @@ def trial(
 
 @click.command("compile")
 def compile_() -> None:
-    """Compile the kernels now, so that nothing waits for it later. Done by itself when it is needed."""
+    """Compile the kernels in advance. Other commands compile them automatically when needed."""
     cache.ensure_compiled()
 
 

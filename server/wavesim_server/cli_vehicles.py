@@ -54,7 +54,7 @@ class _VehiclesGroup(click.Group):
 
 @click.group(cls=_VehiclesGroup)
 def vehicles() -> None:
-    """The library of models: `vehicles` lists it, `vehicles NAME` explains one; draw and import."""
+    """List, draw, estimate or import models. `vehicles` lists the library; `vehicles NAME` explains one model."""
 
 
 @vehicles.command("list")
@@ -73,7 +73,9 @@ def list_(as_json: bool) -> None:
 
 
 models_option = click.option(
-    "--models", type=click.Path(path_type=Path), help="Also look in this models or configuration file."
+    "--models",
+    type=click.Path(path_type=Path),
+    help="Models or configuration file to search in addition to the library.",
 )
 
 
@@ -82,7 +84,7 @@ models_option = click.option(
 @models_option
 @json_option
 def explain(name: str, models: Path | None, as_json: bool) -> None:
-    """Explain the model NAME: its source, what was validated, and its derived properties."""
+    """Show source, validation and properties of model NAME."""
     from wavesim_server.model_properties import describe
 
     model = find_model(name, models)
@@ -101,10 +103,10 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
 
 @vehicles.command()
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), help="PNG or SVG file; default NAME.png.")
+@click.option("--out", type=click.Path(path_type=Path), help="PNG or SVG file; default: NAME.png.")
 @models_option
 def draw(name: str, out: Path | None, models: Path | None) -> None:
-    """Draw the model NAME from the side, from above and from ahead, with its actuators."""
+    """Draw model NAME from the side, above and ahead."""
     model = find_model(name, models)
     target = out or Path(f"{name}.png")
     for entry in entry_points(group="wavesim.drawings", name="vehicle"):
@@ -116,19 +118,28 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
 
 @vehicles.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--section", help="Which model of a DUNE .ini file.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="What the file does not say.")
-@click.option("--angles", type=click.Choice(["deg", "rad"]), help="Unit of angles that the file gives without one.")
-@click.option("--partial", is_flag=True, help="Leave out what of the file finds no place in a model.")
-@click.option("--out", type=click.Path(path_type=Path), help="Models file to write; default: print it.")
+@click.option("--section", help="Section of a DUNE .ini file that holds the model.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Value of a key that the file does not contain. Repeatable.",
+)
+@click.option("--angles", type=click.Choice(["deg", "rad"]), help="Unit of angles for which the file states none.")
+@click.option("--partial", is_flag=True, help="Leave out file entries that have no counterpart in a model.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
+)
 def import_(
     file: Path, section: str | None, settings: tuple[str, ...], angles: str | None, partial: bool, out: Path | None
 ) -> None:
-    """Turn a parameter file of another simulator, or the tables of a panel code, into a models file.
+    """Convert another program's parameter files into a models file.
 
-    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, a UUV Simulator or MarineGym
-    YAML; or a NetCDF file of Capytaine, a folder of NEMOH, a .1 file of WAMIT with its .3 or .4 and .hst beside it. What the
-    file does not say is asked for; nothing is guessed, and nothing is left out in silence.
+    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, or a hilsim, UUV Simulator or MarineGym
+    YAML file. The output of panel codes works too: a Capytaine NetCDF file, a NEMOH folder, or a WAMIT .1 file with its
+    .3 or .4 and .hst files beside it. The command names each missing value so that you can add it with --set. It guesses
+    nothing and reports everything that it leaves out.
     """
     from wavesim_server.importers import read
 
@@ -150,15 +161,18 @@ def import_(
 
 @vehicles.command()
 @click.argument("name")
-@click.option("--length", type=float, required=True, help="Of the hull, m.")
-@click.option("--diameter", type=float, required=True, help="Of the hull, m.")
-@click.option("--mass", type=float, help="kg; default: that of the water that the hull displaces.")
-@click.option("--speed", type=float, default=1.5, show_default=True, help="That it is made for, m/s.")
-@click.option("--out", type=click.Path(path_type=Path), help="Models file to write; default: print it.")
+@click.option("--length", type=float, required=True, help="Length of the hull in m.")
+@click.option("--diameter", type=float, required=True, help="Diameter of the hull in m.")
+@click.option("--mass", type=float, help="Mass in kg; default: the mass of the displaced water.")
+@click.option("--speed", type=float, default=1.5, show_default=True, help="Design speed in m/s.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
+)
 def estimate(name: str, length: float, diameter: float, mass: float | None, speed: float, out: Path | None) -> None:
-    """A first model NAME of a torpedo-shaped vehicle from its dimensions.
+    """Estimate model NAME of a torpedo-shaped vehicle.
 
-    Every coefficient is an estimate, by formulas that stand in the file: good enough to begin with, to be mended by trials.
+    Every coefficient is an estimate from the dimensions; the file states the formulas. Use it as a first model and correct
+    it with trial data.
     """
     from wavesim_server.model_estimate import models_file
 
@@ -178,24 +192,38 @@ def _write_models_file(text: str, out: Path | None) -> None:
 
 @click.command("replay-actuators")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--model", required=True, help="Model to drive.")
+@click.option("--model", required=True, help="Model to simulate.")
 @models_option
 @click.option(
     "--map", "maps", multiple=True, required=True, metavar="ACTUATOR=COLUMN[*FACTOR]",
-    help="Which column commands an actuator (its name, NAME-angle, NAME-deflector or number); COLUMN is a name of the "
-    "header or a number from 1; FACTOR a number, deg or rpm.",
+    help="Column that commands an actuator. ACTUATOR is its name, NAME-angle, NAME-deflector or a number; COLUMN is a name "
+    "in the header or a number from 1; FACTOR is a number, deg or rpm. Repeatable.",
 )  # fmt: skip
-@click.option("--rate", type=click.FloatRange(1e-3), help="Lines per second, of a file without a time column.")
-@click.option("--step", type=click.FloatRange(1e-4, 0.1), default=0.01, show_default=True, help="Time step, s.")
-@click.option("--start", nargs=3, type=float, default=(0.0, 0.0, 0.0), help="North, east, down at the start, m.")
-@click.option("--yaw", type=float, default=0.0, help="Heading at the start, deg.")
-@click.option("--speed", type=float, default=0.0, help="Surge speed at the start, m/s.")
-@click.option("--push", type=float, default=0.0, help="Steady surge force, N (for a model without a propeller).")
-@click.option("--world", default="", help="XML inside <world>: current, wind, waves.")
-@click.option("--track", type=click.Path(path_type=Path), help="Measured track to compare with.")
-@click.option("--north", "north", default="north", show_default=True, help="Its column of north positions.")
-@click.option("--east", "east", default="east", show_default=True, help="Its column of east positions.")
-@click.option("--out", type=click.Path(path_type=Path), help="CSV file for the simulated track.")
+@click.option(
+    "--rate", type=click.FloatRange(1e-3), help="Lines per second in Hz; required for a file without a time column."
+)
+@click.option("--step", type=click.FloatRange(1e-4, 0.1), default=0.01, show_default=True, help="Time step in s.")
+@click.option(
+    "--start",
+    nargs=3,
+    type=float,
+    default=(0.0, 0.0, 0.0),
+    help="Start position: north, east and down in m; default: 0 0 0.",
+)
+@click.option("--yaw", type=float, default=0.0, help="Heading at the start in deg; default: 0.")
+@click.option("--speed", type=float, default=0.0, help="Surge speed at the start in m/s; default: 0.")
+@click.option(
+    "--push", type=float, default=0.0, help="Constant surge force in N, for a model without a propeller; default: 0."
+)
+@click.option("--world", default="", help="XML content of <world>: current, wind, waves.")
+@click.option("--track", type=click.Path(path_type=Path), help="CSV file with the measured track to compare with.")
+@click.option(
+    "--north", "north", default="north", show_default=True, help="Column of north positions in the measured track."
+)
+@click.option(
+    "--east", "east", default="east", show_default=True, help="Column of east positions in the measured track."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="CSV file to write with the simulated track.")
 @json_option
 def replay_actuators(
     file: Path,
@@ -215,9 +243,9 @@ def replay_actuators(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Drive a model with actuator commands recorded in FILE; compare with a measured track.
+    """Replay recorded actuator commands on a model. The result can be compared with a measured track.
 
-    FILE is a CSV file with a header or plain columns of numbers. Each line holds until the next.
+    FILE is a CSV file with a header, or plain columns of numbers. Each line applies until the next.
     """
     import math
 

@@ -60,7 +60,7 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
 @pytest.mark.parametrize(
     ("sonar", "world", "text"),
     [
-        ('preset="m750"', "", "there is no sonar 'm750'; did you mean 'm750d"),
+        ('preset="m750"', "", "there is no sonar preset 'm750'; did you mean 'm750d"),
         ('preset="p900-130" range="80 m"', "", "range 80 m is above the maximum of a BlueView P900-130, 60 m"),
         (
             'preset="p900-130" range="60 m" rate="20 Hz"',
@@ -257,7 +257,7 @@ def test_side_scan_as_xtf_is_read_by_pyxtf(config: Any, name: str, tmp_path: Pat
         assert (told.returncode, told.stderr.count("\n")) == (1, 1)
         rings.write(0, record(kind=0), bytes(32))
         told = wavesim("record", "alpha", "second", tmp_path / "b.xtf", "-s", name)
-        assert "XTF holds side-scan; this sonar is 'forward'" in told.stderr
+        assert "an XTF file needs side-scan frames; this sonar is of type 'forward'" in told.stderr
     finally:
         engine.close()
         frames.remove_rings(name)

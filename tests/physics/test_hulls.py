@@ -157,7 +157,7 @@ def test_meshes_that_are_no_hull(config: Make, tmp_path: Path) -> None:
         ("inside.stl", "inside out"),
         ("fine.stl", f"at most {MAX_FACES} are taken"),
         ("none.stl", "cannot read the mesh"),
-        ("box.step", "a mesh is a file of"),
+        ("box.step", "unknown mesh format; use"),
     ):
         with pytest.raises(ConfigError, match=message) as error:
             Simulation(config(f"<world><bed depth='300 m'/></world>{model(name)}")).enter("v", "raft", (0.0, 0.0, 0.0))

@@ -101,13 +101,13 @@ def test_every_format_is_read(tmp_path: Path, suffix: str) -> None:
     [
         ("a.stl", b"", "the mesh"),
         ("a.stl", b"solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0\n", "the mesh"),
-        ("a.ply", b"no ply at all", "cannot be read"),
+        ("a.ply", b"no ply at all", "cannot read the mesh"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv nan 1 0\nf 1 2 3\n", "the mesh"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no triangles"),
         ("a.obj", b"# nothing\n", "the mesh"),
-        ("a.off", b"OFF\n3 1 0\n0 0 0\n1 0 0\n", "cannot be read"),
-        ("a.glb", bytes(range(256)), "cannot be read"),
-        ("a.step", b"ISO-10303-21;", "a mesh is a file of stl, ply, obj, off, glb"),
+        ("a.off", b"OFF\n3 1 0\n0 0 0\n1 0 0\n", "cannot read the mesh"),
+        ("a.glb", bytes(range(256)), "cannot read the mesh"),
+        ("a.step", b"ISO-10303-21;", "unknown mesh format; use stl, ply, obj, off, glb"),
     ],
 )
 def test_bad_meshes(config: Make, tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -119,5 +119,5 @@ def test_bad_meshes(config: Make, tmp_path: Path, name: str, content: bytes, mes
 
 def test_too_many_triangles_are_refused(config: Make, tmp_path: Path) -> None:
     trimesh.creation.icosphere(subdivisions=6).export(str(tmp_path / "ball.stl"))
-    with pytest.raises(ConfigError, match="81920 triangles; a world has at most 20000"):
+    with pytest.raises(ConfigError, match="81920 triangles; the maximum for a world is 20000"):
         mesh.all_triangles(config('<world><obstacles><mesh file="ball.stl" position="0 0 5 m"/></obstacles></world>'))

@@ -100,11 +100,11 @@ def test_a_device_takes_the_only_sensor_of_a_type_or_the_one_that_is_named() -> 
 @pytest.mark.parametrize(
     ("types", "named", "needs", "text"),
     [
-        (("dvl",), [], "dvl", "several sensors of the type 'dvl': dvl-down, dvl-up; name one with --sensor"),
-        (("dvl",), ["dvl-down", "dvl-up"], "dvl", "several sensors of the type 'dvl'"),
+        (("dvl",), [], "dvl", "several sensors of type 'dvl': dvl-down, dvl-up; select one with --sensor"),
+        (("dvl",), ["dvl-down", "dvl-up"], "dvl", "several sensors of type 'dvl'"),
         (("ctd",), ["ctd"], "ctd", "no sensor 'ctd'; "),
-        (("ctd",), ["ahrs"], "ctd", "'ahrs' is of the type 'ahrs', of which this device makes nothing; it takes ctd"),
-        (("gps",), [], "gps", "no sensor of the type 'gps'; it has dvl-down, dvl-up, ahrs, probe"),
+        (("ctd",), ["ahrs"], "ctd", "sensor 'ahrs' is of type 'ahrs', which this device does not use; it uses ctd"),
+        (("gps",), [], "gps", "no sensor of type 'gps'; it has dvl-down, dvl-up, ahrs, probe"),
     ],
 )
 def test_a_device_without_its_sensor(types: tuple[str, ...], named: list[str], needs: str, text: str) -> None:
@@ -242,7 +242,7 @@ def test_an_automatic_scan_of_a_sector() -> None:
     assert driver.wait_message([definitions.COMMON_ACK]).acked_id == ping360.MOTOR_OFF
     assert driver.wait_message([definitions.PING360_AUTO_DEVICE_DATA], 0.1) is None
     driver.control_auto_transmit(1, 0, 40, 800, 740, 600, 395, 5, 40, 0)
-    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps is 1 to 10")
+    assert driver.wait_message([definitions.COMMON_NACK]).nack_message.startswith(b"num_steps must be 1 to 10")
 
 
 @given(st.binary(max_size=200))

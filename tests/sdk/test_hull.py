@@ -111,5 +111,5 @@ def test_refusals() -> None:
         Hull(box[:, ::-1])
     with pytest.raises(ValueError, match=r"shape \(n, 3, 3\)"):
         Hull(np.zeros((4, 3)))
-    with pytest.raises(ValueError, match="it cannot float: 200 m3"):
+    with pytest.raises(ValueError, match="the hull cannot float: it must displace 200 m3"):
         Hull(box).afloat(200.0 * RHO, (0.0, 0.0, 0.0))

@@ -151,7 +151,7 @@ def test_a_sonar_of_another_kind_is_refused(config: Any) -> None:
             return [frame]
 
     pictures: Any = cerulean.SonarFrameSource
-    with pytest.raises(BrokerError, match="'sonar' is a sonar of the kind scanning; a Surveyor 240 is made of one of the kind bathymetry"):  # fmt: skip
+    with pytest.raises(BrokerError, match="sonar 'sonar' is of type scanning; a Surveyor 240 needs type bathymetry"):  # fmt: skip
         pictures(Broker(), "sonar", "bathymetry", "a Surveyor 240").take_frames()
     assert pictures(Broker(), "sonar", "scanning", "a Ping360").take_frames() == [frame]
 

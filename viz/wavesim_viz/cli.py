@@ -36,14 +36,14 @@ class WebPortTaken(WaveSimError):
 
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures; default: beside the log.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures; default: the folder of the log.")
 @click.option(
-    "--mosaic", is_flag=True, help="What its sonars saw instead: mosaic, depths beside the true bed, targets."
+    "--mosaic", is_flag=True, help="Draw sonar results instead: mosaic, depths against the true sea bed, targets."
 )
 @click.option(
-    "--cell", type=click.FloatRange(0.01, 100.0), default=0.2, show_default=True, help="Cells of the mosaic, m."
+    "--cell", type=click.FloatRange(0.01, 100.0), default=0.2, show_default=True, help="With --mosaic: cell size in m."
 )
-@click.option("--geotiff", is_flag=True, help="With --mosaic: mosaics and depths as GeoTIFF too.")
+@click.option("--geotiff", is_flag=True, help="With --mosaic: also write mosaics and depths as GeoTIFF.")
 def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) -> None:
     """Draw the pictures of a run from its LOG."""
     from wavesim_sdk.log import read
@@ -66,10 +66,10 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
 def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free one."),
-        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen at; others than loopback need a token, which is printed."),
-        click.option("--rate", type=click.FloatRange(1, 60), default=20.0, show_default=True, help="Frames per second (the page draws motion between them)."),
-        click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Where the configurator saves; default: here."),
-        click.option("--open", "open_", is_flag=True, help="Open a browser."),
+        click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which is printed."),
+        click.option("--rate", type=click.FloatRange(1, 60), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
+        click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Folder in which the configurator saves files; default: the current folder."),
+        click.option("--open", "open_", is_flag=True, help="Open the page in a browser."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -79,33 +79,35 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path), required=False)
 @server_option
-@click.option("--remote", metavar="ADDRESS:PORT", help="A server on another machine, by an observer session.")
+@click.option("--remote", metavar="ADDRESS:PORT", help="Server on another machine; the viewer joins it as an observer.")
 @click.option(
-    "--config", type=click.Path(path_type=Path), help="Configuration for sea bed and missions; default: the server's."
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Configuration with the sea bed and missions; default: the server's.",
 )
-@click.option("--control", is_flag=True, help="Viewers may start, stop, pause, step, and save files.")
 @click.option(
-    "--compare", type=click.Path(path_type=Path), help="Another log, whose lines stand beside those of LOG in charts."
+    "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
 )
+@click.option("--compare", type=click.Path(path_type=Path), help="Second log to draw in the charts of LOG.")
 @click.option(
     "--tiles",
     type=click.Path(path_type=Path),
-    help="MBTiles or PMTiles file with a raster chart, drawn under the chart.",
+    help="MBTiles or PMTiles file with a raster chart, drawn as background.",
 )
 @click.option(
-    "--enc", type=click.Path(path_type=Path), help="Electronic chart (S-57 cell, *.000), drawn under the chart."
+    "--enc", type=click.Path(path_type=Path), help="Electronic chart (S-57 cell, *.000), drawn as background."
 )
-@click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with the rules of alarms (docs/viewer.md).")
+@click.option("--alarms", type=click.Path(path_type=Path), help="TOML file with alarm rules (docs/viewer.md).")
 @_web_options
 def viz(
     log: Path | None, server: str, remote: str | None, config: Path | None, control: bool, compare: Path | None, tiles: Path | None, enc: Path | None, alarms: Path | None, port: int,
     address: str, rate: float, folder: Path, open_: bool,
 ) -> None:  # fmt: skip
-    """Mission control in the browser: a running server, or the replay of a LOG.
+    """Show a running server or replay a LOG in the browser.
 
     \b
-    wavesim viz --control            the server `wavesim` on this machine
-    wavesim viz run.mcap             a log, with a time slider
+    wavesim viz --control            show the server `wavesim` on this machine
+    wavesim viz run.mcap             replay a log with a time slider
     wavesim viz --remote 10.0.0.7:9750 --config config.xml
     """
     if log is not None and remote is not None:
@@ -145,10 +147,15 @@ def viz(
 @click.command()
 @click.argument("cell", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--config", type=click.Path(path_type=Path), help="Configuration whose world the soundings are for.")
-@click.option("--origin", nargs=2, type=float, metavar="LAT LON", help="Its origin instead, degrees.")
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration that gives the origin of the world.")
+@click.option(
+    "--origin", nargs=2, type=float, metavar="LAT LON", help="Origin of the world in degrees, instead of --config."
+)
 def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
-    """Soundings and depth contours of an electronic chart (S-57 CELL, *.000) as a sea bed: OUT is for <soundings file="OUT"/>."""
+    """Convert an electronic chart into soundings.
+
+    CELL is an S-57 cell (*.000). OUT receives its soundings and depth contours as a sea bed for <soundings file="OUT"/>.
+    """
     from wavesim_sdk.config import load
     from wavesim_sdk.geodesy import Origin
     from wavesim_viz.s57 import read_cell
@@ -177,7 +184,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
 @click.command()
 @_web_options
 def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -> None:
-    """Make and change vehicle models in the browser: place thrusters, fins, sensors; try; save."""
+    """Create and edit vehicle models in the browser. Place thrusters, fins and sensors, try the model and save it."""
     _page_is_built()
     _serve(None, "configurator", address, _bind(address, port), rate, folder, True, open_, "#configure")
 

@@ -16,23 +16,40 @@ PERIOD_S = 0.01
 
 
 @bridge("ros2", period=PERIOD_S)
-@click.option("--config", required=True, help="The server's configuration: mountings and noise of instruments.")
-@click.option("--layout", default="wavesim", show_default=True, help="Names: wavesim, vrx, uuv, or a FILE.toml.")
-@click.option("--also", multiple=True, metavar="VEHICLE", help="One more vehicle, in the same process.")
+@click.option("--config", required=True, help="The server's configuration, for the mounts and noise of instruments.")
 @click.option(
-    "--domain", type=click.IntRange(0, 232), envvar="ROS_DOMAIN_ID", default=0, show_default=True, help="ROS_DOMAIN_ID."
+    "--layout", default="wavesim", show_default=True, help="Layout of topic names: wavesim, vrx, uuv or a FILE.toml."
 )
-@click.option("--distro", default="jazzy", show_default=True, help="Of ROS: humble, iron, jazzy, kilted, lyrical.")
-@click.option("--clock/--no-clock", default=True, help="Publish /clock; one bridge of a world does.")
-@click.option("--tf/--no-tf", default=True, help="Publish the true pose on /tf.")
-@click.option("--stamp", type=click.Choice(["sim", "wall"]), default="sim", show_default=True, help="Time of stamps.")
-@click.option("--lockstep", is_flag=True, help="Each step waits for the controller's next commands.")
+@click.option("--also", multiple=True, metavar="VEHICLE", help="Further vehicle in the same process. Repeatable.")
+@click.option(
+    "--domain",
+    type=click.IntRange(0, 232),
+    envvar="ROS_DOMAIN_ID",
+    default=0,
+    show_default=True,
+    help="DDS domain id (ROS_DOMAIN_ID).",
+)
+@click.option(
+    "--distro", default="jazzy", show_default=True, help="ROS distribution: humble, iron, jazzy, kilted, lyrical."
+)
+@click.option(
+    "--clock/--no-clock", default=True, help="Publish /clock; enable it in one bridge per server. Default: on."
+)
+@click.option("--tf/--no-tf", default=True, help="Publish the true pose on /tf. Default: on.")
+@click.option(
+    "--stamp",
+    type=click.Choice(["sim", "wall"]),
+    default="sim",
+    show_default=True,
+    help="Clock of message stamps: simulation or wall-clock time.",
+)
+@click.option("--lockstep", is_flag=True, help="Wait for the controller's next commands in each step.")
 @click.option(
     "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
-    help="A controller that is silent for so long (s, of wall and of simulation time) is gone; 0: never.",
+    help="Time in s (wall-clock and simulation) without commands after which a controller counts as gone; 0 = never.",
 )  # fmt: skip
 def command(seat: BridgeOptions, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
-    """ROS 2, which need not be installed: sensors, odometry, tf, clock, commands, services."""
+    """Bridge a vehicle to ROS 2, which need not be installed. It covers sensors, odometry, tf, clock, commands and services."""
     try:
         from wavesim_bridges.ros2.bridge import Ros2Options, run_vehicles
         from wavesim_bridges.ros2.message_types import DISTROS

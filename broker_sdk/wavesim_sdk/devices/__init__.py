@@ -1,1 +1,1 @@
-"""Virtual devices: a broker stands in for the driver, so that unchanged software talks to a serial port or a socket."""
+"""Virtual devices: unchanged software reads a serial port or socket that a broker serves with simulated values."""

@@ -1,4 +1,4 @@
-"""Other vessels on a serial line: the AIS sentences of the reports that a sensor `ais` lists."""
+"""AIS sentences for the reports that a sensor `ais` lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _known(value: float) -> float | None:
 
 
 def reports(value: Value) -> list[ais.AisReport | None]:
-    """The stations of a sensor `ais` by their places, one's own first; None where there is none."""
+    """Return the reports of a sensor `ais` by slot, own station first; None for an empty slot."""
     found: list[ais.AisReport | None] = []
     for i in range(AIS_STATIONS):
         if not math.isfinite(value.mmsi[i]):
@@ -45,7 +45,7 @@ def reports(value: Value) -> list[ais.AisReport | None]:
 
 
 class AisSentences:
-    """Each report once, and the name, kind and size of each station every six minutes."""
+    """Encoder that sends each report once and the name, type and size of each station every six minutes."""
 
     def __init__(self) -> None:
         self._reported_at: dict[tuple[int, bool], float] = {}

@@ -1,8 +1,8 @@
-"""Cerulean's Omniscan 450 side-scan and Surveyor 240 multibeam echosounder (Ping protocol) over the frames of an imaging sonar.
+"""Cerulean Omniscan 450 side-scan sonar and Surveyor 240 multibeam echosounder (Ping protocol), fed by imaging sonar frames.
 
-They speak by themselves once they are enabled: a profile or a set of soundings for each frame that comes over the network. Range,
-rate and gain are those of the configuration: what a host asks for beyond the range of the sonar is silent. They measure times: the
-speed of sound that a host sets makes metres of them.
+Once enabled, a device sends a profile or a set of soundings for each frame that arrives over the network. The configuration
+sets range, rate and gain; samples beyond the range of the sonar are zero. The instruments measure times, which they convert
+to metres with the speed of sound that the host sets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SET_SOUND_SPEED = 116
 PING_PARAMS, MONO_PROFILE = 2197, 2198
 ATOF, SET_PING_PARAMETERS = 3012, 3023
 MAX_RESULTS = 1200
-MAX_POINTS = 252  #: of a message that hosts can read from one datagram
+MAX_POINTS = 252  #: maximum number of points per message, so that it fits one datagram
 _PROFILE = struct.Struct("<IIIIIHHHBBffffff")
 _PARAMS = struct.Struct("<IIIffffhHBBBB")
 _POINTS = struct.Struct("<IQffIIfIHH")
@@ -41,40 +41,40 @@ _SURVEYOR = struct.Struct("<iifhhHBBBBBBiHHf")
 
 
 class SonarFrameSource:
-    """The frames of one sonar of a body, over the network."""
+    """Source of the frames of one sonar, received over the network."""
 
     def __init__(self, broker: BrokerBase, sonar: str, kind: str, title: str) -> None:
         self.broker, self.sonar, self.kind, self.title = broker, sonar, kind, title
         broker.subscribe_frames(sonar)
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Those that have come; BrokerError if the sonar is of another kind."""
+        """Return the frames received since the last call; BrokerError if the sonar is of another type."""
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
             if f.kind != self.kind:
-                raise BrokerError(f"'{self.sonar}' is a sonar of the kind {f.kind}; {self.title} is made of one of the kind {self.kind}")  # fmt: skip
+                raise BrokerError(f"sonar '{self.sonar}' is of type {f.kind}; {self.title} needs type {self.kind}")  # fmt: skip
         return found
 
 
 def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
-    """The strongest of the samples that fall into each of ``count`` intervals of ``each`` samples from ``first`` on; 0 beyond them."""
+    """Return the maximum sample in each of ``count`` intervals of ``each`` samples, starting at ``first``; 0 beyond the samples."""
     edges = [first + each * k for k in range(count + 1)]
     return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]
 
 
 class _CeruleanDevice:
-    """What both have in common: requests and answers."""
+    """Base of both devices: requests and replies."""
 
-    message = 0  #: that is sent for each frame
+    message = 0  #: message sent for each frame
 
     def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         self.send, self._new = send, new
         self.parser = PingParser()
-        self.enabled, self.sound_speed = False, 0.0  #: m/s, 0 = that of the sonar
+        self.enabled, self.sound_speed = False, 0.0  #: m/s; 0 = the value of the sonar
         self.last = b""
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
         for message, payload in self.parser.feed(data):
             if message == GENERAL_REQUEST and len(payload) == 2:
                 self._send_message(struct.unpack("<H", payload)[0])
@@ -95,18 +95,18 @@ class _CeruleanDevice:
         if message in answers:
             self.send(encode_frame(message, answers[message]))
         else:
-            self._refuse(message, "unknown message, or nothing measured yet")
+            self._refuse(message, "unknown message, or no measurement yet")
 
     def _set(self, message: int, payload: bytes) -> str | None:
-        """Take settings; what is wrong with them."""
+        """Apply settings; return an error text, or None if they are valid."""
         raise NotImplementedError
 
     def _payloads(self, f: ImagingFrame) -> list[bytes]:
-        """What is sent for a frame."""
+        """Return the payloads to send for a frame."""
         raise NotImplementedError
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         for f in self._new():
             for payload in self._payloads(f):
                 self.last = payload
@@ -115,7 +115,7 @@ class _CeruleanDevice:
 
 
 class OmniscanDevice(_CeruleanDevice):
-    """Both sides as two devices that share a port: channel 0 port, 1 starboard. Strengths are levels after gain, dB."""
+    """Omniscan 450: both sides as two devices on one port, channel 0 for port and 1 for starboard. Strengths are levels after gain in dB."""
 
     message = MONO_PROFILE
 
@@ -127,12 +127,12 @@ class OmniscanDevice(_CeruleanDevice):
         if message == SET_SOUND_SPEED and len(payload) == 4:
             speed = struct.unpack("<I", payload)[0] * 1e-3
             if not 1000.0 <= speed <= 2000.0:
-                return "speed_of_sound is 1000000 to 2000000 mm/s"
+                return "speed_of_sound must be 1000000 to 2000000 mm/s"
             self.sound_speed = speed
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
             if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MAX_RESULTS):
-                return f"length_mm is 1 to 1000000, num_results 1 to {MAX_RESULTS}"
+                return f"length_mm must be 1 to 1000000, num_results 1 to {MAX_RESULTS}"
             self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
         else:
             return "unknown message or wrong length"
@@ -142,7 +142,9 @@ class OmniscanDevice(_CeruleanDevice):
         r = f.record
         true, low, high = float(r["sound_speed"]), float(r["floor"]), float(r["floor"] + r["span"])
         speed, bins, top = self.sound_speed or true, int(r["bins"]), (1 << 8 * int(r["sample_bytes"])) - 1
-        per = float(r["range"]) / bins * speed / true  # m of a bin, as the instrument takes it
+        per = (
+            float(r["range"]) / bins * speed / true
+        )  # metres per bin at the speed of sound that the instrument assumes
         first, each = self.start * 1e-3 / per, self.length * 1e-3 / self.results / per
         found = []
         for channel, line in enumerate(f.samples.tolist()):
@@ -158,7 +160,7 @@ class OmniscanDevice(_CeruleanDevice):
 
 
 class SurveyorDevice(_CeruleanDevice):
-    """Angle (rad, positive to port: from memory) and two-way time of each sounding that was detected."""
+    """Surveyor 240: angle (rad, positive to port; sign from memory) and two-way time of each detected sounding."""
 
     message = ATOF
 
@@ -167,7 +169,7 @@ class SurveyorDevice(_CeruleanDevice):
             return "unknown message or wrong length"
         values = _SURVEYOR.unpack(payload)
         if not 1000.0 <= values[2] <= 2000.0:
-            return "sos_mps is 1000 to 2000"
+            return "sos_mps must be 1000 to 2000 m/s"
         self.sound_speed, self.enabled = values[2], bool(values[7] and values[11])
         return None
 
@@ -182,7 +184,7 @@ class SurveyorDevice(_CeruleanDevice):
         speed = self.sound_speed or true
         points = []
         for a, t, good in zip(angle, time, detection, strict=True):
-            sine = math.sin(a) * speed / true  # a wrong speed at the array steers beams elsewhere
+            sine = math.sin(a) * speed / true  # a wrong sound speed at the array changes the beam direction
             if good > 0.0 and abs(sine) < 1.0:
                 points.append((-math.asin(sine), t))
         every = max(1, math.ceil(len(points) / MAX_POINTS))

@@ -1,12 +1,12 @@
-"""A Doppler velocity log that speaks Teledyne RDI's PD0, PD4 or PD6, over the sensor ``dvl`` of a body.
+"""Doppler velocity log with Teledyne RDI formats PD0, PD4 and PD6, fed by the sensor ``dvl`` of a body.
 
-Velocities are in ship axes: starboard, forward, up.  PD0 tells the bottom's velocity as the instrument sees it, so its
-sign is opposite to that of PD4 and PD6, which tell the vehicle's.  -32768 = bad.  Beams 1 to 4 lie at azimuths 315, 135,
-45, 225 degrees from forward to starboard (beam 3 forward of the starboard beam, as with a 45 degree mounting).
-Heading, pitch, roll come from the sensor ``ahrs``, temperature, salinity and depth from ``ctd``, where a body has them.
+Velocities are in ship axes: starboard, forward, up.  PD0 reports the velocity of the bottom relative to the instrument, so
+its sign is opposite to PD4 and PD6, which report the velocity of the vehicle.  -32768 = bad.  Beams 1 to 4 have azimuths
+315, 135, 45, 225 degrees from forward to starboard (beam 3 forward of the starboard beam, as with a 45 degree mount).
+If the body has these sensors, heading, pitch and roll come from ``ahrs``, temperature, salinity and depth from ``ctd``.
 
-Commands end with CR: ``===`` (a break: stops), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35`` (salinity),
-``BXnnnnn`` (greatest depth, dm), ``EX...`` (ship axes only); each is answered by ``>``, another by an error.
+Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35`` (salinity),
+``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The reply to each is ``>``, preceded by an error for any other.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean.seawater import depth
 from wavesim_sdk.wire.state import Value
 
-TYPES = ("dvl", "ahrs", "ctd")  #: sensors that go into an ensemble
+TYPES = ("dvl", "ahrs", "ctd")  #: sensor types used in an ensemble
 OWN_NAMES: Mapping[str, str] = MappingProxyType({t: t for t in TYPES})
 BAD = -32768
-ORDER = (3, 1, 0, 2)  #: our beams (45, 135, 225, 315 degrees) as beams 1 to 4
+ORDER = (3, 1, 0, 2)  #: indices of our beams (45, 135, 225, 315 degrees) in the order of beams 1 to 4
 BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
 
 
 @dataclass
 class Ensemble:
-    """One measurement. Velocities in m/s, ship axes (starboard, forward, up), of the vehicle; NaN = bad."""
+    """One measurement. Velocities of the vehicle in m/s, ship axes (starboard, forward, up); NaN = bad."""
 
     number: int
     time: datetime
     bottom: tuple[float, float, float]
     water: tuple[float, float, float]
-    ranges: tuple[float, float, float, float]  #: vertical, by beam, m
+    ranges: tuple[float, float, float, float]  #: vertical range of each beam, m
     altitude: float  #: mean vertical range, m
     east_north_up: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: distance made good, m
     since: float = 0.0  #: s since the last good bottom velocity
@@ -57,13 +57,13 @@ class Ensemble:
 
 
 def _mm(value: float) -> int:
-    """mm/s in 16 bits; BAD for what is not known or does not fit."""
+    """Return mm/s in 16 bits; BAD if the value is unknown or out of range."""
     v = round(value * 1000.0) if math.isfinite(value) else BAD
     return v if -32767 <= v <= 32767 else BAD
 
 
 def _cm(value: float) -> int:
-    """cm in 16 bits; 0 = bad."""
+    """Return cm in 16 bits; 0 = bad."""
     v = round(value * 100.0) if math.isfinite(value) else 0
     return v if 0 < v <= 65535 else 0
 
@@ -73,12 +73,12 @@ def _checked(data: bytes) -> bytes:
 
 
 def _angle(value: float) -> int:
-    """Hundredths of a degree."""
+    """Return hundredths of a degree."""
     return round(math.degrees(value) * 100.0)
 
 
 def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
-    """One PD0 ensemble: fixed and variable leader, one cell of water velocity, bottom track."""
+    """Return a PD0 ensemble: fixed and variable leader, one cell of water velocity, bottom track."""
     fixed = struct.pack(
         "<HBBHBBBBHHHBBBBHBBBBhhBBHHBBBBH8sHBBIB",
         0x0000, 50, 40, 0b0000_0010_0100_1011, 0, 0, 4, 1, 1, 100, 50, 1, 64, 9, 0, 2000, 0, 1, 0, 0b0001_0010, 0, 0,
@@ -86,7 +86,7 @@ def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
     )  # fmt: skip
     t = e.time
     clock = (t.month, t.day, t.hour, t.minute, t.second, t.microsecond // 10_000)
-    kelly = round(max(e.depth, 0.0) * 1000.0)  # of pressure: 1 dbar a metre, in daPa
+    kelly = round(max(e.depth, 0.0) * 1000.0)  # pressure in daPa, at 1 dbar per metre
     variable = struct.pack(
         "<HHBBBBBBBBHHHHhhHhBBBBBB8sIHIIBBBBBBBBB",
         0x0080, e.number & 0xFFFF, t.year % 100, *clock, (e.number >> 16) & 0xFF, 0, round(e.sound_speed),
@@ -124,7 +124,7 @@ def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
 
 
 def pd4(e: Ensemble, _beam_angle: int = 30) -> bytes:
-    """One PD4 structure: 47 bytes."""
+    """Return a PD4 structure of 47 bytes."""
     lock, good, t = math.isfinite(e.bottom[0]), math.isfinite(e.water[0]), e.time
     ranges = [_cm(r) for r in e.ranges]
     status = sum((0 if r else 1) << 2 * k for k, r in enumerate(ranges))
@@ -139,7 +139,7 @@ def pd4(e: Ensemble, _beam_angle: int = 30) -> bytes:
 
 
 def pd6(e: Ensemble, _beam_angle: int = 30) -> bytes:
-    """One PD6 ensemble: lines of ASCII."""
+    """Return a PD6 ensemble as lines of ASCII."""
 
     def vector(v: Sequence[float], more: str = "") -> str:
         return ",".join(f"{_mm(x):+06d}" for x in v) + more + ("," + ("A" if math.isfinite(v[0]) else "V"))
@@ -165,11 +165,11 @@ def pd6(e: Ensemble, _beam_angle: int = 30) -> bytes:
 
 
 def _earth(e: Ensemble, v: Sequence[float]) -> tuple[float, float, float]:
-    """A vector of the ship (starboard, forward, up) as (east, north, up)."""
+    """Rotate a vector from ship axes (starboard, forward, up) to (east, north, up)."""
     starboard, forward, up = v
     down = -up
     cr, sr, cp, sp = math.cos(e.roll), math.sin(e.roll), math.cos(e.pitch), math.sin(e.pitch)
-    ahead = cp * forward + sp * (sr * starboard + cr * down)  # in the plane of the heading
+    ahead = cp * forward + sp * (sr * starboard + cr * down)  # horizontal component along the heading
     across = cr * starboard - sr * down
     below = -sp * forward + cp * (sr * starboard + cr * down)
     ch, sh = math.cos(e.heading), math.sin(e.heading)
@@ -180,7 +180,7 @@ FORMATS = {"PD0": pd0, "PD4": pd4, "PD6": pd6}
 
 
 class DvlDevice:
-    """The instrument."""
+    """Doppler velocity log: host commands, and an ensemble for each new sensor value."""
 
     def __init__(
         self, send: Bytes, form: str = "PD0", sound_speed: float = 1500.0, beam_angle: int = 30,
@@ -202,7 +202,7 @@ class DvlDevice:
         self._way = [0.0, 0.0, 0.0]
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
         if b"===" in data or b"+++" in data:
             self.pinging = False
             self.send(BANNER + b">")
@@ -223,11 +223,11 @@ class DvlDevice:
         elif verb == "CR" and value in ("0", "1"):
             self.salinity, self.max_range_depth, self.output_format = None, math.inf, "PD0"
         elif not (verb == "CK" and not value) and not (verb == "EX" and value[:2] == "10"):
-            return b" ERR: no such command, or a value that it does not take\r\n"
+            return b" ERR: unknown command or invalid value\r\n"
         return b""
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state: a ping for each new value of the sensor."""
+        """Process a new simulation state: send an ensemble for each new sensor value."""
         value = step.sensors.get(self.sensor_names["dvl"])
         if value is None or value.time_ns == self._last:
             return

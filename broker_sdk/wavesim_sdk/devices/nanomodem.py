@@ -1,13 +1,13 @@
-"""A nano-modem (Newcastle University, third generation) as its host sees it: commands and answers in ASCII.
+"""Nano-modem (Newcastle University, third generation) as its host sees it: ASCII commands and replies.
 
     $?            #A003V01024        status: address, and the supply voltage in 5/1024 V
-    $A003         #A003              set the address (here: only the one that the configuration gives)
+    $A003         #A003              set the address (accepted only if it equals the configured address)
     $P005         $P005  then  #R005T00533 or #TO      ping a modem: one-way time in units of 31.25 us
     $B05hello     $B05               broadcast; others receive  #B00305hello
     $U00505hello  $U00505            to one modem; it receives  #U05hello
-    anything else E
+    anything else: E
 
-Ranges come from the medium, to the microsecond; the modem then rounds to its own unit.  Time is the simulation's.
+Ranges come from the medium, to the microsecond; the modem rounds them to its own unit.  Time is simulation time.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from wavesim_sdk.wire.items import Reception
 UNIT_S = 31.25e-6
 TIMEOUT_S = 4.0
 MAX_DATA = 64
-_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}  #: digits after the letter
+_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}  #: number of digits after the command letter
 
 
 class InvalidCommand(Exception):
-    """The command is not one of the modem's."""
+    """The bytes are not a command of the modem."""
 
 
 @dataclass
 class NanoModemParser:
-    """Bytes of the host to whole commands; what is between them is passed over."""
+    """Splitter of host bytes into complete commands; other bytes are skipped."""
 
     buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Commands without their dollar; None for a wrong one."""
+        """Return the complete commands without their dollar sign; None for each invalid one."""
         self.buffer += data
         found: list[bytes | None] = []
         while True:
@@ -56,7 +56,7 @@ class NanoModemParser:
             del self.buffer[:length]
 
     def _length(self) -> int | None:
-        """Bytes of the command that the buffer begins with; None if too little is there to know."""
+        """Return the length in bytes of the command at the start of the buffer; None if more bytes are needed."""
         digits = _FIXED.get(self.buffer[1])
         if digits is None:
             raise InvalidCommand
@@ -74,18 +74,18 @@ class NanoModemParser:
 
 
 class NanoModemDevice:
-    """One modem: host commands in, acoustic requests out, and back."""
+    """One modem: turns host commands into acoustic requests, and receptions into replies."""
 
     def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
         self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
         self.parser = NanoModemParser()
-        self.time: float | None = None  # until the first state is there
-        self._asked: tuple[int, int] | None = None  # address, request
+        self.time: float | None = None  # None until the first state arrives
+        self._asked: tuple[int, int] | None = None  # address and request of the pending ping
         self._deadline: float | None = None
         broker.on_reception(self._heard)
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
         for command in self.parser.feed(data):
             if command is None:
                 self.send(b"E\r\n")
@@ -123,10 +123,10 @@ class NanoModemDevice:
                 self.send(b"#U%02d%s\r\n" % (len(r.payload), r.payload))
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         self.time = step.time
         if self._asked is not None:
-            if self._deadline is None:  # asked before the time was known
+            if self._deadline is None:  # the ping came before the first state
                 self._deadline = self.time + TIMEOUT_S
             mine = any(r.request == self._asked[1] for r in step.refused)
             if mine or self.time >= self._deadline:

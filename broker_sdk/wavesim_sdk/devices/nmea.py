@@ -1,12 +1,12 @@
-"""NMEA 0183: the sentences of a ship's instruments, from the sensors of a body.
+"""NMEA 0183 sentences of ship instruments, from the sensors of a body.
 
     gps         GGA RMC VTG (talker GP)      echosounder  DPT DBT (SD)
     ahrs        HDT ROT XDR (HE)             speedlog     VHW (VW)
     ctd, temperature  MTW (YX)               anemometer   MWV (WI)
-    radar       TTM TLL (RA)                 ais          !AIVDM of others, !AIVDO of the own station
+    radar       TTM TLL (RA)                 ais          !AIVDM for others, !AIVDO for the own station
 
-Encoders are pure functions of SI values; each returns a sentence with its checksum and line end.  A value that a
-sensor has not (its sentence would be empty) sends nothing.
+Encoders are pure functions of SI values; each returns a sentence with its checksum and line end.  A value with gaps
+(its sentence would have empty fields) is not sent.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from wavesim_sdk.wire.state import Value
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
 EARTH = 6_371_000.0  #: m
-#: sensors that have a sentence
+#: sensor types that have a sentence
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
 
 
 def sentence(body: str) -> bytes:
-    """``$body*checksum`` and the line end; the checksum is the exclusive or of the body's bytes."""
+    """Return ``$body*checksum`` with the line end; the checksum is the exclusive or of the bytes of the body."""
     check = 0
     for byte in body.encode("ascii"):
         check ^= byte
@@ -40,7 +40,7 @@ def sentence(body: str) -> bytes:
 
 
 def _angle(value: float, width: int) -> str:
-    """Degrees and minutes, ``ddmm.mmmmmm``: 2 mm."""
+    """Return degrees and minutes, ``ddmm.mmmmmm``, with a resolution of 2 mm."""
     minutes = round(abs(math.degrees(value)) * 60e6)
     return f"{minutes // 60_000_000:0{width}d}{minutes % 60_000_000 / 1e6:09.6f}"
 
@@ -58,18 +58,18 @@ def _clock(time: datetime) -> str:
 
 
 def _degrees(value: float) -> float:
-    """0 <= degrees < 360, also after rounding to a hundredth."""
+    """Return degrees in [0, 360), also after rounding to a hundredth."""
     return round(math.degrees(value), 2) % 360.0
 
 
 def gga(time: datetime, latitude: float, longitude: float, height: float, satellites: int, hdop: float) -> bytes:
-    """Fix: time, position, quality, satellites, HDOP, height above mean sea level (here: of the ellipsoid)."""
+    """Return GGA: time, position, quality, satellites, HDOP, height above mean sea level (here: above the ellipsoid)."""
     place = f"{_latitude(latitude)},{_longitude(longitude)}"
     return sentence(f"GPGGA,{_clock(time)},{place},1,{satellites:02d},{hdop:.1f},{height:.2f},M,0.0,M,,")
 
 
 def rmc(time: datetime, latitude: float, longitude: float, sog: float, cog: float) -> bytes:
-    """Time, position, speed and course over ground, date."""
+    """Return RMC: time, position, speed and course over ground, date."""
     place = f"{_latitude(latitude)},{_longitude(longitude)}"
     return sentence(
         f"GPRMC,{_clock(time)},A,{place},{sog / KNOT:.3f},{_degrees(cog):.2f},{time.strftime('%d%m%y')},,,A"
@@ -77,53 +77,53 @@ def rmc(time: datetime, latitude: float, longitude: float, sog: float, cog: floa
 
 
 def vtg(sog: float, cog: float) -> bytes:
-    """Course and speed over ground."""
+    """Return VTG: course and speed over ground."""
     return sentence(f"GPVTG,{_degrees(cog):.2f},T,,M,{sog / KNOT:.3f},N,{sog * 3.6:.3f},K,A")
 
 
 def hdt(heading: float) -> bytes:
-    """True heading."""
+    """Return HDT: true heading."""
     return sentence(f"HEHDT,{_degrees(heading):.2f},T")
 
 
 def rot(rate: float) -> bytes:
-    """Rate of turn in degrees per minute, positive to starboard."""
+    """Return ROT: rate of turn in degrees per minute, positive to starboard."""
     return sentence(f"HEROT,{math.degrees(rate) * 60.0:.1f},A")
 
 
 def xdr(roll: float, pitch: float) -> bytes:
-    """Pitch and roll as transducer measurements."""
+    """Return XDR: pitch and roll as transducer measurements."""
     return sentence(f"HEXDR,A,{math.degrees(pitch):.2f},D,PITCH,A,{math.degrees(roll):.2f},D,ROLL")
 
 
 def dpt(depth: float, offset: float = 0.0) -> bytes:
-    """Depth below the transducer and its offset (positive: to the water line)."""
+    """Return DPT: depth below the transducer, and transducer offset (positive: to the water line)."""
     return sentence(f"SDDPT,{depth:.2f},{offset:.1f}")
 
 
 def dbt(depth: float) -> bytes:
-    """Depth below the transducer in feet, metres, fathoms."""
+    """Return DBT: depth below the transducer in feet, metres and fathoms."""
     return sentence(f"SDDBT,{depth / 0.3048:.2f},f,{depth:.2f},M,{depth / 1.8288:.2f},F")
 
 
 def mtw(temperature: float) -> bytes:
-    """Water temperature."""
+    """Return MTW: water temperature."""
     return sentence(f"YXMTW,{temperature:.2f},C")
 
 
 def vhw(heading: float | None, speed: float) -> bytes:
-    """Speed through the water, and the heading if it is known."""
+    """Return VHW: speed through water, and the heading if known."""
     true = f"{_degrees(heading):.2f},T" if heading is not None else ",T"
     return sentence(f"VWVHW,{true},,M,{speed / KNOT:.3f},N,{speed * 3.6:.3f},K")
 
 
 def mwv(angle: float, speed: float) -> bytes:
-    """Apparent wind: angle from the bow, speed."""
+    """Return MWV: apparent wind as angle from the bow and speed."""
     return sentence(f"WIMWV,{_degrees(angle):.1f},R,{speed:.2f},M,A")
 
 
 def measured_at(value: Value) -> datetime:
-    """When a value was measured."""
+    """Return the UTC time at which a value was measured."""
     return utc(value.time_ns)
 
 
@@ -141,8 +141,11 @@ def ttm(
     status: str,
     time: datetime,
 ) -> bytes:
-    """A tracked target: distance (m), true bearing (rad), speed over ground, course (NaN = none yet), (CPA in m, TCPA in s) or
-    None, status L(ost), Q(uery: acquired), T(racked)."""
+    """Return TTM for a tracked target.
+
+    ``distance`` in m, true ``bearing`` in rad, ``speed`` over ground in m/s, ``course`` in rad (NaN = not known yet),
+    ``approach`` is (CPA in m, TCPA in s) or None. ``status``: L (lost), Q (query: acquired), T (tracked).
+    """
     cpa = ("", "") if approach is None else (f"{approach[0] / NAUTICAL_MILE:.3f}", f"{approach[1] / 60.0:.2f}")
     return sentence(
         f"RATTM,{number:02d},{distance / NAUTICAL_MILE:.3f},{math.degrees(bearing) % 360.0:.1f},T,"
@@ -151,12 +154,12 @@ def ttm(
 
 
 def tll(number: int, latitude: float, longitude: float, status: str, time: datetime) -> bytes:
-    """The place of a tracked target."""
+    """Return TLL: position of a tracked target."""
     return sentence(f"RATLL,{number:02d},{_latitude(latitude)},{_longitude(longitude)},,{_clock(time)},{status},")
 
 
 def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
-    """TTM of each target of a sensor `radar`; with a satellite receiver its closest approach too, and TLL."""
+    """Yield TTM for each target of a sensor `radar`; with a GPS value also its closest approach, and TLL."""
     time = measured_at(value)
     for i in range(RADAR_TARGETS):
         if not math.isfinite(value.target[i]):
@@ -180,7 +183,7 @@ def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
 
 
 def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
-    """The sentences of a value of a sensor; none where it has gaps. ``heading`` goes with the speed through the water."""
+    """Yield the sentences for a sensor value; none if it has gaps. ``heading`` is added to the speed through water."""
     if not all(map(math.isfinite, value.numbers)):
         return
     time = measured_at(value)
@@ -205,7 +208,7 @@ def sentences(type_: str, value: Value, heading: float | None = None) -> Iterato
 
 
 class NmeaDevice:
-    """The instruments of a body: each new value is sent once. ``picked``: the name of the sensor of each type."""
+    """NMEA 0183 talker: sends each new sensor value once. ``picked``: sensor name for each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self.sensor_names = send, picked
@@ -213,10 +216,10 @@ class NmeaDevice:
         self._ais = AisSentences()
 
     def receive(self, data: bytes) -> None:
-        """A talker does not listen."""
+        """Ignore received bytes: a talker only sends."""
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         ahrs = step.sensors.get(self.sensor_names.get("ahrs", ""))
         for type_, value in self._new_values.new_values(step.sensors):
             if type_ == "ais":

@@ -1,12 +1,14 @@
-"""NMEA 2000: the messages (PGNs) of a ship's instruments, from the sensors of a body, as CAN frames in the text form of
-Yacht Devices' gateways ("RAW"), which canboat, Signal K, OpenCPN and others read.
+"""NMEA 2000 messages (PGNs) of ship instruments, from the sensors of a body.
+
+They are sent as CAN frames in the text format of Yacht Devices gateways ("RAW"), which canboat, Signal K, OpenCPN and others
+read.
 
     gps   129025, 129026, 129029, 126992     echosounder       128267      anemometer  130306
     ahrs  127250, 127251, 127257             speedlog          128259      battery     127508
-    rpm   127488, one for each propeller     ctd, temperature  130312
+    rpm   127488, one per propeller          ctd, temperature  130312
 
-Payloads are little-endian and whole numbers of a resolution; all bits set means "not available". A node's address is the
-place of its sensor among those; addresses are not claimed.
+Payloads are little-endian integer multiples of a resolution; all bits set means "not available". The address of a node is the
+index of its sensor type in ``TYPES``; addresses are not claimed.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from wavesim_sdk.devices.sensor_selection import NewValueFilter
 from wavesim_sdk.wire.state import Value
 
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "battery", "rpm")
-FAST = (129029,)  #: longer than a frame
-PRIORITY = {126992: 3, 127257: 3, 127508: 6, 128267: 3, 129029: 3, 130312: 5}  #: 2 for all others
-SEQUENCES = 253  #: SID: which messages belong to one measurement
+FAST = (129029,)  #: PGNs longer than one frame
+PRIORITY = {126992: 3, 127257: 3, 127508: 6, 128267: 3, 129029: 3, 130312: 5}  #: priority by PGN; 2 for all others
+SEQUENCES = 253  #: number of sequence ids (SID), which group the messages of one measurement
 KELVIN = 273.15
 _MIDNIGHT = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE, _GPS_FIX, _APPARENT, _SEA, _ELECTROMAGNETIC = 0xFC, 0x10, 0xFA, 0, 4
@@ -32,7 +34,7 @@ Message = tuple[int, bytes]  #: PGN, payload
 
 
 def _whole(value: float, resolution: float, size: int, signed: bool = False) -> bytes:
-    """A number in ``size`` bytes; "not available" where it is none or does not fit."""
+    """Return a number in ``size`` bytes; "not available" if it is not finite or does not fit."""
     most = (1 << (8 * size - signed)) - 1
     n = round(value / resolution) if math.isfinite(value) else most
     if not (-most if signed else 0) <= n <= most - 2:
@@ -102,20 +104,20 @@ _TOLD = {
 
 
 def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Message]:
-    """The messages of a value of a sensor, with their common ``sid``; none where it has gaps (a propeller may be missing)."""
+    """Yield the messages for a sensor value with their common ``sid``; none if it has gaps (a propeller may be missing)."""
     if type_ == "rpm" or all(map(math.isfinite, value.numbers)):
         yield from _TOLD[type_](value, bytes([sid % SEQUENCES]), time)
 
 
 class CanNode:
-    """An address on the bus: its messages as CAN frames."""
+    """Node at one address of the bus: splits messages into CAN frames."""
 
     def __init__(self, address: int) -> None:
         self.address = address
         self._fast: dict[int, int] = {}
 
     def frames(self, pgn: int, payload: bytes) -> Iterator[tuple[int, bytes]]:
-        """Identifier (29 bits) and data of each frame."""
+        """Yield identifier (29 bits) and data of each frame."""
         identifier = PRIORITY.get(pgn, 2) << 26 | pgn << 8 | self.address
         if pgn not in FAST:
             yield identifier, payload
@@ -127,14 +129,14 @@ class CanNode:
 
 
 def raw_line(identifier: int, data: bytes, time: datetime) -> bytes:
-    """A frame that was received, as a line of Yacht Devices' RAW form."""
+    """Return a received frame as a line in Yacht Devices RAW format."""
     return f"{time:%H:%M:%S}.{time.microsecond // 1000:03d} R {identifier:08X} {data.hex(' ').upper()}\r\n".encode(
         "ascii"
     )
 
 
 class Nmea2000Device:
-    """The instruments of a body on a bus: each new value is sent once. ``picked``: the name of the sensor of each type."""
+    """NMEA 2000 bus of a body: sends each new sensor value once. ``picked``: sensor name for each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send = send
@@ -143,10 +145,10 @@ class Nmea2000Device:
         self._sid = 0
 
     def receive(self, data: bytes) -> None:
-        """A talker does not listen."""
+        """Ignore received bytes: a talker only sends."""
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         for type_, value in self._new_values.new_values(step.sensors):
             time = measured_at(value)
             for pgn, payload in messages(type_, value, self._sid, time):

@@ -1,7 +1,7 @@
-"""A Blue Robotics Ping echosounder (Ping protocol, device type 1) over the echosounder of a body.
+"""Blue Robotics Ping echosounder (Ping protocol, device type 1), fed by the echosounder of a body.
 
-Frames are ``BR``, length, message, source, destination, payload, sum of all bytes; little-endian.  The instrument
-measures times: it reports the true range scaled by the speed of sound that it is set to over that of the sea.
+A frame is ``BR``, length, message, source, destination, payload, sum of all bytes; little-endian.  The instrument
+measures times: it reports the true range times the ratio of its configured speed of sound to the true one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROFILE, CONTINUOUS_START, CONTINUOUS_STOP = 1300, 1400, 1401
 POINTS = 200
 MAX_PAYLOAD = 512
 _HEAD = struct.Struct("<2sHHBB")
-#: settings: message -> (attribute names, struct of the payload, message that reads them back)
+#: settings: message -> (attribute names, struct of the payload)
 _SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
     1000: (("device",), struct.Struct("<B")),
     1001: (("scan_start", "scan_length"), struct.Struct("<II")),
@@ -30,7 +30,7 @@ _SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
     1005: (("gain",), struct.Struct("<B")),
     1006: (("enabled",), struct.Struct("<B")),
 }
-#: least and greatest of each setting
+#: minimum and maximum of each setting
 _LIMITS = {
     "device": (0, 254),
     "scan_start": (0, 100_000),
@@ -44,20 +44,20 @@ _LIMITS = {
 
 
 def encode_frame(message: int, payload: bytes, source: int = 1, destination: int = 0) -> bytes:
-    """One frame with its checksum."""
+    """Return a frame with its checksum."""
     data = _HEAD.pack(b"BR", len(payload), message, source, destination) + payload
     return data + struct.pack("<H", sum(data) & 0xFFFF)
 
 
 @dataclass
 class PingParser:
-    """Bytes to (message, payload); bad checksums and what stands between frames are counted."""
+    """Parser of bytes into (message, payload); it counts frames with a bad checksum or length."""
 
     buffer: bytearray = field(default_factory=bytearray)
     bad: int = 0
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Whole frames among the bytes so far."""
+        """Return the complete frames received so far."""
         self.buffer += data
         found: list[tuple[int, bytes]] = []
         while True:
@@ -86,7 +86,7 @@ class PingParser:
 
 
 class Ping1DDevice:
-    """The instrument: settings, the last measurement, answers."""
+    """Ping echosounder: settings, last measurement and replies."""
 
     def __init__(
         self, send: Callable[[bytes], None], true_sound_speed: float, echosounder: str = "echosounder"
@@ -102,7 +102,7 @@ class Ping1DDevice:
     # -- host -> instrument ----------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
         for message, payload in self.parser.feed(data):
             self._handle_message(message, payload)
 
@@ -114,11 +114,11 @@ class Ping1DDevice:
         elif message in (CONTINUOUS_START, CONTINUOUS_STOP) and len(payload) == 2:
             wanted = struct.unpack("<H", payload)[0]
             if wanted not in (DISTANCE, DISTANCE_SIMPLE, PROFILE):
-                self._refuse(message, "only distances and profiles")
+                self._refuse(message, "only distance and profile messages are supported")
                 return
             self.continuous = wanted if message == CONTINUOUS_START else None
             self.send(encode_frame(ACK, struct.pack("<H", message), self.device))
-        elif not payload:  # the older form of a request
+        elif not payload:  # older form of a request
             self._send_message(message)
         else:
             self._refuse(message, "unknown message")
@@ -132,7 +132,7 @@ class Ping1DDevice:
         for name, value in values.items():
             low, high = _LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} is {low} to {high}")
+                self._refuse(message, f"{name} must be {low} to {high}")
                 return
         for name, value in values.items():
             setattr(self, name, value)
@@ -174,21 +174,21 @@ class Ping1DDevice:
 
     @property
     def start(self) -> int:
-        """Start of the scan, mm; in automatic mode 0."""
+        """Start of the scan in mm; 0 in automatic mode."""
         return 0 if self.automatic else self.scan_start
 
     @property
     def length(self) -> int:
-        """Length of the scan, mm; in automatic mode half as long again as the distance."""
+        """Length of the scan in mm; 1.5 times the distance in automatic mode."""
         return max(2_000, round(1.5 * self.distance)) if self.automatic and self.confidence else self.scan_length
 
     @property
     def transmit(self) -> int:
-        """Length of the pulse, us: longer for longer scans."""
+        """Pulse length in us; it increases with the length of the scan."""
         return min(max(round(self.length / 1000.0 * 8.0), 20), 1000)
 
     def _profile(self) -> bytes:
-        """Echo strength along the scan: a peak at the bottom, falling reverberation before it."""
+        """Return the echo strength along the scan: decaying reverberation, then a peak at the bottom."""
         width = max(self.length / POINTS * 1.5, 30.0)
         out = bytearray()
         for k in range(POINTS):
@@ -198,12 +198,12 @@ class Ping1DDevice:
         return bytes(out)
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         value = step.sensors.get(self.echosounder)
         self.measure(step.time, None if value is None else value.range)
 
     def measure(self, time: float, distance: float | None) -> None:
-        """The simulation has come to ``time`` (s); the range of the sensor in m, None without one."""
+        """Measure at ``time`` (s) if a ping is due. ``distance`` is the range of the sensor in m, or None."""
         if not self.enabled or time < self._next:
             return
         self._next = time + self.interval * 1e-3

@@ -1,9 +1,10 @@
-"""A Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2) over the `scanner` of a body, or over the frames of a
-scanning `sonar`, whose echoes it hands on: the strongest of what falls into each of its samples.
+"""Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
-The head turns by gradians (400 a turn) from the instrument's x-axis towards its y-axis, and tells for each transmission how
-strong the echoes of a number of samples were. It measures times: the sea's speed of sound says what they are in metres.
-The scanner turns by itself and faster; the head tells what it saw last where the head points.
+It reads the `scanner` of a body, or the frames of a scanning `sonar`; then each sample is the maximum of the echoes in it.
+
+The head turns in gradians (400 per turn) from the x-axis of the instrument towards its y-axis. For each transmission it
+reports the echo strength of a number of samples. It measures times; the speed of sound in the sea converts them to metres.
+The scanner turns on its own and faster; the head reports the last value of the scanner in the direction of the head.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
 DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
-GRADIANS_PER_TURN = 400  #: gradians
+GRADIANS_PER_TURN = 400
 SAMPLE_S = 25e-9  #: unit of the sample period
-MAX_ANGLE_OFFSET = 2  #: gradians within which what the scanner saw stands for the head's beam
-STEP_S = 0.004  #: that the head takes for a gradian
+MAX_ANGLE_OFFSET = 2  #: gradians; a scanner value this close to the head angle is used for the beam
+STEP_S = 0.004  #: time in which the head turns one gradian
 _STATE = struct.Struct("<BBHHHHH")  #: mode, gain, angle, pulse, sample period, frequency, number of samples
 _SECTOR = struct.Struct("<HHBB")  #: start, stop, steps, delay
 _TRANSDUCER = struct.Struct("<BBHHHHHBB")
@@ -44,7 +45,7 @@ _AUTO = struct.Struct("<BBHHHHHHBB")
 
 @dataclass
 class Ping360Settings:
-    """Settings, by the protocol's names and units."""
+    """Settings with the names and units of the protocol."""
 
     mode: int = 1
     gain_setting: int = 0
@@ -57,7 +58,7 @@ class Ping360Settings:
 
 @dataclass
 class Ping360Sector:
-    """Of an automatic scan."""
+    """Sector of an automatic scan, in gradians; ``delay`` in ms."""
 
     start_angle: int = 0
     stop_angle: int = GRADIANS_PER_TURN - 1
@@ -65,7 +66,7 @@ class Ping360Sector:
     delay: int = 0
 
 
-#: least and greatest of each setting
+#: minimum and maximum of each setting
 LIMITS = {
     "mode": (0, 1), "gain_setting": (0, 2), "angle": (0, GRADIANS_PER_TURN - 1), "transmit_duration": (1, 1000), "sample_period": (80, 40_000),
     "transmit_frequency": (500, 1000), "number_of_samples": (200, 1200), "start_angle": (0, GRADIANS_PER_TURN - 1),
@@ -74,12 +75,12 @@ LIMITS = {
 
 
 def _apart(a: int, b: int) -> int:
-    """Gradians between two angles, the short way."""
+    """Return the smaller angle between two directions, in gradians."""
     return abs((a - b + GRADIANS_PER_TURN // 2) % GRADIANS_PER_TURN - GRADIANS_PER_TURN // 2)
 
 
 class Ping360Device:
-    """The instrument: settings, what its scanner saw, answers."""
+    """Ping360: settings, scanner values and replies."""
 
     def __init__(
         self,
@@ -88,21 +89,21 @@ class Ping360Device:
         scanner: str = "scanner",
         take_frames: Callable[[], list[ImagingFrame]] | None = None,
     ) -> None:
-        """``new``: gives the frames that have come, instead of a scanner's values."""
+        """``take_frames`` returns the frames received since its last call, in place of scanner values."""
         self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, take_frames
-        self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres of a sample, by gradian
+        self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres per sample, by gradian
         self.parser = PingParser()
         self.device, self.head, self.sector = 2, Ping360Settings(), Ping360Sector()
         self.automatic = False
-        self._seen: dict[int, float] = {}  # metres by gradian
+        self._seen: dict[int, float] = {}  # range in m by gradian
         self._time = 0.0
         self._data = b""
-        self._due: deque[tuple[float, bool]] = deque()  # answers: when, and whether there was a transmission
+        self._due: deque[tuple[float, bool]] = deque()  # pending replies: time, and whether the head transmits
 
     # -- host -> instrument ----------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
         for message, payload in self.parser.feed(data):
             self._handle_message(message, payload)
 
@@ -123,11 +124,11 @@ class Ping360Device:
             self._acknowledge(message)
         elif message in (SET_DEVICE_ID, COMMON_SET_DEVICE_ID) and payload:
             if not 1 <= payload[0] <= 254:
-                self._refuse(message, "device_id is 1 to 254")
+                self._refuse(message, "device_id must be 1 to 254")
                 return
             self.device = payload[0]
             self._acknowledge(message)
-        elif not payload:  # the older form of a request
+        elif not payload:  # older form of a request
             self._send_message(message)
         else:
             self._refuse(message, "unknown message or wrong length")
@@ -136,12 +137,12 @@ class Ping360Device:
         for name, value in settings.items():
             low, high = LIMITS[name]
             if not low <= value <= high:
-                self._refuse(message, f"{name} is {low} to {high}")
+                self._refuse(message, f"{name} must be {low} to {high}")
                 return False
         return True
 
     def _move(self, message: int, settings: list[int], transmit: int) -> None:
-        """The head turns, and then transmits or not."""
+        """Turn the head, then transmit if requested."""
         names = list(Ping360Settings.__dataclass_fields__)
         wanted = dict(zip(names, settings, strict=True))
         if not self._allowed(message, wanted):
@@ -153,7 +154,7 @@ class Ping360Device:
         self._due.append((self._time + turn * STEP_S + (self._duration() if transmit else 0.0), bool(transmit)))
 
     def _scan(self, values: tuple[int, ...]) -> None:
-        """Scan a sector again and again."""
+        """Scan a sector repeatedly."""
         mode, gain, pulse, period, frequency, samples, *sector = values
         settings = dict(
             zip(
@@ -206,11 +207,11 @@ class Ping360Device:
     # -- the measurement ---------------------------------------------------------------------------
 
     def _duration(self) -> float:
-        """Of a transmission and its echoes, s."""
+        """Return the duration of a transmission and its echoes in s."""
         return self.head.number_of_samples * self.head.sample_period * SAMPLE_S
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         for f in self._new() if self._new is not None else ():
             gradian = round(float(f.record["azimuth"]) / (2.0 * math.pi) * GRADIANS_PER_TURN) % GRADIANS_PER_TURN
             strengths = f.samples[0] >> (8 * (int(f.record["sample_bytes"]) - 1))
@@ -228,7 +229,7 @@ class Ping360Device:
                 self._next(at)
 
     def _next(self, at: float) -> None:
-        """The next step of an automatic scan; at the end of its sector back to the start."""
+        """Schedule the next step of an automatic scan; after the end of the sector it starts again."""
         s, h = self.sector, self.head
         h.angle = (h.angle + s.num_steps) % GRADIANS_PER_TURN
         if (h.angle - s.start_angle) % GRADIANS_PER_TURN > (s.stop_angle - s.start_angle) % GRADIANS_PER_TURN:
@@ -236,17 +237,17 @@ class Ping360Device:
         self._due.append((at + s.num_steps * STEP_S + self._duration() + 1e-3 * s.delay, True))
 
     def distance(self) -> float | None:
-        """Along the head's beam in m; None without an echo."""
+        """Return the range along the beam of the head in m; None without an echo."""
         near = min(self._seen, key=lambda a: _apart(a, self.head.angle), default=None)
         if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET or not math.isfinite(self._seen[near]):
             return None
         return self._seen[near]
 
     def _echoes(self) -> bytes:
-        """Echo strength of each sample: a peak at the echo, as long as the pulse, after a falling ring-down."""
+        """Return the echo strength of each sample: a decaying ring-down, then a peak of pulse length at the echo."""
         h = self.head
         period = h.sample_period * SAMPLE_S
-        reach = 0.5 * self.sound_speed * period  # metres a sample
+        reach = 0.5 * self.sound_speed * period  # metres per sample
         if self._new is not None:
             return self._picture(reach)
         found = self.distance()
@@ -260,7 +261,7 @@ class Ping360Device:
         return bytes(out)
 
     def _picture(self, reach: float) -> bytes:
-        """What the sonar saw where the head points, or near it; silence beyond its range."""
+        """Return the echoes of the sonar frame nearest to the head angle; zeros beyond its range."""
         near = min(self._pictures, key=lambda a: _apart(a, self.head.angle), default=None)
         if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET:
             return bytes(self.head.number_of_samples)

@@ -1,4 +1,4 @@
-"""Where a virtual device is reached: a pseudo-terminal, a TCP port or UDP on loopback."""
+"""Ports of virtual devices: a pseudo-terminal, or TCP or UDP on loopback."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ BACKLOG_BYTES = 65536
 
 
 def _taken(port: int, error: OSError) -> WaveSimError:
-    """A port cannot be had. asyncio puts a sentence of its own in place of the system's words."""
-    return WaveSimError(f"cannot listen at 127.0.0.1:{port}: {os.strerror(error.errno) if error.errno else error}")
+    """Return the error for a port that cannot be opened. asyncio replaces the system's message; this restores it."""
+    return WaveSimError(f"cannot listen on 127.0.0.1:{port}: {os.strerror(error.errno) if error.errno else error}")
 
 
 class PtyPort:
-    """A pseudo-terminal; programs open its path (or a symbolic link to it) as a serial port."""
+    """Pseudo-terminal; programs open its path, or a symbolic link to it, as a serial port."""
 
     def __init__(self, receive: Bytes, link: str = "") -> None:
         self._receive, self.dropped = receive, 0
         self._master, self._slave = os.openpty()
-        tty.setraw(self._slave)  # held open, so that clients may come and go
+        tty.setraw(self._slave)  # kept open, so that clients can connect and disconnect
         os.set_blocking(self._master, False)
         self.path = os.ttyname(self._slave)
         self._link = Path(link) if link else None
@@ -39,7 +39,7 @@ class PtyPort:
             except OSError as error:
                 os.close(self._master)
                 os.close(self._slave)
-                raise WaveSimError(f"cannot make the link {link}: {error.strerror}") from None
+                raise WaveSimError(f"cannot create the symbolic link {link}: {error.strerror}") from None
             self.path = link
 
     async def open(self) -> None:
@@ -51,14 +51,14 @@ class PtyPort:
             self._receive(os.read(self._master, 4096))
 
     def send(self, data: bytes) -> None:
-        """Bytes to the client; dropped and counted when nobody reads them."""
+        """Send bytes to the client; drop and count them if no client reads."""
         try:
             self.dropped += len(data) - os.write(self._master, data)
         except BlockingIOError:
             self.dropped += len(data)
 
     async def close(self) -> None:
-        """Close it and remove the link."""
+        """Close the terminal and remove the link."""
         asyncio.get_running_loop().remove_reader(self._master)
         os.close(self._master)
         os.close(self._slave)
@@ -67,16 +67,16 @@ class PtyPort:
 
 
 class TcpPort:
-    """A TCP server on loopback; all its clients are heard, and each hears everything."""
+    """TCP server on loopback; it receives from all clients and sends everything to each."""
 
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._port, self.dropped = receive, port, 0
         self._writers: set[asyncio.StreamWriter] = set()
-        self._server: asyncio.Server | None = None  # until it listens
+        self._server: asyncio.Server | None = None  # None until it listens
         self.path = ""
 
     async def open(self) -> None:
-        """Listen."""
+        """Start listening."""
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         except OSError as error:
@@ -92,7 +92,7 @@ class TcpPort:
         writer.close()
 
     def send(self, data: bytes) -> None:
-        """Bytes to every client; a client that does not read loses them."""
+        """Send bytes to every client; drop and count them for a client that does not read."""
         for writer in self._writers:
             if writer.transport.get_write_buffer_size() > BACKLOG_BYTES:
                 self.dropped += len(data)
@@ -100,7 +100,7 @@ class TcpPort:
                 writer.write(data)
 
     async def close(self) -> None:
-        """Close it, also where it never listened."""
+        """Close the server and its connections, also if it never listened."""
         if self._server is not None:
             self._server.close()
         for writer in list(self._writers):
@@ -108,7 +108,7 @@ class TcpPort:
 
 
 class UdpPort:
-    """Datagrams to a port on loopback, a sentence or an answer each; what comes back is received too."""
+    """Sender of datagrams to a port on loopback, one sentence or reply each; it also receives answers."""
 
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._target, self.dropped = receive, ("127.0.0.1", port), 0
@@ -125,20 +125,20 @@ class UdpPort:
             self._receive(self._socket.recv(65536))
 
     def send(self, data: bytes) -> None:
-        """One datagram; dropped and counted where nobody listens."""
+        """Send one datagram; drop and count it if nothing listens."""
         try:
             self._socket.sendto(data, self._target)
         except (BlockingIOError, ConnectionRefusedError):
             self.dropped += len(data)
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         asyncio.get_running_loop().remove_reader(self._socket)
         self._socket.close()
 
 
 class UdpServerPort:
-    """A UDP port on loopback that clients write to; the last one to do so gets the answers."""
+    """UDP server on loopback; replies go to the client that sent last."""
 
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._peer, self.dropped = receive, ("", 0), 0
@@ -161,7 +161,7 @@ class UdpServerPort:
             self._receive(data)
 
     def send(self, data: bytes) -> None:
-        """One datagram to the client; dropped and counted without one."""
+        """Send one datagram to the client; drop and count it if there is none."""
         if not self._peer[1]:
             self.dropped += len(data)
             return
@@ -171,7 +171,7 @@ class UdpServerPort:
             self.dropped += len(data)
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         asyncio.get_running_loop().remove_reader(self._socket)
         self._socket.close()
 

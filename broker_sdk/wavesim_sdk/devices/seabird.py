@@ -1,15 +1,15 @@
-"""Sea-Bird's SBE 37 (MicroCAT, moored CTD) and SBE 45 (thermosalinograph) as their hosts see them, and CTD files (.cnv).
+"""Sea-Bird SBE 37 (MicroCAT, moored CTD) and SBE 45 (thermosalinograph) as their hosts see them, and CTD files (.cnv).
 
     SBE 37   24.8339,  0.97795,   -9.262, 07 Jan 2000, 04:51:39      T90 C, S/m, dbar, date, time
     SBE 45   24.8339,  0.97795,   5.0123, 1495.123                   T90 C, S/m, salinity, m/s
 
-Commands end with CR or LF; each is echoed, answered, and followed by the prompt ``S>``:
+Commands end with CR or LF. The instrument echoes each, replies, and sends the prompt ``S>``:
 
     TS  one sample      GO, STARTNOW  sample on, every INTERVAL s      STOP      INTERVAL=n  (or SAMPLEINTERVAL=n)
     DS  status          OUTPUTSAL=Y/N, OUTPUTSV=Y/N  (SBE 45)
 
-Pressure is the absolute one less the standard atmosphere, as these instruments report it; conductivity and
-temperature are those of the body's sensor ``ctd``, whose newest value is used.  Time is the simulation's.
+Like the instruments, it reports absolute pressure less the standard atmosphere.  Conductivity and
+temperature come from the newest value of the sensor ``ctd`` of the body.  Time is simulation time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600
 
 
 def line37(time: datetime, temperature: float, conductivity: float, pressure: float) -> bytes:
-    """A sample of an SBE 37: ITS-90 C, S/m, dbar below the atmosphere's."""
+    """Return a sample of an SBE 37: temperature in C (ITS-90), S/m, pressure in dbar above atmospheric."""
     return (
         f"{temperature:.4f},{conductivity:9.5f},{pressure:9.3f}, "
         f"{time.day:02d} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M:%S}\r\n"
@@ -43,7 +43,7 @@ def line37(time: datetime, temperature: float, conductivity: float, pressure: fl
 def line45(
     temperature: float, conductivity: float, salinity: float | None = None, sound_speed: float | None = None
 ) -> bytes:
-    """A sample of an SBE 45: ITS-90 C, S/m and, if wanted, salinity and sound speed (m/s)."""
+    """Return a sample of an SBE 45: temperature in C (ITS-90), S/m and, if given, salinity and sound speed (m/s)."""
     parts = [f"{temperature:.4f}", f"{conductivity:9.5f}"]
     parts += [f"{salinity:9.4f}"] if salinity is not None else []
     parts += [f"{sound_speed:9.3f}"] if sound_speed is not None else []
@@ -54,7 +54,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class SeaBirdDevice:
-    """The instrument; ``model`` is 37 or 45."""
+    """SBE 37 or SBE 45; ``model`` is 37 or 45."""
 
     def __init__(self, model: int, send: Bytes, ctd: str = "ctd", epoch: datetime = EPOCH) -> None:
         self.model, self.send, self.ctd, self.epoch = model, send, ctd, epoch
@@ -64,7 +64,7 @@ class SeaBirdDevice:
         self.time = 0.0
         self._values: tuple[float, float, float] | None = None  # pressure, temperature, conductivity
         self._next = 0.0
-        self._asked = False  # a sample was asked for before there was a value
+        self._asked = False  # the host requested a sample before the first value
         self._verbs: dict[str, Callable[[str], bytes]] = {
             "TS": lambda _: self._sample(),
             "GO": self._go,
@@ -79,14 +79,14 @@ class SeaBirdDevice:
             self._verbs["OUTPUTSV"] = lambda v: self._flag("sound", v)
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
         for line in self.lines.feed(data):
             verb, _, value = (part.strip() for part in line.upper().partition("="))
             answer = self._verbs[verb](value) if verb in self._verbs else b"?CMD\r\n"
             self.send(line.encode("ascii", errors="replace") + b"\r\n" + answer + PROMPT)
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         self.time = step.time
         value = step.sensors.get(self.ctd)
         self._values = (value.pressure, value.temperature, value.conductivity) if value is not None else None
@@ -99,7 +99,7 @@ class SeaBirdDevice:
                 self.send(self._sample())
 
     def _sample(self) -> bytes:
-        if self._values is None:  # out of the water, or its emulator is not there
+        if self._values is None:  # out of the water, or without an emulator
             self._asked = True
             return b""
         absolute, t68, conductivity = self._values
@@ -143,7 +143,7 @@ class SeaBirdDevice:
 
 
 def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: datetime = EPOCH) -> str:
-    """A CTD file (.cnv) of records of the table ``ctd`` at times in s; position in rad."""
+    """Return the text of a CTD file (.cnv) for records of the table ``ctd`` at times in s; position in rad."""
     time = np.asarray(time_s, float)
     gauge = np.asarray(values["pressure"], float) - ATMOSPHERE
     columns = (
@@ -188,7 +188,7 @@ def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: date
 
 
 def _degrees(angle: float, letters: str) -> str:
-    """Degrees and minutes, ``41 10.80 N``."""
+    """Return degrees and minutes, such as ``41 10.80 N``."""
     degrees = abs(np.degrees(angle))
     whole = int(degrees)
     width = 2 if letters == "NS" else 3

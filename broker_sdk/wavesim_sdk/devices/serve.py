@@ -1,4 +1,4 @@
-"""A virtual device at work: it joins a body's crew, and its instrument meets each step and the bytes of its host."""
+"""Serving of virtual devices: a device joins the crew of a body and processes each step and the bytes of its host."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from wavesim_sdk.devices.ports import Bytes, Port
 from wavesim_sdk.devices.sensor_selection import select_sensors
 from wavesim_sdk.errors import BrokerError
 
-Ports = Callable[[Bytes], Port]  #: makes a port that hands its bytes to a function
+Ports = Callable[[Bytes], Port]  #: opens a port that passes received bytes to a function
 
 
 class Device(Protocol):
-    """What a device is made of."""
+    """Interface of a device."""
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the host."""
+        """Handle bytes from the host."""
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
 
 
-#: makes the instrument; the function sends bytes to the host, the names are those of the sensors by their types
+#: creates the instrument from broker, function that sends bytes to the host, and sensor name by type
 Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Device]
 
 
 @dataclass(frozen=True)
 class DeviceType:
-    """A kind of device: its title, the types of sensors that it looks at, the one without which it is none, how it is made."""
+    """Type of device: title, function that creates it, sensor types that it reads, and the one that it requires."""
 
     title: str
     create: Maker
     types: tuple[str, ...] = ()
     required_type: str = ""
-    uses_acoustics: bool = False  #: whether it hears
+    uses_acoustics: bool = False  #: whether it needs receptions
 
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """Whose device it is, and where."""
+    """Options of a served device: body, server and role."""
 
     body: str
     server: tuple[str, int]
-    pilot: bool = False  #: the body comes and goes with it; else it serves beside whoever drives
+    pilot: bool = False  #: join as the pilot, so that the body enters and leaves with the device; else as an instrument
     lockstep: float = 0.0
-    sensors: tuple[str, ...] = ()  #: by name, where the body has several of a type
+    sensors: tuple[str, ...] = ()  #: names, required if the body has several sensors of a type
     report: Callable[[str], None] = print
 
 
 class ServedDevice:
-    """An instrument and its port."""
+    """Instrument together with its port."""
 
     def __init__(self, kind: DeviceType, ports: Ports) -> None:
         self.device_type = kind
@@ -66,7 +66,7 @@ class ServedDevice:
 
 
 async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Ports]) -> None:
-    """Join a body and serve its instruments, each at a port of its own, until the run has ended."""
+    """Join a body and serve its instruments, each on its own port, until the run ends."""
     outlets: list[ServedDevice] = []
     try:
         for kind, ports in devices:
@@ -78,7 +78,7 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Port
             selected = select_sensors(broker.sensors, sorted(taken), options.sensors)
             if taken and not selected:
                 raise BrokerError(
-                    f"'{options.body}' has no sensor for this device; it takes {', '.join(sorted(taken))}"
+                    f"'{options.body}' has no sensor for this device, which uses {', '.join(sorted(taken))}"
                 )
             for o in outlets:
                 own = select_sensors(
@@ -95,21 +95,21 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Port
                 for o in outlets:
                     if o.device is not None:
                         o.device.step(step)
-                await asyncio.sleep(0)  # let the ports speak between steps that come in one go
+                await asyncio.sleep(0)  # let the ports send between steps that arrive together
     finally:
         for o in outlets:
             await o.port.close()
 
 
 class LineSplitter:
-    """Bytes of a host to whole lines, ended by CR or LF; longer ones than a limit are dropped and counted."""
+    """Splitter of host bytes into lines ended by CR or LF; it drops and counts lines longer than a limit."""
 
     def __init__(self, limit: int = 128) -> None:
         self.limit, self.dropped = limit, 0
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that are complete, without their ends; empty ones are left out."""
+        """Return the complete lines without line ends; empty lines are left out."""
         found = []
         self._buffer += data.replace(b"\n", b"\r")
         while (end := self._buffer.find(b"\r")) >= 0:

@@ -1,4 +1,4 @@
-"""Signal K: deltas of a ship's instruments, from the sensors of a body; one JSON object a line. SI units, as here."""
+"""Signal K deltas of ship instruments, from the sensors of a body: one JSON object per line, in SI units."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["TYPES", "SignalKDevice", "delta", "path_values"]
 
 
 def _wrap_2pi(angle: float) -> float:
-    """0 <= angle < 2 pi."""
+    """Return the angle in [0, 2 pi)."""
     return angle % (2.0 * math.pi)
 
 
 def _half(angle: float) -> float:
-    """Between -pi and pi."""
+    """Return the angle between -pi and pi."""
     return math.remainder(angle, 2.0 * math.pi)
 
 
 def path_values(type_: str, v: Value) -> dict[str, Any]:
-    """Paths and their values; none where a value has gaps (a propeller may be missing)."""
+    """Return Signal K paths and their values; none if the value has gaps (a propeller may be missing)."""
     if type_ == "rpm":
         turning = [abs(r) / 60.0 for r in v.rpm if math.isfinite(r)]
         return {f"propulsion.{k}.revolutions": hz for k, hz in enumerate(turning)}
@@ -63,7 +63,7 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
 
 
 def delta(type_: str, name: str, value: Value) -> dict[str, Any] | None:
-    """What a value of the sensor ``name`` changes; None if nothing."""
+    """Return the delta for a value of the sensor ``name``; None if it changes nothing."""
     changes = [{"path": path, "value": v} for path, v in path_values(type_, value).items()]
     if not changes:
         return None
@@ -73,17 +73,17 @@ def delta(type_: str, name: str, value: Value) -> dict[str, Any] | None:
 
 
 class SignalKDevice:
-    """The instruments of a body: each new value is sent once. ``picked``: the name of the sensor of each type."""
+    """Signal K source of a body: sends each new sensor value once. ``picked``: sensor name for each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self._picked = send, picked
         self._new_values = NewValueFilter(picked)
 
     def receive(self, data: bytes) -> None:
-        """A talker does not listen."""
+        """Ignore received bytes: a talker only sends."""
 
     def step(self, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new simulation state."""
         for type_, value in self._new_values.new_values(step.sensors):
             found = delta(type_, self._picked[type_], value)
             if found is not None:

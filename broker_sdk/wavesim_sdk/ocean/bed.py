@@ -1,7 +1,7 @@
-"""The sea bed: depth below the surface as a function of (north, east).
+"""Sea bed: depth below the surface as a function of (north, east).
 
-The paper's analytic form, or soundings joined by Delaunay triangles (needs SciPy:
-``pip install wavesim-sdk[ocean]``).
+It is the paper's analytic form, or soundings joined by Delaunay triangles, which need SciPy:
+``pip install wavesim-sdk[ocean]``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.volume import MAX_BYTES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-LEVEL_MARGIN_M = 20_000.0  #: the level ground around a survey reaches this far, m
+LEVEL_MARGIN_M = 20_000.0  #: width of the level ground around a survey, m
 MAX_POINTS = 2_000_000
-DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: depths that there are, m
+DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: valid depths, m
 
 
 def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
-    """D0 + D1 x + D2 y + sum h exp(-(a^2 dx^2 + b^2 dy^2))."""
+    """Return the analytic depth: D0 + D1 x + D2 y + sum h exp(-(a^2 dx^2 + b^2 dy^2))."""
     x, y = np.asarray(north, float), np.asarray(east, float)
     depth = bed.depth + bed.slope_north * x + bed.slope_east * y
     for b in bed.bump:
@@ -38,11 +38,13 @@ def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
 
 
 def read_soundings(path: Path, heights: bool = False) -> Array:
-    """(n, 3) north, east, depth in m from soundings (plain, or in DUNE's form) or an ESRI ASCII grid; ``heights``: the file
-    has heights, not depths. ConfigError names a bad line."""
+    """Read (n, 3) north, east, depth in m from soundings (plain or in DUNE's format) or an ESRI ASCII grid.
+
+    ``heights``: the file has heights, not depths. The ConfigError names the invalid line.
+    """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"the soundings are larger than {MAX_BYTES >> 20} MiB", str(path))
+            raise ConfigError(f"the file of soundings is larger than {MAX_BYTES >> 20} MiB", str(path))
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(f"cannot read the soundings: {error.strerror}", str(path)) from None
@@ -52,25 +54,25 @@ def read_soundings(path: Path, heights: bool = False) -> Array:
     for _, _, depth, number in points:
         if not HIGHEST <= sign * depth <= DEEPEST:
             raise ConfigError(
-                f"a depth of {sign * depth:g} m; it can be {HIGHEST:g} to {DEEPEST:g} (is the file in metres?)",
+                f"invalid depth of {sign * depth:g} m: use {HIGHEST:g} to {DEEPEST:g} m (is the file in metres?)",
                 str(path),
                 number,
             )
     if len(points) < 3:
-        raise ConfigError("fewer than three soundings (north east depth, a line each)", str(path))
+        raise ConfigError("fewer than three soundings (one line each: north east depth)", str(path))
     if len(points) > MAX_POINTS:
-        raise ConfigError(f"{len(points)} soundings; at most {MAX_POINTS} can be joined", str(path))
+        raise ConfigError(f"{len(points)} soundings; the maximum is {MAX_POINTS}", str(path))
     data = np.array(points)[:, :3] * (1.0, 1.0, sign)
     if np.linalg.matrix_rank(data[:, :2] - data[0, :2], tol=1e-6) < 2:
-        raise ConfigError("the soundings lie on one line; a bed needs an area", str(path))
+        raise ConfigError("the soundings lie on one straight line; a bed needs an area", str(path))
     return data
 
 
-Point = tuple[float, float, float, int]  #: north, east, third number, line
+Point = tuple[float, float, float, int]  #: north, east, third value, line number
 
 
 def _triples(lines: list[str], path: Path) -> list[Point]:
-    """Lines of three numbers; with a line ``Data = ...`` those from there on."""
+    """Read lines of three numbers; if there is a line ``Data = ...``, start there."""
     start = next((k for k, line in enumerate(lines) if line.lstrip().startswith("Data")), 0)
     points: list[Point] = []
     for number, line in enumerate(lines[start:], start + 1):
@@ -81,13 +83,13 @@ def _triples(lines: list[str], path: Path) -> list[Point]:
             continue
         values = _floats(text.rstrip(",").split())
         if len(values) != 3 or not all(map(math.isfinite, values)):
-            raise ConfigError(f"'{text[:40]}' is not a sounding (north east depth)", str(path), number)
+            raise ConfigError(f"invalid sounding '{text[:40]}': use three numbers, north east depth", str(path), number)
         points.append((values[0], values[1], values[2], number))
     return points
 
 
 def _grid(lines: list[str], path: Path) -> list[Point]:
-    """An ESRI ASCII grid: rows from north to south; cells without data are left out."""
+    """Read an ESRI ASCII grid: rows from north to south; cells without data are left out."""
     head: dict[str, float] = {}
     names = {"ncols", "nrows", "xllcorner", "xllcenter", "yllcorner", "yllcenter", "cellsize", "nodata_value"}
     k = 0
@@ -95,12 +97,12 @@ def _grid(lines: list[str], path: Path) -> list[Point]:
         name, *rest = lines[k].split()
         value = _floats(rest)
         if len(value) != 1 or not math.isfinite(value[0]):
-            raise ConfigError(f"'{lines[k][:40]}' is no line of a grid's head", str(path), k + 1)
+            raise ConfigError(f"invalid line in the header of the grid: '{lines[k][:40]}'", str(path), k + 1)
         head[name.lower()] = value[0]
         k += 1
     for name in ("ncols", "nrows", "cellsize"):
         if head.get(name, 0.0) <= 0.0:
-            raise ConfigError(f"the grid's head lacks '{name}', or it is not positive", str(path), k)
+            raise ConfigError(f"'{name}' is missing from the header of the grid, or not positive", str(path), k)
     columns, rows, cell = int(head["ncols"]), int(head["nrows"]), head["cellsize"]
     east = head.get("xllcenter", head.get("xllcorner", 0.0) + 0.5 * cell)
     north = head.get("yllcenter", head.get("yllcorner", 0.0) + 0.5 * cell)
@@ -112,7 +114,7 @@ def _grid(lines: list[str], path: Path) -> list[Point]:
         values = _floats(line.split())
         if len(values) != columns or row >= rows:
             raise ConfigError(
-                f"row {row + 1} of the grid has {len(values)} numbers; there are {rows} rows of {columns}",
+                f"row {row + 1} of the grid has {len(values)} numbers; the header states {rows} rows of {columns}",
                 str(path),
                 number,
             )
@@ -129,7 +131,7 @@ def _grid(lines: list[str], path: Path) -> list[Point]:
 
 
 def _floats(words: list[str]) -> list[float]:
-    """The numbers of some words; none at all if one is no number."""
+    """Return the numbers in some words; an empty list if any word is not a number."""
     try:
         return [float(w) for w in words]
     except ValueError:
@@ -137,7 +139,7 @@ def _floats(words: list[str]) -> list[float]:
 
 
 class TriangulatedBed:
-    """Soundings joined by Delaunay triangles, with level ground around the survey."""
+    """Sea bed of soundings joined by Delaunay triangles, with level ground around the survey."""
 
     def __init__(self, soundings: Array) -> None:
         try:
@@ -158,10 +160,10 @@ class TriangulatedBed:
         self.simplices = np.ascontiguousarray(self._delaunay.simplices, dtype=np.int64)
         self.neighbors = np.ascontiguousarray(self._delaunay.neighbors, dtype=np.int64)
 
-        self(self.points[:1, 0], self.points[:1, 1])  # the first search builds its tables: now, not in a run
+        self(self.points[:1, 0], self.points[:1, 1])  # the first search builds tables; do that now, not during a run
 
     def __call__(self, north: Array, east: Array) -> Array:
-        """Depth; NaN beyond the frame."""
+        """Return the depth; NaN beyond the level ground."""
         xy = np.stack(np.broadcast_arrays(np.asarray(north, float), np.asarray(east, float)), axis=-1)
         at = self._delaunay.find_simplex(xy)
         a, b, c = (self.points[self.simplices[at, k]] for k in range(3))
@@ -174,32 +176,32 @@ class TriangulatedBed:
 
 
 def max_slope(loaded: LoadedConfig) -> float:
-    """A bound on the slope of the bed anywhere, in metres of depth per metre."""
+    """Return an upper bound of the slope of the bed, in metres of depth per metre."""
     t = triangulated_bed(loaded)
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
         normal = np.cross(b - a, c - a)
         return min(float((hypot(normal[:, 0], normal[:, 1]) / np.abs(normal[:, 2])).max()), 10.0)
     bed = loaded.config.world.bed
-    bump = math.sqrt(2.0 / math.e)  # of h exp(-(a x)^2): h a sqrt(2/e)
+    bump = math.sqrt(2.0 / math.e)  # the maximum slope of h exp(-(a x)^2) is h a sqrt(2/e)
     return float(hypot(bed.slope_north, bed.slope_east)) + sum(
         abs(b.height) * max(b.alpha, b.beta) * bump for b in bed.bump
     )
 
 
 def mean_depth(loaded: LoadedConfig) -> float:
-    """Depth in m of the bed for the sea's waves: mean of the soundings, or that of the plane under the origin."""
+    """Return the water depth in m for waves: mean of the soundings, or depth of the plane at the origin."""
     t = triangulated_bed(loaded)
     return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
 
 
 def sea_bed(loaded: LoadedConfig) -> Callable[[Array, Array], Array]:
-    """The bed of a configuration."""
+    """Return the depth function of a configuration's bed."""
     return triangulated_bed(loaded) or (lambda north, east: analytic_depth(loaded.config.world.bed, north, east))
 
 
 def triangulated_bed(loaded: LoadedConfig) -> TriangulatedBed | None:
-    """The soundings of a configuration, in its world; None if its bed is analytic."""
+    """Return the bed of soundings of a configuration, in its world frame; None if the bed is analytic."""
     soundings = loaded.config.world.soundings
     if soundings is None:
         return None
@@ -207,19 +209,21 @@ def triangulated_bed(loaded: LoadedConfig) -> TriangulatedBed | None:
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
-        changed = 0  # the reader says what is wrong
+        changed = 0  # the reader reports the error
     return _triangles(path, changed, soundings.north, soundings.east, soundings.heights)
 
 
 @functools.lru_cache(maxsize=4)
 def _triangles(path: Path, _changed: int, north: float, east: float, heights: bool) -> TriangulatedBed:
-    """Read and joined once, however many ask for it."""
+    """Read and triangulate soundings once per file version."""
     return TriangulatedBed(read_soundings(path, heights) + np.array([north, east, 0.0]))
 
 
 def bed_around_fleet(loaded: LoadedConfig, points: int = 81, share: float = 0.12) -> dict[str, Any]:
-    """The sea bed around the fleet and its missions on a grid (north, east, depth; None where there is none), to be drawn;
-    ``share`` of their extent is left on every side."""
+    """Return the sea bed around the fleet and its missions on a grid, for drawing.
+
+    The keys are north, east and depth (None outside the bed). ``share``: margin on each side as a fraction of the extent.
+    """
     bodies = loaded.config.fleet.bodies
     north = [b.position[0] for b in bodies] + [w.north for b in bodies for w in b.waypoint] or [0.0]
     east = [b.position[1] for b in bodies] + [w.east for b in bodies for w in b.waypoint] or [0.0]

@@ -1,7 +1,7 @@
-"""Bodies in the way of beams: boxes, cylinders along their x axis and spheres, as they lie and move at a tick.
+"""Intersection of beams with bodies (boxes, cylinders along their x axis, spheres) in their state at a tick.
 
-Thousands of beams against thousands of bodies: pairs that cannot meet are left out by the spheres around the bodies, the nearest
-first, because what they stop needs no looking further; the rest is met in closed form.
+It is built for thousands of beams and thousands of bodies. Bounding spheres exclude pairs that cannot meet. Nearest bodies
+come first, because a beam that hits one needs no test against bodies behind it. The remaining pairs are solved in closed form.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-STRIP = 30  #: bodies in the strip of an instrument, on average, up to which nothing better than strips is needed
-ELEMENTS = 200_000  #: pairs of beam and body that are looked at together
+STRIP = 30  #: mean number of bodies in the strip of an instrument up to which strips are faster than a tree
+ELEMENTS = 200_000  #: beam-body pairs tested in one batch
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Cross products (n, 3), without what np.cross does for other shapes."""
+    """Return cross products (n, 3), faster than np.cross, which handles other shapes too."""
     x, y = a[:, [1, 2, 0]], b[:, [2, 0, 1]]
     return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
 
 
 def _tree(points: Array) -> Any:
-    from scipy.spatial import cKDTree  # a quarter of a second, which a world without solids does not need
+    from scipy.spatial import cKDTree  # the import takes 0.25 s, so only worlds with solids pay for it
 
-    return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # built anew at each tick
+    return cKDTree(points, leafsize=12, balanced_tree=False, compact_nodes=False)  # rebuilt at each tick
 
 
 class ModelShapes:
-    """Shapes of models: kind, half sizes along x, y, z, radius of the sphere around."""
+    """Shapes of models: type, half sizes along x, y, z, radius of the bounding sphere."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
@@ -48,7 +48,7 @@ class ModelShapes:
         self._table: Array = np.zeros((0, 5))
 
     def table(self, models: Any) -> Array:
-        """A row for each body of these models (n, 5)."""
+        """Return one row per body for these models (n, 5)."""
         if self._models is None or not np.array_equal(models, self._models):
             self._models = models.copy()
             self._table = np.array([self._of_model(m) for m in models.tolist()]).reshape(-1, 5)
@@ -60,26 +60,26 @@ class ModelShapes:
 
 
 class BodyObstacles:
-    """The bodies of one tick."""
+    """Bodies at one tick, as obstacles for beams."""
 
     def __init__(self, shapes: ModelShapes, rows: Rows, identity: Record, state: Record) -> None:
-        self.rows, self.state = rows, state.take(rows)  # ten times as fast as an index
+        self.rows, self.state = rows, state.take(rows)  # ten times as fast as indexing
         self.p: Array = self.state["p_WB_W"]
         shape = shapes.table(identity["model"].take(rows))
         self.kind, self.half, self.radius = shape[:, 0], shape[:, 1:4], shape[:, 4]
 
         self._widest = float(self.radius.max(initial=0.0))
-        self._sorted: list[Any] = [None, None]  # along north and east: order, and places in it
+        self._sorted: list[Any] = [None, None]  # along north and east: order, and sorted coordinates
 
     @functools.cached_property
     def _tree(self) -> Any:
         return _tree(self.p)
 
     def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
-        """(ranges, index of the body that was hit or -1), both (n, beams), of beams of n instruments that would go as far as
-        ``ranges`` without the bodies; ``own`` are the rows of the bodies that carry them.
+        """Return (ranges, index of the body hit or -1), both (n, beams), for the beams of n instruments.
 
-        Starts (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in W; from within another body the range is 0.
+        ``ranges`` are the ranges without bodies; ``own`` are the rows of the bodies that carry the instruments. Starts
+        (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in W. From within another body the range is 0.
         """
         hit = np.full(ranges.shape, -1)
         if len(self.rows) < 2 or not ranges.size:
@@ -99,7 +99,7 @@ class BodyObstacles:
         return ranges, hit
 
     def _strike(self, starts: Array, along: Array, limit: Array, ranges: Array, hit: Rows, i: Rows, j: Rows) -> None:
-        """Shorten the beams of instruments i that meet bodies j."""
+        """Shorten the beams of instruments ``i`` that hit bodies ``j``."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
         ahead = dot(c, d)
@@ -119,7 +119,7 @@ class BodyObstacles:
         limit.reshape(-1)[flat] = ranges.reshape(-1)[flat]
 
     def velocity(self, hit: Rows, points: Array) -> Array:
-        """Velocity in W of points (n, beams, 3) of the bodies that were hit; 0 where none was."""
+        """Return the velocity in W of points (n, beams, 3) on the bodies hit; 0 where none was hit."""
         found = np.zeros(points.shape)
         some = hit >= 0
         if some.any():
@@ -132,7 +132,7 @@ class BodyObstacles:
         return found
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
-        """Pairs (instrument, body) that may meet: by the box around the beams, and by their plane if they are a fan."""
+        """Return pairs (instrument, body) that may meet, from the bounding box of the beams and, for a fan, from its plane."""
         ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:
             start, end = starts[:, 0], ends[:, 0]
@@ -155,7 +155,7 @@ class BodyObstacles:
         return i, j
 
     def _within(self, low: Array, high: Array) -> tuple[Rows, Rows]:
-        """Pairs (box, body) of upright boxes that come as close as the body's radius."""
+        """Return pairs (box, body) whose axis-aligned box is within the radius of the body."""
         axis = 0 if (high[:, 0] - low[:, 0]).sum() < (high[:, 1] - low[:, 1]).sum() else 1
         if self._sorted[axis] is None:
             order = np.argsort(self.p[:, axis])
@@ -183,13 +183,13 @@ class BodyObstacles:
         return i, j
 
     def _nearest_first(self, starts: Array, i: Rows, j: Rows) -> tuple[Rows, Rows]:
-        """The same pairs: what the first ones stop needs no looking further."""
+        """Sort the pairs by distance, so that later pairs can be skipped for beams that already hit a body."""
         apart = norm(self.p[j] - starts[i, 0]) - self.radius[j]
         order = np.argsort(apart, kind="stable")
         return i[order], j[order]
 
     def _meet(self, o: Array, d: Array, j: Rows) -> Array:
-        """Where rays (n, 3), given from the bodies' origins, first meet the bodies j; 0 from inside, inf = nowhere."""
+        """Return the distance at which rays (n, 3), relative to the body origins, first hit bodies j; 0 from inside, inf = no hit."""
         R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
         p, v = vecmat(o, R), vecmat(d, R)
         found = np.full(len(j), np.inf)
@@ -197,7 +197,7 @@ class BodyObstacles:
         if box.any():
             found[box] = intersect_box(p[box], v[box], half[box])
         if cylinder.any():
-            upright = [1, 2, 0]  # its axis as that of a post
+            upright = [1, 2, 0]  # turn the axis of the cylinder upright
             h = half[cylinder]
             found[cylinder] = intersect_cylinder(p[cylinder][:, upright], v[cylinder][:, upright], h[:, 1], h[:, 0])
         if sphere.any():
@@ -205,5 +205,5 @@ class BodyObstacles:
             ahead = -dot(o, d)
             with np.errstate(invalid="ignore"):
                 chord = np.sqrt(r * r - (dot(o, o) - ahead * ahead))
-            found[sphere] = np.where(ahead + chord >= 0.0, np.maximum(ahead - chord, 0.0), np.inf)  # NaN: passes by
+            found[sphere] = np.where(ahead + chord >= 0.0, np.maximum(ahead - chord, 0.0), np.inf)  # NaN: no hit
         return found

@@ -1,4 +1,4 @@
-"""Obstacles made of triangles, read by trimesh (MIT) and met by rays with embree (Apache-2.0), both in the ``ocean`` extra."""
+"""Triangle-mesh obstacles, read with trimesh (MIT) and ray-cast with embree (Apache-2.0), both in the ``ocean`` extra."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FORMATS = ("stl", "ply", "obj", "off", "glb")
-MAX_TRIANGLES = 20_000  #: of all meshes of a world: contacts look at each that is near
+MAX_TRIANGLES = 20_000  #: maximum for all meshes of a world, because contacts test each near triangle
 MAX_BYTES = 64 * 2**20
 
 
 def read_mesh(path: Path) -> Array:
-    """Triangles (n, 3, 3) of a file, in its own axes and unit; ConfigError says what is wrong with it."""
+    """Read triangles (n, 3, 3) from a file, in its own axes and unit; ConfigError if the file is invalid."""
     suffix = path.suffix.lower().lstrip(".")
     if suffix not in FORMATS:
-        raise ConfigError(f"a mesh is a file of {', '.join(FORMATS)}", str(path))
+        raise ConfigError(f"unknown mesh format; use {', '.join(FORMATS)}", str(path))
     try:
         import trimesh
     except ImportError:
@@ -36,11 +36,11 @@ def read_mesh(path: Path) -> Array:
         raise ConfigError(f"cannot read the mesh: {error.strerror or error}", str(path)) from None
     except ConfigError:
         raise
-    except Exception as error:  # its readers raise anything for a file that is broken
-        raise ConfigError(f"the mesh cannot be read: {type(error).__name__} {error}", str(path)) from None
+    except Exception as error:  # trimesh can raise any exception for a corrupt file
+        raise ConfigError(f"cannot read the mesh: {type(error).__name__} {error}", str(path)) from None
     triangles = np.asarray(getattr(mesh, "triangles", np.zeros((0, 3, 3))), float)
     if not np.isfinite(triangles).all():
-        raise ConfigError("the mesh has a corner that is not finite", str(path))
+        raise ConfigError("the mesh has a vertex that is not finite", str(path))
     area = norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]))
     triangles = triangles[area > 0.0]
     if not len(triangles):
@@ -49,7 +49,7 @@ def read_mesh(path: Path) -> Array:
 
 
 def mesh_triangles(loaded: LoadedConfig) -> list[Array]:
-    """Triangles (n, 3, 3) of each of a world's meshes, in W."""
+    """Return the triangles (n, 3, 3) of each mesh of a world, in W."""
     found = []
     for m in loaded.config.world.obstacles.mesh:
         path = loaded.data_file(m.file)
@@ -60,11 +60,11 @@ def mesh_triangles(loaded: LoadedConfig) -> list[Array]:
 
 
 def all_triangles(loaded: LoadedConfig) -> Array:
-    """All of them together (n, 3, 3)."""
+    """Return the triangles of all meshes of a world (n, 3, 3)."""
     total = np.concatenate([np.zeros((0, 3, 3)), *mesh_triangles(loaded)])
     if len(total) > MAX_TRIANGLES:
         raise ConfigError(
-            f"the meshes have {len(total)} triangles; a world has at most {MAX_TRIANGLES}. Simplify them",
+            f"the meshes have {len(total)} triangles; the maximum for a world is {MAX_TRIANGLES}: simplify the meshes",
             str(loaded.path),
         )
     return total
@@ -76,19 +76,19 @@ def _read(path: Path, _changed: int) -> Array:
 
 
 class RaycastMesh:
-    """Triangles that rays meet."""
+    """Triangles for ray casting."""
 
     def __init__(self, triangles: Array) -> None:
         import trimesh
         from trimesh.ray.ray_pyembree import RayMeshIntersector
 
         corners = triangles.reshape(-1, 3)
-        self._middle = corners.mean(axis=0)  # embree counts in single precision
+        self._middle = corners.mean(axis=0)  # embree computes in single precision
         mesh = trimesh.Trimesh(corners - self._middle, np.arange(len(corners)).reshape(-1, 3), process=False)
         self._rays = RayMeshIntersector(mesh)
 
     def cast(self, origin: Array, direction: Array) -> Array:
-        """Distance (n,) from origins (n, 3) along unit directions (n, 3); inf where nothing is met."""
+        """Return distances (n,) from origins (n, 3) along unit directions (n, 3); inf where nothing is hit."""
         found = np.full(len(origin), np.inf)
         place, ray, _ = self._rays.intersects_location(origin - self._middle, direction, multiple_hits=False)
         if len(ray):

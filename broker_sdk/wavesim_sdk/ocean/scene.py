@@ -1,7 +1,7 @@
-"""What a beam hits: sea bed, walls, piers, tunnels, meshes, the surface; thousands of rays at a time.
+"""Ray casting against the fixed world: sea bed, walls, piers, tunnels, meshes and surface; thousands of rays at a time.
 
-The bed is approached by steps that its steepest slope allows, so no ray passes through a hill; the other shapes are met
-in closed form.
+A ray approaches the bed in steps bounded by the maximum slope, so it cannot pass through a hill. Intersections with the other
+shapes are computed in closed form.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from wavesim_sdk.ocean.bed import max_slope, sea_bed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-CLOSE = 1e-4  #: m at which a ray has met the bed
+CLOSE = 1e-4  #: distance in m at which a ray counts as on the bed
 STEPS = 400
 
 
 def obstacle_boxes(o: Obstacles) -> Array:
-    """Upright boxes (n, 7): centre, half sizes, heading; first the blocks, then the walls of tunnels, four each."""
+    """Return upright boxes (n, 7): centre, half sizes, heading; first the blocks, then four walls per tunnel."""
     rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
     for t in o.tunnel:
         c, s = cos(t.heading), sin(t.heading)
@@ -40,7 +40,7 @@ def obstacle_boxes(o: Obstacles) -> Array:
 
 
 class RaycastScene:
-    """The fixed world of a configuration, for beams."""
+    """Fixed world of a configuration, for ray casting."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         o = loaded.config.world.obstacles
@@ -54,9 +54,9 @@ class RaycastScene:
     def cast(
         self, origin: Array, direction: Array, maximum: float, *, surface: bool = True, level: float = 0.0
     ) -> Array:
-        """Distance (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf where nothing is within reach.
+        """Return distances (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf if nothing is within ``maximum``.
 
-        ``level`` is that of the water above the mean: what is below it meets the surface there.
+        ``level`` is the height of the water surface above the mean; rays from below it hit the surface there.
         """
         origin, direction = np.asarray(origin, float), np.asarray(direction, float)
         if origin.shape != direction.shape:
@@ -72,7 +72,7 @@ class RaycastScene:
 
     def _bottom(self, o: Array, d: Array, maximum: float) -> Array:
         across = hypot(d[:, 0], d[:, 1])
-        fall = self.max_bed_slope * across + d[:, 2]  # how fast ray and bed can approach each other at most
+        fall = self.max_bed_slope * across + d[:, 2]  # maximum rate at which ray and bed approach each other
         t = np.zeros(len(o))
         result = np.full(len(o), np.inf)
         active = np.flatnonzero(fall > 0.0)
@@ -83,10 +83,10 @@ class RaycastScene:
             clear = self.bed(p[:, 0], p[:, 1]) - p[:, 2]
             hit = clear <= CLOSE
             result[active[hit]] = t[active[hit]]
-            with np.errstate(over="ignore"):  # all but parallel: never
+            with np.errstate(over="ignore"):  # almost parallel: no hit
                 step = np.where(
                     np.isfinite(clear), np.maximum(clear, CLOSE) / fall[active], 5.0
-                )  # no bed beyond soundings
+                )  # no bed beyond the soundings
             t[active] += step
             active = active[~hit & (t[active] <= maximum)]
         return np.where(result <= maximum, result, np.inf)
@@ -111,7 +111,7 @@ class RaycastScene:
 
 
 def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
-    """(indices, origins from the centre) of rays that come as close to a centre as the root of ``square``."""
+    """Return (indices, origins relative to the centre) of rays that pass a centre within the square root of ``square``."""
     rel = o - centre
     ahead = -dot(rel, d)
     far = dot(rel, rel)
@@ -120,7 +120,7 @@ def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array
 
 
 def intersect_box(p: Array, v: Array, half: Array) -> Array:
-    """First meeting of rays with a box around the origin; 0 from inside."""
+    """Return the distance at which rays first hit a box around the origin; 0 from inside, inf = no hit."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
     low, high = np.minimum(near, far), np.maximum(near, far)
@@ -131,7 +131,7 @@ def intersect_box(p: Array, v: Array, half: Array) -> Array:
 
 
 def intersect_cylinder(p: Array, v: Array, radius: Any, half: Any) -> Array:
-    """First meeting of rays with an upright cylinder around the origin; 0 from inside."""
+    """Return the distance at which rays first hit an upright cylinder around the origin; 0 from inside, inf = no hit."""
     a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
     c = p[:, 0] * p[:, 0] + p[:, 1] * p[:, 1] - radius * radius

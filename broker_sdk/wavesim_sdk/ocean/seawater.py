@@ -1,6 +1,6 @@
-"""Sea water by UNESCO 44 (Fofonoff & Millard 1983) and the Practical Salinity Scale 1978.
+"""Properties of sea water after UNESCO 44 (Fofonoff & Millard 1983) and the Practical Salinity Scale 1978.
 
-Pressure here is gauge pressure in dbar, temperature IPTS-68 in C.  Valid for 2 <= S <= 42 and
+Pressure is gauge pressure in dbar, temperature IPTS-68 in C.  Valid for 2 <= S <= 42 and
 -2 <= T <= 35; checked against the tables of the report.
 """
 
@@ -45,7 +45,7 @@ def _pressure_terms(t: Array, p: Array) -> tuple[Array, Array, Array]:
 
 
 def salinity(conductivity: Array, temperature: Array, pressure: Array) -> Array:
-    """Practical salinity from conductivity (S/m), temperature (C) and gauge pressure (dbar)."""
+    """Return practical salinity from conductivity (S/m), temperature (C) and gauge pressure (dbar)."""
     r = np.asarray(conductivity) / C_35_15_0
     t = np.asarray(temperature, float)
     a, b, c = _pressure_terms(t, np.asarray(pressure, float))
@@ -54,7 +54,7 @@ def salinity(conductivity: Array, temperature: Array, pressure: Array) -> Array:
 
 
 def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array:
-    """Conductivity (S/m): the inverse of :func:`salinity`, by Newton's method to 1e-12."""
+    """Return conductivity (S/m): the inverse of :func:`salinity`, by Newton's method to 1e-12."""
     s = np.asarray(salinity_, float)
     t = np.asarray(temperature, float)
     x = np.sqrt(np.maximum(s, 0.02) / 35.0)
@@ -72,7 +72,7 @@ def conductivity(salinity_: Array, temperature: Array, pressure: Array) -> Array
 
 
 def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
-    """Density (kg/m3) by the International Equation of State 1980, gauge pressure in dbar."""
+    """Return density (kg/m3) from the International Equation of State 1980, gauge pressure in dbar."""
     s, t = np.asarray(salinity_, float), np.asarray(temperature, float)
     p, root = np.asarray(pressure, float) / 10.0, np.sqrt(s)
     pure = 999.842594 + t * (
@@ -93,21 +93,21 @@ def density(salinity_: Array, temperature: Array, pressure: Array) -> Array:
 
 @functools.lru_cache
 def _sine_squared(latitude: float) -> float:
-    """The same for a whole run."""
+    """Return sin^2 of the latitude, cached because the latitude is constant during a run."""
     return float(sin(latitude) * sin(latitude))
 
 
 def depth(pressure: Number, latitude: float) -> Number:
-    """Depth in m of a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
+    """Return the depth in m in a standard ocean (35, 0 C) at a gauge pressure in dbar and a latitude in rad (Saunders & Fofonoff)."""
     p: Any = pressure if isinstance(pressure, float) else np.asarray(pressure, float)
     x = _sine_squared(latitude)
     gravity = 9.780318 * (1.0 + (5.2788e-3 + 2.36e-5 * x) * x) + 1.092e-6 * p
     found: Any = p * (9.72659 + p * (-2.2512e-5 + p * (2.279e-10 - p * 1.82e-15))) / gravity
-    return found if isinstance(found, float) else np.asarray(found)  # type: ignore[return-value]  # of a number a number
+    return found if isinstance(found, float) else np.asarray(found)  # type: ignore[return-value]  # a float gives a float
 
 
 def pressure(depth_: Array, latitude: float) -> Array:
-    """Gauge pressure in dbar at a depth in m: the inverse of :func:`depth`, by Newton's method to 1e-8 dbar."""
+    """Return gauge pressure in dbar at a depth in m: the inverse of :func:`depth`, by Newton's method to 1e-8 dbar."""
     z = np.asarray(depth_, float)
     p = 1.01 * z
     for _ in range(4):
@@ -116,7 +116,7 @@ def pressure(depth_: Array, latitude: float) -> Array:
 
 
 def freezing_point(salinity_: Array, pressure: Array) -> Array:
-    """Freezing point in C (Millero 1978), gauge pressure in dbar."""
+    """Return the freezing point in C (Millero 1978), gauge pressure in dbar."""
     s = np.asarray(salinity_, float)
     return np.asarray(
         s * (-0.0575 + 1.710523e-3 * np.sqrt(s) - 2.154996e-4 * s) - 7.53e-4 * np.asarray(pressure, float)

@@ -1,7 +1,7 @@
-"""Sound in sea water: speed, absorption, ambient noise, and the profile of a configuration; pure functions.
+"""Sound in sea water: speed, absorption, ambient noise, and the sound-speed profile of a configuration; pure functions.
 
 Temperature in C, practical salinity, depth in m, frequency in Hz, levels in dB re 1 uPa.  Each formula names its
-source; they differ among each other (sound speeds by 0.5 to 0.8 m/s), so a run logs which it used.
+source.  They differ (sound speeds by 0.5 to 0.8 m/s), so each run logs which one it used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
-    """Sound speed by Chen & Millero (1977) as in UNESCO 44; T68 in C, gauge pressure in dbar."""
+    """Return sound speed after Chen & Millero (1977) as in UNESCO 44; T68 in C, gauge pressure in dbar."""
     t, s = np.asarray(temperature, float), np.asarray(salinity, float)
     p = np.asarray(pressure, float) / 10.0
     w0 = 1402.388 + t * (5.03711 + t * (-5.80852e-2 + t * (3.3420e-4 + t * (-1.47800e-6 + t * 3.1464e-9))))
@@ -44,7 +44,7 @@ def chen_millero(temperature: Array, salinity: Array, pressure: Array) -> Array:
 
 
 def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
-    """Sound speed by Del Grosso (1974) with the ITS-90 coefficients of Wong & Zhu (1995); T90 in C, gauge dbar."""
+    """Return sound speed after Del Grosso (1974) with the ITS-90 coefficients of Wong & Zhu (1995); T90 in C, gauge dbar."""
     t, s = np.asarray(temperature, float), np.asarray(salinity, float)
     p = np.asarray(pressure, float) * 0.1019716212978  # kg/cm2
     ct = t * (5.012285 + t * (-5.51184e-2 + t * 2.21649e-4))
@@ -66,21 +66,21 @@ def del_grosso(temperature: Array, salinity: Array, pressure: Array) -> Array:
 
 
 def mackenzie(temperature: Array, salinity: Array, depth: Array) -> Array:
-    """Sound speed by Mackenzie (1981); 2..30 C, 25..40, 0..8000 m."""
+    """Return sound speed after Mackenzie (1981); valid for 2..30 C, salinity 25..40, 0..8000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1448.96 + t * (4.591 + t * (-5.304e-2 + t * 2.374e-4)) + 1.340 * (s - 35.0) + z * (1.630e-2 + z * 1.675e-7)
     return np.asarray(c - 1.025e-2 * t * (s - 35.0) - 7.139e-13 * t * (z * z * z))
 
 
 def medwin(temperature: Array, salinity: Array, depth: Array) -> Array:
-    """Sound speed by Medwin (1975); 0..35 C, 0..45, to 1000 m."""
+    """Return sound speed after Medwin (1975); valid for 0..35 C, salinity 0..45, to 1000 m."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1449.2 + t * (4.6 + t * (-0.055 + t * 0.00029)) + (1.34 - 0.010 * t) * (s - 35.0) + 0.016 * z
     return np.asarray(c)
 
 
 def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float = 45.0) -> Array:
-    """Sound speed by Leroy, Robinson & Goldsmith (2008), for all oceans."""
+    """Return sound speed after Leroy, Robinson & Goldsmith (2008), for all oceans."""
     t, s, z = (np.asarray(v, float) for v in (temperature, salinity, depth))
     c = 1402.5 + 5.0 * t - 5.44e-2 * (t * t) + 2.1e-4 * (t * t * t) + 1.33 * s - 1.23e-2 * s * t + 8.7e-5 * s * (t * t)
     c = c + 1.56e-2 * z + 2.55e-7 * (z * z) - 7.3e-12 * (z * z * z) + 1.2e-6 * z * (latitude_deg - 45.0)
@@ -88,7 +88,7 @@ def leroy(temperature: Array, salinity: Array, depth: Array, latitude_deg: float
 
 
 def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float = 1300.0) -> Array:
-    """The canonical profile of Munk (1974)."""
+    """Return the canonical sound-speed profile of Munk (1974)."""
     e = 2.0 * (np.asarray(depth, float) - axis) / axis
     return np.asarray(speed * (1.0 + eps * (e - 1.0 + exp(-e))))
 
@@ -97,13 +97,13 @@ def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float 
 
 
 def thorp(frequency: float) -> float:
-    """Thorp (1967)."""
+    """Return absorption after Thorp (1967)."""
     f2 = frequency * 1e-3 * frequency * 1e-3
     return 1.0936e-3 * (0.1 * f2 / (1.0 + f2) + 40.0 * f2 / (4100.0 + f2))
 
 
 def thorp_extended(frequency: float) -> float:
-    """Thorp's formula with the terms for pure water and low frequencies; from 400 Hz on."""
+    """Return absorption by Thorp's formula with terms for pure water and low frequencies; valid from 400 Hz."""
     f2 = frequency * 1e-3 * frequency * 1e-3
     return 1e-3 * (0.11 * f2 / (1.0 + f2) + 44.0 * f2 / (4100.0 + f2) + 2.75e-4 * f2 + 0.003)
 
@@ -111,7 +111,7 @@ def thorp_extended(frequency: float) -> float:
 def francois_garrison(
     frequency: float, temperature: float = 10.0, salinity: float = 35.0, depth: float = 0.0, ph: float = 8.0
 ) -> float:
-    """Francois & Garrison (1982)."""
+    """Return absorption after Francois & Garrison (1982)."""
     f2 = frequency * 1e-3 * frequency * 1e-3
     t, s, d = temperature, salinity, depth
     c = 1412.0 + 3.21 * t + 1.19 * s + 0.0167 * d
@@ -131,7 +131,7 @@ def francois_garrison(
 def ainslie_mccolm(
     frequency: float, temperature: float = 10.0, salinity: float = 35.0, depth: float = 0.0, ph: float = 8.0
 ) -> float:
-    """Ainslie & McColm (1998)."""
+    """Return absorption after Ainslie & McColm (1998)."""
     f2 = frequency * 1e-3 * frequency * 1e-3
     t, z = temperature, depth * 1e-3
     f1 = 0.78 * math.sqrt(salinity / 35.0) * exp(t / 26.0)
@@ -142,7 +142,7 @@ def ainslie_mccolm(
 
 
 def absorption(a: Acoustics, frequency: float) -> float:
-    """Absorption in dB/m by the configured model."""
+    """Return absorption in dB/m from the configured model."""
     water = (a.temperature, a.salinity, a.depth, a.ph)
     match a.absorption_model:
         case "thorp":
@@ -160,7 +160,7 @@ def absorption(a: Acoustics, frequency: float) -> float:
 
 
 def ambient_noise(frequency: float, shipping: float, wind: float) -> float:
-    """Spectrum level of Wenz's noise in Coates' form, dB re 1 uPa^2/Hz: turbulence, shipping, wind (m/s), thermal."""
+    """Return the spectrum level of Wenz noise in Coates' form, dB re 1 uPa^2/Hz: turbulence, shipping, wind (m/s), thermal."""
     f = frequency * 1e-3
     log = log10(f)
     parts = (
@@ -173,7 +173,7 @@ def ambient_noise(frequency: float, shipping: float, wind: float) -> float:
 
 
 def noise_in_band(a: Acoustics, wind: float, frequency: float, bandwidth: float) -> float:
-    """Ambient noise in a band by the configured model, dB re 1 uPa."""
+    """Return the ambient noise in a band from the configured model, dB re 1 uPa."""
     if a.noise_model == "constant":
         return a.ambient_noise
     return ambient_noise(frequency, a.shipping, wind) + float(10.0 * log10(max(bandwidth, 1.0)))
@@ -183,7 +183,7 @@ def noise_in_band(a: Acoustics, wind: float, frequency: float, bandwidth: float)
 
 
 def read_profile(path: Path) -> tuple[Array, Array]:
-    """Depths (ascending) and sound speeds from rows `depth speed`; # starts a comment."""
+    """Read depths (ascending, m) and sound speeds (m/s) from rows `depth speed`; # starts a comment."""
     depths: list[float] = []
     speeds: list[float] = []
     try:
@@ -197,20 +197,22 @@ def read_profile(path: Path) -> tuple[Array, Array]:
         try:
             z, c = (float(w) for w in words)
         except ValueError:
-            raise ConfigError(f"not `depth speed`: '{line.strip()[:40]}'", str(path), number) from None
+            raise ConfigError(
+                f"invalid row '{line.strip()[:40]}': use `depth speed`, in m and m/s", str(path), number
+            ) from None
         if not (math.isfinite(z) and 100.0 <= c <= 3000.0):
-            raise ConfigError(f"sound speed {c:g} m/s at {z:g} m is out of range (100 to 3000)", str(path), number)
+            raise ConfigError(f"sound speed {c:g} m/s at {z:g} m is out of range (100 to 3000 m/s)", str(path), number)
         if depths and z <= depths[-1]:
-            raise ConfigError(f"depth {z:g} m does not ascend", str(path), number)
+            raise ConfigError(f"depth {z:g} m is not greater than the depth before it", str(path), number)
         depths.append(z)
         speeds.append(c)
     if not depths:
-        raise ConfigError("the profile holds no rows", str(path))
+        raise ConfigError("the profile has no rows", str(path))
     return np.array(depths), np.array(speeds)
 
 
 def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, levels: int = 65) -> tuple[Array, Array]:
-    """Depths and sound speeds of the configured profile from the surface to ``bottom``; linear between them."""
+    """Return depths and sound speeds of the configured profile from the surface to ``bottom``; linear between them."""
     a = loaded.config.acoustics
     if a.profile == "constant":
         return np.array([0.0, bottom]), np.full(2, a.sound_speed)

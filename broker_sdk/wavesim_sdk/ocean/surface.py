@@ -1,6 +1,6 @@
-"""The sea's surface: sea states and spectra, cut into components with random phases that the seed alone decides.
+"""Sea surface: sea states and spectra, split into components whose random phases depend only on the seed.
 
-The server lets bodies feel these components; whoever draws or predicts the sea composes the same ones.
+The server applies these components to bodies. Programs that draw or predict the sea can compute the same components.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from wavesim_sdk.ocean.bed import mean_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: component of the sea: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number,
-#: exp(-2 k h) of the water's depth h, 1/(1 - exp(-2 k h))
+#: columns of a sea component: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave
+#: number, exp(-2 k h) for the water depth h, 1/(1 - exp(-2 k h))
 (
     S_AMPLITUDE,
     S_FREQUENCY,
@@ -44,7 +44,7 @@ SEA_STATES = (
 
 
 def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
-    """S(w) in m2 s/rad of a sea with significant height and peak frequency."""
+    """Return the spectrum S(w) in m2 s/rad for a significant wave height (m) and peak frequency (rad/s)."""
     with np.errstate(over="ignore", divide="ignore"):
         square, w2 = (peak / w) * (peak / w), w * w
         s = 0.3125 * height * height * (peak * peak) * (peak * peak) / (w2 * w2 * w) * exp(-1.25 * square * square)
@@ -56,7 +56,7 @@ def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
 
 
 def wave_number(w: Array, gravity: float, depth: float) -> Array:
-    """k of w^2 = g k tanh(k h), by Newton from the deep water's or the shallow water's, whichever is greater."""
+    """Solve w^2 = g k tanh(k h) for k by Newton's method, starting from the larger of the deep- and shallow-water values."""
     kh = np.maximum(w * w * depth / gravity, w * math.sqrt(depth / gravity)) if depth < math.inf else w * w / gravity
     if depth == math.inf:
         return np.asarray(kh)
@@ -69,10 +69,10 @@ def wave_number(w: Array, gravity: float, depth: float) -> Array:
 
 
 def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
-    """The sea as (n, SEA) components of equal energy; their variances add up to Hs^2/16 exactly.
+    """Return the sea as (n, SEA_COLUMNS) components of equal energy; their variances add up to exactly Hs^2/16.
 
-    The spectrum from 0.3 to 8 peak frequencies is cut into pieces of equal energy; each component has the mean
-    frequency of its piece and a random phase, so that the record does not repeat soon.
+    The spectrum from 0.3 to 8 peak frequencies is split into bands of equal energy. Each component has the mean
+    frequency of its band and a random phase, so the record takes long to repeat.
     """
     height, peak = sea_state(waves)
     if height == 0.0:
@@ -99,13 +99,13 @@ def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math
     east, north = sin_cos(to)
     sea[:, S_NORTH], sea[:, S_EAST], sea[:, S_DIRECTION] = k * north, k * east, to
     sea[:, S_COS], sea[:, S_SIN], sea[:, S_WAVE_NUMBER] = north, east, k
-    twice = np.minimum(2.0 * k * depth, 800.0)  # also where there is no bottom
+    twice = np.minimum(2.0 * k * depth, 800.0)  # finite also for infinite depth
     sea[:, S_BED_FACTOR], sea[:, S_DEEP_FACTOR] = exp(-twice), 1.0 / -expm1(-twice)
     return sea
 
 
 def sea_state(waves: Waves) -> tuple[float, float]:
-    """(Hs, peak frequency) of a sea."""
+    """Return (Hs in m, peak frequency in rad/s) of a sea."""
     return SEA_STATES[waves.beaufort] if waves.beaufort >= 0 else (waves.height, waves.peak)
 
 
@@ -117,8 +117,11 @@ def sea_components(
     direction: float | None = None,
     depth: float | None = None,
 ) -> Array:
-    """(n, SEA) components of the sea of a configuration with a seed; ``height`` (m), ``peak`` (rad/s) and ``direction`` (whither,
-    rad) as they were changed on the way. ``depth`` (m): of a bed whose soundings are not at hand."""
+    """Return the (n, SEA_COLUMNS) sea components of a configuration for a seed.
+
+    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values after a change during the
+    run. ``depth`` (m) is used when the soundings of the bed are not available.
+    """
     world = loaded.config.world
     waves, (h, p) = world.waves, sea_state(world.waves)
     if height is not None or peak is not None:
@@ -131,7 +134,7 @@ def sea_components(
 
 
 def elevation(sea: Array, time: float, north: Any, east: Any) -> Array:
-    """Elevation of the surface (m, up) over the still level at a time (s) and at points in m of any shape."""
+    """Return the surface elevation (m, up) above still water at a time (s) and at points in m, arrays of any shape."""
     x, y = np.asarray(north, float)[..., None], np.asarray(east, float)[..., None]
     angle = sea[:, S_FREQUENCY] * time - sea[:, S_NORTH] * x - sea[:, S_EAST] * y + sea[:, S_PHASE]
     return np.asarray(np.sum(sea[:, S_AMPLITUDE] * cos(angle), axis=-1))

@@ -1,7 +1,7 @@
 """Measured water: gridded volumes and scattered points, read from CSV files.
 
-Both know temperature, salinity and time; a volume has flow and any further columns too.  A value that no sea has
-(wrong unit, wrong column) is refused with its line.
+Both hold temperature, salinity and time; a volume also holds flow and optional further columns.  A physically impossible value
+(wrong unit, wrong column) is refused with its line number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-EARTH_RADIUS = 6371008.8  #: mean radius (IUGG), for the local flat map of a file
+EARTH_RADIUS = 6371008.8  #: mean radius in m (IUGG), for the local flat map of a file
 MAX_BYTES = 512 * 2**20
 #: quantities of a volume in the order of ``VolumeGrid.values``, and their columns in the file
 VOLUME_COLUMNS = {
@@ -32,7 +32,7 @@ VOLUME_COLUMNS = {
 }
 _AXES = ("depth_meter", "latitude_degree", "longitude_degree")
 _TIME = "elapsed_time_second"
-#: what each column may hold; a quantity may also be NaN: not measured
+#: valid range of each column; a quantity may also be NaN (not measured)
 _LIMITS = {
     "depth_meter": (-100.0, 12_000.0),
     "latitude_degree": (-90.0, 90.0),
@@ -49,9 +49,9 @@ _LIMITS = {
 class VolumeGrid:
     """Values on a regular horizontal grid with any depth levels and times; linear between the points.
 
-    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s, ``values``
-    has shape (times, quantities, depths, north, east) and no gaps: see ``filled``.  ``filled`` marks points of
-    the grid (times, depths, north, east) that had no data and hold their nearest neighbour's.
+    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s.  ``values`` has
+    shape (times, quantities, depths, north, east) and no gaps.  ``filled`` marks grid points (times, depths, north, east)
+    that had no data and hold the value of their nearest neighbour.
     """
 
     origin: tuple[float, float]
@@ -62,7 +62,7 @@ class VolumeGrid:
     filled: np.ndarray[Any, np.dtype[np.bool_]]
 
     def at(self, time_s: float) -> Array:
-        """Values (quantities, depths, north, east) at a time; before the first and after the last, theirs."""
+        """Return values (quantities, depths, north, east) at a time; outside the times, those of the first or last time."""
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
         if len(self.times) == 1:
             return np.asarray(self.values[0])
@@ -70,7 +70,7 @@ class VolumeGrid:
         return np.asarray(self.values[n] * (1 - t) + self.values[n + 1] * t)
 
     def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """(quantities, ...) at positions (..., 3); beyond the edges, the edge's value."""
+        """Return (quantities, ...) at positions (..., 3); beyond the edges, the value at the edge."""
         p = np.asarray(p_W, float)
         nz, nx, ny = self.values.shape[2:]
         fx = np.clip((p[..., 0] - self.origin[0]) / self.spacing[0], 0.0, nx - 1.0)
@@ -92,7 +92,7 @@ class VolumeGrid:
 
 
 def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Array]:
-    """Rows (n, 4 + quantities) of depth, latitude, longitude, time, quantities, and the line of each."""
+    """Return rows (n, 4 + quantities) of depth, latitude, longitude, time, quantities, and the line number of each."""
     rows: list[list[float]] = []
     lines: list[int] = []
     wanted = (*_AXES, _TIME, *quantities)
@@ -103,7 +103,7 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Arra
             reader = csv.DictReader(file)
             for column in wanted:
                 if column != _TIME and column not in (reader.fieldnames or ()):
-                    raise ConfigError(f"the {what} lacks the column '{column}'", str(path), 1)
+                    raise ConfigError(f"the {what} has no column '{column}'", str(path), 1)
             for row in reader:
                 values = []
                 for column in wanted:
@@ -111,12 +111,14 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Arra
                     try:
                         value = float(text)
                     except ValueError:
-                        raise ConfigError(f"{column}: '{text[:40]}' is no number", str(path), reader.line_num) from None
+                        raise ConfigError(
+                            f"{column}: '{text[:40]}' is not a number", str(path), reader.line_num
+                        ) from None
                     low, high = _LIMITS.get(column, (-1e30, 1e30))
                     unknown = math.isnan(value) and column in quantities
                     if not unknown and not low <= value <= high:
                         raise ConfigError(
-                            f"{column} is {text[:40]}; it can be {low:g} to {high:g}", str(path), reader.line_num
+                            f"{column} is {text[:40]}; use {low:g} to {high:g}", str(path), reader.line_num
                         )
                     values.append(value)
                 rows.append(values)
@@ -124,19 +126,19 @@ def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Arra
     except OSError as error:
         raise ConfigError(f"cannot read the {what}: {error.strerror}", str(path)) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"the {what} is no CSV file: {error}", str(path)) from None
+        raise ConfigError(f"the {what} is not a valid CSV file: {error}", str(path)) from None
     if not rows:
-        raise ConfigError(f"the {what} holds no data", str(path))
+        raise ConfigError(f"the {what} has no data", str(path))
     return np.array(rows), np.array(lines, float)
 
 
 def _east(latitude: float) -> float:
-    """Metres per degree of longitude."""
+    """Return metres per degree of longitude."""
     return EARTH_RADIUS * math.pi / 180.0 * float(cos(latitude))
 
 
 def _even(axis: Array, name: str, path: Path) -> float:
-    """The spacing of an axis."""
+    """Return the spacing of an axis; ConfigError if it is not uniform."""
     steps = np.diff(axis)
     mean = float(steps.mean())
     if np.abs(steps - mean).max() > 0.01 * mean:
@@ -146,8 +148,10 @@ def _even(axis: Array, name: str, path: Path) -> float:
 
 
 def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
-    """Read a gridded volume; (latitude, longitude) in rad is the point that lies at NED (0, 0); ``more`` names
-    further columns, which follow those of VOLUME_COLUMNS in the values."""
+    """Read a gridded volume; (latitude, longitude) in rad is the point at NED (0, 0).
+
+    ``more`` names further columns, which follow those of VOLUME_COLUMNS in the values.
+    """
     quantities = (*VOLUME_COLUMNS.values(), *more)
     data, lines = _read(path, "volume", quantities)
     depths, lats, lons, times = (np.unique(data[:, c]) for c in range(4))
@@ -160,11 +164,11 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
         seen[at] = line
     if (seen < 0).any() or min(shape[1:]) < 2:
         n, k, i, j = (int(x) for x in np.argwhere(seen < 0)[0]) if (seen < 0).any() else (0, 0, 0, 0)
-        lacks = f"; it lacks depth {depths[k]:g}, latitude {lats[i]:g}, longitude {lons[j]:g}, time {times[n]:g}"
+        lacks = f"; missing: depth {depths[k]:g}, latitude {lats[i]:g}, longitude {lons[j]:g}, time {times[n]:g}"
         raise ConfigError(
-            "the volume is no complete grid of depth, latitude and longitude, two of each at least"
+            "the volume is not a complete grid of depth, latitude and longitude, with at least two of each"
             + (lacks if (seen < 0).any() else "")
-            + " (write <samples> for scattered points)",
+            + " (use <samples> for scattered points)",
             str(path),
         )
     values = np.full((len(times), len(quantities), *shape[1:]), np.nan)
@@ -209,7 +213,7 @@ def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
 
 
 class ScatteredSamples:
-    """Values at scattered points in space and time: inverse-distance weights, linear between times."""
+    """Values at scattered points, interpolated with inverse-distance weights in space and linearly in time."""
 
     def __init__(self, points: Array, times: Array, values: Array, radius: float, power: float) -> None:
         try:
@@ -224,7 +228,7 @@ class ScatteredSamples:
             self.levels.append((cKDTree(points[at]), values[at]))
 
     def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """(quantities, ...) at positions (..., 3)."""
+        """Return (quantities, ...) at positions (..., 3)."""
         p = np.asarray(p_W, float)
         flat = p.reshape(-1, 3)
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, len(self.times) - 1))
@@ -235,25 +239,25 @@ class ScatteredSamples:
         return np.asarray(found.T.reshape(-1, *p.shape[:-1]))
 
     def _level(self, n: int, p: Array) -> Array:
-        """Values (points, quantities) of one time."""
+        """Return values (points, quantities) at one time."""
         tree, values = self.levels[n]
         nearest, which = tree.query(p)
-        found = values[which].copy()  # exact at a point of the data, and where none is within the radius
+        found = values[which].copy()  # the nearest value: at data points, and where no point is within the radius
         for i in np.flatnonzero((nearest > 0.0) & (nearest <= self.radius)):
             near = np.array(tree.query_ball_point(p[i], self.radius))
             distance = norm(tree.data[near] - p[i])
-            weights = power(nearest[i] / distance, self.power)  # scaled, so that they stay finite
+            weights = power(nearest[i] / distance, self.power)  # scaled to stay finite
             found[i] = dot(weights, values[near].T) / weights.sum()
         return np.asarray(found)
 
 
 def read_samples(path: Path, latitude: float, longitude: float, radius: float, power: float) -> ScatteredSamples:
-    """Read scattered points of temperature and salinity; (latitude, longitude) in rad lies at NED (0, 0)."""
+    """Read scattered points of temperature and salinity; (latitude, longitude) in rad is the point at NED (0, 0)."""
     quantities = (VOLUME_COLUMNS["temperature"], VOLUME_COLUMNS["salinity"])
     data, lines = _read(path, "samples", quantities)
     missing = np.flatnonzero(~np.isfinite(data).all(axis=1))
     if len(missing):
-        raise ConfigError("a sample without a value", str(path), int(lines[missing[0]]))
+        raise ConfigError("the sample has a missing value", str(path), int(lines[missing[0]]))
     _, first, count = np.unique(data[:, :4], axis=0, return_index=True, return_counts=True)
     if (count > 1).any():
         same = np.flatnonzero((data[:, :4] == data[first[count > 1][0], :4]).all(axis=1))

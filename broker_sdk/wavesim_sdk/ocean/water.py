@@ -1,7 +1,7 @@
 """Pressure, temperature, conductivity and flow as pure functions of position and time.
 
-The paper's models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes or
-measured points, and other quantities.  All functions take arrays of positions and are shared by server, emulators and users.
+It covers the paper's models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes, measured points
+and other scalars.  All functions take arrays of positions; server, emulators and user programs share them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 Number = TypeVar("Number", float, Array)
 
-NO_SCALAR = -1.0  #: of a scalar, where there is none
+NO_SCALAR = -1.0  #: value of a scalar where it is absent
 
 
 def pressure(world: World, depth: Array) -> Array:
-    """Absolute pressure in dbar: of a standard ocean (35, 0 C) by UNESCO 44, or P0 + P1 z + P2 z^2 where P1 is given."""
+    """Return absolute pressure in dbar: UNESCO 44 for a standard ocean (35, 0 C), or P0 + P1 z + P2 z^2 if P1 is configured."""
     z = np.asarray(depth, float)
     if world.pressure_1 == 0.0:
         return np.asarray(world.pressure_0 + seawater.pressure(z, world.latitude))
@@ -35,23 +35,23 @@ def pressure(world: World, depth: Array) -> Array:
 
 
 def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
-    """Depth in m: the inverse of :func:`pressure`."""
+    """Return depth in m: the inverse of :func:`pressure`."""
     p, a, b = pressure_dbar - world.pressure_0, world.pressure_2, world.pressure_1
     if b == 0.0:
         return seawater.depth(p, world.latitude)
     if a == 0.0:
         return p / b
-    return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: of a number a number
+    return 2.0 * p / (b + np.sqrt(b * b + 4.0 * a * p))  # type: ignore[no-any-return]  # NumPy: a float gives a float
 
 
 def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Array) -> Array:
-    """The paper's vertical profile: constant, gradient 1 between the knees, gradient 2 below."""
+    """Return the paper's vertical profile: constant, gradient 1 between the knees, gradient 2 below."""
     first = np.clip(z - field.knee_1, 0.0, max(field.knee_2 - field.knee_1, 0.0))
     return np.asarray(field.surface + field.gradient_1 * first + field.gradient_2 * np.maximum(z - field.knee_2, 0.0))
 
 
 def spot_deviation(of: Sequence[Spot], p_W: Array) -> Array:
-    """Sum of the Gaussian deviations at positions (..., 3)."""
+    """Return the sum of the Gaussian deviations at positions (..., 3)."""
     total = np.zeros(p_W.shape[:-1])
     for s in of:
         d = (p_W - np.array(s.position)) * np.array([s.alpha, s.beta, s.gamma])
@@ -60,7 +60,7 @@ def spot_deviation(of: Sequence[Spot], p_W: Array) -> Array:
 
 
 def gaussian_sum(of: Sequence[Gaussian], p_W: Array) -> Array:
-    """Sum of the clouds at positions (..., 3); the same at all depths."""
+    """Return the sum of the Gaussian clouds at positions (..., 3), independent of depth."""
     total = np.zeros(p_W.shape[:-1])
     for g in of:
         x, y = (p_W[..., 0] - g.north) / g.sigma_north, (p_W[..., 1] - g.east) / g.sigma_east
@@ -69,7 +69,7 @@ def gaussian_sum(of: Sequence[Gaussian], p_W: Array) -> Array:
 
 
 def uniform_current(current: Current, time_s: float) -> Array:
-    """Uniform flow (north, east, down) in m/s at a time."""
+    """Return the uniform current (north, east, down) in m/s at a time, tide included."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
         [
@@ -81,7 +81,7 @@ def uniform_current(current: Current, time_s: float) -> Array:
 
 
 class Water:
-    """The water of a configuration: call its methods with positions (..., 3) in W."""
+    """Water of a configuration; its methods take positions (..., 3) in W."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = self.world = loaded.config.world
@@ -95,18 +95,18 @@ class Water:
             self._measured = read_samples(loaded.data_file(m.file), m.latitude, m.longitude, m.radius, m.power)
 
     def pressure(self, p_W: Array) -> Array:
-        """Absolute pressure, dbar."""
+        """Return absolute pressure in dbar."""
         return pressure(self.world, np.asarray(p_W)[..., 2])
 
     def temperature(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Temperature, C."""
+        """Return temperature in C."""
         if self._measured is not None:
             return np.asarray(self._measured(p_W, time_s)[0])
         field = self.world.temperature
         return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
     def conductivity(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Conductivity, S/m; where salinity was measured, from it and temperature at that pressure."""
+        """Return conductivity in S/m; measured salinity is converted with temperature and pressure."""
         if self._measured is not None:
             values = self._measured(p_W, time_s)
             return seawater.conductivity(values[1], values[0], self._gauge(p_W))
@@ -114,14 +114,14 @@ class Water:
         return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
     def salinity(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Practical salinity: always that of temperature, conductivity and pressure."""
+        """Return practical salinity, always computed from temperature, conductivity and pressure."""
         return seawater.salinity(self.conductivity(p_W, time_s), self.temperature(p_W, time_s), self._gauge(p_W))
 
     def scalar(self, k: int, p_W: Array, time_s: float = 0.0) -> Array:
-        """The k-th other quantity; -1 above the depth where it begins."""
+        """Return the k-th other scalar; -1 above the depth where it begins."""
         s, p = self.world.scalar[k], np.asarray(p_W, float)
         if s.column:
-            assert self.volume is not None  # meaning.py: a column needs a volume
+            assert self.volume is not None  # validation: a column needs a volume
             found = self.volume(p, time_s)[len(VOLUME_COLUMNS) + self.scalar_columns.index(s.column)]
         else:
             found = gaussian_sum(s.gaussian, p)
@@ -131,7 +131,7 @@ class Water:
         return np.maximum(self.pressure(p_W) - self.world.pressure_0, 0.0)
 
     def current(self, p_W: Array, time_s: float) -> Array:
-        """Flow (..., 3) north, east, down in m/s, without the drift (which is random; the server publishes it)."""
+        """Return the current (..., 3) north, east, down in m/s, without the random drift, which the server publishes."""
         p = np.asarray(p_W, float)
         flow = np.broadcast_to(uniform_current(self.world.current, time_s), p.shape).copy()
         layers = self.world.current.layer

@@ -12,7 +12,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def wind_profile(drag: float, height: Any) -> Array:
-    """Mean wind at a height (m) over that at 10 m: 5/2 sqrt(k) ln(z/z0), z0 = 10 exp(-2/(5 sqrt k)); 0 below z0."""
+    """Return the mean wind at a height (m) relative to 10 m: 5/2 sqrt(k) ln(z/z0), z0 = 10 exp(-2/(5 sqrt k)); 0 below z0."""
     root = np.sqrt(drag)
     z0 = 10.0 * exp(-2.0 / (5.0 * root))
     return np.asarray(np.maximum(2.5 * root * log(np.maximum(height, 0.01) / z0), 0.0))

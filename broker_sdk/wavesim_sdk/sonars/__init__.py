@@ -1,1 +1,1 @@
-"""What is fixed about imaging sonars: materials, beam patterns, instruments, and the frames that they give."""
+"""Imaging sonars: materials, beam patterns, instrument presets, frames and survey file formats."""

@@ -1,11 +1,13 @@
-"""Frames of imaging sonars and cameras: their record, and the rings in shared memory that hold the newest of each instrument.
+"""Frames of imaging sonars and cameras: their record, and the shared-memory rings that hold the newest frames of each instrument.
 
-A segment ``/wavesim.NAME.sonars`` holds a ring for each place of the table ``sonar``, and behind them, from the last backwards, one for
-each place of the table ``camera``.  It begins like the other areas: the magic
-``WAVESONR``, version, 16 bytes of the record's hash, size, PID and start time of the server, then rings, slots, bytes of a slot (8
-bytes each).  Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with ``begun``, ``done`` and ``logged``: numbers of
-the frame that is being written, of the last that is whole, and one more than that of the last which the log has (0 = no log).  Frame n stands in slot ``(n - 1) % slots``: a record (:data:`FRAME`) and behind it
-``bytes`` of payload.  A reader copies the frame and then looks at ``begun``: up to ``n + slots - 1`` the copy is whole.
+A segment ``/wavesim.NAME.sonars`` holds one ring for each row of the table ``sonar``, followed by one ring for each row of the
+table ``camera`` in reverse order.  It begins like the other segments: the magic ``WAVESONR``, version, 16 bytes of the record
+hash, size, PID and start time of the server, then rings, slots and bytes per slot (8 bytes each).
+
+Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers.  ``begun`` is the number of the frame being
+written, ``done`` that of the last complete frame, ``logged`` one more than that of the last logged frame (0 = no log).  Frame
+n is in slot ``(n - 1) % slots``: a record (:data:`FRAME`) followed by ``bytes`` of payload.  A reader copies the frame and then
+checks ``begun``: the copy is valid if ``begun`` is at most ``n + slots - 1``.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ MAGIC = b"WAVESONR"
 VERSION = 1
 HEADER, RING = 4096, 64
 SLOTS = 4
-MAX_BYTES = 4 << 20  #: of a payload
+MAX_BYTES = 4 << 20  #: maximum size of a payload
 MAX_BINS = 2000
-LOOK_S = 0.0005  #: of a writer that waits for the log
+LOOK_S = 0.0005  #: poll interval of a writer that waits for the log
 
-#: columns of a sounding: what is told, then the truth
+#: columns of a sounding: measurements, then the truth
 SOUNDING_COLUMNS = (
     "angle", "time", "x", "y", "z", "sigma_z", "sigma_r", "level", "snr", "detection",
     "north", "east", "down", "material", "object",
 )  # fmt: skip
-FRAME_KINDS = (*KINDS, "camera")  #: a frame's kind is a place in it
-FRAME_SENSOR_TYPES = ("sonar", "camera")  #: of sensors that have frames
+FRAME_KINDS = (*KINDS, "camera")  #: the column ``kind`` of a frame is an index into this
+FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
 
 
 def _text(name: str, doc: str) -> Field:
@@ -53,43 +55,43 @@ def _text(name: str, doc: str) -> Field:
 
 FRAME = Table(
     "frame",
-    "A frame of an imaging sonar. Behind it stands its payload: samples (beams, bins), a beam after the other, or soundings.",
+    "Record of an imaging sonar frame. Its payload follows: samples (beams, bins), beam by beam, or soundings.",
     "emulator sonar",
     (
-        integer("number", "", "From 1."),
+        integer("number", "", "Frame number, from 1."),
         integer("ping_ns", "ns", "Simulation time of the transmission."),
-        integer("time_ns", "ns", "Simulation time at which the last echo has come: it is published then."),
-        integer("generation", "", "That of its instrument in the table instruments."),
+        integer("time_ns", "ns", "Simulation time at which the last echo arrives and the frame is published."),
+        integer("generation", "", "Generation of the instrument in the table instruments."),
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
-        _text("preset", "What it is."),
-        integer("kind", "", "0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera (its columns: docs/camera.md)."),
-        integer("beams", "", "Beams."),
-        integer("bins", "", "Samples of a beam, of equal length from the sonar on; of a sounding its numbers (8 bytes each)."),
-        integer("sample_bytes", "", "1 or 2, without sign; 8: floating-point numbers of soundings."),
-        integer("bytes", "", "Of the payload; with labels 4 bytes more for each sample: material and object, 2 bytes each, -1 = none."),
-        integer("labels", "", "1: behind the samples stand labels."),
-        integer("saturated", "", "Samples cut at the top."),
-        value("range", "m", "End of the last bin."),
-        value("sector", "rad", "From the first beam to the last, of kinds 0 and 2."),
-        value("azimuth", "rad", "Of the beam in the plane of S, of kind 3."),
-        value("tilt", "rad", "Of its axis below the x-y plane of S."),
-        value("frequency", "Hz", "Centre."),
-        value("bandwidth", "Hz", "Of the pulse."),
-        value("sound_speed", "m/s", "By which ranges were made of times."),
-        value("absorption", "dB/m", "That the gain makes up for."),
-        value("source_level", "dB re 1 uPa at 1 m", "SL."),
-        value("gain", "dB", "G of X log r + 2 alpha r + G."),
-        value("tvg", "", "X of it."),
-        value("hold", "m", "Range from which it no longer grows."),
-        value("floor", "dB re 1 uPa", "Level after gain of the number 0."),
-        value("span", "dB", "From 0 to the greatest number."),
-        value("beam_width", "rad", "At -3 dB, along the array."),
-        value("fan_height", "rad", "At -3 dB, across it."),
-        value("altitude", "m", "Over the bed; NaN = unknown."),
-        value("p_WS_W", "m", "Place at the transmission.", 3),
-        value("euler", "rad", "Roll, pitch, heading of S then.", 3),
-        value("v_WS_W", "m/s", "Velocity then.", 3),
+        _text("preset", "Preset of the instrument."),
+        integer("kind", "", "0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera (columns: docs/camera.md)."),
+        integer("beams", "", "Number of beams."),
+        integer("bins", "", "Samples per beam, of equal length, starting at the sonar; for soundings, numbers per sounding (8 bytes each)."),
+        integer("sample_bytes", "", "1 or 2: unsigned integers; 8: floating-point numbers of soundings."),
+        integer("bytes", "", "Size of the payload. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
+        integer("labels", "", "1: labels follow the samples."),
+        integer("saturated", "", "Number of samples clipped at the maximum."),
+        value("range", "m", "Range at the end of the last bin."),
+        value("sector", "rad", "Angle from the first to the last beam, for kinds 0 and 2."),
+        value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for kind 3."),
+        value("tilt", "rad", "Angle of the axis below the x-y plane of S."),
+        value("frequency", "Hz", "Centre frequency."),
+        value("bandwidth", "Hz", "Bandwidth of the pulse."),
+        value("sound_speed", "m/s", "Sound speed used to convert times into ranges."),
+        value("absorption", "dB/m", "Absorption that the gain compensates."),
+        value("source_level", "dB re 1 uPa at 1 m", "Source level."),
+        value("gain", "dB", "G of the time-varying gain X log r + 2 alpha r + G."),
+        value("tvg", "", "X of the time-varying gain."),
+        value("hold", "m", "Range beyond which the gain is constant."),
+        value("floor", "dB re 1 uPa", "Level after gain that corresponds to sample value 0."),
+        value("span", "dB", "Level difference between sample value 0 and the maximum."),
+        value("beam_width", "rad", "Beam width at -3 dB, along the array."),
+        value("fan_height", "rad", "Beam width at -3 dB, across the array."),
+        value("altitude", "m", "Altitude above the bed; NaN = unknown."),
+        value("p_WS_W", "m", "Position at the transmission.", 3),
+        value("euler", "rad", "Roll, pitch, heading of S at the transmission.", 3),
+        value("v_WS_W", "m/s", "Velocity at the transmission.", 3),
     ),
     "The payload.",
 )  # fmt: skip
@@ -97,7 +99,7 @@ RECORD = FRAME.dtype
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
-    """The instrument with the numbers that a declaration changes."""
+    """Return the preset of a sonar with the parameters that its declaration changes."""
     p = find_preset(s.preset)
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
@@ -108,7 +110,7 @@ def resolve_preset(s: SonarConfig) -> Preset:
 
 
 def payload_bytes(s: SonarConfig | CameraConfig) -> int:
-    """Of a frame."""
+    """Return the size of a frame's payload in bytes."""
     if isinstance(s, CameraConfig):
         return s.width * s.height * (7 if s.depth else 3)
     p = resolve_preset(s)
@@ -118,13 +120,13 @@ def payload_bytes(s: SonarConfig | CameraConfig) -> int:
 
 
 def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
-    """Of a ring for any of them."""
+    """Return the slot size of a ring that can hold frames of any of these instruments."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Make the rings of a server whose configuration has such instruments; OSError."""
+    """Create the rings of a server if its configuration has sonars or cameras; OSError if that fails."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
@@ -148,31 +150,31 @@ def _hash() -> bytes:
 
 @dataclass(frozen=True)
 class ImagingFrame:
-    """A frame: its record, and its payload as an array: samples (beams, bins) or soundings (beams, SOUNDING)."""
+    """Frame: its record and its payload of samples (beams, bins) or soundings (beams, SOUNDING_COLUMNS)."""
 
     record: Any
     payload: bytes
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ImagingFrame:
-        """From the bytes of a record and its payload; ValueError where they do not agree."""
+        """Parse the bytes of a record and its payload; ValueError if they are inconsistent."""
         if len(data) < RECORD.itemsize:
-            raise ValueError("shorter than its record")
+            raise ValueError("the frame is shorter than its record")
         r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
         count, size = int(r["beams"]) * int(r["bins"]), int(r["sample_bytes"])
         if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(FRAME_KINDS):
-            raise ValueError("its record makes no sense")
+            raise ValueError("the record of the frame is invalid (kind, beams, bins or sample_bytes)")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
-            raise ValueError("its payload is not as long as its record says")
+            raise ValueError("the length of the payload differs from the record")
         return cls(r, payload)
 
     @property
     def data(self) -> bytes:
-        """Record and payload, as :meth:`of` reads them."""
+        """Record and payload, as :meth:`from_bytes` reads them."""
         return bytes(self.record.tobytes()) + self.payload
 
     def without_truth(self) -> ImagingFrame:
-        """The same, as somebody gets it from whom the truth is hidden: no pose, no labels, no true points."""
+        """Return the frame for a client that must not see the truth: without pose, labels and true points."""
         r = self.record.copy()
         r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
         if self.kind == "bathymetry":
@@ -199,7 +201,7 @@ class ImagingFrame:
 
     @property
     def samples(self) -> Any:
-        """(beams, bins) of whole numbers; of soundings (beams, numbers)."""
+        """Integers (beams, bins); for soundings, floats (beams, columns)."""
         r = self.record
         type_ = {1: "<u1", 2: "<u2", 8: "<f8"}[int(r["sample_bytes"])]
         count = int(r["beams"]) * int(r["bins"])
@@ -207,12 +209,12 @@ class ImagingFrame:
 
     @property
     def image(self) -> Any:
-        """Of a camera: (rows, columns, 3) red, green, blue."""
+        """Camera image (rows, columns, 3): red, green, blue."""
         return self.samples.reshape(int(self.record["beams"]), -1, 3)
 
     @property
     def depth(self) -> Any:
-        """Of a camera that tells it: (rows, columns) distance along the x axis of S, m (inf = nothing), or None."""
+        """Camera depth (rows, columns): distance along the x axis of S in m (inf = nothing), or None if the camera has no depth."""
         r = self.record
         if not r["labels"] or self.kind != "camera":
             return None
@@ -222,7 +224,7 @@ class ImagingFrame:
 
     @property
     def labels(self) -> Any:
-        """(beams, bins, 2) material and object, or None."""
+        """Labels (beams, bins, 2): material and object, or None."""
         r = self.record
         if not r["labels"] or self.kind == "camera":
             return None
@@ -231,26 +233,26 @@ class ImagingFrame:
 
     @property
     def ranges(self) -> Any:
-        """Middles of the bins, m."""
+        """Ranges of the bin centres in m."""
         r = self.record
         return (np.arange(int(r["bins"])) + 0.5) * float(r["range"]) / int(r["bins"])
 
     @property
     def angles(self) -> Any:
-        """Of the beams, rad to starboard."""
+        """Angles of the beams in rad, positive to starboard."""
         half = 0.5 * float(self.record["sector"])
         return np.linspace(-half, half, int(self.record["beams"]))
 
     @property
     def points(self) -> Any:
-        """Where soundings lie as the sonar took them, by the true place and heading of the ping: (beams, 3) in W, m; NaN where lost."""
+        """Measured soundings (beams, 3) in W, m, placed with the true position and heading of the ping; NaN where lost."""
         r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
         c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
         return r["p_WS_W"] + np.stack([c * x - s * y, s * x + c * y, z], axis=1)
 
     @property
     def levels(self) -> Any:
-        """Echo levels (beams, bins) in dB re 1 uPa, as far as the numbers tell them."""
+        """Echo levels (beams, bins) in dB re 1 uPa, within the resolution of the samples."""
         r = self.record
         top = (1 << (8 * int(r["sample_bytes"]))) - 1
         x = np.minimum(np.maximum(self.ranges, self.ranges[0] * 2.0), r["hold"])
@@ -259,14 +261,14 @@ class ImagingFrame:
 
 
 def _truth_bytes(r: Any) -> int:
-    """Of what stands behind the samples: 4 for each sample, or for each pixel."""
+    """Return the bytes of truth after the samples: 4 per sample, or per pixel of a camera."""
     if not r["labels"]:
         return 0
     return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == FRAME_KINDS.index("camera") else 1)
 
 
 class FrameRings:
-    """The rings of a server's instruments with frames, mapped. ``begun``, ``done``, ``logged``: of each ring, as views."""
+    """Mapped frame rings of a server. ``begun``, ``done`` and ``logged`` are views with one number per ring."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
@@ -279,7 +281,7 @@ class FrameRings:
 
     @classmethod
     def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
-        """Make the segment of a server; OSError."""
+        """Create the segment of a server; OSError if that fails."""
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)
         header = np.frombuffer(memory, np.int64, 10, 0)
@@ -289,32 +291,34 @@ class FrameRings:
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrameRings:
-        """Map them; NotRunning or AttachError says why that cannot be done."""
+        """Map the rings of a server; NotRunning or AttachError states why that fails."""
         name = segment_name(server, "sonars")
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"no server '{server}' with imaging sonars or cameras runs") from None
+            raise NotRunning(f"no server '{server}' with imaging sonars or cameras is running") from None
         if memory[16:32] != _hash():
-            raise AttachError(f"{name} is of another release; install the same on both sides")
+            raise AttachError(f"{name} was created by another release; install the same release on both sides")
         header = [int(n) for n in np.frombuffer(memory, np.int64, 10)]
         rings, slots, size = header[7:]
         if min(rings, slots - 1, size - RECORD.itemsize) < 0 or HEADER + rings * (RING + slots * size) > len(memory):
             raise AttachError(f"{name} is damaged: {rings} rings of {slots} x {size} bytes in {len(memory)} bytes")
         if not is_process_alive(header[5], header[6]):
-            raise NotRunning(f"the server that owned {name} is gone")
+            raise NotRunning(f"the server that owned {name} has ended")
         return cls(memory)
 
     def ring_index(self, type_: str, place: int) -> int:
-        """The ring of an instrument, by its type and its place in that type's table."""
+        """Return the ring of an instrument from its type and its row in the table of that type."""
         return place if type_ == "sonar" else self.rings - 1 - place
 
     def _slot(self, ring: int, number: int) -> int:
         return HEADER + ring * self._each + RING + (number - 1) % self.slots * self.slot_bytes
 
     def write(self, ring: int, record: Any, *payload: bytes, patience: float = 0.0) -> int:
-        """Add a frame; returns its number. One writer at a time. It waits up to ``patience`` s of wall time for the log to have
-        that which is overwritten."""
+        """Append a frame and return its number. Only one writer may call this at a time.
+
+        The call waits up to ``patience`` s of wall-clock time until the log has read the frame that is overwritten.
+        """
         body = b"".join(payload)
         if RECORD.itemsize + len(body) > self.slot_bytes:
             raise AttachError(f"a frame of {len(body)} bytes does not fit into its ring")
@@ -332,7 +336,7 @@ class FrameRings:
         return number
 
     def read(self, ring: int, number: int) -> ImagingFrame | None:
-        """A frame by its number; None if it is not there yet or no longer."""
+        """Return a frame by its number; None if it is not written yet or already overwritten."""
         if not 0 < number <= int(self.done[ring]):
             return None
         at = self._slot(ring, number)
@@ -346,7 +350,7 @@ class FrameRings:
 
 
 class FrameReader:
-    """Frames of one instrument, one after the other; ``dropped`` counts those that it was too slow for."""
+    """Sequential reader of the frames of one instrument; ``dropped`` counts frames overwritten before they were read."""
 
     def __init__(self, rings: FrameRings, ring: int, name: str = "") -> None:
         self.rings, self.ring, self.name = rings, ring, name
@@ -354,7 +358,7 @@ class FrameReader:
 
     @classmethod
     def open(cls, server: str, body: str, name: str) -> FrameReader:
-        """Of a sonar or camera of a body of a running server."""
+        """Open the frames of a sonar or camera on a body of a running server."""
         from wavesim_sdk.attach import SharedState
 
         suite = SharedState(server).instruments(body)
@@ -366,7 +370,7 @@ class FrameReader:
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 
     def next(self) -> ImagingFrame | None:
-        """The oldest frame that was not read yet and is still there; None if there is no new one."""
+        """Return the oldest unread frame that still exists; None without a new frame."""
         while True:
             done = int(self.rings.done[self.ring])
             if self.last_read >= done:
@@ -381,7 +385,7 @@ class FrameReader:
 
 
 def remove_rings(server: str) -> list[str]:
-    """Remove the segment of a server, if it is there; returns its name."""
+    """Remove the segment of a server if it exists; returns the names removed."""
     name = segment_name(server, "sonars")
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)

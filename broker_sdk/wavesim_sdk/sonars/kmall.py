@@ -1,8 +1,9 @@
-"""Frames of multibeam echosounders as KMALL (Kongsberg), little-endian: bytes only, no files.
+"""Encoder of multibeam echosounder frames as KMALL (Kongsberg), little-endian. It returns bytes and opens no files.
 
-A file is :func:`file_header` and a :func:`ping` for each frame: installation (#IIP), settings (#IOP), sound speed (#SVP), then attitude (#SKM), position (#SPO) and soundings
-(#MRZ version 3) of each ping.  The vessel's reference point is the sonar; its axes are x ahead, y to starboard, z down.  Levels
-that real instruments correct and filter are what was received; nothing is flagged but lost detections.
+A file is :func:`file_header` followed by a :func:`ping` for each frame.  The header holds installation (#IIP), settings (#IOP)
+and sound speed (#SVP); a ping holds attitude (#SKM), position (#SPO) and soundings (#MRZ version 3).  The reference point of
+the vessel is the sonar; its axes are x ahead, y to starboard, z down.  Levels are as received, whereas real instruments
+correct and filter them.  Only lost detections are flagged.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, ImagingFrame
 ECHO_SOUNDER = 2040
 HEADER = struct.Struct("<I4sBBHII")  #: size, type, version, system, echosounder, s, ns
 MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
-NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: methods of detection; as in a sounding's `detection`
-LOST = 2  #: type of a detection that failed
-ACTIVE = 1  #: status of a sensor that is used
+NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: detection methods, as in the column `detection` of a sounding
+LOST = 2  #: type of a failed detection
+ACTIVE = 1  #: status of a sensor in use
 _AT = "X=0.000;Y=0.000;Z=0.000"
 _TURNED = _AT + ";R=0.000;P=0.000;H=0.000"
-#: the text of #IIP: readers ask for each of these parts, the first seven in this order
+#: text of #IIP: readers require each of these parts, the first seven in this order
 INSTALLATION = (
     f"OSCV:Empty,EMXV:EM{ECHO_SOUNDER},PU_0,SN=0,IP=0.0.0.0:0x00000000,UDP=0,TYPE=none,SERIALno:,TX:0,RX:0,SERIALno-END,"
     f"SYSTEM:EM {ECHO_SOUNDER}-Single Tx single Rx,TRAI_TX1:N=0;{_TURNED};S=0.5,TRAI_RX1:N=0;{_TURNED};G=0.000,"
@@ -40,12 +41,12 @@ SOUNDED = struct.Struct("<H8BH6f2H18f4H")
 
 
 class NoSoundings(WaveSimError):
-    """The frame is of another kind of sonar."""
+    """The frame does not come from a multibeam echosounder."""
 
 
 def _check(frame: ImagingFrame) -> Any:
     if frame.kind != "bathymetry":
-        raise NoSoundings(f"KMALL holds soundings; this sonar is '{frame.kind}'")
+        raise NoSoundings(f"a KMALL file needs soundings (sonar type bathymetry); this sonar is of type '{frame.kind}'")
     return frame.record
 
 
@@ -55,15 +56,18 @@ def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
 
 
 def _text_datagram(kind: bytes, time_ns: int, text: str) -> bytes:
-    """#IIP or #IOP: a text, filled up to four bytes."""
+    """Return #IIP or #IOP with a text, padded to four bytes."""
     data = text.encode() + b"\0"
     data += bytes(-(6 + len(data)) % 4)
     return _datagram(kind, 0, time_ns, struct.pack("<3H", 6 + len(data), 0, 0) + data)
 
 
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
-    """What a file begins with: everything is mounted in the reference point; how wide it looks; the sound speed that the frame's
-    ranges were made by, at two depths."""
+    """Return the start of a file: installation, settings and sound speed.
+
+    All instruments are at the reference point.  The settings hold the sector of the frame, the profile its sound speed at
+    two depths.
+    """
     r = _check(frame)
     half = 0.5 * math.degrees(float(r["sector"]))
     settings = f'"Sector coverage"\nMax angle Port: {half:.1f}\nMax angle Starboard: {half:.1f}\n'
@@ -78,14 +82,14 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """The datagrams of a frame in a world of that origin; ``period`` s between pings."""
+    """Return the datagrams of a frame in a world with this origin; ``period`` s between pings."""
     r = _check(frame)
     where = origin.degrees(r["p_WS_W"])
     return _attitude(r, where) + _position(r, where) + _soundings(frame, r, where, origin, period)
 
 
 def _attitude(r: Any, where: tuple[float, float]) -> bytes:
-    """#SKM: one sample at the time of the ping."""
+    """Return #SKM with one sample at the time of the ping."""
     time_ns = int(r["ping_ns"])
     roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
     velocity = [float(x) for x in r["v_WS_W"]]
@@ -97,7 +101,7 @@ def _attitude(r: Any, where: tuple[float, float]) -> bytes:
 
 
 def _position(r: Any, where: tuple[float, float]) -> bytes:
-    """#SPO."""
+    """Return #SPO, the position at the ping."""
     time_ns = int(r["ping_ns"])
     north, east = float(r["v_WS_W"][0]), float(r["v_WS_W"][1])
     course = math.degrees(math.atan2(east, north)) % 360.0
@@ -106,7 +110,7 @@ def _position(r: Any, where: tuple[float, float]) -> bytes:
 
 
 def _soundings(frame: ImagingFrame, r: Any, where: tuple[float, float], origin: Origin, period: float) -> bytes:
-    """#MRZ."""
+    """Return #MRZ, the soundings of the ping."""
     s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     half, heading = 0.5 * math.degrees(float(r["sector"])), float(r["euler"][2])

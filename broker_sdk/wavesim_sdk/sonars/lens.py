@@ -1,6 +1,6 @@
-"""A camera's lens: a pinhole with radial distortion (Brown), the middle of the picture on the x axis of S.
+"""Camera lens: a pinhole with radial distortion (Brown); the image centre is on the x axis of S.
 
-Pixel (0, 0) is that at the top on the left; its middle stands at (0.5, 0.5). S has x ahead, y to the right, z down.
+Pixel (0, 0) is at the top left; its centre has the coordinates (0.5, 0.5). S has x ahead, y to the right, z down.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ NEWTON = 12
 
 
 def focal_length(width: int, view: float) -> float:
-    """Focal length in pixels, of both axes."""
+    """Return the focal length in pixels, equal for both axes. ``view``: horizontal field of view in rad."""
     return 0.5 * width / math.tan(0.5 * view)
 
 
 def is_invertible(width: int, height: int, view: float, k: Sequence[float]) -> bool:
-    """Whether each point of the picture comes from one direction."""
+    """Return whether each point of the image corresponds to exactly one direction."""
     corner = math.hypot(width, height) / (2.0 * focal_length(width, view))
     r = np.linspace(0.0, 4.0 * corner, 2001)
     seen = r * (1.0 + k[0] * r**2 + k[1] * r**4)
@@ -30,7 +30,7 @@ def is_invertible(width: int, height: int, view: float, k: Sequence[float]) -> b
 
 
 def project(points: Any, width: int, height: int, view: float, k: Sequence[float]) -> Array:
-    """Where points (n, 3) in S are seen: (n, 2) column and row in pixels; NaN behind the camera."""
+    """Project points (n, 3) in S to (n, 2) column and row in pixels; NaN behind the camera."""
     x, y, z = np.asarray(points, float).T
     with np.errstate(divide="ignore", invalid="ignore"):
         a = np.where(x > 0.0, np.stack([y, z]) / x, np.nan)
@@ -40,7 +40,7 @@ def project(points: Any, width: int, height: int, view: float, k: Sequence[float
 
 
 def pixel_slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Array, Array]:
-    """(y/x, z/x) in S of the direction of each pixel, both (height, width)."""
+    """Return (y/x, z/x) in S for the direction of each pixel, both (height, width)."""
     f = focal_length(width, view)
     a, b = np.meshgrid((np.arange(width) + 0.5 - 0.5 * width) / f, (np.arange(height) + 0.5 - 0.5 * height) / f)
     seen = np.maximum(np.hypot(a, b), 1e-12)

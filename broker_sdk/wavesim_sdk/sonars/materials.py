@@ -1,8 +1,8 @@
-"""How strongly surfaces scatter sound back: linear backscattering strength (per m2 at 1 m) by angle of incidence.
+"""Backscatter of surfaces: linear backscattering strength (per m2 at 1 m) as a function of the angle of incidence.
 
-``s_b = s_diffuse + s_facet``.  Sediments follow APL-UW TR 9407 (1994), fitted from 10 to 100 kHz: above that it is extrapolated.
-Other surfaces are Lambert's law (diffuse) and facets of small slopes (whatever is smooth).  Left out: the average over larger
-slopes, APL's separate law for rough rock.  The coefficients of facets of concrete, wood and rubber are not validated.
+``s_b = s_diffuse + s_facet``.  Sediments follow APL-UW TR 9407 (1994), fitted from 10 to 100 kHz and extrapolated above.  Other
+surfaces combine Lambert's law (diffuse) with facets of small slopes (smooth surfaces).  Not modelled: the average over larger
+slopes, and APL's separate law for rough rock.  The facet coefficients of concrete, wood and rubber are not validated.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-ANGLES = np.radians(np.arange(0.0, 91.0))  #: incidences of a table: every degree from the normal
+ANGLES = np.radians(np.arange(0.0, 91.0))  #: angles of incidence of a table: every degree from the normal
 
 
 @dataclass(frozen=True)
 class Sediment:
-    """A bed: ratios of density and sound speed to the water's, loss parameter, strength of the spectrum of its relief in cm4, and
-    of scattering in its volume."""
+    """Sediment: ratios of density and sound speed to those of water, loss parameter, spectral strength of the relief in cm4, and
+    volume scattering parameter."""
 
     density: float
     speed: float
@@ -33,7 +33,7 @@ class Sediment:
 
     @classmethod
     def from_grain_size(cls, size: float) -> Sediment:
-        """By mean grain size in phi, -1 (sandy gravel) to 9 (clay)."""
+        """Make a sediment from its mean grain size in phi, from -1 (sandy gravel) to 9 (clay)."""
         m = size
         if m < 1.0:
             density, speed = 2.3139 - 0.17057 * m + 0.007797 * m**2, 1.2778 - 0.056452 * m + 0.002709 * m**2
@@ -49,12 +49,12 @@ class Sediment:
         return cls(density, speed, 0.0280 * speed * absorbed, relief, 0.001 if m >= 5.5 else 0.002)
 
     def backscatter(self, frequency: float, sound_speed: float, grazing: Array) -> Array:
-        """s_b at grazing angles in rad."""
+        """Return s_b at grazing angles in rad."""
         g = np.clip(grazing, 1e-4, math.pi / 2)
         sin, cos = np.sin(g), np.cos(g)
         k = 2.0 * math.pi * frequency / sound_speed / 100.0  # 1/cm
         index = (1.0 + 1j * self.loss) / self.speed
-        below = np.sqrt(index**2 - cos**2)  # sine of the angle in the bed
+        below = np.sqrt(index**2 - cos**2)  # sine of the grazing angle in the bed
         y = self.density * sin / below
         reflection = (y - 1.0) / (y + 1.0)
         shape = ((self.density - 1.0) ** 2 * cos**2 + self.density**2 - index**2) / (self.density * sin + below) ** 2
@@ -69,14 +69,14 @@ class Sediment:
         return np.asarray(share * steep + (1.0 - share) * rough + inside)
 
     def _steep(self, k: float, g: Array) -> Array:
-        """Near the normal: the Kirchhoff integral, approximated."""
+        """Return s_b near normal incidence from an approximation of the Kirchhoff integral."""
         upright = (self.density - 1.0 / self.speed) / (self.density + 1.0 / self.speed)
         q = 9.3972 * self.relief * k**0.75
         spread = np.maximum(np.cos(g), 0.0) ** 2.5 + 1.6892 * q * q * np.sin(g) ** 4
         return np.asarray(1.4132 * q * upright**2 / (8.0 * math.pi * spread**1.3))
 
     def _fifteen_below(self, k: float) -> float:
-        """The grazing angle at which the steep law is 15 dB below its peak."""
+        """Return the grazing angle at which the Kirchhoff approximation is 15 dB below its peak."""
         fine = np.linspace(math.pi / 2, 0.0, 2001)
         low = np.flatnonzero(self._steep(k, fine) < self._steep(k, fine[:1]) * 10.0**-1.5)
         return float(fine[low[0]]) if len(low) else 0.0
@@ -84,9 +84,10 @@ class Sediment:
 
 @dataclass(frozen=True)
 class Material:
-    """A surface: a sediment, or Lambert's law with ``lambert`` in dB (-inf = none) and facets of a pressure reflection and rms slope.
+    """Surface: a sediment, or Lambert's law with ``lambert`` in dB (-inf = none) plus facets.
 
-    ``patch`` is nu of the K distribution (0 = uniform), tied to cells of the ground of ``cell`` m.
+    Facets have a pressure ``reflection`` and an rms ``slope``.  ``patch`` is nu of the K distribution (0 = uniform), with one
+    draw per ground cell of ``cell`` m.
     """
 
     name: str
@@ -100,10 +101,10 @@ class Material:
         0.4,
         0.4,
         0.4,
-    )  #: share of red, green, blue light that it gives back; of the library guessed
+    )  #: reflected fraction of red, green, blue light; library values are guesses
 
     def backscatter_table(self, frequency: float, sound_speed: float) -> Array:
-        """s_b at :data:`ANGLES` of incidence (91,), linear."""
+        """Return s_b (91,), linear, at the angles of incidence :data:`ANGLES`."""
         if self.sediment is not None:
             return self.sediment.backscatter(frequency, sound_speed, math.pi / 2 - ANGLES)
         diffuse = 10.0 ** (self.lambert / 10.0) * np.cos(ANGLES) ** 2
@@ -111,7 +112,7 @@ class Material:
 
 
 def facet_strength(reflection: float, slope: float, incidence: Array) -> Array:
-    """R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
+    """Return s_b of facets: R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
     if not reflection:
         return np.zeros_like(incidence)
     cos = np.maximum(np.cos(incidence), 1e-6)
@@ -120,7 +121,7 @@ def facet_strength(reflection: float, slope: float, incidence: Array) -> Array:
 
 
 def sea_surface(wind: float) -> Material:
-    """The surface from below, at a wind in m/s."""
+    """Return the sea surface as seen from below, for a wind in m/s."""
     return Material("surface", reflection=1.0, slope=math.sqrt((0.003 + 0.00512 * wind) / 2.0))
 
 
@@ -150,7 +151,7 @@ LIBRARY: dict[str, Material] = {
 
 
 def find_material(name: str, own: dict[str, Material]) -> Material:
-    """A material of the configuration or of the library; ConfigError names the nearest."""
+    """Return a material of the configuration or the library; the ConfigError suggests a similar name."""
     known = {**LIBRARY, **own}
     if name not in known:
         raise ConfigError(f"there is no material '{name}'{suggest_name(name, sorted(known))}")
@@ -161,7 +162,7 @@ def find_material(name: str, own: dict[str, Material]) -> Material:
 
 
 def sphere(radius: float) -> float:
-    """a^2/4."""
+    """Return the target strength of a sphere: a^2/4."""
     return radius**2 / 4.0
 
 
@@ -170,19 +171,22 @@ def _sinc2(x: float) -> float:
 
 
 def cylinder(radius: float, length: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
-    """a L^2/(2 lambda) (sin x/x)^2 cos^2 b, x = k L sin b, at an angle b off broadside; near it L counts as sqrt(lambda r)."""
+    """Return the target strength of a cylinder: a L^2/(2 lambda) (sin x/x)^2 cos^2 b, x = k L sin b.
+
+    b (``off``) is the angle off broadside in rad; at short range r, L is limited to sqrt(lambda r).
+    """
     seen = min(length, math.sqrt(wavelength * r))
     x = 2.0 * math.pi / wavelength * seen * math.sin(off)
     return radius * seen**2 / (2.0 * wavelength) * _sinc2(x) * math.cos(off) ** 2
 
 
 def plate(width: float, height: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
-    """(A/lambda)^2 (sin x/x)^2, off the normal in the plane of the width."""
+    """Return the target strength of a plate: (A/lambda)^2 (sin x/x)^2, ``off`` rad from the normal in the plane of the width."""
     near = math.sqrt(wavelength * r)
     w, h = min(width, near), min(height, near)
     return (w * h / wavelength) ** 2 * _sinc2(2.0 * math.pi / wavelength * w * math.sin(off))
 
 
 def trihedral(edge: float, wavelength: float) -> float:
-    """L^4/(3 lambda^2)."""
+    """Return the target strength of a trihedral corner: L^4/(3 lambda^2)."""
     return edge**4 / (3.0 * wavelength**2)

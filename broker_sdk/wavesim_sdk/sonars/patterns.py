@@ -1,4 +1,4 @@
-"""Beam patterns of line arrays: intensity by u, the difference of sines from the steered direction. Peak 1."""
+"""Beam patterns of line arrays: intensity as a function of u, the difference of sines from the steered direction. Peak 1."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: shading -> (width at -3 dB over that of no shading, first coefficient of its window)
+#: shading -> (beam width at -3 dB relative to no shading, first coefficient of the window)
 SHADINGS = {"none": (1.0, 1.0), "hamming": (1.4695, 0.54), "hann": (1.6249, 0.5)}
-HALF_POWER = 0.88589  #: width at -3 dB of a uniform line in lambda/L
+HALF_POWER = 0.88589  #: beam width at -3 dB of a uniform line, in lambda/L
 
 
 def line(x: Array, shading: str = "none") -> Array:
-    """b at x = L/lambda (sin a - sin a0): sinc^2 for a uniform line (first sidelobe -13.26 dB), the transform of the window else."""
+    """Return the pattern at x = L/lambda (sin a - sin a0).
+
+    It is sinc^2 for a uniform line (first sidelobe -13.26 dB), otherwise the transform of the window.
+    """
     a = SHADINGS[shading][1]
     x = np.asarray(x, float)
     return np.asarray(((a * np.sinc(x) + 0.5 * (1.0 - a) * (np.sinc(x - 1.0) + np.sinc(x + 1.0))) / a) ** 2)
 
 
 def length(width: float, wavelength: float, shading: str = "none") -> float:
-    """Length in m of the array whose beam is ``width`` rad wide at -3 dB."""
+    """Return the length in m of an array whose beam is ``width`` rad wide at -3 dB."""
     return float(HALF_POWER * SHADINGS[shading][0] * wavelength / (2.0 * np.sin(min(width, np.pi) / 2.0)))
 
 
 def energy_width(shading: str = "none", two_way: bool = False) -> float:
-    """The integral of the pattern over u in lambda/L: 1 one way and 2/3 two ways for a uniform line."""
+    """Return the integral of the pattern over u in lambda/L; for a uniform line 1 (one-way) or 2/3 (two-way)."""
     x = np.linspace(-60.0, 60.0, 48001)
     b = line(x, shading)
     return float(np.sum(b * b if two_way else b) * (x[1] - x[0]))

@@ -1,4 +1,4 @@
-"""Writing the frames of a running sonar into a file that survey software reads."""
+"""Recording of the frames of a running sonar into a file for survey software."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
 def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
-    """(frames written, frames lost), until so many are there (0 = no limit), the run or the server ends, or Ctrl-C."""
+    """Record frames to ``path``; return (frames written, frames lost).
+
+    It stops after ``frames`` frames (0 = no limit), at the end of the run or the server, or at Ctrl-C.
+    """
     if path.suffix not in FORMATS:
-        raise WaveSimError(f"a file of sonar frames ends in {' or '.join(FORMATS)}, not '{path.suffix}'")
+        raise WaveSimError(f"unknown type of sonar file '{path.suffix}': the name must end in {' or '.join(FORMATS)}")
     format_ = FORMATS[path.suffix]
     simulation = SharedState(server)
     reader = FrameReader.open(server, body, name)
@@ -31,7 +34,9 @@ def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tu
     with path.open("wb") as out:
         try:
             while not frames or written < frames:
-                ended = not simulation.alive() or simulation.run_state() is RunState.ENDED  # looked at before the ring
+                ended = (
+                    not simulation.alive() or simulation.run_state() is RunState.ENDED
+                )  # check before reading the ring, so that no frame is missed
                 frame = reader.next()
                 if frame is None:
                     if ended:

@@ -1,7 +1,8 @@
-"""Side-scan frames as XTF (Triton eXtended Format), little-endian: bytes only, no files.
+"""Encoder of side-scan frames as XTF (Triton eXtended Format), little-endian. It returns bytes and opens no files.
 
-A file is :func:`file_header` and a :func:`ping` for each frame.  Positions are degrees; samples are those of the frame, a channel for
-each side with the first sample nearest to the sonar, port mirrored as XTF's readers expect it.  Times have hundredths of a second.
+A file is :func:`file_header` followed by a :func:`ping` for each frame.  Positions are in degrees.  Samples are those of the
+frame, in one channel per side with the first sample nearest to the sonar; port is mirrored, as XTF readers expect.  Times have
+a resolution of a hundredth of a second.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars.frames import ImagingFrame
 
 DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
-FORMATS = {1: 8, 2: 3}  #: bytes of a sample -> XTF's number for u8, u16
+FORMATS = {1: 8, 2: 3}  #: bytes per sample -> XTF code for u8, u16
 
 
 class NoSideScan(WaveSimError):
-    """The frame is of another kind of sonar."""
+    """The frame does not come from a side-scan sonar."""
 
 
 def _check(frame: ImagingFrame) -> Any:
     if frame.kind != "sidescan":
-        raise NoSideScan(f"XTF holds side-scan; this sonar is '{frame.kind}'")
+        raise NoSideScan(f"an XTF file needs side-scan frames; this sonar is of type '{frame.kind}'")
     return frame.record
 
 
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
-    """The file's header (1024 bytes) for frames like this one, wherever they are."""
+    """Return the file header (1024 bytes) for frames of this sonar, at any position."""
     r = _check(frame)
     out = bytearray(1024)
     out[0:2] = b"\x7b\x01"
@@ -48,7 +49,7 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """The record of a frame in a world of that origin; ``period`` s between pings."""
+    """Return the record of a frame in a world with this origin; ``period`` s between pings."""
     r = _check(frame)
     when = utc(int(r["ping_ns"]))
     latitude, longitude = origin.degrees(r["p_WS_W"])

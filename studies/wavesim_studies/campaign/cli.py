@@ -22,7 +22,7 @@ out_option = click.option(
     type=click.Path(path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Folder that the campaign's own is in.",
+    help="Parent of the campaign's folder.",
 )
 other_argument = click.argument("before", type=click.Path(path_type=Path))
 RETRIES = ("failed", "timed out", "killed", "invalid")
@@ -54,7 +54,7 @@ class NoRunSucceeded(WaveSimError):
 
 @click.group()
 def campaign() -> None:
-    """Run one configuration many times, with factors that differ, and judge it."""
+    """Run and compare many variants of a configuration."""
 
 
 def _plan(file: Path, out: Path) -> CampaignPlan:
@@ -118,13 +118,15 @@ def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
 @campaign.command()
 @file_argument
 @out_option
-@click.option("--workers", type=click.IntRange(0), default=0, help="How many runs at a time, instead of the file's.")
 @click.option(
-    "--retry", type=click.Choice(RETRIES), multiple=True, help="Run those again that ended so. Several may be named."
+    "--workers", type=click.IntRange(0), default=0, help="Number of parallel runs; 0 (default) = as in the file."
 )
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.option(
+    "--retry", type=click.Choice(RETRIES), multiple=True, help="Repeat runs that ended with this status. Repeatable."
+)
+@click.option("--quiet", is_flag=True, help="Do not show a progress bar.")
 def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool) -> None:
-    """Run what has not been run yet. Ctrl-C leaves what is finished, and a table of it; the same command goes on."""
+    """Run all outstanding runs of a campaign. Ctrl-C keeps the finished runs and their table; the same command resumes."""
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.runner import run as go
 
@@ -166,7 +168,7 @@ def _write(path: Path, text: str) -> None:
 @out_option
 @json_option
 def status(file: Path, out: Path, as_json: bool) -> None:
-    """How far it is, also while it runs."""
+    """Show the progress, also while the campaign runs."""
     plan = _plan(file, out)
     table = _table(plan)
     states = Counter(row["status"] for row in table)
@@ -188,20 +190,22 @@ def _reasons(table: list[dict[str, Any]]) -> None:
 @campaign.command()
 @file_argument
 @out_option
-@click.option("--to", type=click.Path(path_type=Path), help="File of the page; default: report.html in its folder.")
+@click.option(
+    "--to", type=click.Path(path_type=Path), help="HTML file to write; default: report.html in the campaign's folder."
+)
 @click.option(
     "--table",
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Write the table to a file, .csv or .parquet.",
+    help="File for the table, .csv or .parquet. Repeatable.",
 )
 @click.option("--against", type=click.Path(path_type=Path), help="Folder of an earlier campaign to compare with.")
 @json_option
 def report(
     file: Path, out: Path, to: Path | None, tables: tuple[Path, ...], against: Path | None, as_json: bool
 ) -> None:
-    """The page with pictures, and the table."""
+    """Write the HTML report with its charts, and the table."""
     from wavesim_studies.campaign.report import page
     from wavesim_studies.campaign.table import write
 
@@ -228,7 +232,10 @@ def _differences(plan: CampaignPlan, before: Path) -> list[MetricDifference]:
 @out_option
 @json_option
 def compare(file: Path, before: Path, out: Path, as_json: bool) -> None:
-    """What has changed since another campaign of the same factors, whose folder is BEFORE: run by run, with 95 % intervals."""
+    """Compare a campaign with an earlier one.
+
+    BEFORE is the folder of a campaign with the same factors. Runs are compared in pairs, with 95 % intervals.
+    """
     _show(_differences(_plan(file, out), before), as_json)
 
 
@@ -257,8 +264,11 @@ def _share(value: float) -> str:
 @out_option
 @json_option
 def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
-    """Fail (code 14) if a metric is worse than it was in BEFORE by more than its margin, for certain; code 15: it cannot be told, or
-    the campaign has not been run with these files."""
+    """Check that no metric regressed since an earlier campaign.
+
+    BEFORE is the folder of that campaign. Exit code 14: a metric is certainly worse by more than its margin. Exit code 15:
+    inconclusive, or the campaign has not been run with these files.
+    """
     plan = _plan(file, out)
     table = _table(plan, quiet=True)
     if stale := _stale(plan, table):
@@ -282,7 +292,7 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
 @out_option
 @json_option
 def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
-    """Do one run again, here, and say whether it gave the same."""
+    """Repeat run ROW here and check that its result is the same."""
     from wavesim_studies.campaign.run import execute_run, folder_of
 
     plan = _plan(file, out)

@@ -16,26 +16,31 @@ PICTURES = (".png", ".pdf", ".svg")
 
 @click.group()
 def nav() -> None:
-    """Navigation: the reference filter over logs."""
+    """Run the reference navigation filter over logs."""
 
 
 @nav.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--vehicle", "only", multiple=True, help="Whose log; all that have an IMU or AHRS without it. May be repeated."
+    "--vehicle", "only", multiple=True, help="Vehicle to score; default: all with an IMU or AHRS. Repeatable."
 )
 @click.option(
-    "--without", multiple=True, help="Type of instrument to leave out: imu, dvl, speedlog, ctd, pressure, ahrs, sound."
+    "--without",
+    multiple=True,
+    help="Instrument type to leave out: imu, dvl, speedlog, ctd, pressure, ahrs, sound. Repeatable.",
 )
-@click.option("--smooth", is_flag=True, help="The smoother instead of the filter.")
-@click.option("--picture", type=click.Path(path_type=Path), help="PNG of tracks and errors.")
+@click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
+@click.option(
+    "--picture", type=click.Path(path_type=Path), help="File for a picture of tracks and errors: .png, .pdf or .svg."
+)
 @json_option
 def score(
     file: Path, only: tuple[str, ...], without: tuple[str, ...], smooth: bool, picture: Path | None, as_json: bool
 ) -> None:
-    """Run the reference filter over what a log's instruments said, and compare it with the truth in the log.
+    """Score the reference filter on a log, against the true track.
 
-    It begins at the true place (5 cm), and knows the configuration: mountings, accuracies, beacons (moored ones to 30 cm).
+    The filter uses the measurements in the log. It starts at the true position (within 5 cm) and knows the configuration:
+    mounts, accuracies and beacon positions (moored beacons to 30 cm).
     """
     from wavesim_sdk.errors import LogError
     from wavesim_sdk.log import read
@@ -80,13 +85,23 @@ def _show(found: dict[str, Any]) -> None:
 
 @nav.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--count", default=48, show_default=True, type=click.IntRange(1, 10000), help="Missions.")
+@click.option("--count", default=48, show_default=True, type=click.IntRange(1, 10000), help="Number of missions.")
 @click.option(
-    "--seconds", default=600.0, show_default=True, type=click.FloatRange(10.0, 36000.0), help="Length of each."
+    "--seconds",
+    default=600.0,
+    show_default=True,
+    type=click.FloatRange(10.0, 36000.0),
+    help="Duration of each mission in s.",
 )
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the first; the others follow.")
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Seed of the first mission; each further mission uses the next number.",
+)
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
-    """Sail missions of a LAUV by programmes of chance, and add their logs to a dataset in FOLDER."""
+    """Run random LAUV missions and add their logs to FOLDER. FOLDER is a dataset for `wavesim nav learn`."""
     from wavesim_server import cache
     from wavesim_studies.navigation.training_missions import make_dataset
 
@@ -97,14 +112,17 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 
 @nav.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Where to write the network (.npz).")
-@click.option("--epochs", default=60, show_default=True, type=click.IntRange(1, 10000))
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0))
+@click.option("--out", type=click.Path(path_type=Path), help="File for the trained network (.npz).")
+@click.option(
+    "--epochs", default=60, show_default=True, type=click.IntRange(1, 10000), help="Number of training epochs."
+)
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Seed of the training.")
 @json_option
 def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool) -> None:
-    """Learn dead reckoning from the dataset in FOLDER, and judge it by missions that it has not seen, beside the filter.
+    """Train learned dead reckoning on the dataset in FOLDER.
 
-    The dataset is that of `wavesim log export --dataset`, or of `wavesim nav missions`. Whole missions belong to one part.
+    `wavesim log export --dataset` and `wavesim nav missions` write such datasets. Each mission belongs to one part only. The
+    result is scored on missions that were not used for training, next to the filter.
     """
     from wavesim_studies.navigation import learned_dead_reckoning
 

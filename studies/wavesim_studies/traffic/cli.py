@@ -11,14 +11,16 @@ import click
 
 @click.group()
 def traffic() -> None:
-    """Encounters of vessels: Imazu's cases and files of DNV's traffic generator, sailed with the reference avoider and scored."""
+    """Run and score encounters of vessels. They come from Imazu's cases or DNV's traffic generator; the reference avoider steers."""
 
 
 def _options(function: Any) -> Any:
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="As JSON, a line each."),
-        click.option("--hold", is_flag=True, help="Own ship holds her course too."),
-        click.option("--model", default="otter", show_default=True, help="Own ship, a surface vessel of the library."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per encounter."),
+        click.option("--hold", is_flag=True, help="Keep own ship on her course too."),
+        click.option(
+            "--model", default="otter", show_default=True, help="Model of own ship, a surface vessel of the library."
+        ),
     ):
         function = option(function)
     return function
@@ -28,7 +30,7 @@ def _options(function: Any) -> Any:
 @click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
 @_options
 def imazu(cases: tuple[int, ...], model: str, hold: bool, as_json: bool) -> None:
-    """Imazu's CASES (all 22 without any)."""
+    """Run the given Imazu CASES; default: all 22."""
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
 
@@ -41,7 +43,7 @@ def imazu(cases: tuple[int, ...], model: str, hold: bool, as_json: bool) -> None
 @click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
 @_options
 def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
-    """Situations of DNV's ship-traffic-generator (JSON)."""
+    """Run situations of DNV's ship-traffic-generator (JSON FILES)."""
     from wavesim_studies.traffic.encounters import read_dnv
 
     for path in files:
@@ -51,14 +53,16 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
 @traffic.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
-@click.option("--model", default="otter", show_default=True, help="Own ship, a surface vessel of the library.")
-@click.option("--rogue", is_flag=True, help="The first of the others leaves her course and steers for own ship.")
+@click.option("--model", default="otter", show_default=True, help="Model of own ship, a surface vessel of the library.")
+@click.option(
+    "--rogue", is_flag=True, help="Let the first of the other vessels leave her course and steer for own ship."
+)
 @click.option(
     "--captain", type=click.Path(path_type=Path), default=Path("examples/onboard/captain.py"), show_default=True,
-    help="Program that steers.",
+    help="Program that steers the vessels.",
 )  # fmt: skip
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
-    """Write Imazu's CASES (all 22 without any) into FOLDER as files for `wavesim trial`: own ship sees by AIS and radar alone."""
+    """Write Imazu CASES as configurations for `wavesim trial`. FOLDER receives one file per case; default: all 22. Own ship detects others only by AIS and radar."""
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
     from wavesim_studies.traffic.encounter_trials import write
@@ -71,14 +75,17 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
 
 @traffic.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--vehicle", default="odin", show_default=True, help="Which of its vessels.")
+@click.option("--vehicle", default="odin", show_default=True, help="Vessel of the configuration.")
 @click.option(
-    "--radius", type=click.FloatRange(0.0), default=45.0, show_default=True, help="Of turning at way-points, m."
+    "--radius", type=click.FloatRange(0.0), default=45.0, show_default=True, help="Turning radius at waypoints in m."
 )
-@click.option("--seconds", type=click.FloatRange(1.0), default=480.0, show_default=True, help="How long.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--seconds", type=click.FloatRange(1.0), default=480.0, show_default=True, help="Duration in s.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bool) -> None:
-    """Sail a vessel along the way-points of a configuration, alone in its weather: how far from legs and arcs, and how fast."""
+    """Sail a vessel along its waypoints and report the deviation.
+
+    FILE is a configuration; other vessels in it do not take part. The report has the distances from legs and arcs and the speed.
+    """
     import numpy as np
 
     from wavesim_sdk.config import load
