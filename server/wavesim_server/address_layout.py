@@ -1,8 +1,8 @@
 """The same memory layout for all programs of a run.
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
-randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and so spoil each other's predictions.
-With the same layout they share them; docs/performance.md states the gain.
+randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and so spoil each other's
+predictions. With the same layout they share them; docs/performance.md states the gain.
 """
 
 from __future__ import annotations

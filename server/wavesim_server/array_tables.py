@@ -1,13 +1,13 @@
 """Arrays passed to kernels by address.
 
 A kernel that takes a tuple of many arrays pays for each array at each call: the caller looks it up and unboxes it, and
-every function boundary inside counts references (measured with forty arrays: 85 us and 2 us per call). Here the caller fills
-a table of addresses and shapes once. Inside the kernel, the tuple is one pointer to that table. A member is an uncounted
-view of its array, made where it is used, so passing the tuple on costs nothing. The owner of the arrays must keep them alive
-and refill the table when one is replaced; kernels never change it.
+every function boundary inside counts references (measured with forty arrays: 85 us and 2 us per call). Here the caller
+fills a table of addresses and shapes once. Inside the kernel, the tuple is one pointer to that table. A member is an
+uncounted view of its array, made where it is used, so passing the tuple on costs nothing. The owner of the arrays must
+keep them alive and refill the table when one is replaced; kernels never change it.
 
-For functions that work on nested tuples, :func:`pack` and :func:`make_unpacker` do the same: the kernel that Python calls
-rebuilds the tuples from uncounted views.
+For functions that work on nested tuples, :func:`pack` and :func:`make_unpacker` do the same: the kernel that Python
+calls rebuilds the tuples from uncounted views.
 
 With compilation off the table is the tuple itself.
 """
@@ -50,8 +50,7 @@ def record_argument(array: Any) -> Any:
     """Return an array of records as a kernel argument.
 
     With compilation on, a plain NumPy array, whose type Numba recognises quickly. With compilation off, one whose
-    members are
-    attributes.
+    members are attributes.
     """
     return array.view(np.recarray) if JIT_DISABLED else np.asarray(array)
 
@@ -140,8 +139,7 @@ def pack(value: Any) -> Any:
     """Return the table (1,) of nested tuples of arrays and numbers, for :func:`make_unpacker`.
 
     It holds address and lengths of each array, and each number. The types of the arrays are part of the table's type,
-    and so of
-    the kernel's.
+    and so of the kernel's.
     """
     if JIT_DISABLED:
         return value

@@ -1,8 +1,8 @@
 """The cache of compiled kernels.
 
-A kernel is recompiled when one of its sources has changed (:mod:`wavesim_sdk.kernel_sources`). In addition, each state of the
-sources has its own folder, named after their hash. A file in it states that all kernels are compiled. Folders of earlier
-states are removed.
+A kernel is recompiled when one of its sources has changed (:mod:`wavesim_sdk.kernel_sources`). In addition, each state
+of the sources has its own folder, named after their hash. A file in it states that all kernels are compiled. Folders of
+earlier states are removed.
 """
 
 from __future__ import annotations
@@ -99,9 +99,8 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
     """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1.
 
     ``report`` receives a message when compilation starts. It runs in a separate program
-    (:mod:`wavesim_server.compiling`), because
-    the caller may have threads and must not keep the compiler in memory. WaveSimError if it fails, after that program
-    has reported why.
+    (:mod:`wavesim_server.compiling`), because the caller may have threads and must not keep the compiler in memory.
+    WaveSimError if it fails, after that program has reported why.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return

@@ -126,9 +126,9 @@ def import_(
 ) -> None:
     """Turn a parameter file of another simulator, or the tables of a panel code, into a models file.
 
-    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, a UUV Simulator or MarineGym
-    YAML; or a NetCDF file of Capytaine, a folder of NEMOH, a .1 file of WAMIT with its .3 or .4 and .hst beside it. What the
-    file does not say is asked for; nothing is guessed, and nothing is left out in silence.
+    FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, a hilsim YAML, a UUV Simulator or
+    MarineGym YAML; or a NetCDF file of Capytaine, a folder of NEMOH, a .1 file of WAMIT with its .3 or .4 and .hst
+    beside it. What the file does not say is asked for; nothing is guessed, and nothing is left out in silence.
     """
     from wavesim_server.importers import read
 

@@ -1,7 +1,8 @@
 """The program that compiles all kernels of a server in parallel: ``python -m wavesim_server.compiling THREADS``.
 
-One process compiles the sound kernels while this one compiles motion. Then a fork that already has the motion kernels compiles
-those of single bodies while this process compiles the tick. A final pass compiles, or reports, whatever one of them failed to compile.
+One process compiles the sound kernels while this one compiles motion. Then a fork that already has the motion kernels
+compiles those of single bodies while this process compiles the tick. A final pass compiles, or reports, whatever one of
+them failed to compile.
 """
 
 from __future__ import annotations
@@ -59,8 +60,7 @@ def exercise_all(threads: int = 1) -> None:
     """Use all compiled functions, so that each is compiled or loaded before the clock starts.
 
     A kernel first needed in mid-run would make all participants wait for its compilation. With ``threads`` > 1 this
-    includes
-    multi-threaded ticks; small fleets use one thread.
+    includes multi-threaded ticks; small fleets use one thread.
     """
     world = make_empty_world(threads)
     exercise_small_functions(world)

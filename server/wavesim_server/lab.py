@@ -10,8 +10,8 @@
     print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
     lab.plot()
 
-The values equal those that emulators would send to a broker in lockstep: same models, same random numbers. Imaging sonars
-are left out, because their frames are in shared memory.
+The values equal those that emulators would send to a broker in lockstep: same models, same random numbers. Imaging
+sonars are left out, because their frames are in shared memory.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Estimate a first model of a torpedo-shaped vehicle from its dimensions, by published formulas without measurements.
 
-Added mass: prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021, section 8.2),
-with the factors k1 (along), k2 (across) and k' (about an axis across) of the displaced mass and of its moment of inertia.
-Axial drag: ITTC 1957 friction line on the surface of the cylinder, with Hoerner's form factor for streamlined bodies
-(1965, 6-28). Cross-flow drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9). Mass is distributed
-evenly. The four fins have the same area relative to the hull as those of the LAUV. The propeller holds the stated speed at
-half its thrust.
+Added mass: prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021, section
+8.2), with the factors k1 (along), k2 (across) and k' (about an axis across) of the displaced mass and of its moment of
+inertia. Axial drag: ITTC 1957 friction line on the surface of the cylinder, with Hoerner's form factor for streamlined
+bodies (1965, 6-28). Cross-flow drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9). Mass is
+distributed evenly. The four fins have the same area relative to the hull as those of the LAUV. The propeller holds the
+stated speed at half its thrust.
 
-Not included: body lift, sails, antennas, the actual hull lines. Expect errors of 20 to 30 % in added mass and cross-flow, and
-of a factor of two in axial drag. A towing test or a speed trial corrects them: fit with ``wavesim_server.study.varied`` and ``batch``.
+Not included: body lift, sails, antennas, the actual hull lines. Expect errors of 20 to 30 % in added mass and
+cross-flow, and of a factor of two in axial drag. A towing test or a speed trial corrects them: fit with
+``wavesim_server.study.varied`` and ``batch``.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
     """Return (k1, k2, k') of a prolate spheroid whose length is ``slenderness`` (> 1) times its diameter.
 
     k1 and k2: added mass along and across over the displaced mass; k': added moment of inertia about an axis across
-    over that of
-    the displaced water.
+    over that of the displaced water.
     """
     b = 1.0 / slenderness
     e = math.sqrt(1.0 - b * b)
@@ -54,8 +54,7 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
     """Return the text of a models file.
 
     Lengths in m, ``mass`` in kg (None: the mass of water that the cylinder displaces), ``speed`` in m/s, for friction
-    and propeller.
-    ConfigError for a hull outside the range of the formulas.
+    and propeller. ConfigError for a hull outside the range of the formulas.
     """
     volume = 0.25 * math.pi * diameter**2 * length
     if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):

@@ -11,9 +11,8 @@ class RealTimePriority:
     """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, otherwise the ordinary one.
 
     An engine that runs as fast as possible, or cannot keep up, would starve all other processes. It never gets
-    real-time
-    priority, and neither does an engine that has lost wall time several times, or any engine on a single-processor
-    machine.
+    real-time priority, and neither does an engine that has lost wall time several times, or any engine on a
+    single-processor machine.
     """
 
     def __init__(self) -> None:

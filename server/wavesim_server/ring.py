@@ -1,12 +1,12 @@
 """A bounded ring of records in shared memory, from one process to another.
 
-Header: the magic "WVSMRING", then seven int64 (written, read, capacity, dropped, three unused); the data follow. A record is an
-int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer and one reader. Each changes only its own
-counter, and only after the bytes are in place (x86-64 and Python keep that order).
+Header: the magic "WVSMRING", then seven int64 (written, read, capacity, dropped, three unused); the data follow. A
+record is an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer and one reader. Each
+changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that order).
 
-A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The upper
-half of the kind gives the position of the piece. The reader skips a piece that arrives without its predecessors, for example
-after the reader was restarted or the writer gave up a record.
+A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
+upper half of the kind gives the position of the piece. The reader skips a piece that arrives without its predecessors,
+for example after the reader was restarted or the writer gave up a record.
 """
 
 from __future__ import annotations

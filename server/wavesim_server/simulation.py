@@ -424,8 +424,7 @@ class Simulation:
         """Set a fault of an actuator, given by name or position.
 
         Faults: ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``, ``reversed``,
-        or ``none``
-        to repair it. A text amount may carry a unit (`5 s`).
+        or ``none`` to repair it. A text amount may carry a unit (`5 s`).
         """
         occupant = self._occupant(row)
         try:

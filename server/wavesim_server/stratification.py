@@ -1,8 +1,8 @@
 """Buoyancy in stratified water: how it differs from the buoyancy in water of the world's constant density.
 
-With the EOS-80 density r at the local temperature, conductivity and pressure, and a hull that loses the fraction k p of its
-volume at the pressure p, buoyancy changes by the fraction r/r_0 (1 - k p) - 1. This is looked up every half second, together
-with its change per metre of depth, so that it follows the body in between.
+With the EOS-80 density r at the local temperature, conductivity and pressure, and a hull that loses the fraction k p of
+its volume at the pressure p, buoyancy changes by the fraction r/r_0 (1 - k p) - 1. This is looked up every half second,
+together with its change per metre of depth, so that it follows the body in between.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Studies without a server: simulate many variants of a model at once, or drive a model with recorded commands.
 
-from wavesim_server.study import batch, varied
-models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)]
-tracks = batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
+from wavesim_server.study import batch, varied models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)] tracks
+= batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ def varied(model: str | Model, **changes: Any) -> Model:
     """Return a model with some values changed.
 
     ``mass`` in kg and ``volume`` in m3; ``added_mass``, ``linear_drag``, ``quadratic_drag`` and ``lift`` as factors or
-    6x6 arrays;
-    any other attribute of the model as its new value.
+    6x6 arrays; any other attribute of the model as its new value.
     """
     base = library()[model] if isinstance(model, str) else model
     values: dict[str, Any] = {}
@@ -111,10 +109,8 @@ def batch(
     """Simulate variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
 
     Each variant is computed in its own block. Variants do not touch: each starts 1 km from the next, at ``depth`` (m)
-    or, by
-    default, at 1000 m for underwater vehicles and afloat for others. Returns tracks of shape (models, times,
-    len(TRACK)) that
-    start at time 0 and are NaN from where a state diverged.
+    or, by default, at 1000 m for underwater vehicles and afloat for others. Returns tracks of shape (models, times,
+    len(TRACK)) that start at time 0 and are NaN from where a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):

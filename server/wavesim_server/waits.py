@@ -1,8 +1,8 @@
 """Measure how long each participant keeps the simulation waiting: which are slow, and which have used up their budget.
 
-Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. A simulated
-second may cost :data:`SHARE` wall seconds of waiting per participant. Longer waits add up; shorter waits reduce the sum. This
-module reads no clock: callers pass ``now`` (wall time) and ``time_s`` (simulation time).
+Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. A
+simulated second may cost :data:`SHARE` wall seconds of waiting per participant. Longer waits add up; shorter waits
+reduce the sum. This module reads no clock: callers pass ``now`` (wall time) and ``time_s`` (simulation time).
 """
 
 from __future__ import annotations

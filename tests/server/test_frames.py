@@ -91,9 +91,9 @@ def got(client: Client) -> list[ImagingFrame]:
 
 def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbour) -> None:
     pilot = harbour.join("a")
-    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera 'aft'; it has ahead, side, eye")
+    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera named 'aft'; available: ahead, side, eye")
     observer = harbour.join("eye", role=OBSERVER)
-    assert ask(harbour, observer) == (False, "an observer has no body with sonars")
+    assert ask(harbour, observer) == (False, "an observer cannot receive frames: it has no body")
     ahead, side = place(harbour, 0, 0), place(harbour, 0, 1)
     write(harbour, ahead, whole(1))
     assert ask(harbour, pilot) == (True, "")

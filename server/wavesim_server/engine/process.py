@@ -62,8 +62,8 @@ def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
     """Run until a shutdown command or the end of the supervisor (its process id); return the exit code.
 
     Errors of sessions and commands never get here (see :mod:`wavesim_server.engine.command_executor`). After a failed
-    tick the
-    simulation cannot continue: the run ends with a one-line message, and the log holds everything before that tick.
+    tick the simulation cannot continue: the run ends with a one-line message, and the log holds everything before that
+    tick.
     """
     try:
         _run_loop(engine, commands_fd, supervisor)

@@ -1,7 +1,7 @@
 """An MCAP file written many messages at a time: https://mcap.dev/spec.
 
-The writer of the package mcap takes 15 us per message. Here, all messages of a tick together cost little more than that. All
-other records are written by the package.
+The writer of the package mcap takes 15 us per message. Here, all messages of a tick together cost little more than
+that. All other records are written by the package.
 """
 
 from __future__ import annotations

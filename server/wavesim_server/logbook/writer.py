@@ -207,8 +207,7 @@ class LogWriter:
         """Write records of one tick.
 
         For tables of bodies (``state``, ``actuation``, ...), ``rows`` are the body rows. For values of a sensor type,
-        without hidden
-        columns, ``rows`` has the body row and the number of the instrument in its suite for each record.
+        without hidden columns, ``rows`` has the body row and the number of the instrument in its suite for each record.
         """
         table = _BODY_TABLES.get(name) or sensor_table_of(name).visible
         width = 1 if name in _BODY_TABLES else 2

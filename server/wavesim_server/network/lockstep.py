@@ -1,7 +1,7 @@
 """The barrier of a lockstep tick: which clients the engine awaits, their replies, and when the engine may continue.
 
-This module reads no clock: callers pass ``now``. A barrier never lasts longer than its time limit. A client that has not
-answered by then is dismissed: it still receives STEP, but the engine does not wait until it answers again.
+This module reads no clock: callers pass ``now``. A barrier never lasts longer than its time limit. A client that has
+not answered by then is dismissed: it still receives STEP, but the engine does not wait until it answers again.
 """
 
 from __future__ import annotations
