@@ -85,7 +85,7 @@ class InstrumentRegistry:
         return tuple(self._suites.get(body, {}).values())
 
     def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
-        """Add a body with its instruments. ValueError, with nothing changed, if there is no room for them."""
+        """Add a body with its instruments. ValueError, with nothing changed, if the tables have no room for them."""
         suite = tuple(suite)
         if body in self._suites:
             raise ValueError(f"the body in row {body} already has its instruments")

@@ -64,7 +64,7 @@ class States(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> dict[str, float]:
         if name not in self.names:
-            raise KeyError(f"no body named '{name}'{suggest_name(name, self.names)}")
+            raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
         k = self.names.index(name)
         return {column: float(values[k]) for column, values in self.columns.items()}
 
@@ -141,7 +141,7 @@ class Lab(Simulation):
         """Return the row of a body; the KeyError suggests the nearest name."""
         found = self.row_of(name)
         if found is None:
-            raise KeyError(f"no body named '{name}'{suggest_name(name, self.names)}")
+            raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
         return found
 
     def enter(

@@ -287,7 +287,7 @@ class RecordQueue(Protocol):
     """A bounded queue of records in one direction: see :class:`~wavesim_server.ring.Ring`."""
 
     def push(self, kind: int, payload: bytes) -> int:
-        """Append a record; returns 0 when there is no room."""
+        """Append a record; returns 0 when the queue is full."""
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
         """Yield (kind, payload) of every record in the queue."""

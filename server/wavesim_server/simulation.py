@@ -167,7 +167,7 @@ class Simulation:
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
-        """Create a simulation from a configuration file and add every body that needs no client."""
+        """Create a simulation from a configuration file and add all bodies that need no client."""
         simulation = cls(load(path), seed)
         simulation.enter_residents()
         return simulation
@@ -180,7 +180,7 @@ class Simulation:
     # -- bodies ------------------------------------------------------------------------------
 
     def enter_residents(self) -> None:
-        """Add every body of the configuration that has no client."""
+        """Add all bodies of the configuration that have no client."""
         for name, (_, body) in self._reserved.items():
             if body.client == "none":
                 self.enter(name)

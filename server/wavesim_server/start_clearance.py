@@ -96,7 +96,7 @@ class StartClearance:
         if deepest[0] > OVERLAP_TOLERANCE:
             raise ValueError(
                 f"start position {deepest[0]:.2f} m inside the bed: the lowest point of the body is {deepest[1]:.2f} m deep, the bed "
-                f"there {deepest[2]:.2f} m; {_place_text(g)}"
+                f"at this position {deepest[2]:.2f} m; {_place_text(g)}"
             )
 
     def _is_under_bed(self, x: float, y: float, z: float) -> bool:

@@ -97,7 +97,7 @@ class Trial:
         self.options = ServerOptions(self.name, self.seed, port, str(self.log), speed, self.duration)
         self.processes: dict[str, subprocess.Popen[bytes] | forked_process.ForkedProcess] = {}
         self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
-        self.damage: list[str] = []  #: what the run lost
+        self.damage: list[str] = []  #: losses of the run
         self.frozen: list[str] = []  #: bodies whose state diverged, and when
 
     def run(self, plots: bool = True) -> str:

@@ -103,7 +103,7 @@ def test_a_crew_of_several(harbour: Harbour) -> None:
         ("c", {}, Refusal.NAME_IN_USE, "without a pilot"),
         ("new", {}, Refusal.UNKNOWN_NAME, "to add a new body, name its model"),
         ("new", {"model": "luav"}, Refusal.UNKNOWN_MODEL, "did you mean 'lauv'"),
-        ("new", {"role": INSTRUMENT}, Refusal.UNKNOWN_NAME, "no body named 'new' to join"),
+        ("new", {"role": INSTRUMENT}, Refusal.UNKNOWN_NAME, "unknown body 'new'"),
         ("a", {"lockstep_ns": 10_000_001}, Refusal.BAD_VALUE, "is not a multiple of the time step, 10000000 ns"),
         ("a", {"role": LISTENER, "lockstep_ns": 10_000_000}, Refusal.BAD_VALUE, "pilot"),
         ("a", {"role": 9}, Refusal.BAD_VALUE, "no role 9"),
@@ -481,7 +481,7 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         (referee, Weather(wind_speed=8.0), True, "weather"),
         (referee, Allocate("b", (0.0,) * 12), False, "no right to 'allocate'"),
         (referee, Control("speed", -1.0), False, "is no finite number"),
-        (referee, Control("fly"), False, "no command named 'fly'"),
+        (referee, Control("fly"), False, "there is no command 'fly'"),
         (referee, Control("step", 0.5), False, "whole ticks"),
         (referee, Control("step", 20.0), True, "running"),
     ]

@@ -161,7 +161,7 @@ def test_faults_of_fields(loaded: LoadedConfig) -> None:
         (("gps", "loss"), "no fault 'loss' of a sensor; did you mean 'lost'"),
         (("gps", "unlocked"), "fault of the sensor type 'dvl'"),
         (("dvl-up", "unlocked", 0.0, "bottom"), "whole instrument"),
-        (("gsp", "lost"), "no sensor 'gsp'; did you mean 'gps'"),
+        (("gsp", "lost"), "no sensor named 'gsp'; did you mean 'gps'"),
     ],
 )
 def test_faults_that_cannot_be(loaded: LoadedConfig, fault: tuple[str, ...], text: str) -> None:

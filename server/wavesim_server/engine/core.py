@@ -173,7 +173,7 @@ class Engine:
             self.emit(BodiesFrozenEvent(self.sim.time_ns, self.sim.frozen_bodies))
 
     def _serve(self, now: float) -> bool:
-        """Publish, and serve all that is due at this tick. Returns False while emulators are awaited."""
+        """Publish, and serve each participant that is due at this tick. Returns False while emulators are awaited."""
         tick = self.sim.tick
         if self._served_tick == tick:
             return True

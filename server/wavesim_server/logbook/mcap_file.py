@@ -41,7 +41,7 @@ _ENTRY = struct.Struct("<QQ")  # log time, position in the chunk
 
 @functools.cache
 def _messages(lead: int, size: int) -> np.dtype[Any]:
-    """Return the type of messages whose data begin with ``lead`` common bytes, followed by ``size`` bytes of their own."""
+    """Return the type of messages whose data begin with ``lead`` common bytes, followed by ``size`` individual bytes."""
     head = [
         ("opcode", "u1"),
         ("length", "<u8"),

@@ -136,7 +136,7 @@ INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
 
 
 def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
-    """Yield (topic, type, messages) of all that can be exported."""
+    """Yield (topic, type, messages) of each topic that can be exported."""
     for topic, series in sorted(log.series.items()):
         if topic.startswith("/state/"):
             body = topic.removeprefix("/state/")

@@ -73,7 +73,7 @@ class AdmissionPolicy:
                 raise NotAdmitted(Refusal.BAD_VALUE, f"model: '{join.name}' is already in the simulation as a '{here}'")
             return self._join_result(join, role, row, None, self.loaded.model(here))
         if role is not Role.PILOT:
-            raise NotAdmitted(Refusal.UNKNOWN_NAME, f"no body named '{join.name}' to join")
+            raise NotAdmitted(Refusal.UNKNOWN_NAME, f"unknown body '{join.name}'")
         return self._admit_new_body(join, roster)
 
     def suite(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:

@@ -63,7 +63,7 @@ class StateBroadcaster:
             self.sessions.outgoing = []
 
     def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
-        """Send STEP to lockstep clients."""
+        """Send a STEP message to each of these lockstep clients."""
         for m in members:
             self.sessions.flush_events(m.session, now)
         view = self.writer.view(tick, self._tick_and_state()[1])

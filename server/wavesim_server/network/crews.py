@@ -21,7 +21,7 @@ _NUMBER, _ORDINAL, _EPOCH = (1 << 32) - 1, (1 << 16) - 1, (1 << 15) - 1
 
 @dataclass(frozen=True)
 class SessionGrant:
-    """What a session was granted when it joined; fixed for the life of the session."""
+    """The rights and data granted to a session when it joined; fixed for the life of the session."""
 
     row: int  #: -1 for observers
     body: str  #: name of the body

@@ -1,4 +1,4 @@
-"""Send frames of imaging sonars and cameras to subscribed sessions: in pieces, at a limited rate, each frame once."""
+"""Stream the frames of imaging sonars and cameras to their subscribers: in pieces, at a limited rate, each frame once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observer sessions: every body and every signal, for viewers and monitors on other machines."""
+"""Observer sessions: all bodies and all signals, for viewers and monitors on other machines."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ MAX_PIECE_NUMBERS = (
 
 
 class DatagramShape(NamedTuple):
-    """What a session receives: truth or not, number of actuators, forces or not, (number, type) of its sensors."""
+    """The contents that a session receives: truth or not, number of actuators, forces or not, (number, type) of its sensors."""
 
     sends_truth: bool
     actuators: int
