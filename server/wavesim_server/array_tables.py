@@ -110,8 +110,9 @@ def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
 
 
 def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
-    """Return a kernel function that makes the tuple of these arrays (element type, number of dimensions) from its
-    table.
+    """Return a kernel function that makes the tuple of these arrays from its table.
+
+    ``arrays`` gives the element type and the number of dimensions of each.
     """
     if JIT_DISABLED:
         return lambda table: table
@@ -159,8 +160,9 @@ def pack(value: Any) -> Any:
 
 @functools.cache
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
-    """Return the same dtype object for the same columns: Numba recognises it at once (an equal copy took 7 us per
-    call).
+    """Return the same dtype object for the same columns.
+
+    Numba recognises it at once; an equal copy took 7 us per call.
     """
     return np.dtype(list(columns))
 

@@ -5,8 +5,8 @@
     for change in schedule.changes_at(tick): ...
     for change in schedule.active_faults("auv", tick): ...    # for a body that enters at this tick
 
-A change states the fault of an actuator or sensor from now on. Where one fault ends while another fault of the same actuator or sensor continues,
-the schedule repairs it and begins the other fault again.
+A change states the fault of an actuator or sensor from now on. Where one fault ends while another fault of the same
+actuator or sensor continues, the schedule repairs it and begins the other fault again.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from wavesim_server.array_tables import JIT_DISABLED
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Return the machine-code address of a kernel for arguments of these types, for :data:`call_kernel`; compile or
-    load it first if needed.
+    """Return the machine-code address of a kernel for arguments of these types, for :data:`call_kernel`.
+
+    The kernel is compiled or loaded first if needed.
 
     TypeError if the kernel does not return a 64-bit integer.
     """

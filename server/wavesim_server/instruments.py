@@ -26,8 +26,9 @@ Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class MeasurementSchedule(NamedTuple):
-    """Ticks at which an emulator processes an instrument: it measures at each multiple of ``period`` and publishes
-    ``latency`` ticks later.
+    """The ticks at which an emulator processes an instrument.
+
+    It measures at each multiple of ``period`` and publishes the value ``latency`` ticks later.
     """
 
     period: int
@@ -144,8 +145,9 @@ class InstrumentRegistry:
         self.is_changed = True
 
     def current_owners(self, type_: str, generations: Array) -> tuple[Array, Array]:
-        """Return (places, (n, 2) row of the body and number in its suite) of the values whose generation matches the
-        present instrument.
+        """Return the places of values that belong to a present instrument, and their owners.
+
+        The owners are an array (n, 2): row of the body and number in its suite. Generations decide.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)

@@ -214,8 +214,9 @@ class Lab(Simulation):
             self._measure_due([name for name, at in due.items() if at == stop])
 
     def run(self, seconds: float, every: float = 0.0) -> None:
-        """Advance by ``seconds``; record the states in :attr:`tracks` at intervals of ``every`` seconds (0 = not at
-        all).
+        """Advance by ``seconds`` and record the states in :attr:`tracks`.
+
+        ``every`` is the interval between records in seconds (0 = no records).
 
         ValueError if either is negative or not finite.
         """
@@ -274,8 +275,7 @@ class Lab(Simulation):
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
 
     def heard(self) -> list[dict[str, Any]]:
-        """Return the signals that transducers received since the last call of this method or :meth:`take_signals`, in
-        order of time.
+        """Return the signals received since the last call of this method or :meth:`take_signals`, in order of time.
 
         Keys: ``time`` (s), ``receiver``, ``source`` (names), ``kind``, ``distance`` (m, true).
         """

@@ -136,8 +136,9 @@ class LineSystem:
         return b[r.PX : r.PX + 3] + matvec(R_WB, place), matvec(R_WB, speed)
 
     def check_reach(self, row: int, position: Floats, q_WB: Floats, fleet: FleetDynamics) -> None:
-        """Check that the lines of a body reach from its new position to their other ends. ValueError if one is too
-        short.
+        """Check that the lines of a body reach from its new position to their other ends.
+
+        Raises ValueError if a line is too short.
         """
         for k in self._lines_of(row):
             line, ints = self.declared[self._order[k]], self.arrays.ints[k]
@@ -196,8 +197,9 @@ class LineSystem:
 
 
 def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
-    """Group lines that are connected through bodies, side by side. Returns (line order, groups, body rows in the same
-    order).
+    """Group lines that are connected through bodies, side by side.
+
+    Returns (line order, groups, body rows in the same order).
     """
     group = list(range(len(ends)))
     first: dict[int, int] = {}  # by body: group of the first line attached to it
@@ -246,8 +248,9 @@ def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
 
 
 def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
-    """Return the substeps per tick for which the stretching of a line is stable. ConfigError if it needs too many, or
-    more than configured.
+    """Return the substeps per tick for which the stretching of a line is stable.
+
+    Raises ConfigError if a line needs too many substeps, or more than configured.
 
     The fastest motion is bounded by a single segment that oscillates with its share of the nodes at its ends.
     """
@@ -277,8 +280,9 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
 
 
 def _parabola_nodes(first: Floats, second: Floats, length: float, segments: int, down: float) -> Floats:
-    """Return nodes (segments + 1, 3) at equal steps along a parabola of the line's length, or on a straight line if the
-    chord is as long.
+    """Return nodes (segments + 1, 3) at equal steps along a parabola of the line's length.
+
+    The nodes are on a straight line if the chord is as long as the line.
     """
     chord = second - first
     away = float(norm(chord))

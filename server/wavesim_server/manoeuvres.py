@@ -69,8 +69,9 @@ class ManoeuvreTrial:
 
     @property
     def loop(self) -> float:
-        """Difference of the yaw rates with the helm amidships, approached from both sides, rad/s; 0 for stable
-        vehicles.
+        """Difference of the yaw rates with the helm amidships, approached from both sides, rad/s.
+
+        It is 0 for stable vehicles.
         """
         amidships = [k for k, share in enumerate(SPIRAL) if share == 0.0]
         return float(abs(self.rates[amidships[0]] - self.rates[amidships[1]]))

@@ -86,7 +86,7 @@ class ActuateCommand:
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "number of the pilot's session")
-    values: Sequence[float | None] = record_field(_COMMAND, "in the order of the model", "SI")
+    values: Sequence[float | None] = record_field(_COMMAND, "commands in the order of the model", "SI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class LockstepDueEvent:
 
     tick: int = record_field(_TICK, "tick")
     rows: Sequence[int] = record_field(_ROWS, "rows of the clients")
-    generations: Sequence[int] = record_field(List(_GENERATION, 2**20), "of the bodies in them")
+    generations: Sequence[int] = record_field(List(_GENERATION, 2**20), "generations of these bodies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class NoticeEvent:
     row: int = record_field(_ROW, "row of the body")
     name: str = record_field(_NAME, "name of the body")
     text: str = record_field(_MESSAGE_TEXT, "the notice")
-    generation: int = record_field(_GENERATION, "of the body in that row")
+    generation: int = record_field(_GENERATION, "generation of the body in that row")
 
 
 @dataclass(frozen=True, slots=True)

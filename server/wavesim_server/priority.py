@@ -33,8 +33,10 @@ class RealTimePriority:
         self._is_realtime = realtime
 
     def count_slip(self) -> None:
-        """Count a loss of wall time; after several, give up real-time priority for good. (The first tick may lose time:
-        it loads kernels.)
+        """Count a loss of wall time.
+
+        After several losses, real-time priority is given up for good. (The first tick may lose time: it
+        loads kernels.)
         """
         self._slips += 1
         if self._slips > MAX_SLIPS:

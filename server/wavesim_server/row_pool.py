@@ -44,9 +44,7 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
 
 
 def grown_to(array: Any, rows: int) -> Any:
-    """Return the array itself if it has at least ``rows`` rows, otherwise a copy at least twice as long, padded with
-    zeros.
-    """
+    """Return the array if it has at least ``rows`` rows, otherwise a copy at least twice as long, padded with zeros."""
     if len(array) >= rows:
         return array
     longer = aligned_zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)

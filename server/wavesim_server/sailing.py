@@ -1,8 +1,8 @@
 """Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, beam waves; side by side in one simulation.
 
-from wavesim_server.sailing import sail
-for run in sail(library().values()):
-    print(run.model, run.manoeuvre, run.end_speed, run.tilt)
+from wavesim_server.sailing import run_manoeuvres
+for run in run_manoeuvres(library().values()):
+    print(run.model, run.manoeuvre, run.end_speed, run.tilts.max())
 """
 
 from __future__ import annotations

@@ -127,8 +127,9 @@ def is_ready(name: str) -> bool:
 
 
 def reserve_log_path(log: str) -> str:
-    """Create the log file at once, so that no other server takes it. An existing log is kept: the new name gets a
-    number.
+    """Create the log file at once, so that no other server takes it.
+
+    An existing log is kept: the new name gets a number.
     """
     path = Path(log)
     if not log or (path.exists() and not path.is_file()):  # no log, or a device
@@ -213,8 +214,9 @@ class Supervisor:
         raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
     def check(self) -> int | None:
-        """Return None while both run and 0 after an orderly end of the engine; otherwise raise ProcessCrashed or
-        EngineNotStarted.
+        """Return None while both run and 0 after an orderly end of the engine.
+
+        Otherwise raise ProcessCrashed or EngineNotStarted.
         """
         for name, process in (("engine", self.engine), ("front", self.front)):
             code = process.poll()
@@ -235,8 +237,9 @@ class Supervisor:
         return None
 
     def finish(self, timeout: float = 10.0) -> None:
-        """After a shutdown command, wait for the engine to end, then end the front with a complete log. ProcessCrashed
-        on failure.
+        """After a shutdown command, wait for the engine to end, then end the front with a complete log.
+
+        Raises ProcessCrashed on failure.
         """
         limit = time.monotonic() + timeout
         # A front that ended before the engine never forwarded the command, so report the front, not the engine's
@@ -271,8 +274,9 @@ class Supervisor:
 
 
 def _crashed(name: str, code: int) -> ProcessCrashed:
-    """Return the error for a process that failed at or before the end of the run, which may have cost the log its last
-    records.
+    """Return the error for a process that failed at or before the end of the run.
+
+    The log may lack its last records then.
     """
     cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
     return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
@@ -308,8 +312,9 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 
 
 def _configured_log_path(loaded: LoadedConfig) -> str:
-    """Return the log path of the configuration. It must lie below the working folder or in the folder allowed for its
-    files.
+    """Return the log path of the configuration.
+
+    It must lie below the working folder or in the folder allowed for its files.
     """
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)

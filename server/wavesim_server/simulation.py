@@ -92,8 +92,9 @@ class PreparedEntry:
 
 
 class Simulation:
-    """All bodies, the sea and the sound, advanced tick by tick. ``threads`` share the work of large fleets; results are
-    identical.
+    """All bodies, the sea and the sound, advanced tick by tick.
+
+    ``threads`` share the work of large fleets; results are identical.
     """
 
     def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
@@ -401,15 +402,17 @@ class Simulation:
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def clipped(self, row: int) -> dict[str, int]:
-        """Count the commands per actuator that exceeded its range and were limited to it; actuators without any are
-        omitted.
+        """Count the commands per actuator that exceeded its range and were limited to it.
+
+        Actuators without any are omitted.
         """
         counts = self.fleet.clipped_of(row)
         return {a.name: n for a, n in zip(self._occupant(row).actuators, counts, strict=True) if n}
 
     def take_clipped(self) -> list[tuple[int, str]]:
-        """Return (row, text) for each actuator that reached its first, tenth, hundredth ... out-of-range command since
-        the last call.
+        """Return (row, text) of the notices on clipped commands since the last call.
+
+        An actuator gives one at its first, tenth, hundredth, ... command beyond its range.
         """
         if not self.fleet.clipped:
             return []
@@ -531,8 +534,9 @@ class Simulation:
     # -- time --------------------------------------------------------------------------------
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks. Signals are collected; see :meth:`take_signals`. ValueError for a negative number of
-        ticks.
+        """Advance by whole ticks.
+
+        Signals are collected; see :meth:`take_signals`. ValueError for a negative number of ticks.
         """
         last, is_half_done, contacts, period = (
             self._target_tick(ticks),
@@ -565,8 +569,9 @@ class Simulation:
             self._hold_diverged()
 
     def _current_tick_state(self) -> tuple[tick.TickState, Any]:
-        """Return everything a tick works on, and its table for the kernels; rebuilt when one of the arrays has been
-        replaced.
+        """Return everything a tick works on, and its table for the kernels.
+
+        The table is rebuilt when one of the arrays has been replaced.
         """
         f = self.fleet
         made_of = (
@@ -650,9 +655,7 @@ class Simulation:
         return actuation
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Write accelerations and forces of the given rows (default: all) to the table `effort`, or to a new one, and
-        return it.
-        """
+        """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
         table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
         f, asked = self.fleet, self._present_rows(rows)
         effort.fill_efforts(
@@ -662,9 +665,7 @@ class Simulation:
         return table
 
     def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Write water and air at the given rows (default: all) to the table `surroundings`, or to a new one, and return
-        it.
-        """
+        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
         table = np.zeros(self.capacity, SURROUNDINGS.dtype) if table is None else table
         asked = self._present_rows(rows)
         self.weather_model.surroundings(_flat_view(table), asked, self.fleet, self.time_ns * 1e-9)
@@ -743,8 +744,9 @@ class Simulation:
 
     @property
     def paths_dropped(self) -> int:
-        """Number of propagation paths left out since the start: weaker than those followed, or with too many turning
-        points.
+        """Number of propagation paths left out since the start.
+
+        They were weaker than those followed, or had too many turning points.
         """
         return int(self.channel.medium.counters[0].paths_dropped)
 

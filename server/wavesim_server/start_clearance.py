@@ -110,8 +110,9 @@ class StartClearance:
 
 @kernel
 def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
-    """Return the first slot, from ``first`` on, with a body whose bounding sphere meets the sphere of ``reach`` at
-    ``place``; -1 if none.
+    """Return the first slot, from ``first`` on, whose body is near ``place``, or -1.
+
+    A body is near if its bounding sphere meets the sphere with radius ``reach``.
     """
     for seat in range(first, heads.shape[0] * r.LANES):
         block, lane = seat // r.LANES, seat % r.LANES

@@ -146,8 +146,9 @@ def replay(
     every: float = 0.1,
     world: str = "",
 ) -> Array:
-    """Drive a model with recorded commands (position -> values at ``times``), each held until the next. Returns a
-    track.
+    """Drive a model with recorded commands (position -> values at ``times``), each held until the next.
+
+    Returns a track.
     """
     sim = empty_sea(1, step, world)
     row = sim.enter("v", position=tuple(position), attitude=(0.0, 0.0, yaw), variant=model)

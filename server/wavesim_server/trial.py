@@ -255,8 +255,9 @@ class Trial:
         ]
 
     def _end_participants(self) -> None:
-        """Stop the emulators, which run until terminated. Programs learn the end from the server and get a moment to
-        exit.
+        """Stop the emulators, which run until terminated.
+
+        Programs learn the end from the server and get a moment to exit.
         """
         stopped = {
             label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None
@@ -292,7 +293,7 @@ class Trial:
             if drawing is not None and drawing.poll() is None:
                 drawing.terminate()
                 drawing.communicate()
-        again = f"again     wavesim viz {self.log}"
+        again = f"replay    wavesim viz {self.log}"
         return "\n".join([text, "", f"log       {self.log}", *pictures, again])
 
     def _start_plotting(self) -> subprocess.Popen[str]:
@@ -336,5 +337,5 @@ class Trial:
             (self.folder / "table.txt").write_text(text + "\n")
             (self.folder / "table.json").write_text(report.table_json(table) + "\n")
         except OSError as error:  # the caller still prints the table
-            self.damage.append(f"the table could not be written to {self.folder}: {error.strerror}")
+            self.damage.append(f"cannot write the table to {self.folder}: {error.strerror}")
         return text

@@ -25,7 +25,7 @@ class Account:
     time_s: float  #: simulation time of its last answer
     waited_s: float = 0.0  #: in total
     spent_s: float = 0.0  #: amount charged to its budget
-    window_s: float = 0.0  #: since the window began
+    window_s: float = 0.0  #: waited since the window began
     slow: bool = False
     last: float = -math.inf  #: wall time of its last answer
 

@@ -95,7 +95,7 @@ def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
         [*inside, f"mount -t tmpfs -o size=12k none '{tmp_path / name}' && {command} --no-plots"],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    said = f"the table could not be written to {tmp_path / name}: No space left on device"
+    said = f"cannot write the table to {tmp_path / name}: No space left on device"
     assert done.returncode == 12 and said in done.stderr and "is incomplete: it ends at" in done.stderr, done.stderr
     assert " s simulated in " in done.stdout and "Traceback" not in done.stderr
 

@@ -291,7 +291,7 @@ def test_in_real_time_frames_that_come_too_fast_are_counted(logged: Any) -> None
     front.turn(1.0)
     front.finish(1.0)
     assert [int(f.record["number"]) for f in read_frames(path)] == [7, 8, 9, 10]
-    assert front.damage.texts == ["6 frames of 'a' ahead came too fast for the log, at 0.0 s"]
+    assert front.damage.texts == ["6 frames of 'a' ahead arrived too fast for the log, at 0.0 s"]
 
 
 def running() -> Any:

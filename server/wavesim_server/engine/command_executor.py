@@ -290,8 +290,9 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Set or repair a fault of an actuator or sensor; return its amount. ValueError if a name is ambiguous or
-        unknown.
+        """Set or repair a fault of an actuator or sensor and return its amount.
+
+        Raises ValueError if a name is ambiguous or unknown.
         """
         actuators = self.sim.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}

@@ -275,8 +275,9 @@ class Engine:
     # -- events -----------------------------------------------------------------------------------
 
     def emit(self, event: EngineEvent) -> None:
-        """Send an event to the front. In real time, log records that do not fit are dropped and counted; all other
-        events wait.
+        """Send an event to the front.
+
+        In real time, log records that do not fit are dropped and counted; all other events wait.
         """
         record = encode(event)
         if not self._backlog and self.events.push(*record):

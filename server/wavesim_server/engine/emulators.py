@@ -93,9 +93,7 @@ class SynchronousEmulators:
         self._time_s = tick * self.instruments.step_ns * 1e-9
 
     def _count_overdue(self, s: str, now: float) -> None:
-        """In real time the engine does not wait, but an emulator without an answer within the time limit is still
-        counted as late.
-        """
+        """Count an emulator as late if it exceeds the time limit in real time, where the engine does not wait."""
         if s not in self._unanswered or self.signals[s].wait_answer():
             self._unanswered[s] = now
         elif now - self._unanswered[s] > self.time_limit:

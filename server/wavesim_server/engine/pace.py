@@ -40,8 +40,9 @@ class TickPacer:
         return ticks * self.step_s / self.speed
 
     def take_due_ticks(self, now: float, most: int) -> int:
-        """Return how many ticks are due at ``now``, at most ``most``, because a participant may have become due
-        earlier.
+        """Return how many ticks are due at ``now``.
+
+        ``most`` limits them, because a participant may have become due earlier.
         """
         assert self._deadline is not None
         ticks = min(self._planned, most)

@@ -73,8 +73,9 @@ def _visible_columns(type_: str, values: Record) -> Record:
 def log_records(
     tick: int, tables: Mapping[str, Sequence[int]], vehicles: SharedMemoryArea, seen: LoggedSequences, generations: Any
 ) -> Iterator[LogRecordsEvent]:
-    """Yield the rows of each table, then the sensor values that are new since the last call; ``generations`` holds
-    those of all rows.
+    """Yield the rows of each table, then the sensor values that are new since the last call.
+
+    ``generations`` holds the generations of all rows.
     """
     for table, present in tables.items():
         rows = np.array(present, np.int64)  # also when empty

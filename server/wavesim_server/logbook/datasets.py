@@ -63,8 +63,9 @@ def _write_each_table(
 
 
 def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each table as a Parquet file; yield (file name, rows). Units are JSON under the key ``units``; NaN marks a
-    missing value.
+    """Write each table as a Parquet file and yield (file name, rows).
+
+    Units are JSON under the key ``units``; NaN marks a missing value.
     """
     return _write_each_table(
         log, folder, ".parquet", lambda path, _, _topic, table, units: _parquet(path, table, units)

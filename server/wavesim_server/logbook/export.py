@@ -22,8 +22,9 @@ from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 
 def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write each topic; yield (file name, rows). Arrays become one column per element; actuator columns have actuator
-    names.
+    """Write each topic and yield (file name, rows).
+
+    Arrays become one column per element; actuator columns have actuator names.
     """
     found = read(log)
     try:
@@ -103,8 +104,9 @@ _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
 def topic_columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
-    """Return the columns of a topic by name: words for codes, names for nodes and actuators, Euler angles beside
-    quaternions.
+    """Return the columns of a topic by name.
+
+    They have words for codes, names for nodes and actuators, and Euler angles beside quaternions.
     """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]

@@ -20,9 +20,7 @@ _CORE_FUNCTIONS = (
 
 
 def machine_traits() -> dict[str, str]:
-    """Return processor, C library, NumPy's vector instructions, BLAS, and the core type for which BLAS selected its
-    kernels.
-    """
+    """Return processor, C library, NumPy's vector instructions, BLAS, and the core type of its kernels."""
     return {
         "machine": platform.machine(),
         "processor": _processor(),

@@ -156,9 +156,7 @@ def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
 
 
 def write_rosbag(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write a log as a rosbag2 folder (MCAP, metadata.yaml), which must not exist yet; yield (topic, number of
-    messages).
-    """
+    """Write a log as a new rosbag2 folder (MCAP, metadata.yaml) and yield (topic, number of messages)."""
     found = [(topic, type_, messages) for topic, type_, messages in _topics(read(log)) if messages]
     every = sorted(
         ((time, k, message) for k, (_, _, messages) in enumerate(found) for time, message in messages),

@@ -37,8 +37,9 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
 
 
 def delivery_fates(receptions: Any) -> Any:
-    """Return one reception per signal and node: the one that was received, otherwise the one along the most direct
-    path.
+    """Return one reception per signal and node.
+
+    It is the one that was received, otherwise the one along the most direct path.
 
     A signal may arrive along several paths, some of them blocked by an obstacle. It counts as one delivery or one loss.
     """
@@ -50,8 +51,9 @@ def delivery_fates(receptions: Any) -> Any:
 
 
 def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Return delivery of data packets, losses by cause, and channel use; None without packets. ``receptions``: see
-    :func:`delivery_fates`.
+    """Return delivery of data packets, losses by cause, and channel use.
+
+    Returns None without packets. ``receptions`` come from :func:`delivery_fates`.
     """
     data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
     if not len(data):
@@ -162,8 +164,9 @@ def _clipped(notices: Any, name: str) -> list[str]:
 
 
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
-    """Return, by instrument, the fraction of measurements without a value; 1 without any measurement. Complete
-    instruments are omitted.
+    """Return, by instrument, the fraction of measurements without a value.
+
+    The fraction is 1 without any measurement. Complete instruments are omitted.
     """
     there = log.sensors(body["name"])
     found = {}
@@ -176,8 +179,9 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 
 
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
-    """Return the closest other vehicle of each vehicle; empty for more than MAX_VEHICLES_FOR_PASSES, because all pairs
-    are compared.
+    """Return the closest other vehicle of each vehicle.
+
+    The result is empty for more than MAX_VEHICLES_FOR_PASSES vehicles, because all pairs are compared.
     """
     names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
     if len(names) > MAX_VEHICLES_FOR_PASSES:
@@ -224,7 +228,7 @@ def _shortcomings(v: dict[str, Any]) -> list[str]:
 
 def table_text(table: dict[str, Any]) -> str:
     """Return the table as text."""
-    head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'a min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
+    head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'/min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
     lines = [
         f"{table['duration_s']:.0f} s simulated"
         + (f" in {table['wall_s']:.1f} s ({table['realtime_factor']:.0f} x real time)" if "wall_s" in table else ""),

@@ -128,8 +128,9 @@ def _begin_message(frame: ImagingFrame) -> CdrWriter:
 
 
 def sonar_echo_message(frame: ImagingFrame) -> bytes:
-    """Return a step of a scanning sonar as SonarEcho, in whole metres, kilohertz and metres per second; the gain is
-    unknown (0).
+    """Return a step of a scanning sonar as SonarEcho, in whole metres, kilohertz and metres per second.
+
+    The gain is unknown (0).
     """
     r, out = frame.record, _begin_message(frame)
     line = frame.samples[0] >> (8 * (int(r["sample_bytes"]) - 1))

@@ -49,8 +49,9 @@ def versions() -> Mapping[str, str]:
 
 
 class LogWriter:
-    """The log of a run. If the server is killed, the log remains readable up to its last complete chunk (half a
-    second).
+    """The log of a run.
+
+    If the server is killed, the log remains readable up to its last complete chunk (half a second).
 
     A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
     """

@@ -101,8 +101,9 @@ def _reception_event(r: Any, payloads: PayloadStore) -> Reception:
 
 
 def _push_sent_event(s: Any, crews: Crews, push: PushEvent) -> None:
-    """Push the result to the session that requested the signal, or to all listening sessions if the node sent it
-    automatically.
+    """Push the result to the session that requested the signal.
+
+    If the node sent it automatically, all listening sessions receive it.
     """
     row, tag = int(s["source"]), int(s["request"])
     asker, number = crews.request_owner(row, tag)

@@ -84,8 +84,9 @@ class AdmissionPolicy:
         return self._suites[key]
 
     def parts_of(self, name: str, model: str) -> BodyParts:
-        """Return actuators and sensors of a body: by its configured name, otherwise by its model; empty for an unknown
-        body.
+        """Return actuators and sensors of a body: by its configured name, otherwise by its model.
+
+        Both are empty for an unknown body.
         """
         if name in self.reserved_rows:
             model = self.config.fleet.bodies[self.reserved_rows[name]].model

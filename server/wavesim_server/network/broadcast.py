@@ -108,8 +108,9 @@ class StateBroadcaster:
                 self.sessions.send(watch.session, Fleet(tick, tick * self.step_ns, run_state, part, parts, records))
 
     def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
-        """Write the states of sessions in few calls. If that fails, write them one by one, so that only one session
-        fails.
+        """Write the states of sessions in few calls.
+
+        If that fails, write them one by one, so that only one session fails.
         """
         self.collect_session_datagrams()
         try:

@@ -153,8 +153,9 @@ class Crews:
 
     @staticmethod
     def request_tag(member: CrewMember, number: int) -> int:
-        """Combine the number of a request with that of its session, as records carry it; an answer finds its session by
-        it.
+        """Combine the number of a request with that of its session, as records carry it.
+
+        An answer finds its session by it.
         """
         return number | member.ordinal << 32 | member.epoch << 48
 

@@ -148,8 +148,9 @@ class EngineEventDispatcher:
             self.observers.announce_body(body)
 
     def report_notice(self, time_ns: int, member: CrewMember, text: str) -> None:
-        """Publish and log a notice of a pilot. It is not sent to the crew, so that a session with many notices costs no
-        other.
+        """Publish and log a notice of a pilot.
+
+        It is not sent to the crew, so that a session with many notices costs no other.
         """
         text = sanitise_text(text, TEXT_BYTES)
         self.tables.notice(time_ns, member.row, member.grant.body, text)

@@ -184,7 +184,7 @@ class FrameLogger:
             rings.logged[ring] = number + 1
         if missing and (frame is None or self._log_every(frame)):
             whose = "of a sonar" if frame is None else f"of '{frame.body}' {frame.name}"
-            self._report_loss(f"{missing} frames {whose} came too fast for the log")
+            self._report_loss(f"{missing} frames {whose} arrived too fast for the log")
 
     def _log_every(self, frame: ImagingFrame) -> int:
         """Return the log interval of an instrument, in frames."""

@@ -72,8 +72,9 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 
 
 class Front:
-    """The front of one server. ``print_line`` prints a line for people; ``wake`` signals the engine that commands are
-    waiting.
+    """The front of one server.
+
+    ``print_line`` prints a line for people; ``wake`` signals the engine that commands are waiting.
     """
 
     def __init__(
@@ -144,8 +145,9 @@ class Front:
         self.stood_still_s = 0.0  #: wall time in which the front was due but did nothing
 
     def set_time(self, now: float) -> None:
-        """Set the present time. A stall of the front itself (stopped, or without a processor) counts towards none of
-        its limits.
+        """Set the present time.
+
+        A stall of the front itself (stopped, or without a processor) counts towards none of its limits.
         """
         stalled_s, self.now = now - self.now, now
         if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call
@@ -510,8 +512,9 @@ class Front:
         )
 
     def _name_the_slow(self) -> None:
-        """Report slow participants on the console and, as a notice, in every viewer; the status lists them while they
-        are slow.
+        """Report slow participants on the console and, as a notice, in every viewer.
+
+        The status lists them while they are slow.
 
         They are not logged: the log describes the simulation, which does not depend on waiting times.
         """

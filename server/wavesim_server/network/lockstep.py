@@ -71,8 +71,9 @@ class Barrier:
         self.since += seconds
 
     def take_replies(self, now: float) -> dict[int, StepReply] | None:
-        """Return the replies once all have arrived or time is up, so that the engine may continue; None while a client
-        is awaited.
+        """Return the replies once all have arrived or time is up, so that the engine may continue.
+
+        Returns None while a client is awaited.
         """
         if self.tick is None or (self.waiting and now < self.deadline):
             return None

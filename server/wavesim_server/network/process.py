@@ -40,8 +40,9 @@ LINE_BYTES = 4000  #: a writable pipe accepts this many bytes without blocking
 
 
 class Console:
-    """Prints lines on standard error. Lines are lost if the pipe is full, so that an unread pipe cannot block the
-    server.
+    """Prints lines on standard error.
+
+    Lines are lost if the pipe is full, so that an unread pipe cannot block the server.
     """
 
     def __init__(self) -> None:
@@ -133,8 +134,9 @@ class FrontProcess:
             self._on_events()
 
     def _on_events(self, longest: float = EVENT_BUDGET_S) -> None:
-        """Handle the engine's events. It may produce them as fast as they are read, so other input gets its turn after
-        a while.
+        """Handle the engine's events.
+
+        It may produce them as fast as they are read, so other input gets its turn after a while.
         """
         self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest
