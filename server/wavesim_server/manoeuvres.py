@@ -56,7 +56,7 @@ class ManoeuvreTrial:
 
     @property
     def residual(self) -> float:
-        """Mean yaw rate (rad/s) of the last 20 s minus the mean before the push."""
+        """Difference (rad/s) between the mean yaw rates of the last 20 s and of the 20 s before the push."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 

@@ -216,7 +216,7 @@ class Supervisor:
     def check(self) -> int | None:
         """Return None while both run and 0 after an orderly end of the engine.
 
-        Otherwise raise ProcessCrashed or EngineNotStarted.
+        It raises ProcessCrashed or EngineNotStarted in all other cases.
         """
         for name, process in (("engine", self.engine), ("front", self.front)):
             code = process.poll()
