@@ -1,4 +1,4 @@
-"""The figures of docs/reliability.md that are too long for the tests. All load on loopback, bounded in count and time.
+"""The figures of docs/evidence/reliability.md that are too long for the tests. All load on loopback, bounded in count and time.
 
 python benchmarks/reliability.py fuzz [datagrams]      hostile datagrams to the sessions of a server, in memory
 python benchmarks/reliability.py flood [seconds]       the same to a running server, beside a client that must not notice

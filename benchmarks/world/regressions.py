@@ -40,7 +40,7 @@ ENOUGH = 3  #: seeds that find a defect; the shortest is taken
 
 @dataclass(frozen=True)
 class Regression:
-    """``finds``: how what is found begins; ``defects``: numbers in docs/reliability.md."""
+    """``finds``: how what is found begins; ``defects``: numbers in docs/evidence/reliability.md."""
 
     defects: tuple[int, ...]
     out: Callable[[], contextlib.AbstractContextManager[Any]]

@@ -14,7 +14,7 @@ cache.choose_cache_folder()  # before any kernel is imported
 
 
 def __getattr__(name: str) -> Any:
-    """``Simulation`` and ``Lab`` when they are asked for: the kernels that it brings are of no use to front and supervisor."""
+    """Import ``Simulation`` and ``Lab`` on first use: front and supervisor do not need their kernels."""
     if name == "Simulation":
         from wavesim_server.simulation import Simulation
 

@@ -1,8 +1,8 @@
-"""One layout of memory for all programs of a run.
+"""The same memory layout for all programs of a run.
 
-A processor predicts branches by their addresses. Linux gives each process other addresses (address space layout
-randomisation), so a dozen processes that run the same interpreter in turn, as those of a run in lockstep do, spoil each
-other's predictions; with the same layout in all of them they share what was learnt. See docs/performance.md for what that gives.
+A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
+randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and so spoil each other's
+predictions. With the same layout they share them; docs/performance.md states the gain.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ QUERY_ONLY = 0xFFFFFFFF
 
 @contextlib.contextmanager
 def same_address_layout() -> Iterator[None]:
-    """Programs that this thread starts inside have the same layout of memory, where the system permits it.
+    """Start the programs inside this context with the same memory layout, where the system permits it.
 
-    Some containers forbid it; then nothing changes. The calling process itself keeps its layout. Without random
-    addresses a fault of memory in native code is easier to exploit: for programs of one's own on one's own machine only.
+    Some containers forbid it; then nothing changes. The calling process keeps its own layout. Without random addresses,
+    memory errors in native code are easier to exploit, so use this only for your own programs on your own machine.
     """
     personality = ctypes.CDLL(None).personality
     before = personality(ctypes.c_ulong(QUERY_ONLY))

@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept.
+"""The cache of compiled kernels.
 
-Each kernel is compiled anew when something has changed of what it is made of (:mod:`wavesim_sdk.kernel_sources`).  Beyond that each
-state of the sources has a folder of its own, named by them, in which a file says that all has been compiled; folders of
+A kernel is recompiled when one of its sources has changed (:mod:`wavesim_sdk.kernel_sources`). In addition, each state
+of the sources has its own folder, named after their hash. A file in it states that all kernels are compiled. Folders of
 earlier states are removed.
 """
 
@@ -23,9 +23,9 @@ import wavesim_sdk
 from wavesim_sdk.errors import WaveSimError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
-_MAX_FOLDERS = 4  #: folders that are kept
-_IN_USE_S = 86_400.0  #: and those that were asked for since: another process may be writing there
-#: where compiled functions are, and what they are made of
+_MAX_FOLDERS = 4  #: number of folders that are kept
+_IN_USE_S = 86_400.0  #: folders used within this time are also kept: another process may be writing there
+#: modules with compiled functions, and the modules that these include
 KERNELS = (
     "acoustics",
     "indirect_calls.py",
@@ -38,7 +38,7 @@ KERNELS = (
     "threads.py",
     "tick.py",
 )
-#: what of the SDK is compiled into them: functions, and constants
+#: modules of the SDK whose functions and constants are compiled into kernels
 SDK_SOURCES = (
     "actuators.py",
     "compiled_elementary.py",
@@ -50,13 +50,15 @@ SDK_SOURCES = (
 
 
 def choose_cache_folder() -> None:
-    """Set Numba's cache folder, unless the user has (NUMBA_CACHE_DIR).
+    """Set Numba's cache folder, unless the user has set it (NUMBA_CACHE_DIR).
 
-    By that variable, because importing Numba takes a third of a second, which only the engine needs to spend.
+    Set through the environment, because importing Numba takes a third of a second, which only the engine needs to
+    spend.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     chosen = os.environ.get(_VARIABLE)
-    if chosen and Path(chosen).parent != base:  # one of ours may be that of the program which started this one
+    # a folder below our base is inherited from a parent process of this program
+    if chosen and Path(chosen).parent != base:
         return
     package = Path(__file__).parent
     state = hashlib.sha256(importlib.metadata.version("numba").encode())
@@ -66,12 +68,12 @@ def choose_cache_folder() -> None:
     for module in SDK_SOURCES:
         state.update((Path(wavesim_sdk.__file__).parent / module).read_bytes())
     for entry in sorted(importlib.metadata.entry_points(group="wavesim.dynamics"), key=lambda e: e.name):
-        state.update(f"{entry.name} {entry.value}".encode())  # what other packages add to the equation of motion
-        with contextlib.suppress(ImportError, OSError):  # who loads it says what is wrong
+        state.update(f"{entry.name} {entry.value}".encode())  # dynamics terms from other packages
+        with contextlib.suppress(ImportError, OSError):  # the loader of the entry point reports the error
             spec = importlib.util.find_spec(entry.module)
             if spec is not None and spec.origin is not None:
                 state.update(Path(spec.origin).read_bytes())
-    state.update(str(package).encode())  # Numba asks for the place of a file as well
+    state.update(str(package).encode())  # Numba's cache also depends on a file's path
     folder = base / state.hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,25 +82,25 @@ def choose_cache_folder() -> None:
         for old in [d for d in others[: -(_MAX_FOLDERS - 1)] if d.stat().st_mtime < time.time() - _IN_USE_S]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:
-        return  # no home: Numba looks for a place itself
+        return  # no writable home: Numba selects a folder itself
     os.environ[_VARIABLE] = str(folder)
-    if "numba" in sys.modules:  # has read the variable already
+    if "numba" in sys.modules:  # it has already read the variable
         from numba.core import config
 
-        setattr(config, "CACHE_DIR", str(folder))  # noqa: B010  # a name that Numba makes while it runs
+        setattr(config, "CACHE_DIR", str(folder))  # noqa: B010  # Numba creates this attribute at run time
 
 
 def print_to_stderr(text: str) -> None:
-    """What the commands let :func:`ensure_compiled` say."""
+    """Print a message of :func:`ensure_compiled` to standard error."""
     sys.stderr.write(f"wavesim: {text}\n")
 
 
 def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: int = 1) -> None:
-    """Compile the kernels, those of ticks by several threads too if so many are wanted, unless that has been done; ``say`` is told
-    when it takes its time.
+    """Compile the kernels unless that has been done, including those of multi-threaded ticks if ``threads`` > 1.
 
-    By a program of its own (:mod:`wavesim_server.compiling`): whoever asks may have threads, and shall not keep the compiler.
-    WaveSimError if it fails; it has said why.
+    ``report`` receives a message when compilation starts. It runs in a separate program
+    (:mod:`wavesim_server.compiling`), because the caller may have threads and must not keep the compiler in memory.
+    WaveSimError if it fails, after that program has reported why.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return
@@ -107,10 +109,10 @@ def ensure_compiled(report: Callable[[str], None] = print_to_stderr, threads: in
     if done is not None and done.exists():
         return
     if folder is not None and (folder / "complete").exists():
-        report("compiling the kernels of ticks by several threads, once: about half a minute")
+        report("compiling the kernels for multi-threaded ticks (once, about half a minute)")
     else:
-        report("compiling the kernels, once: about a minute")
-    # a session of its own: Ctrl-C goes to us, who end it
+        report("compiling the kernels (once, about a minute)")
+    # in a session of its own: Ctrl-C reaches only this process, which stops the compiler
     command = [sys.executable, "-m", "wavesim_server.compiling", str(threads)]
     with subprocess.Popen(command, start_new_session=True) as program:
         try:

@@ -1,4 +1,4 @@
-"""What `wavesim check` asks of the server's side: whatever `wavesim serve` would refuse is refused here."""
+"""The server's part of `wavesim check`: refuse every configuration that `wavesim serve` would refuse."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from wavesim_server.simulation import Simulation
 
 
 def check(loaded: LoadedConfig) -> None:
-    """Make what the engine would make of a configuration; ConfigError for the first thing that it cannot use."""
+    """Build the simulation as the engine would; ConfigError for the first invalid item."""
     Simulation(loaded)

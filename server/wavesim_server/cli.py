@@ -1,4 +1,4 @@
-"""The server's commands: ``serve``, ``trial``, ``log``, ``compile``; others are in ``cli_vehicles``."""
+"""The server's commands ``serve``, ``trial``, ``log`` and ``compile``; ``cli_vehicles`` has the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
-    """A configuration, read and checked with the files that it names; the kernels are compiled by then."""
+    """Read and check a configuration and the files that it names, and compile the kernels."""
     from wavesim_sdk import data_files
     from wavesim_sdk.config import instrument_checks, load
 
@@ -89,14 +89,14 @@ def serve(
         )
         if loaded.config.network.insecure:
             click.echo(
-                'INSECURE: no keys, and whoever reaches this address can join and control (insecure="yes")', err=True
+                'INSECURE: no keys; anyone who can reach this address can join and control (insecure="yes")', err=True
             )
         if start:
             try:
                 with Commander(options.name) as commander:
                     commander.send("start")
             except CommanderError:
-                server.check()  # a part that is gone is the cause of its silence
+                server.check()  # if a process has ended, report that as the cause
                 raise
 
     run(loaded, options, started)
@@ -180,7 +180,7 @@ def export(
     )  # fmt: skip
     if all(out is None for out in (folder, parquet, netcdf, tum, bag, dataset, side_scan, soundings, ros)):
         raise click.UsageError(
-            "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
+            "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"
         )
     if side_scan is None and soundings is None and ros is None:
         unused("without --xtf, --kmall or --ros", "vehicle", "sonar")
@@ -267,10 +267,10 @@ def trial(
     click.echo(trial.run(plots=not no_plots))
     if trial.frozen:
         raise Diverged(
-            f"the state diverged (NaN or infinity): {', '.join(trial.frozen)}; the table's figures for it are meaningless"
+            f"the state diverged (NaN or infinity): {', '.join(trial.frozen)}; the table's figures for these bodies are meaningless"
         )
     if trial.damage:
-        raise TrialDataLost(f"the trial is damaged: {'; '.join(trial.damage)}")
+        raise TrialDataLost(f"the trial is incomplete: {'; '.join(trial.damage)}")
 
 
 @click.command("compile")

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def find_model(name: str, models: Path | None = None) -> Model:
-    """A model of the library, or of a models file."""
+    """Find a model in the library or in a models file."""
     from wavesim_sdk.config import library
 
     offered = dict(library())
     if models is not None:
         offered |= _load_models(models)
     if name not in offered:
-        raise ConfigError(f"there is no model '{name}'{suggest_name(name, offered)}")
+        raise ConfigError(f"no model named '{name}'{suggest_name(name, offered)}")
     return offered[name]
 
 
 def _load_models(path: Path) -> dict[str, Model]:
-    """Models of a file with a <models> or a <wavesim> root, checked."""
+    """Read and check the models of a file with a <models> or a <wavesim> root."""
     from wavesim_sdk.config.load import read_models
     from wavesim_sdk.config.validation import check_model
 
@@ -42,7 +42,7 @@ def _load_models(path: Path) -> dict[str, Model]:
 
 
 class _VehiclesGroup(click.Group):
-    """``vehicles NAME`` is ``vehicles explain NAME``, ``vehicles`` alone is ``vehicles list``."""
+    """Treat ``vehicles NAME`` as ``vehicles explain NAME``, and ``vehicles`` alone as ``vehicles list``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] != "--help"):
@@ -147,13 +147,13 @@ def import_(
     for item in settings:
         key, equals, value = item.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {item}: write KEY=VALUE")
+            raise click.UsageError(f"invalid --set {item}: use KEY=VALUE")
         pairs[key.strip()] = value
     found = read(file, section, pairs, angles, partial)
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
     if found.files and out is None:
-        raise click.UsageError(f"--out is needed: {', '.join(found.files)} is to stand beside the models file")
+        raise click.UsageError(f"--out is required: {', '.join(found.files)} must be written beside the models file")
     for name, content in found.files.items():
         (out or Path()).with_name(name).write_text(content)
     _write_models_file(found.xml, out)
@@ -181,7 +181,7 @@ def estimate(name: str, length: float, diameter: float, mass: float | None, spee
 
 
 def _write_models_file(text: str, out: Path | None) -> None:
-    """Print a models file, or write it and see whether it can be read."""
+    """Print a models file, or write it and check that it can be read."""
     if out is None:
         click.echo(text, nl=False)
         return
@@ -275,7 +275,7 @@ def replay_actuators(
         measured, at = read_columns(track, rate)
         for name in (north, east):
             if name not in measured:
-                raise ConfigError(f"the track has no column '{name}'{suggest_name(name, measured)}", str(track))
+                raise ConfigError(f"the track has no column named '{name}'{suggest_name(name, measured)}", str(track))
         data["comparison"] = study.compare(result, at, measured[north], measured[east])
     if out is not None:
         with out.open("w", newline="") as target:

@@ -1,7 +1,8 @@
-"""The program that compiles all kernels of a server, by processes side by side: ``python -m wavesim_server.compiling THREADS``.
+"""The program that compiles all kernels of a server in parallel: ``python -m wavesim_server.compiling THREADS``.
 
-Sound is compiled while motion is translated; the kernels of single bodies are, by a fork that knows motion's translation, while
-the tick is.  What one of them could not do is done, or said, at the end.
+One process compiles the sound kernels while this one compiles motion. Then a fork that already has the motion kernels
+compiles those of single bodies while this process compiles the tick. A final pass compiles, or reports, whatever one of
+them failed to compile.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """No collection of garbage meanwhile: a compiler makes millions of objects, of which most stay until it has done."""
+    """Pause garbage collection: a compiler makes millions of objects, most of which it keeps until it ends."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -33,7 +34,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def make_empty_world(threads: int = 1) -> Simulation:
-    """A world with nothing in it."""
+    """Create a simulation without bodies."""
     from wavesim_sdk.config import load_text
     from wavesim_server.simulation import Simulation
 
@@ -42,8 +43,8 @@ def make_empty_world(threads: int = 1) -> Simulation:
 
 
 def exercise_small_functions(world: Simulation) -> None:
-    """Ask a small world for all that compiled functions do but for a tick."""
-    # so near the bed, and each other, that they are looked at closely
+    """Use all compiled functions of a small simulation except the tick."""
+    # close enough to the bed and to each other for the contact kernels to run
     first = world.enter("first", "lauv", (0.0, 0.0, 29.5))
     world.enter("second", "buoy", (0.0, 1.0, 29.5))
     world.ping(first, 25e3)
@@ -56,9 +57,11 @@ def exercise_small_functions(world: Simulation) -> None:
 
 
 def exercise_all(threads: int = 1) -> None:
-    """Ask for all that compiled functions do, so that each is there, compiled or loaded, before time runs: whoever asks for one
-    in mid-run would have everybody wait for its compilation. Ticks by several threads too, if so many are wanted; small fleets
-    have theirs by one."""
+    """Use all compiled functions, so that each is compiled or loaded before the clock starts.
+
+    A kernel first needed in mid-run would make all participants wait for its compilation. With ``threads`` > 1 this
+    includes multi-threaded ticks; small fleets use one thread.
+    """
     world = make_empty_world(threads)
     exercise_small_functions(world)
     world.advance(2)
@@ -69,7 +72,7 @@ def exercise_all(threads: int = 1) -> None:
 
 
 def compile_in_parallel() -> None:
-    """Compile the kernels, by three processes, of which two are busy at a time."""
+    """Compile the kernels in three processes, of which two are busy at a time."""
     world = make_empty_world()
     begun = [forked_process.fork_process("wavesim-sound", world.compile_sound)]
     try:

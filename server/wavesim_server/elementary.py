@@ -1,6 +1,6 @@
-"""The elementary functions for kernels: importing them from here makes them known to the compiler."""
+"""The elementary functions for kernels; importing this module registers them with Numba."""
 
-from wavesim_sdk import compiled_elementary as _compiled  # noqa: F401  # tells Numba
+from wavesim_sdk import compiled_elementary as _compiled  # noqa: F401  # registers them with Numba
 from wavesim_sdk.elementary import (
     LEAST,
     acos,

@@ -1,12 +1,12 @@
-"""Faults by the clock: when each fault of the configuration begins and ends, in ticks, so that runs repeat.
+"""Scheduled faults: when each fault of the configuration begins and ends, in ticks, so that runs are repeatable.
 
-    schedule = Schedule(loaded, step_ns)
-    schedule.next_tick(tick)      # the next tick after this one at which something changes
-    for change in schedule.due(tick): ...
-    for change in schedule.active("auv", tick): ...    # what a body that comes now finds
+    schedule = FaultSchedule(loaded, step_ns)
+    schedule.next_tick(tick)      # the next tick after this one at which a fault begins or ends
+    for change in schedule.changes_at(tick): ...
+    for change in schedule.active_faults("auv", tick): ...    # for a body that enters at this tick
 
-A change says what a part of a body suffers from now on.  Where a fault ends while another one of the same part goes on,
-the part is repaired and the other one begins anew.
+A change states the fault of an actuator or sensor from now on. Where one fault ends while another fault of the same
+actuator or sensor continues, the schedule repairs it and begins the other fault again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, slots=True)
 class FaultChange:
-    """What a part suffers from now on; the kind ``none`` ends all that it had."""
+    """The fault that an actuator or a sensor has from now on; the kind ``none`` ends all its faults."""
 
     body: str
-    part: str  #: an actuator or a sensor
+    part: str  #: actuator or sensor
     kind: str
-    amount: str  #: as it is written, with its unit; empty = none
-    field: str  #: of a sensor; empty = all
+    amount: str  #: as in the configuration, with its unit; empty = none
+    field: str  #: field of a sensor; empty = all
 
 
 @dataclass(frozen=True, slots=True)
 class _ScheduledFault:
-    """A fault in ticks: it acts from ``at`` for ``length``, and again after each ``every`` (0: once)."""
+    """A fault in ticks: active from ``begins_at`` for ``duration``, repeated every ``period`` (0: once)."""
 
     body: str
     fault: FaultConfig
@@ -47,7 +47,7 @@ class _ScheduledFault:
         return since >= 0 and (since % self.period if self.period else since) < self.duration
 
     def next_change(self, tick: int) -> int:
-        """The next tick after this one at which it begins or ends."""
+        """Return the next tick after this one at which the fault begins or ends."""
         if tick < self.begins_at:
             return self.begins_at
         into = (tick - self.begins_at) % self.period if self.period else tick - self.begins_at
@@ -62,10 +62,10 @@ class _ScheduledFault:
 
 
 class FaultSchedule:
-    """All faults of a configuration that have a time."""
+    """All scheduled faults of a configuration."""
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
-        def ticks(seconds: float) -> int:  # rounded up: nothing begins or ends before its time
+        def ticks(seconds: float) -> int:  # rounded up: no change before its time
             return -(-round(seconds * 1e9) // step_ns)
 
         self._scheduled = [
@@ -77,11 +77,11 @@ class FaultSchedule:
         ]
 
     def next_tick(self, tick: int) -> int:
-        """The next tick after this one at which something changes."""
+        """Return the next tick after this one at which any fault begins or ends."""
         return min((p.next_change(tick) for p in self._scheduled), default=NEVER)
 
     def changes_at(self, tick: int) -> Iterator[FaultChange]:
-        """What changes at a tick, in the order of bodies and of their faults in the configuration."""
+        """Yield the changes at a tick, in the order of bodies and of their faults in the configuration."""
         changed = [p for p in self._scheduled if p.is_active(tick) != (tick > 0 and p.is_active(tick - 1))]
         repaired: set[tuple[str, str]] = set()
         for p in changed:
@@ -94,5 +94,5 @@ class FaultSchedule:
                 yield p.change
 
     def active_faults(self, body: str, tick: int) -> Iterator[FaultChange]:
-        """What a body that comes at this tick suffers from."""
+        """Return the faults of a body that enters at this tick."""
         return (p.change for p in self._scheduled if p.body == body and p.is_active(tick))

@@ -1,4 +1,4 @@
-"""Fences: who crosses one is told, at ticks that depend on nothing but the simulation."""
+"""Fences: report crossings, at ticks that depend only on the simulation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def is_inside(corners: Array, p: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of the points (n, 2) lie in the polygon (m, 2): an odd number of its edges to the east of them."""
+    """Test which of the points (n, 2) lie in the polygon (m, 2): those with an odd number of edges to their east."""
     a, b = corners, np.roll(corners, -1, axis=0)
     north, east = p[:, 0, None], p[:, 1, None]
     spans = (a[:, 0] > north) != (b[:, 0] > north)
@@ -27,26 +27,26 @@ def is_inside(corners: Array, p: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 class Fences:
-    """All fences of a run, and on which side of them each row is."""
+    """All fences of a run, and the side of each on which every row is."""
 
     def __init__(self, fences: Sequence[Fence], capacity: int, step_ns: int) -> None:
         self.fences = fences
         self._corners = [np.array([[c.north, c.east] for c in f.corner]) for f in fences]
         self._period = max(1, CHECK_PERIOD_NS // step_ns)
-        self._violating = np.zeros((len(fences), capacity), bool)  # on the wrong side
+        self._violating = np.zeros((len(fences), capacity), bool)  # True on the wrong side
 
     def next_tick(self, tick: int) -> int:
-        """The next tick at which they are looked at."""
+        """Return the next tick at which fences are checked."""
         return (tick // self._period + 1) * self._period if self.fences else NEVER
 
     def remove(self, row: int) -> None:
-        """The body left."""
+        """Forget a body that left."""
         self._violating[:, row] = False
 
     def crossings(
         self, tick: int, rows: np.ndarray[Any, np.dtype[np.int64]], p_WB_W: Array
     ) -> Iterator[tuple[int, str]]:
-        """(row, what to tell) of the bodies in ``rows`` that changed sides since the last look."""
+        """Yield (row, notice) for each body of ``rows`` that changed sides since the last check."""
         if not self.fences or tick % self._period:
             return
         for fence, corners, wrong in zip(self.fences, self._corners, self._violating, strict=True):

@@ -1,7 +1,7 @@
 """Kernels that other kernels call by address.
 
-What a kernel calls by name is compiled into it: optimised, and made machine code, once more.  Called by address a large kernel stays
-as it was compiled, once; that costs a call, which is nothing beside what it does, and the caller may be compiled before it.
+A kernel called by name is compiled into its caller: optimised and translated once more. A kernel called by address is
+compiled only once. The call costs nothing beside a large kernel's work, and the caller can be compiled first.
 
 With compilation off the address is the function itself.
 """
@@ -18,9 +18,11 @@ from wavesim_server.array_tables import JIT_DISABLED
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Where the machine code of a kernel for arguments like these is, for :data:`call_kernel`; compiled or loaded if it is not there yet.
+    """Return the machine-code address of a kernel for arguments of these types, for :data:`call_kernel`.
 
-    TypeError if it returns no integer of 64 bits.
+    The kernel is compiled or loaded first if needed.
+
+    TypeError if the kernel does not return a 64-bit integer.
     """
     if JIT_DISABLED:
         return kernel
@@ -29,7 +31,7 @@ def kernel_address(kernel: Any, *arguments: Any) -> Any:
         kernel.compile(kinds)
     made = kernel.overloads[kinds]
     if made.signature.return_type != types.int64:
-        raise TypeError(f"{kernel.__name__} returns {made.signature.return_type}, no integer")
+        raise TypeError(f"{kernel.__name__} must return a 64-bit integer, but returns {made.signature.return_type}")
     return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
 
 
@@ -55,5 +57,5 @@ def _make_call() -> Any:
     return made
 
 
-#: ``call_kernel(address, table, tick, start, end)``: a kernel of these arguments, which returns an integer
+#: ``call_kernel(address, table, tick, start, end)`` calls a kernel with these arguments, which returns an integer
 call_kernel: Any = _make_call()

@@ -1,6 +1,7 @@
-"""Which instrument stands where: rows of the table `instruments` and of the tables of values, periods, faults.
+"""The instruments of all bodies: rows of the table `instruments` and of the value tables, periods, faults.
 
-Nothing here touches shared memory: the engine publishes :attr:`InstrumentRegistry.rows` when :attr:`InstrumentRegistry.changed` says so.
+This module does not use shared memory: the engine publishes :attr:`InstrumentRegistry.rows` when
+:attr:`InstrumentRegistry.is_changed` is True.
 """
 
 from __future__ import annotations
@@ -25,25 +26,27 @@ Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class MeasurementSchedule(NamedTuple):
-    """When an emulator has to do with an instrument: at each multiple of its period it measures, and so many ticks later the value
-    comes out."""
+    """The ticks at which an emulator processes an instrument.
+
+    It measures at each multiple of ``period`` and publishes the value ``latency`` ticks later.
+    """
 
     period: int
     latency: int
 
     def is_due(self, tick: int) -> bool:
-        """Whether it is one of those ticks."""
+        """Whether the instrument measures or publishes at this tick."""
         return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
 
     def next_tick(self, tick: int) -> int:
-        """The next of those ticks after this one."""
+        """Return the next tick after this one at which it measures or publishes."""
         out = tick - self.latency
         return min((tick // self.period + 1) * self.period, max(out // self.period + 1, 0) * self.period + self.latency)
 
 
 @dataclass(frozen=True)
 class InstalledInstrument:
-    """An instrument that is on board of a body, and its row in the table `instruments`."""
+    """An instrument on board a body, and its row in the table `instruments`."""
 
     instrument: InstrumentConfig
     row: int
@@ -52,14 +55,14 @@ class InstalledInstrument:
 
 
 def describe_instrument(number: int, instrument: InstrumentConfig, step_ns: int) -> SensorDescription:
-    """What is told of an instrument: its number in the suite, name, type, period, fields."""
+    """Describe an instrument for clients: number in the suite, name, type, period, fields."""
     fields = (FieldDescription(f.name, f.unit, f.shape[0] if f.shape else 1) for f in value_fields(instrument.table))
     period_ns = instrument.period(step_ns * 1e-9) * step_ns
     return SensorDescription(number, instrument.name, instrument.type, period_ns, tuple(fields))
 
 
 class InstrumentRegistry:
-    """The instruments of all bodies that are present. ``capacity`` is what ``Loaded.sensor_rows`` says."""
+    """The instruments of all bodies in the simulation. ``capacity`` is ``LoadedConfig.sensor_rows``."""
 
     def __init__(self, capacity: Mapping[str, int], step_ns: int) -> None:
         self.step_ns = step_ns
@@ -71,26 +74,27 @@ class InstrumentRegistry:
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
-        self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}  # place -> row of the table
-        #: by type, until a body comes or leaves: places that are taken, generations there, (row of the body, number) there
+        # row in `instruments` by place in the value table
+        self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}
+        #: by type, until a body enters or leaves: occupied places, their generations, their (row of the body, number)
         self._owners_by_type: dict[str, tuple[Array, Array, Array]] = {}
         self._suites: dict[int, dict[str, InstalledInstrument]] = {}
         self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}
 
     def installed(self, body: int) -> Sequence[InstalledInstrument]:
-        """What the body in a row carries, in the order of its suite."""
+        """Return the instruments of the body in a row, in the order of its suite."""
         return tuple(self._suites.get(body, {}).values())
 
     def enter(self, body: int, suite: Iterable[InstrumentConfig]) -> None:
-        """A body comes with its instruments. ValueError, with nothing changed, if there is no room for them."""
+        """Add a body with its instruments. ValueError, with nothing changed, if the tables have no room for them."""
         suite = tuple(suite)
         if body in self._suites:
-            raise ValueError(f"the body in row {body} has its instruments already")
+            raise ValueError(f"the body in row {body} already has its instruments")
         for name, count in Counter(i.type for i in suite).items():
             if count > len(self._places.get(name, ())):
                 raise ValueError(
-                    f"there is no room for {count} more of the sensor type '{name}': its table is counted from the suites of the "
-                    "configuration; name a model with these sensors there"
+                    f"no room for {count} more sensors of type '{name}': the suites of the configuration determine the size of its table; "
+                    "add a body whose model has these sensors to the configuration"
                 )
         self._suites[body] = {}
         for number, instrument in enumerate(suite):
@@ -113,7 +117,7 @@ class InstrumentRegistry:
         self._suites[body][instrument.name] = InstalledInstrument(instrument, row, place, pace)
 
     def leave(self, body: int) -> None:
-        """A body goes with its instruments."""
+        """Remove a body with its instruments."""
         self._owners_by_type.clear()
         for entry in self._suites.pop(body, {}).values():
             type_ = entry.instrument.type
@@ -123,26 +127,28 @@ class InstrumentRegistry:
             heapq.heappush(self._free, entry.row)
             heapq.heappush(self._places[type_], entry.place)
             self._schedules[type_][entry.schedule] -= 1
-            self._schedules[type_] += Counter()  # without those that are gone
+            self._schedules[type_] += Counter()  # drops entries that reached zero
             self.is_changed = True
 
     def set_fault(self, body: int, name: str, kind: str, amount: float | str = 0.0, field: str = "") -> None:
-        """Break an instrument, or mend it (`none`). ValueError says what is wrong."""
+        """Set a fault of an instrument, or repair it (`none`). ValueError for an invalid fault."""
         suite = self._suites.get(body, {})
         if name not in suite:
-            raise ValueError(f"it has no sensor '{name}'{suggest_name(name, suite) or '; it has none at all'}")
+            raise ValueError(f"no sensor named '{name}'{suggest_name(name, suite) or '; this body has no sensors'}")
         entry = suite[name]
         fault = parse_fault(entry.instrument, kind, amount, field)
         record = self.rows[entry.row]
         bits = int(record["fault_amount"]) if record["fault"] == SensorFault.WET else 0
         record["fault"], record["fault_first"], record["fault_count"] = fault.kind, fault.first, fault.count
-        wet = fault.kind is SensorFault.WET  # one compartment more
+        wet = fault.kind is SensorFault.WET  # adds one flooded compartment
         record["fault_amount"] = bits | int(fault.amount) if wet else fault.amount
         self.is_changed = True
 
     def current_owners(self, type_: str, generations: Array) -> tuple[Array, Array]:
-        """(places, row of the body and number in its suite (n, 2)) where a type's value, by its generation, is of the instrument
-        that stands there now."""
+        """Return the places of values that belong to a present instrument, and their owners.
+
+        The owners are an array (n, 2): row of the body and number in its suite. Generations decide.
+        """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)
             rows = self.rows[self._row_at_place[type_][places]]
@@ -152,13 +158,13 @@ class InstrumentRegistry:
         return (places, owners) if mine.all() else (places[mine], owners[mine])
 
     def periods(self, type_: str) -> tuple[int, ...]:
-        """The periods in ticks that instruments of a type have at present."""
+        """Return the periods in ticks of all instruments of a type."""
         return tuple({pace.period: None for pace in self._schedules[type_]})
 
     def is_due(self, type_: str, tick: int) -> bool:
-        """Whether an emulator has to be asked at a tick: an instrument of its type measures, or a value comes out."""
+        """Whether an emulator must run at a tick: an instrument of its type measures or publishes."""
         return any(pace.is_due(tick) for pace in self._schedules[type_])
 
     def next_due(self, type_: str, tick: int) -> int | None:
-        """The first tick after this one at which that is so; None while there is no instrument of the type."""
+        """Return the next tick after this one at which the emulator must run; None without instruments of the type."""
         return min((pace.next_tick(tick) for pace in self._schedules[type_]), default=None)

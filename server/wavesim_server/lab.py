@@ -1,4 +1,4 @@
-"""The engine for programs and notebooks: bodies by name, instruments in this process, tracks that are kept.
+"""The engine for programs and notebooks: bodies by name, instruments in this process, recorded tracks.
 
     from wavesim_server import Lab
     lab = Lab('<wavesim><fleet><sensors><ctd/><ahrs/></sensors></fleet></wavesim>')
@@ -10,8 +10,8 @@
     print(lab.states(), lab.sensors("auv3").ctd.temperature, lab.heard())
     lab.plot()
 
-The values are those that emulators would give a broker in lockstep: the same models, with the same random numbers.  Imaging
-sonars, whose frames lie in shared memory, are left out.
+The values equal those that emulators would send to a broker in lockstep: same models, same random numbers. Imaging
+sonars are left out, because their frames are in shared memory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ STATE_COLUMNS = {
 
 
 class States(Mapping[str, Any]):
-    """Where the bodies are, by name: ``states["lauv"]["depth"]``. ``table`` has all of the table `state`, a row for each."""
+    """Present states of the bodies by name: ``states["lauv"]["depth"]``.
+
+    ``table`` holds the complete rows of the table `state`, one per body.
+    """
 
     def __init__(self, names: Sequence[str], table: Record) -> None:
         self.names, self.table = tuple(names), table
@@ -61,7 +64,7 @@ class States(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> dict[str, float]:
         if name not in self.names:
-            raise KeyError(f"there is no body '{name}'{suggest_name(name, self.names)}")
+            raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
         k = self.names.index(name)
         return {column: float(values[k]) for column, values in self.columns.items()}
 
@@ -91,15 +94,18 @@ class States(Mapping[str, Any]):
         return "<table><tr>" + "".join(f"<th>{cell}</th>" for cell in head) + f"</tr>{body}</table>"
 
 
-@functools.cache  # to ask costs more than a simulation that is built
+@functools.cache  # reading the entry points takes longer than building a simulation
 def _installed_emulators() -> dict[str, EntryPoint]:
-    """Emulators of the packages that are installed."""
+    """Return the emulators of the installed packages by sensor type."""
     return {e.name: e for e in entry_points(group="wavesim.emulators")}
 
 
 class Lab(Simulation):
-    """A simulation with instruments. ``configuration``: a file, its text (``<wavesim>...``), or what was loaded. ``folder``: where the
-    files are that a text names."""
+    """A simulation with instruments.
+
+    ``configuration`` is a file, its text (``<wavesim>...``), or a loaded configuration. ``folder`` is where files named
+    in a text configuration are.
+    """
 
     def __init__(
         self,
@@ -116,7 +122,7 @@ class Lab(Simulation):
             if name in _installed_emulators() and name not in ("sonar", "camera"):
                 self._stations[name] = _installed_emulators()[name].load()(loaded).sensor_bank(self.seed, count)
         self._version = 0
-        #: of :meth:`run`: (time in s, names of the bodies, their rows of the table `state`)
+        #: (time in s, names of the bodies, their rows of the table `state`), recorded by :meth:`run`
         self.tracks: list[tuple[float, tuple[str, ...], Record]] = []
         self.enter_residents()
 
@@ -128,14 +134,14 @@ class Lab(Simulation):
 
     @property
     def names(self) -> list[str]:
-        """The bodies that are in, by row."""
+        """Names of the bodies in the simulation, in row order."""
         return [self.occupants[row].name for row in self.rows]
 
     def row(self, name: str) -> int:
-        """The row of a body; KeyError names the nearest."""
+        """Return the row of a body; the KeyError suggests the nearest name."""
         found = self.row_of(name)
         if found is None:
-            raise KeyError(f"there is no body '{name}'{suggest_name(name, self.names)}")
+            raise KeyError(f"unknown body '{name}'{suggest_name(name, self.names)}")
         return found
 
     def enter(
@@ -143,7 +149,7 @@ class Lab(Simulation):
         attitude: Sequence[float] = (0.0, 0.0, 0.0), row: int | None = None, variant: Model | None = None,
         generation: int = 0,
     ) -> int:  # fmt: skip
-        """As :meth:`Simulation.enter`; it comes with its instruments."""
+        """Add a body with its instruments; see :meth:`Simulation.enter`."""
         entry_arguments = {
             "name": name,
             "model": model,
@@ -164,7 +170,7 @@ class Lab(Simulation):
         return row
 
     def leave(self, row: int) -> None:
-        """As :meth:`Simulation.leave`."""
+        """Remove a body with its instruments; see :meth:`Simulation.leave`."""
         name = self._occupant(row).name
         super().leave(row)
         self.instruments.leave(row)
@@ -173,8 +179,11 @@ class Lab(Simulation):
             self._initial_entries = [e for e in self._initial_entries if e["name"] != name]
 
     def reset(self, seed: int | None = None) -> None:
-        """Back to the beginning, with the bodies that came before the first tick, where they came in; whatever follows then is
-        what followed before, to the last bit. With another ``seed``: the same with other random numbers."""
+        """Return to the beginning, with the bodies that entered before the first tick at their initial poses.
+
+        With the same ``seed``, the run that follows is identical to the last bit. Another ``seed`` changes only the
+        random numbers.
+        """
         entered = self._initial_entries
         Lab.__init__(self, self.loaded, self.seed if seed is None else seed)
         for e in entered:
@@ -184,15 +193,17 @@ class Lab(Simulation):
     # -- commands, time ------------------------------------------------------------------------
 
     def commands(self, values: Mapping[str, Command]) -> None:
-        """Actuator commands of many bodies: name -> as :meth:`command`. ValueError for anything that cannot be, and then none
-        of all of them is taken."""
+        """Set actuator commands of many bodies by name; see :meth:`command`.
+
+        ValueError for any invalid command; then no body's command changes.
+        """
         rows = [self.row(name) for name in values]
         found = [order_command(self.occupants[row].actuators, v) for row, v in zip(rows, values.values(), strict=True)]
         for row, numbers_ in zip(rows, found, strict=True):
             self.fleet.command(row, numbers_)
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks; instruments measure when they are due. ValueError for fewer than none."""
+        """Advance by whole ticks; instruments measure when they are due. ValueError for a negative number of ticks."""
         end = self._target_tick(ticks)
         if self.tick == 0:
             self._measure_due(list(self._stations))
@@ -203,10 +214,16 @@ class Lab(Simulation):
             self._measure_due([name for name, at in due.items() if at == stop])
 
     def run(self, seconds: float, every: float = 0.0) -> None:
-        """Advance by some seconds; ``every`` so many the states are added to :attr:`tracks`. ValueError if either is negative or no
-        number."""
+        """Advance by ``seconds`` and record the states in :attr:`tracks`.
+
+        ``every`` is the interval between records in seconds (0 = no records).
+
+        ValueError if either is negative or not finite.
+        """
         if not (0.0 <= seconds < math.inf and 0.0 <= every < math.inf):
-            raise ValueError(f"it runs for 0 s or more, every 0 s or more; not for {seconds} s, every {every} s")
+            raise ValueError(
+                f"invalid run of {seconds} s, recorded every {every} s: both must be finite and at least 0 s"
+            )
         end = self.tick + round(seconds * 1e9) // self.step_ns
         period = max(1, round(every * 1e9) // self.step_ns) if every else 0
         while self.tick < end:
@@ -222,15 +239,18 @@ class Lab(Simulation):
         if not self.tracks or self.tracks[-1][0] != now:
             self.tracks.append((now, tuple(self.names), self.state()[self.rows]))
 
-    # -- what is there -------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------
 
     def states(self) -> States:
-        """Where the bodies are now."""
+        """Return the present states of the bodies."""
         return States(self.names, self.state()[self.rows])
 
     def sensors(self, name: str) -> Sensors:
-        """The newest values of a body's instruments, by name: ``lab.sensors("lauv").ctd.temperature``. Before the first :meth:`advance`
-        there are none; ``advance(0)`` makes those of the beginning, which a broker gets with its first state."""
+        """Return the newest values of a body's instruments by name: ``lab.sensors("lauv").ctd.temperature``.
+
+        Empty before the first :meth:`advance`. ``advance(0)`` makes the initial values, which a broker receives with
+        its first state.
+        """
         found: dict[str, Value] = {}
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
             instrument = entry.instrument
@@ -245,16 +265,20 @@ class Lab(Simulation):
         return Sensors(found)
 
     def records(self, name: str) -> Iterator[tuple[int, str, Record]]:
-        """The newest record of each instrument of a body that has measured: its number in the suite, its type, its row of the table of
-        that type (1)."""
+        """Yield the newest record of each instrument of a body that has measured.
+
+        Each item is (number in the suite, type, one-row slice of the table of that type).
+        """
         for k, entry in enumerate(self.instruments.installed(self.row(name))):
             station = self._stations.get(entry.instrument.type)
             if station is not None and station.table[entry.place]["sequence"] > 0:
                 yield k, entry.instrument.type, station.table[entry.place : entry.place + 1]
 
     def heard(self) -> list[dict[str, Any]]:
-        """What transducers heard since the last call (of this or :meth:`take_signals`), in order of time: ``time`` (s),
-        ``receiver``, ``source`` (names), ``kind``, ``distance`` (m, true)."""
+        """Return the signals received since the last call of this method or :meth:`take_signals`, in order of time.
+
+        Keys: ``time`` (s), ``receiver``, ``source`` (names), ``kind``, ``distance`` (m, true).
+        """
         _, receptions = self.take_signals()
         name = {row: o.name for row, o in self.occupants.items()}
         return [
@@ -269,11 +293,11 @@ class Lab(Simulation):
         ]
 
     def plot(self) -> Figure:
-        """The tracks from above, and depths over time (needs matplotlib). ValueError if no tracks were kept."""
+        """Plot the tracks from above, and depth over time (needs matplotlib). ValueError if no tracks were recorded."""
         from matplotlib.figure import Figure
 
         if not any(there for _, there, _ in self.tracks):
-            raise ValueError("there are no tracks yet; run(seconds, every=0.5) keeps them")
+            raise ValueError("no tracks recorded yet; record them with run(seconds, every=0.5)")
         figure = Figure(figsize=(9, 4.5), layout="constrained")
         chart, depths = figure.subplots(1, 2)
         names = dict.fromkeys(n for _, there, _ in self.tracks for n in there)
@@ -282,7 +306,8 @@ class Lab(Simulation):
             t, p = np.array([t for t, _ in at]), np.array([p for _, p in at])
             (line,) = chart.plot(p[:, 1], p[:, 0], label=name if len(names) <= 12 else None)
             depths.plot(t, p[:, 2], color=line.get_color())
-        chart.set_aspect("equal", adjustable="datalim")  # also of a straight way the picture is as wide as it is high
+        # keeps the chart as wide as it is high, also for a straight track
+        chart.set_aspect("equal", adjustable="datalim")
         chart.set(xlabel="east (m)", ylabel="north (m)")
         depths.set(xlabel="time (s)", ylabel="depth (m)")
         depths.invert_yaxis()
@@ -310,5 +335,7 @@ def _load_configuration(configuration: str | Path | LoadedConfig, folder: str | 
     if isinstance(configuration, str) and configuration.lstrip().startswith("<"):
         return load_text(configuration, folder)
     if folder is not None:
-        raise ValueError("`folder` belongs to a configuration that is given as text; a file has its own")
+        raise ValueError(
+            "`folder` is valid only for a configuration given as text; a configuration file uses its own folder"
+        )
     return configuration if isinstance(configuration, LoadedConfig) else load(configuration)

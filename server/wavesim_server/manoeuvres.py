@@ -1,11 +1,12 @@
-"""Standard manoeuvres under way: push and release, Dieudonne's spiral, zig-zags, turning circle, each at three speeds.
+"""Standard manoeuvres: push and release, Dieudonne's spiral, zig-zags and turning circle, each at three speeds.
 
 from wavesim_server.manoeuvres import trials
 for trial in trials(library().values()):
     print(trial.model, trial.manoeuvre, trial.share, trial.residual)
 
 The manoeuvres are those of IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water.
-Rudders, planes and nozzles turn by degrees; of twin screws the inner one loses as much thrust as 35 deg would be all of it.
+Rudders, planes and nozzles turn by degrees. For twin screws, 35 deg of helm means that the inner screw loses all its
+thrust.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SPEEDS = 0.35, 0.65, 1.0  #: of the full speed, about: shares of the shaft speed, and squared of the thrust
+SPEEDS = 0.35, 0.65, 1.0  #: fractions of the full speed, approximately: of the shaft speed, and squared of the thrust
 STEP, EVERY = 0.02, 0.2  #: s
-RUN_IN, END = 120.0, 480.0  #: s; time to gather way, and end of each manoeuvre
+RUN_IN, END = 120.0, 480.0  #: s; time to gather speed, and end of each manoeuvre
 PUSH = 2.0  #: duration of the push, s
-HARD = math.radians(35.0)  #: full helm of nozzles and twin screws
-SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: shares of full helm, 40 s each
+HARD = math.radians(35.0)  #: full helm of nozzles and twin screws, rad
+SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: fractions of full helm, 40 s each
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
-STABLE = math.radians(0.1)  #: greatest yaw rate that a push may leave behind, rad/s
-TOWED = {"sookshma": 1.28}  #: force ahead (N) at full speed of models without a thruster
+STABLE = math.radians(0.1)  #: largest yaw rate that may remain after a push, rad/s
+TOWED = {"sookshma": 1.28}  #: forward force (N) at full speed for models without a thruster
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,11 @@ class ManoeuvreTrial:
 
     model: str
     manoeuvre: str
-    share: float  #: of the full speed, about
+    share: float  #: fraction of the full speed, approximately
     length: float  #: m
     times: Array
-    track: Array  #: (times, 13): the rigid rows of the state
-    helm: Array  #: share of full helm at each time
+    track: Array  #: (times, 13): the rigid-body rows of the state
+    helm: Array  #: fraction of full helm at each time
 
     @property
     def before(self) -> Array:
@@ -55,7 +56,7 @@ class ManoeuvreTrial:
 
     @property
     def residual(self) -> float:
-        """Mean yaw rate (rad/s) of the last 20 s less that before the push."""
+        """Difference (rad/s) between the mean yaw rates of the last 20 s and of the 20 s before the push."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 
@@ -68,13 +69,16 @@ class ManoeuvreTrial:
 
     @property
     def loop(self) -> float:
-        """Difference of the yaw rates at helm amidships, coming from either side, rad/s; 0 for stable vehicles."""
+        """Difference of the yaw rates with the helm amidships, approached from both sides, rad/s.
+
+        It is 0 for stable vehicles.
+        """
         amidships = [k for k, share in enumerate(SPIRAL) if share == 0.0]
         return float(abs(self.rates[amidships[0]] - self.rates[amidships[1]]))
 
     @property
     def overshoots(self) -> tuple[float, float]:
-        """First and second overshoot angle of a zig-zag, rad; infinite where it does not come back."""
+        """First and second overshoot angle of a zig-zag, rad; infinite if the vehicle does not turn back."""
         heading = np.unwrap(headings(self.track[:, 3:7]))
         switches = np.flatnonzero(np.diff(np.sign(self.helm)) != 0)
         found = []
@@ -90,7 +94,7 @@ class ManoeuvreTrial:
 
     @property
     def circle(self) -> tuple[float, float, float]:
-        """Steady turn: (diameter in lengths, yaw rate in rad/s, share of the approach speed that is left)."""
+        """Steady turn: (diameter in lengths, yaw rate in rad/s, remaining fraction of the approach speed)."""
         speed = np.hypot(self.track[:, 7], self.track[:, 8])
         before = speed[(self.times > RUN_IN - 10.0) & (self.times < RUN_IN)].mean()
         late = self.times > END - 60.0
@@ -100,12 +104,12 @@ class ManoeuvreTrial:
 
 
 def headings(q: Array) -> Array:
-    """Headings of quaternions (n, 4), rad."""
+    """Return the headings of quaternions (n, 4), rad."""
     return np.arctan2(2.0 * (q[:, 0] * q[:, 3] + q[:, 1] * q[:, 2]), 1.0 - 2.0 * (q[:, 2] ** 2 + q[:, 3] ** 2))
 
 
 def ahead(model: Model, share: float) -> dict[str, float]:
-    """Commands of the thrusters that push ahead, for about this share of the full speed."""
+    """Return commands of the forward thrusters for about this fraction of the full speed."""
     found = {}
     for k in sailing.forward_thrusters(model):
         t = model.thruster[k]
@@ -115,10 +119,10 @@ def ahead(model: Model, share: float) -> dict[str, float]:
 
 
 def steer(model: Model, share: float, helm: float) -> dict[str, float]:
-    """Commands for a share of the full helm (+ to starboard) at a share of the full speed."""
+    """Return commands for a fraction of full helm (+ to starboard) at a fraction of the full speed."""
     commands = ahead(model, share)
     for name, value in sailing.hard_turn(model, math.copysign(1.0, helm)).items():
-        if name in commands:  # a screw on the inner side
+        if name in commands:  # the screw on the inner side
             commands[name] *= 1.0 - abs(helm)
         else:
             commands[name] = value * abs(helm)
@@ -126,14 +130,14 @@ def steer(model: Model, share: float, helm: float) -> dict[str, float]:
 
 
 def degrees(model: Model, angle: float) -> float:
-    """Share of the full helm that is an angle in degrees."""
+    """Return the fraction of full helm that corresponds to an angle in degrees."""
     limits = [f.limit for f in model.fin if abs(f.normal[1]) > 0.5]
     swivels = [min(abs(t.swivel.minimum), HARD) for t in model.thruster if t.swivel is not None]
     return min(1.0, math.radians(angle) / min([*limits, *swivels, HARD]))
 
 
 def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> list[ManoeuvreTrial]:
-    """Sail models through the manoeuvres at each speed; without a helm only the push, in the horizontal plane."""
+    """Run models through the manoeuvres at each speed. Models without a helm do only the push, in the horizontal plane."""
     runs: list[tuple[Model, str, float]] = []
     for model in models:
         if not sailing.forward_thrusters(model) and model.name not in TOWED:
@@ -187,7 +191,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
 
 
 def _helm(model: Model, manoeuvre: str, time: float, turned: float, now: float) -> float:
-    """Share of the full helm from now on."""
+    """Return the fraction of full helm from now on."""
     if time < RUN_IN - 1e-9 or manoeuvre == "push":
         return 0.0
     if manoeuvre == "circle":

@@ -1,7 +1,7 @@
-"""What engine and front say to each other through the two rings: small records, each with one encode and one decode.
+"""Records that engine and front exchange through the two rings, each with one encoder and one decoder.
 
-They are declared like the messages of the wire (:mod:`wavesim_sdk.wire.schema`).  Large blocks (log records, signals) stay
-the bytes that they are.
+They are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as
+raw bytes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from wavesim_sdk.wire.value_types import Checker
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
-MAX_RECORD_BYTES = 1024 * 1024  #: of a block in an event; more goes in several
-EXIT_NO_RESOURCE = 10  #: exit code of a process that the system refused something
-EXIT_FAILED = 70  #: exit code of an engine that failed at a tick, and has said so
+MAX_RECORD_BYTES = 1024 * 1024  #: of a block in an event; larger data is split into several
+EXIT_NO_RESOURCE = 10  #: exit code of a process that could not get a system resource
+EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has reported it
 
 
 class _SanitisedText(Text):
-    """A text for people, which may quote anything: it is cut and cleaned on the way."""
+    """A text for people that may quote anything; it is cleaned and cut to length when encoded."""
 
     def make_encoder(self) -> Checker | None:
         return lambda text: sanitise_text(text, self.max_bytes)
@@ -61,32 +61,32 @@ _COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 @dataclass(frozen=True, slots=True)
 class EnterCommand:
-    """A pilot joined: let its body in, or keep it where it is."""
+    """A pilot joined: add its body, or keep it where it is."""
 
     row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "number of the pilot's session, for an answer")
+    session: int = record_field(_REQUEST, "number of the pilot's session, for the reply")
     name: str = record_field(_NAME, "name")
-    model: str = record_field(_NAME, "model, for a name that the configuration does not have")
+    model: str = record_field(_NAME, "model, for a name that is not in the configuration")
     position: Sequence[float] = record_field(Numbers(exact=3), "in W", "m")
     attitude: Sequence[float] = record_field(Numbers(exact=3), "roll, pitch, heading", "rad")
     lockstep: int = record_field(_TICK, "period; 0 = free", "ticks")
-    generation: int = record_field(_GENERATION, "the how-many-th body in this row it is")
+    generation: int = record_field(_GENERATION, "generation of the body in this row")
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveCommand:
-    """The pilot of a body is gone."""
+    """The pilot of a body left."""
 
     row: int = record_field(_ROW, "row")
 
 
 @dataclass(frozen=True, slots=True)
 class ActuateCommand:
-    """Actuator commands; None keeps the earlier one."""
+    """Actuator commands; None keeps the previous one."""
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "number of the pilot's session")
-    values: Sequence[float | None] = record_field(_COMMAND, "in the order of the model", "SI")
+    values: Sequence[float | None] = record_field(_COMMAND, "commands in the order of the model", "SI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,39 +94,39 @@ class SoundCommand:
     """An acoustic request."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "number of the request and of its session: see the crew")
+    number: int = record_field(_REQUEST, "number of the request and of its session; see the crew")
     request: Sequence[Any] = record_field(TaggedItem("requests"), "PING, SEND or RANGE")
 
 
 @dataclass(frozen=True, slots=True)
 class ExecuteCommand:
-    """A command of the commander or of a session that may; ``number`` comes back."""
+    """A command of the commander or of an authorised session; the reply repeats ``number``."""
 
-    number: int = record_field(_REQUEST, "comes back")
+    number: int = record_field(_REQUEST, "number that the reply repeats")
     command: Sequence[Any] = record_field(TaggedItem("requests"), "CONTROL, FAULT, PUSH, POSE, ALLOCATE or WEATHER")
 
 
 @dataclass(frozen=True, slots=True)
 class LockstepAnswer:
-    """What a lockstep client answered."""
+    """The answer of one lockstep participant."""
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "number of the pilot's session")
-    values: Sequence[float | None] | None = record_field(Nullable(_COMMAND), "nil = as before", "SI")
+    values: Sequence[float | None] | None = record_field(Nullable(_COMMAND), "nil = unchanged", "SI")
     sounds: Sequence[SoundCommand] = record_field(List(Struct(SoundCommand), 2**16), "acoustic requests")
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCommand:
-    """All lockstep clients of a tick have answered, or are waited for no longer."""
+    """All lockstep participants of a tick have answered, or the server no longer waits for them."""
 
     tick: int = record_field(_TICK, "of the step")
-    answers: Sequence[LockstepAnswer] = record_field(List(Struct(LockstepAnswer), 2**16), "what they answered")
+    answers: Sequence[LockstepAnswer] = record_field(List(Struct(LockstepAnswer), 2**16), "their answers")
 
 
 @dataclass(frozen=True, slots=True)
 class EffortCommand:
-    """Whose forces somebody wants to know."""
+    """The bodies whose forces clients want to receive."""
 
     rows: Sequence[int] = record_field(_ROWS, "rows of the bodies")
 
@@ -156,8 +156,8 @@ class SignalsEvent:
 
     sent: bytes = record_field(_BLOCK, "records")
     receptions: bytes = record_field(_BLOCK, "records")
-    senders: bytes = record_field(_BLOCK, "generation of the body in the row of each that sent, int64")
-    receivers: bytes = record_field(_BLOCK, "and of each that heard")
+    senders: bytes = record_field(_BLOCK, "generation of the body in the row of each sender, int64")
+    receivers: bytes = record_field(_BLOCK, "generation of the body in the row of each receiver, int64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +173,11 @@ class LogRecordsEvent:
 
 @dataclass(frozen=True, slots=True)
 class LockstepDueEvent:
-    """Lockstep clients are due; the engine waits for :class:`ReleaseCommand`."""
+    """Lockstep participants are due; the engine waits for :class:`ReleaseCommand`."""
 
     tick: int = record_field(_TICK, "tick")
     rows: Sequence[int] = record_field(_ROWS, "rows of the clients")
-    generations: Sequence[int] = record_field(List(_GENERATION, 2**20), "of the bodies in them")
+    generations: Sequence[int] = record_field(List(_GENERATION, 2**20), "generations of these bodies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,42 +190,42 @@ class RunStateEvent:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedEvent:
-    """What became of a command."""
+    """The result of a command."""
 
-    number: int = record_field(_REQUEST, "as it came; 0 = the configuration's own")
+    number: int = record_field(_REQUEST, "number of the command; 0 = from the configuration")
     ok: int = record_field(_FLAG, "1 = done")
-    text: str = record_field(_MESSAGE_TEXT, "why not, or what was done")
+    text: str = record_field(_MESSAGE_TEXT, "reason for the refusal, or what was done")
     time_ns: int = record_field(_TIME, "when", "ns")
     command: Sequence[Any] = record_field(TaggedItem("requests"), "the command")
 
 
 @dataclass(frozen=True, slots=True)
 class SoundRefusedEvent:
-    """An acoustic request that cannot be."""
+    """An acoustic request that was refused."""
 
     row: int = record_field(_ROW, "row")
     number: int = record_field(_REQUEST, "number of the request and of its session")
-    text: str = record_field(_MESSAGE_TEXT, "why")
+    text: str = record_field(_MESSAGE_TEXT, "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class BodyPresenceEvent:
-    """A body came or left."""
+    """A body entered or left."""
 
     time_ns: int = record_field(_TIME, "when", "ns")
     row: int = record_field(_ROW, "row")
     name: str = record_field(_NAME, "name")
     model: str = record_field(_NAME, "model")
     type: str = record_field(_NAME, "surface, underwater or buoy")
-    is_present: int = record_field(_FLAG, "1 = it came")
-    is_new: int = record_field(_FLAG, "1 = just now; 0 = said again at the start, for the log")
-    is_logged: int = record_field(_FLAG, "1 = the log shall have it")
-    generation: int = record_field(_GENERATION, "the how-many-th body in this row it is")
+    is_present: int = record_field(_FLAG, "1 = entered, 0 = left")
+    is_new: int = record_field(_FLAG, "1 = just now; 0 = repeated at the start, for the log")
+    is_logged: int = record_field(_FLAG, "1 = write it to the log")
+    generation: int = record_field(_GENERATION, "generation of the body in this row")
 
 
 @dataclass(frozen=True, slots=True)
 class BodiesFrozenEvent:
-    """Bodies that were frozen because their state was no longer finite."""
+    """Bodies that were frozen because their state diverged (NaN or infinity)."""
 
     time_ns: int = record_field(_TIME, "when", "ns")
     names: Sequence[str] = record_field(List(_NAME, 2**20), "their names")
@@ -233,32 +233,32 @@ class BodiesFrozenEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """What a person should know."""
+    """A notice for people."""
 
     time_ns: int = record_field(_TIME, "when", "ns")
     row: int = record_field(_ROW, "row of the body")
     name: str = record_field(_NAME, "name of the body")
     text: str = record_field(_MESSAGE_TEXT, "the notice")
-    generation: int = record_field(_GENERATION, "of the body in that row")
+    generation: int = record_field(_GENERATION, "generation of the body in that row")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFailedEvent:
-    """What a session asked for cannot be, so that it cannot go on: its body cannot enter, or the engine failed at it."""
+    """A session must end: its body cannot enter, or the engine failed while executing its request."""
 
     row: int = record_field(_ROW, "row of its body")
     session: int = record_field(_REQUEST, "number of the session")
-    text: str = record_field(_MESSAGE_TEXT, "why")
-    is_internal: int = record_field(_FLAG, "1 = the fault is the engine's own")
+    text: str = record_field(_MESSAGE_TEXT, "reason")
+    is_internal: int = record_field(_FLAG, "1 = internal error of the engine")
 
 
 @dataclass(frozen=True, slots=True)
 class SlowEmulator:
-    """Time waits for a synchronous emulator, or does so no longer."""
+    """Simulation time waits for a slow synchronous emulator, or no longer does."""
 
-    sensor: str = record_field(_NAME, "its type of sensor")
+    sensor: str = record_field(_NAME, "its sensor type")
     slow: int = record_field(_FLAG, "1 = it is slow")
-    text: str = record_field(_MESSAGE_TEXT, "what to tell people")
+    text: str = record_field(_MESSAGE_TEXT, "notice for people")
 
 
 EVENTS = TaggedUnion(
@@ -287,21 +287,21 @@ class RecordQueue(Protocol):
     """A bounded queue of records in one direction: see :class:`~wavesim_server.ring.Ring`."""
 
     def push(self, kind: int, payload: bytes) -> int:
-        """Append a record; 0 when there is no room now."""
+        """Append a record; returns 0 when the queue is full."""
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """(kind, payload) of every record there is."""
+        """Yield (kind, payload) of every record in the queue."""
 
     def count_dropped(self) -> None:
-        """Count a record that was given up."""
+        """Count a record that was dropped."""
 
     @property
     def dropped(self) -> int:
-        """Records that were given up."""
+        """Number of dropped records."""
 
 
 def encode(record: EngineCommand | EngineEvent) -> tuple[int, bytes]:
-    """Kind and payload for a queue."""
+    """Return kind and payload for a queue."""
     family = COMMANDS if type(record) in COMMANDS.numbers else EVENTS
     kind, *values = family.encode(record)
     return kind, msgpack.packb(values)
@@ -310,22 +310,22 @@ def encode(record: EngineCommand | EngineEvent) -> tuple[int, bytes]:
 def _decode(family: TaggedUnion, kind: int, payload: bytes) -> Any:
     record = family.decode((kind, *msgpack.unpackb(payload, use_list=False)))
     if record is None:
-        raise Malformed(f"there is no record {kind}")
+        raise Malformed(f"unknown record kind {kind}")
     return record
 
 
 def decode_command(kind: int, payload: bytes) -> EngineCommand:
-    """What :func:`encode` made of a command."""
+    """Decode a command that :func:`encode` produced."""
     command: EngineCommand = _decode(COMMANDS, kind, payload)
     return command
 
 
 def decode_event(kind: int, payload: bytes) -> EngineEvent:
-    """What :func:`encode` made of an event."""
+    """Decode an event that :func:`encode` produced."""
     event: EngineEvent = _decode(EVENTS, kind, payload)
     return event
 
 
 def decode_request(values: Sequence[Any]) -> Any:
-    """The request (of the wire) inside a record."""
+    """Decode the wire request inside a record."""
     return REQUESTS.decode(values)

@@ -1,4 +1,4 @@
-"""The engine before everything else while it keeps wall time, where the user may ask for that (root, or `ulimit -r`)."""
+"""Real-time priority for the engine while it keeps wall time, where the user may request it (root, or `ulimit -r`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ MAX_SLIPS = 3
 
 
 class RealTimePriority:
-    """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, else the ordinary one.
+    """The scheduling of this process: real-time (SCHED_FIFO) at real time or slower, otherwise the ordinary one.
 
-    An engine that runs as fast as it can, or cannot keep up, would starve everybody else: it never has it, and one that
-    gave up wall time several times does not get it again. Nor on a machine of one processor.
+    An engine that runs as fast as possible, or cannot keep up, would starve all other processes. It never gets
+    real-time priority, and neither does an engine that has lost wall time several times, or any engine on a
+    single-processor machine.
     """
 
     def __init__(self) -> None:
@@ -19,20 +20,24 @@ class RealTimePriority:
         self._is_realtime, self._slips = False, 0
 
     def set_realtime(self, realtime: bool) -> None:
-        """Ask for it, or give it back."""
+        """Request real-time priority, or release it."""
         if realtime == self._is_realtime or not self._possible:
             return
         try:
             os.sched_setscheduler(
                 0, os.SCHED_FIFO if realtime else os.SCHED_OTHER, os.sched_param(1 if realtime else 0)
             )
-        except OSError:  # not permitted: all goes on as before
+        except OSError:  # not permitted: continue with the ordinary scheduling
             self._possible = False
             return
         self._is_realtime = realtime
 
     def count_slip(self) -> None:
-        """Wall time was given up: after some times never again (the first tick may, it loads what was compiled)."""
+        """Count a loss of wall time.
+
+        After several losses, real-time priority is given up for good. (The first tick may lose time: it
+        loads kernels.)
+        """
         self._slips += 1
         if self._slips > MAX_SLIPS:
             self.set_realtime(False)

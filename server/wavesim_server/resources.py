@@ -33,7 +33,7 @@ class AlreadyRunning(WaveSimError):
 
 
 class NameLock:
-    """An advisory lock on a name. The kernel frees it when its holder dies; the file goes with it."""
+    """An advisory lock on a name. The kernel releases it when its holder ends; release() also removes the file."""
 
     def __init__(self, server: str) -> None:
         folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
@@ -47,19 +47,19 @@ class NameLock:
                 pid = self._file.read().strip() or "unknown"
                 self._file.close()
                 raise AlreadyRunning(
-                    f"a server named '{server}' runs already (process {pid}); "
-                    "stop it, or give this one another name with --name"
+                    f"a server named '{server}' is already running (process {pid}); "
+                    "stop it, or select another name with --name"
                 ) from None
             if self._is_current():
                 break
-            self._file.close()  # its last holder removed the file between our open and lock
+            self._file.close()  # its last holder removed the file between open and lock
         self._file.seek(0)
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
 
     def _is_current(self) -> bool:
-        """Whether the locked file is still the one that the path names."""
+        """Whether the path still names the locked file."""
         try:
             return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:
@@ -71,20 +71,22 @@ class NameLock:
 
 
 def _open_own_file(path: Path) -> IO[str]:
-    """A file of this user's own: not one that somebody else put there, nor what a link of theirs leads to."""
+    """Open a regular file that belongs to this user; refuse links and files of other users."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise WaveSimError(f"cannot make the lock {path}: {error.strerror}") from None
+        raise WaveSimError(f"cannot create the lock file {path}: {error.strerror}") from None
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_nlink > 1:
         os.close(descriptor)
-        raise WaveSimError(f"the lock {path} is not yours: remove it, or set XDG_RUNTIME_DIR to a folder of your own")
+        raise WaveSimError(
+            f"the lock file {path} belongs to another user or is not a regular file: remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
     return os.fdopen(descriptor, "r+")
 
 
 def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
-    """The tables of both areas of a server, with their rows."""
+    """Return the tables of both shared-memory areas of a server, with their row counts."""
     shared = loaded.config.shared
     sensors = loaded.sensor_rows
     rows = {INSTRUMENTS.name: max(1, sum(sensors.values())), LINES.name: max(1, len(loaded.config.fleet.line))}
@@ -94,19 +96,19 @@ def area_tables(loaded: LoadedConfig) -> dict[str, list[tuple[Table, int]]]:
 
 
 def exit_without_resource(part: str, error: Exception) -> NoReturn:
-    """End a process that the system does not give what it needs (descriptors, memory, queues): one line."""
-    sys.stderr.write(f"wavesim: the system refuses the {part} what it needs: {error}\n")
+    """End a process that cannot get a system resource (descriptors, memory, queues), with a one-line message."""
+    sys.stderr.write(f"wavesim: the {part} could not get a system resource: {error}\n")
     sys.stderr.flush()
-    os._exit(EXIT_NO_RESOURCE)  # an event loop that was half made says tracebacks when it is swept up
+    os._exit(EXIT_NO_RESOURCE)  # a normal exit prints tracebacks of the half-initialised event loop
 
 
 def ring_names(server: str) -> tuple[str, str]:
-    """(commands to the engine, events from it)."""
+    """Return the ring names: (commands to the engine, events from the engine)."""
     return segment_name(server, "commands"), segment_name(server, "events")
 
 
 def remove_leftovers(server: str) -> list[str]:
-    """Remove everything a server of this name may have left; returns what was there."""
+    """Remove everything that a server of this name may have left behind, and return the names of what was removed."""
     found: list[str] = []
     areas = [segment_name(server, a) for a in ("simulation", "vehicles")]
     for name in (*areas, *ring_names(server)):

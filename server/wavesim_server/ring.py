@@ -1,12 +1,12 @@
 """A bounded ring of records in shared memory, from one process to another.
 
-Header: the magic "WVSMRING", then seven int64 (written, read, capacity, dropped, then free); data behind it.  A record is an
-int32 length, an int32 kind, the payload, padding to 8 bytes.  One writer, one reader: each moves
-its own counter only, after the bytes are in place (x86-64 and Python keep that order).
+Header: the magic "WVSMRING", then seven int64 (written, read, capacity, dropped, three unused); the data follow. A
+record is an int32 length, an int32 kind, the payload, and padding to 8 bytes. There is one writer and one reader. Each
+changes only its own counter, and only after the bytes are in place (x86-64 and Python keep that order).
 
-A record larger than a quarter of the ring goes in pieces, as the reader makes room; the upper half of
-the kind says which piece it is.  Whoever finds a piece without the ones before it (a reader that came
-after one that died, a record that its writer gave up) leaves it out.
+A record larger than a quarter of the ring is split into pieces, which the writer appends as the reader makes room. The
+upper half of the kind gives the position of the piece. The reader skips a piece that arrives without its predecessors,
+for example after the reader was restarted or the writer gave up a record.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ WRITTEN, READ, CAPACITY, DROPPED = range(1, 5)
 _WHOLE_PIECE, _FIRST_PIECE, _MIDDLE_PIECE, _LAST_PIECE = (piece << 16 for piece in range(4))
 _KIND = (1 << 16) - 1
 
-MAX_RECORD_BYTES = 256 * 1024 * 1024  #: a larger record is refused, so that its reader's memory has a bound
+MAX_RECORD_BYTES = 256 * 1024 * 1024  #: larger records are refused, to bound the reader's memory
 
 
 class PushResult(IntEnum):
-    """What became of a record; only FULL is false."""
+    """The result of a push; only FULL is false."""
 
-    FULL = 0  #: there is no room now, for it or for the rest of it: push the same record again, or drop it
+    FULL = 0  #: no room now for the record or the rest of it: push the same record again, or drop it
     DONE = 1
-    REFUSED = 2  #: too large for ever; counted as dropped
+    REFUSED = 2  #: too large for the ring; counted as dropped
 
 
 class Ring:
-    """One direction of the hand-over between engine and front."""
+    """One direction of the exchange between engine and front."""
 
     def __init__(self, memory: mmap.mmap | bytearray) -> None:
         self._memory = memory
         self._header = np.frombuffer(memory, np.int64, 8)
         self.capacity = int(self._header[CAPACITY])
         self._piece_bytes = max(self.capacity // 4, 16) - _HEAD.size
-        self._record_begun: tuple[int, bytes] | None = None  # the record of which the first _sent bytes are in the ring
+        self._record_begun: tuple[int, bytes] | None = None  # the record whose first _sent bytes are in the ring
         self._sent = 0
-        self._received_pieces: list[bytes] = []  # pieces that were read of a record
+        self._received_pieces: list[bytes] = []  # pieces of a record read so far
 
     @classmethod
     def create(cls, name: str, capacity: int) -> Ring:
-        """A new one in shared memory, of so many bytes."""
+        """Create a ring in shared memory with this capacity in bytes."""
         return cls(_initialise(create_memory(name, _BASE + capacity), capacity))
 
     @classmethod
     def attach(cls, name: str) -> Ring:
-        """One that another process created; NotRunning or AttachError says why that cannot be done."""
+        """Attach to a ring of another process. NotRunning if it is gone, AttachError if it is damaged."""
         try:
             memory = map_memory(name, MAGIC, _BASE, "ring of WaVeSim", writable=True)
         except posix_ipc.ExistentialError:
-            raise NotRunning(f"the server that owned {name} is gone; start it again") from None
+            raise NotRunning(f"the server that owned {name} has ended; start it again") from None
         ring = cls(memory)
         written, read = int(ring._header[WRITTEN]), int(ring._header[READ])
         if ring.capacity != len(memory) - _BASE or not 0 <= read <= written <= read + ring.capacity:
@@ -74,12 +74,12 @@ class Ring:
 
     @classmethod
     def create_private(cls, capacity: int) -> Ring:
-        """One in this process's own memory: for an engine and a front in one process, which share the object."""
+        """Create a ring in private memory, for an engine and a front that share the object in one process."""
         return cls(_initialise(bytearray(_BASE + capacity), capacity))
 
     @property
     def dropped(self) -> int:
-        """Records that were given up."""
+        """Number of dropped records."""
         return int(self._header[DROPPED])
 
     def push(self, kind: int, payload: bytes) -> PushResult:
@@ -101,7 +101,7 @@ class Ring:
         return PushResult.DONE
 
     def count_dropped(self) -> None:
-        """Give up, and count, the record that found no room."""
+        """Drop the record that found no room, and count it."""
         self._record_begun, self._sent = None, 0
         self._header[DROPPED] += 1
 
@@ -129,7 +129,7 @@ class Ring:
         return data if first == size else data + self._memory[_BASE : _BASE + size - first]
 
     def pop_all(self) -> Iterator[tuple[int, bytes]]:
-        """(kind, payload) of every record that is there as a whole."""
+        """Yield (kind, payload) of every complete record."""
         while int(self._header[WRITTEN]) > int(self._header[READ]):
             read = int(self._header[READ])
             length, kind = _HEAD.unpack(self._read(read, _HEAD.size))

@@ -1,4 +1,4 @@
-"""The numbers of :mod:`wavesim_sdk.randomness`, compiled: the same bits."""
+"""The functions of :mod:`wavesim_sdk.randomness`, compiled; they return the same bits."""
 
 from wavesim_sdk.compiled_elementary import normal, uniform
 

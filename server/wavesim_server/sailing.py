@@ -1,8 +1,8 @@
-"""Every model at sea: full ahead, hard turns, full astern, zig-zag, a push, beam waves; side by side in one simulation.
+"""Run every model at sea: full ahead, hard turns, full astern, zig-zag, a push, beam waves; side by side in one simulation.
 
-from wavesim_server.sailing import sail
-for run in sail(library().values()):
-    print(run.model, run.manoeuvre, run.end_speed, run.tilt)
+from wavesim_server.sailing import run_manoeuvres
+for run in run_manoeuvres(library().values()):
+    print(run.model, run.manoeuvre, run.end_speed, run.tilts.max())
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")
 POWERED = (*AHEAD, "astern")
-IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, with the waves of the sea that the model states abeam
+IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, in beam waves of the sea state that the model declares
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
-SPACING = 8000.0  #: between bodies, m: farther than any of them comes
-SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a sea; others have this steepness
+SPACING = 8000.0  #: between bodies, m: more than any of them travels
+SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a reference sea; other seas have the same steepness
 STEP, EVERY = 0.02, 1.0  #: s
-MAX_TILT = math.radians(60.0)  #: greatest tilt of a vehicle or buoy at the surface
-ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is put over, rad; duration of the push, s
+MAX_TILT = math.radians(60.0)  #: largest tilt of a vehicle or buoy at the surface
+ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is reversed, rad; duration of the push, s
 
 
 @dataclass(frozen=True)
 class ManoeuvreRun:
-    """What one model did in one manoeuvre."""
+    """The result of one model in one manoeuvre."""
 
     model: str
     manoeuvre: str
-    track: Array  # (times, 13): the rigid rows of the state, one a second
+    track: Array  # (times, 13): the rigid-body rows of the state, one per second
     is_finite: bool
 
     @property
@@ -69,7 +69,7 @@ class ManoeuvreRun:
 
 
 def forward_share(model: Model, k: int) -> float:
-    """Share of a thruster's force that acts forward."""
+    """Return the fraction of a thruster's force that acts forward."""
     if model.allocation is not None:
         column = np.array(model.allocation.rows).reshape(6, -1)[:3, k]
     else:
@@ -78,22 +78,22 @@ def forward_share(model: Model, k: int) -> float:
 
 
 def forward_thrusters(model: Model) -> list[int]:
-    """The thrusters that push ahead."""
+    """Return the indices of the thrusters that push ahead."""
     return [k for k in range(len(model.thruster)) if forward_share(model, k) > 0.3]
 
 
 def full_ahead(model: Model) -> dict[str, float]:
-    """Commands for full ahead."""
+    """Return commands for full ahead."""
     return {model.thruster[k].name: model.thruster[k].maximum for k in forward_thrusters(model)}
 
 
 def hard_turn(model: Model, side: float) -> dict[str, float]:
-    """Commands that turn hard to starboard (+1) or port (-1) at full ahead; empty if nothing turns it."""
+    """Return commands that turn hard to starboard (+1) or port (-1) at full ahead; empty if the model cannot turn."""
     commands: dict[str, float] = {}
     ahead = forward_thrusters(model)
     for f in model.fin:
         if abs(f.normal[1]) > 0.5:
-            # the side to which a positive angle turns the bow: by its own moment, or by a force to the side of its normal
+            # side to which a positive angle turns the bow: by its own moment, or by a force along its normal
             aft = f.position[0] < 0.0 or f.law != "linear"
             turn = f.per_angle[5] if f.law == "coefficients" else -f.normal[1] if aft else f.normal[1]
             commands[f.name] = side * math.copysign(f.limit, turn)
@@ -103,14 +103,14 @@ def hard_turn(model: Model, side: float) -> dict[str, float]:
             commands[f"{model.thruster[k].name}-angle"] = -side * min(abs(swivel.minimum), math.radians(35.0))
     if not commands:
         for k in ahead:
-            # twin screws; vectored thrusters turn on the spot
+            # twin screws; vectored thrusters could turn on the spot
             if forward_share(model, k) > 0.99 and side * model.thruster[k].position[1] > 0.0:
                 commands[model.thruster[k].name] = 0.0
     return commands
 
 
 def full_astern(model: Model) -> dict[str, float]:
-    """Commands for full astern: thrusters at their least, jets with their deflectors down."""
+    """Return commands for full astern: thrusters at their minimum, jets with their deflectors down."""
     commands: dict[str, float] = {}
     for k in forward_thrusters(model):
         t = model.thruster[k]
@@ -123,14 +123,14 @@ def full_astern(model: Model) -> dict[str, float]:
 
 
 def is_surface_model(model: Model) -> bool:
-    """Whether a model belongs at the surface."""
+    """Whether a model floats at the surface."""
     return model.type != "underwater"
 
 
 def run_manoeuvres(
     models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
 ) -> list[ManoeuvreRun]:
-    """Sail models through manoeuvres: all in calm water at once, and once for each sea that models state (`valid_sea`)."""
+    """Run models through manoeuvres: once in calm water, and once per sea state that models declare (`valid_sea`)."""
     pairs = [(m, name) for m in models for name in manoeuvres if _can_perform(m, name)]
     calm = [pair for pair in pairs if pair[1] not in IN_WAVES]
     runs = _run_in_world(calm, seconds, '<bed depth="3000 m"/>') if calm else []
@@ -145,7 +145,7 @@ def run_manoeuvres(
 
 
 def _can_perform(model: Model, manoeuvre: str) -> bool:
-    """Whether a model has what a manoeuvre takes."""
+    """Whether a model can perform a manoeuvre."""
     if manoeuvre in IN_WAVES and not model.valid_sea:
         return False
     if manoeuvre in ("port", "starboard", "zig-zag"):
@@ -189,13 +189,13 @@ def _run_in_world(pairs: list[tuple[Model, str]], seconds: float, world: str) ->
 
 
 def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
-    """Command actuators by name; nothing where there are none."""
+    """Command actuators by name, if there are any commands."""
     if commands:
         sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
 
 
 def _apply_push(sim: Simulation, row: int, begins: bool) -> None:
-    """A push for a while: in sway a tenth of its weight's worth of acceleration, in roll and yaw with a lever of its size."""
+    """Apply or end a push that accelerates by 0.1 m/s2 in sway and 0.1 rad/s2 in roll and yaw."""
     inertia = sim.fleet.coefficients(row)[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
     size = 0.1 if begins else 0.0
     sim.push(row, [0.0, size * inertia[1], 0.0], [size * inertia[3], 0.0, size * inertia[5]])

@@ -1,4 +1,4 @@
-"""The supervisor: makes the shared objects, starts engine and front, watches them, clears up."""
+"""The supervisor: creates the shared objects, starts and watches engine and front, and cleans up."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PortTaken(WaveSimError):
 
 
 class EngineNotStarted(WaveSimError):
-    """The engine found that the configuration cannot be simulated, and has said why."""
+    """The engine refused the configuration and has reported the reason."""
 
     exit_code = ConfigError.exit_code
 
@@ -50,14 +50,14 @@ RESTART_WINDOW_S = 60.0
 
 
 class ProcessCrashed(WaveSimError):
-    """Engine or front ended by itself."""
+    """Engine or front ended unexpectedly."""
 
     exit_code = 9
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """What the command line says about a server."""
+    """Options of a server from the command line."""
 
     name: str
     seed: int
@@ -70,20 +70,20 @@ class ServerOptions:
 
 @dataclass(frozen=True)
 class ProcessArguments:
-    """What the supervisor gives to a process of the server."""
+    """Arguments of the supervisor for a process of the server."""
 
     loaded: LoadedConfig
     options: ServerOptions
-    commands_fd: int  #: descriptor by which the engine is told of commands
-    events_fd: int  #: and the front of events
-    supervisor_pid: int  #: process id; without it nothing goes on
-    socket: int = -1  #: the front's UDP socket, a descriptor
-    is_restart: bool = False  #: the front takes over from one that crashed
+    commands_fd: int  #: descriptor that wakes the engine when commands are waiting
+    events_fd: int  #: descriptor that wakes the front when events are waiting
+    supervisor_pid: int  #: process id; the processes end when it is gone
+    socket: int = -1  #: descriptor of the front's UDP socket
+    is_restart: bool = False  #: True for a front that replaces one that crashed
 
 
 @contextlib.contextmanager
 def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
-    """Areas, rings and semaphores of a server; removed at the end, whatever happens."""
+    """Create areas, rings and semaphores of a server, and remove them at the end in any case."""
     group = loaded.config.shared.group
     try:
         try:
@@ -96,26 +96,26 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
             frames.create_rings(loaded, name)
             create_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
-            raise WaveSimError(f"cannot make what the server's processes share ({MEMORY}): {error}") from None
+            raise WaveSimError(f"cannot create the server's shared memory ({MEMORY}): {error}") from None
         yield
-    finally:  # also when Ctrl-C comes while they are made
+    finally:  # also when Ctrl-C interrupts the creation
         with contextlib.suppress(OSError, posix_ipc.Error):
             remove_leftovers(name)
 
 
 def bind_udp_socket(loaded: LoadedConfig, port: int) -> socket.socket:
-    """The server's UDP socket, or a clear refusal."""
+    """Open the server's UDP socket. PortTaken if the address or port cannot be used."""
     address = loaded.config.network.address
     try:
         return open_socket(address, port)
     except OSError as error:
         raise PortTaken(
-            f"cannot use UDP {address}:{port}: {error.strerror}; choose another with --port or <network port=...>"
+            f"cannot use UDP {address}:{port}: {error.strerror}; select another port with --port or <network port=...>"
         ) from None
 
 
 def is_ready(name: str) -> bool:
-    """Whether the server's engine has published and its front takes commands."""
+    """Whether the engine has published a tick and the front accepts commands."""
     try:
         with Commander(name) as commander:
             return (
@@ -127,15 +127,19 @@ def is_ready(name: str) -> bool:
 
 
 def reserve_log_path(log: str) -> str:
-    """A place for a log, made at once so that no other server takes it: this one, or with a number where a log is already."""
+    """Create the log file at once, so that no other server takes it.
+
+    An existing log is kept: the new name gets a number.
+    """
     path = Path(log)
-    if not log or (path.exists() and not path.is_file()):  # none, or a device
+    if not log or (path.exists() and not path.is_file()):  # no log, or a device
         return log
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for number in itertools.count(1):
             place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-            if not any(place.parent.glob(f"{glob.escape(place.stem)}.*{glob.escape(place.suffix)}")):  # parts of a log
+            # also skips a name whose split log has parts
+            if not any(place.parent.glob(f"{glob.escape(place.stem)}.*{glob.escape(place.suffix)}")):
                 with contextlib.suppress(FileExistsError):
                     place.open("xb").close()
                     return str(place)
@@ -145,7 +149,7 @@ def reserve_log_path(log: str) -> str:
 
 
 class Supervisor:
-    """A running server as seen by the process that started it."""
+    """A running server, seen from the process that started it."""
 
     def __init__(self, loaded: LoadedConfig, options: ServerOptions, sock: socket.socket) -> None:
         self.options, self.restarts_left = options, loaded.config.network.restarts
@@ -155,7 +159,7 @@ class Supervisor:
         commands, events = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
         common = ProcessArguments(loaded, options, commands, events, os.getpid())
         self.engine = self._start("wavesim-engine", "wavesim_server.engine.process", common, (commands, events))
-        with contextlib.suppress(OSError):  # where the user may: the tick goes before everything else
+        with contextlib.suppress(OSError):  # where permitted, the engine gets priority over other processes
             os.setpriority(os.PRIO_PROCESS, self.engine.pid, ENGINE_NICE)
         self._front = dataclasses.replace(common, socket=sock.fileno())
         self._fds: tuple[int, ...] = (commands, events, sock.fileno())
@@ -165,22 +169,22 @@ class Supervisor:
             self._close()
 
     def _close(self) -> None:
-        """Let go of what the processes were given."""
+        """Close the descriptors that the processes inherited."""
         for fd in self._fds[:2]:
             os.close(fd)
         self._fds = ()
         self._socket.close()
 
     def _restart_front(self, cause: str) -> bool:
-        """Start the front anew, with a log of its own; False if it crashed too often."""
+        """Restart the front with a new log file; False if it crashed too often."""
         now = time.monotonic()
         self._crashes = [t for t in self._crashes if now - t < RESTART_WINDOW_S] + [now]
         if len(self._crashes) > self.restarts_left:
             return False
         again = reserve_log_path(self.options.log)
         print(
-            f"wavesim: the front process {cause}; it is started again, its clients have to join again"
-            + (f"; the log goes on in {again}" if again else ""),
+            f"wavesim: the front process {cause} and is restarted; its clients must join again"
+            + (f"; the log continues in {again}" if again else ""),
             file=sys.stderr,
             flush=True,
         )
@@ -188,16 +192,16 @@ class Supervisor:
         self.front = self._start("wavesim-front", "wavesim_server.network.process", anew, self._fds)
         return True
 
-    @staticmethod  # a session of its own: Ctrl-C goes to the supervisor, which ends it in order
+    @staticmethod  # in a session of its own: Ctrl-C reaches only the supervisor, which stops the process in order
     def _start(name: str, module: str, part: ProcessArguments, fds: tuple[int, ...]) -> forked_process.ForkedProcess:
-        """What only this process needs, the kernels say, it imports itself."""
+        """Fork a process. It imports its own modules (for example the kernels), so that the others need not load them."""
         return forked_process.fork_process(name, lambda: importlib.import_module(module).main(part), fds)
 
     def wait_ready(self, name: str, timeout: float = 3600.0) -> bool:
-        """Until the engine has its kernels and the front takes commands. Where kernels cannot be kept the engine compiles them
-        now, on a busy machine for many minutes.
+        """Wait until the engine has its kernels and the front accepts commands.
 
-        False if the user asked to stop meanwhile.
+        Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
+        Returns False if the user asked to stop meanwhile.
         """
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:
@@ -210,7 +214,10 @@ class Supervisor:
         raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
     def check(self) -> int | None:
-        """None while both run; 0 after an orderly end of the engine; Crashed otherwise."""
+        """Return None while both run and 0 after an orderly end of the engine.
+
+        It raises ProcessCrashed or EngineNotStarted in all other cases.
+        """
         for name, process in (("engine", self.engine), ("front", self.front)):
             code = process.poll()
             if code is None:
@@ -230,9 +237,13 @@ class Supervisor:
         return None
 
     def finish(self, timeout: float = 10.0) -> None:
-        """After a shutdown command: the engine ends by itself, then the front with a whole log; Crashed otherwise."""
+        """After a shutdown command, wait for the engine to end, then end the front with a complete log.
+
+        Raises ProcessCrashed on failure.
+        """
         limit = time.monotonic() + timeout
-        # A front that died before the engine never handed the command on: that is the cause, not the engine's waiting.
+        # A front that ended before the engine never forwarded the command, so report the front, not the engine's
+        # timeout.
         while self.engine.poll() is None and self.front.poll() is None and time.monotonic() < limit:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.engine.wait(0.05)
@@ -249,7 +260,7 @@ class Supervisor:
                 raise _crashed(name, code)
 
     def terminate(self, timeout: float = 10.0) -> None:
-        """End both processes: engine first, so that the front logs its last records."""
+        """Stop both processes, the engine first, so that the front logs its last records."""
         for process in (self.engine, self.front):
             if process.poll() is None:
                 process.terminate()
@@ -263,13 +274,16 @@ class Supervisor:
 
 
 def _crashed(name: str, code: int) -> ProcessCrashed:
-    """That a part ended with (or before) the run in a way that may have cost the log its last records."""
+    """Return the error for a process that failed at or before the end of the run.
+
+    The log may lack its last records then.
+    """
     cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
     return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
 
 
 def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supervisor], None] | None = None) -> None:
-    """Run a server until it is shut down, Ctrl-C, SIGTERM, or the loss of one of its processes."""
+    """Run a server until it is shut down, receives Ctrl-C or SIGTERM, or loses one of its processes."""
     stop = False
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
@@ -298,12 +312,15 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 
 
 def _configured_log_path(loaded: LoadedConfig) -> str:
-    """The log that the configuration names: below the working folder, or where its files may lie."""
+    """Return the log path of the configuration.
+
+    It must lie below the working folder or in the folder allowed for its files.
+    """
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)
     if file and not any(Path(file).resolve().is_relative_to(p.resolve()) for p in places):
         raise ConfigError(
-            f'<log file="{file}"> lies outside of the working folder; name it with --log, or allow it by <wavesim files=...>',
+            f'<log file="{file}"> lies outside the working folder; set it with --log, or allow its folder with <wavesim files=...>',
             str(loaded.path),
         )
     return file
@@ -313,7 +330,7 @@ def default_options(
     loaded: LoadedConfig, name: str | None, port: int | None, log: str | None, seed: int | None, speed: float | None,
     threads: int = 1,
 ) -> ServerOptions:  # fmt: skip
-    """Command-line values over the configuration's."""
+    """Combine command-line values with the configuration; the command line takes precedence."""
     config = loaded.config
     file = _configured_log_path(loaded) if log is None else log
     return ServerOptions(

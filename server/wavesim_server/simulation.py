@@ -1,4 +1,4 @@
-"""The engine as a library: bodies, water and sound advance together, with no network and no files.
+"""The engine as a library: advances bodies, water and sound together, without network or files.
 
     from wavesim_server import Simulation
     sim = Simulation.from_config("config.xml")
@@ -7,8 +7,8 @@
     sim.advance(250)
     print(sim.state()["p_WB_W"][row])
 
-Everything that a caller says is checked before anything is changed: what cannot be is a ValueError or a ConfigError, and
-the simulation is as it was.
+Each method checks its arguments before it changes anything. Invalid arguments raise ValueError or ConfigError and leave
+the simulation unchanged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 
 @dataclass
 class Occupant:
-    """Who is in a row."""
+    """The body that occupies a row."""
 
     name: str
     model: Model
@@ -79,7 +79,7 @@ class Occupant:
 
 @dataclass(frozen=True)
 class PreparedEntry:
-    """All that is needed to let a body in: whatever could be wrong has been found before."""
+    """Everything needed to add a body, checked in full before the simulation changes."""
 
     vehicle_type: VehicleType
     transducer: TransducerConfig | None
@@ -87,19 +87,22 @@ class PreparedEntry:
     attitude: Array
     operators: exposure.ResponseOperators | None
     acoustics: PreparedTransducer | None
-    body: BodyConfig | None = None  #: of the configuration
-    commands: list[float | None] | None = None  #: that hold its speed
+    body: BodyConfig | None = None  #: its entry in the configuration
+    commands: list[float | None] | None = None  #: commands that hold its initial speed
 
 
 class Simulation:
-    """All bodies, the sea and the sound, advanced tick by tick. ``threads`` share out large fleets; the numbers are the same."""
+    """All bodies, the sea and the sound, advanced tick by tick.
+
+    ``threads`` share the work of large fleets; results are identical.
+    """
 
     def __init__(self, loaded: LoadedConfig, seed: int | None = None, threads: int = 1) -> None:
         config = loaded.config
         self.loaded, self.config = loaded, config
         self.seed = config.seed if seed is None else seed
         if not 0 <= self.seed <= 2**53:
-            raise ValueError(f"a seed is 0 to 2**53; this is {seed}")
+            raise ValueError(f"invalid seed {seed}: use an integer from 0 to 2**53")
         self.step_ns = round(config.time.step * 1e9)
         self.tick = 0
         self.capacity = capacity = config.shared.vehicles
@@ -128,20 +131,20 @@ class Simulation:
         self._scene = medium.AcousticScene(self._contacts.obstacles, bed, net, np.zeros(1, np.int64))
         self._effort_scratch = effort.scratch()
         self.threads = TickThreads(threads)
-        self._tick_state_sources: tuple[Any, ...] = (None,)  # what the next was made of
+        self._tick_state_sources: tuple[Any, ...] = (None,)  # arrays that the present tick state was built from
         self._tick_state: tuple[tick.TickState, Any]
         self._acoustics_address: Any = None
         self.occupants: dict[int, Occupant] = {}
-        self._rows: dict[str, int] = {}  # by name
+        self._rows: dict[str, int] = {}  # row by body name
         self._reserved = {b.name: (row, b) for row, b in enumerate(config.fleet.bodies)}
-        self._row_taken = np.zeros(capacity, bool)  # rows of others than these
+        self._row_taken = np.zeros(capacity, bool)  # rows that are occupied or reserved
         self._row_taken[: len(self._reserved)] = True
-        self._lowest_free_row = 0  # no row before this is free
-        self._order_stale = False  # whether bodies came or left since the order was made
+        self._lowest_free_row = 0  # all rows below this one are taken
+        self._order_stale = False  # True when bodies were added or removed since the rows were last sorted
         self.identity = np.zeros(capacity, IDENTITY.dtype)
         self.geometry = np.zeros(capacity, GEOMETRY.dtype)
         self._trims: dict[tuple[int, float], list[float | None]] = {}
-        for model in loaded.models.values():  # what could not be simulated is refused now
+        for model in loaded.models.values():  # refuse a model that cannot be simulated now, before the first tick
             self.fleet.vehicle_type(model)
             self.weather_model.operators(model)
         for body in config.fleet.bodies:
@@ -161,30 +164,30 @@ class Simulation:
         )
         if pair is not None:
             first, second = (together[k] for k in pair)
-            fail_at(second.place, f"'{second.name}': it starts inside '{first.name}'")
+            fail_at(second.place, f"'{second.name}' starts inside '{first.name}'")
 
     @classmethod
     def from_config(cls, path: str | Path, seed: int | None = None) -> Simulation:
-        """A simulation of a configuration file, with every body that needs no client already in."""
+        """Create a simulation from a configuration file and add all bodies that need no client."""
         simulation = cls(load(path), seed)
         simulation.enter_residents()
         return simulation
 
     @property
     def time_ns(self) -> int:
-        """Simulation time."""
+        """Simulation time in nanoseconds."""
         return self.tick * self.step_ns
 
     # -- bodies ------------------------------------------------------------------------------
 
     def enter_residents(self) -> None:
-        """Let in every body of the configuration that has no client."""
+        """Add all bodies of the configuration that have no client."""
         for name, (_, body) in self._reserved.items():
             if body.client == "none":
                 self.enter(name)
 
     def row_for(self, name: str) -> int | None:
-        """The row that a body of this name would get; None when the simulation is full."""
+        """Return the row that a body of this name would get, or None when the simulation is full."""
         if name in self._reserved:
             return self._reserved[name][0]
         if self._lowest_free_row < self.capacity:
@@ -194,7 +197,7 @@ class Simulation:
         return None
 
     def row_of(self, name: str) -> int | None:
-        """The row of a body that is in the simulation."""
+        """Return the row of a body in the simulation, or None."""
         return self._rows.get(name)
 
     def enter(
@@ -207,11 +210,11 @@ class Simulation:
         variant: Model | None = None,
         generation: int = 0,
     ) -> int:
-        """Let a body in: one of the configuration by its name, or a new one of a model. Returns its row.
+        """Add a body and return its row: one of the configuration by its name, or a new one of a model.
 
-        ``variant`` is a model object instead of a name, one of many in a study (see :mod:`wavesim_server.study`). ``generation``
-        counts the bodies of a row, for who keeps account of them; 0 = the next.
-        ValueError or ConfigError if it cannot enter; then nothing has changed.
+        ``variant`` is a model object to use instead of a model name, for example one of many in a study (see
+        :mod:`wavesim_server.study`). ``generation`` numbers the bodies that have used a row; 0 takes the next number.
+        ValueError or ConfigError if the body cannot enter; the simulation is then unchanged.
         """
         row = self._free_row(name, row)
         if name in self._reserved:
@@ -227,9 +230,9 @@ class Simulation:
             entry.vehicle_type.model, entry.position, entry.attitude, self.fleet
         )
         if beside is not None:
-            raise ValueError(f"it starts inside '{self.occupants[beside].name}'")
+            raise ValueError(f"'{name}' would start inside '{self.occupants[beside].name}'")
         self.line_system.check_reach(row, entry.position, frames.quaternion(*entry.attitude), self.fleet)
-        # from here on nothing can fail
+        # nothing below this line can fail
         kind, transducer = entry.vehicle_type.model, entry.transducer
         mooring = entry.body.mooring if entry.body else None
         self.fleet.add(
@@ -259,7 +262,7 @@ class Simulation:
         return row
 
     def _prepare_configured(self, body: BodyConfig) -> PreparedEntry:
-        """A body of the configuration as it will enter; ConfigError if it cannot."""
+        """Check a body of the configuration and prepare its entry. ConfigError if it cannot enter."""
         model = self.loaded.model(body.model)
         try:
             p, e = (
@@ -286,31 +289,32 @@ class Simulation:
         return PreparedEntry(form, transducer, position, attitude, operators, self.channel.prepare(transducer))
 
     def _free_row(self, name: str, row: int | None) -> int:
-        """The row that a name gets; ValueError if there is none."""
+        """Return a valid row for a new body; ValueError if the name or the row is invalid or taken."""
         if not isinstance(name, str) or not 0 < len(name.encode()) <= NAME_BYTES:
-            raise ValueError(f"'{shorten(name)}' is no name: 1 to {NAME_BYTES} bytes")
+            raise ValueError(f"invalid name '{shorten(name)}': use 1 to {NAME_BYTES} bytes")
         if name in self._rows:
-            raise ValueError(f"'{name}' is in the simulation already")
+            raise ValueError(f"a body named '{name}' is already in the simulation")
         row = self.row_for(name) if row is None else row
         if row is None:
             raise ValueError(
-                f'all {self.capacity} rows are taken; <shared vehicles="N"/> in the configuration makes room for more bodies'
+                f'all {self.capacity} rows are taken; raise <shared vehicles="N"/> in the configuration to allow more bodies'
             )
         if not isinstance(row, int) or not 0 <= row < self.capacity:
-            raise ValueError(f"there is no row {shorten(row, 20)}; they are 0 to {self.capacity - 1}")
+            raise ValueError(f"invalid row {shorten(row, 20)}: use 0 to {self.capacity - 1}")
         if row in self.occupants:
-            raise ValueError(f"row {row} is taken by '{self.occupants[row].name}'")
+            raise ValueError(f"row {row} is already occupied by '{self.occupants[row].name}'")
         if (row < len(self._reserved) or name in self._reserved) and self._reserved.get(name, (-1,))[0] != row:
-            raise ValueError(f"row {row} is kept for another body than '{name}'")
+            raise ValueError(f"row {row} is not available to '{name}': it is reserved for another body")
         return row
 
     def _set_initial_motion(self, row: int, body: BodyConfig, commands: list[float | None] | None) -> None:
-        """The motion with which a body of the configuration begins."""
+        """Set the initial motion of a body of the configuration."""
         b = self.fleet.body(row)
         if commands is None:
             b[r.NU : r.NU + 6] = *body.velocity, *body.angular_velocity
             return
-        # the speed is that through the water, which does not move what the model holds
+        # the configured speed is through the water; the current does not move degrees of freedom that the model holds
+        # fixed
         v = vecmat(b[r.V_WF_W : r.V_WF_W + 3], frames.rotation(b[r.QW : r.QW + 4])) + [body.speed, 0.0, 0.0]
         free = free_dofs(self.occupants[row].model)
         for k in range(3):
@@ -319,7 +323,7 @@ class Simulation:
         self.fleet.settle_actuators(row)
 
     def leave(self, row: int) -> None:
-        """Take a body out; its transducer falls silent, signals under way live on."""
+        """Remove a body. Its transducer falls silent; its signals under way continue."""
         occupant = self._occupant(row)
         self.line_system.leave(row)
         self.fleet.remove(row)
@@ -335,10 +339,10 @@ class Simulation:
         try:
             return self.occupants[row]
         except (KeyError, TypeError):
-            raise ValueError(f"there is no body in row {shorten(row, 20)}") from None
+            raise ValueError(f"no body in row {shorten(row, 20)}") from None
 
     def _reorder(self) -> None:
-        """The rows that are in, from the lowest north on: so contacts want them."""
+        """Sort the occupied rows by their southern edge, as the contact search requires."""
         if self._order_stale:
             self._order_stale = False
             rows = np.array(self.rows, np.int64)
@@ -360,19 +364,19 @@ class Simulation:
         self.weather_model.refresh(row, self.fleet, self.tick, self.time_ns * 1e-9)
 
     def _update_stratification(self, rows: Sequence[int]) -> None:
-        """The water at some bodies carries them as it does here."""
+        """Update the displaced volumes of bodies from the density of the water around them."""
         if self.stratification.period:
             models = {row: self.occupants[row].model for row in rows}
             time = self.time_ns * 1e-9
             self.stratification.refresh(rows, models, self.fleet, self.weather_model.weather.buoyancy_volumes, time)
 
     def _reset_last_finite(self, row: int) -> None:
-        """The state of a body is a new one, not come about by contact."""
+        """Reset the last finite state of a body to the present one, after a change that no contact caused, and wake it."""
         self._scratch.last_finite[row] = self.fleet.body(row)[: r.RIGID_ROWS]
         sleep.wake(self._contacts.sleep, row)
 
     def _place_transducer(self, row: int) -> None:
-        """A transducer is here now, and was: after a jump no path leads through the water in between."""
+        """Place the transducer at its present position in this and the previous tick, so that no path follows a jump."""
         self._single_scratch.order[0] = row
         tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
@@ -380,28 +384,36 @@ class Simulation:
 
     @property
     def rows(self) -> list[int]:
-        """Rows with a body."""
+        """Rows that hold a body, in ascending order."""
         return sorted(self.occupants)
 
-    # -- what clients do ---------------------------------------------------------------------
+    # -- client actions ----------------------------------------------------------------------
 
     def actuators(self, row: int) -> tuple[Actuator, ...]:
-        """The actuators of a body, in the order of its model: that of commands and tables."""
+        """The actuators of a body in the order of its model, which commands and tables use."""
         return self._occupant(row).actuators
 
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
-        """Actuator commands by position or by name; None keeps the earlier one. ValueError for anything else, and then
-        none of them is taken."""
+        """Set actuator commands by position or by name; None keeps the previous command.
+
+        ValueError for any invalid command; then none of them takes effect.
+        """
         occupant = self._occupant(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
 
     def clipped(self, row: int) -> dict[str, int]:
-        """How many commands each actuator of a body got beyond its range, which were taken as the end of it; none that got none."""
+        """Count the commands per actuator that exceeded its range and were limited to it.
+
+        Actuators without any are omitted.
+        """
         counts = self.fleet.clipped_of(row)
         return {a.name: n for a, n in zip(self._occupant(row).actuators, counts, strict=True) if n}
 
     def take_clipped(self) -> list[tuple[int, str]]:
-        """(row, text) of actuators that got a first, tenth, hundredth ... command beyond their range since the last call."""
+        """Return (row, text) of the notices on clipped commands since the last call.
+
+        An actuator gives one at its first, tenth, hundredth, ... command beyond its range.
+        """
         if not self.fleet.clipped:
             return []
         found, self.fleet.clipped = self.fleet.clipped, {}
@@ -412,8 +424,11 @@ class Simulation:
         ]
 
     def fail(self, row: int, actuator: int | str, fault: str, amount: float | str = 0.0) -> None:
-        """A fault of an actuator (name or position): ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the
-        share ``amount``, ``reversed``, or ``none`` to repair it. A text may have a unit (`5 s`)."""
+        """Set a fault of an actuator, given by name or position.
+
+        Faults: ``stuck``, ``frozen`` for ``amount`` s, ``lost``, ``reduced`` to the fraction ``amount``, ``reversed``,
+        or ``none`` to repair it. A text amount may carry a unit (`5 s`).
+        """
         occupant = self._occupant(row)
         try:
             position = actuator_index(occupant.actuators, actuator)
@@ -432,7 +447,7 @@ class Simulation:
         sleep.wake(self._contacts.sleep, row)
 
     def push(self, row: int, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
-        """Apply an external force (N) and torque (N m) in B, at the origin, until it is changed."""
+        """Apply an external force (N) and torque (N m) in B at the origin of B. They act until changed."""
         self._occupant(row)
         values = *checked_numbers("a force", force, 3, MAX_FORCE), *checked_numbers("a torque", torque, 3, MAX_FORCE)
         self.fleet.body(row)[r.EXTERNAL_WRENCH : r.EXTERNAL_WRENCH + 6] = values
@@ -444,9 +459,9 @@ class Simulation:
         attitude: Sequence[float] | None = None,
         velocity: Sequence[float] | None = None,
     ) -> None:
-        """Put a body somewhere: position W (m), roll, pitch, yaw (rad), velocity over ground u v w p q r (m/s, rad/s).
+        """Move a body: position in W (m), roll, pitch, yaw (rad), velocity over ground u v w p q r (m/s, rad/s).
 
-        What is None stays. A body that was frozen because its state was no longer finite moves again.
+        An argument of None keeps the present value. A body that was frozen because its state diverged (NaN or infinity) moves again.
         """
         self._occupant(row)
         p = None if position is None else checked_numbers("a position", position, 3, MAX_COORDINATE)
@@ -470,9 +485,13 @@ class Simulation:
         self._place_transducer(row)
 
     def set_weather(self, **values: float | None) -> None:
-        """Set mean current, wind and waves from now on: ``current_north``, ``current_east``, ``wind_speed`` (m/s),
-        ``wind_direction`` (rad, whence), ``wave_height`` (m, significant), ``wave_peak`` (rad/s), ``wave_direction``
-        (rad, whither). ValueError for what cannot be, and for a current in which a body would be unstable at this step."""
+        """Set mean current, wind and waves from now on.
+
+        ``current_north``, ``current_east``, ``wind_speed`` in m/s; ``wind_direction`` (rad, where it comes from);
+        ``wave_height`` (m, significant); ``wave_peak`` (rad/s); ``wave_direction`` (rad, where the waves travel to).
+        ValueError for invalid values, and for a current in which a body would be numerically unstable at this time
+        step.
+        """
         current, wind, waves = self.weather_model.with_changes(**values)
         try:
             self.fleet.set_current(current)
@@ -487,9 +506,9 @@ class Simulation:
         self, row: int, frequency: float, level: float | None = None, at: int | None = None, code: int | None = None,
         *, number: int = 0,
     ) -> None:  # fmt: skip
-        """Send a pulse at the start of the next tick, or ``fail_at`` a time of the node's own clock (ns).
+        """Send a pulse at the start of the next tick, or when the node's own clock shows ``at`` (ns).
 
-        ValueError if the node cannot send such a one.
+        ValueError if the node cannot send this pulse.
         """
         self._check_transducer(row)
         self.channel.ping(row, frequency, level, at, code, number, self.time_ns * 1e-9)
@@ -497,14 +516,14 @@ class Simulation:
     def send(
         self, row: int, payload: bytes, to: int = 0, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:  # fmt: skip
-        """Send a packet to a modem address (0 = all). ValueError if the node cannot."""
+        """Send a packet to a modem address (0 = all). ValueError if the node cannot send it."""
         self._check_transducer(row)
         self.channel.send(row, payload, to, level, at, number, self.time_ns * 1e-9)
 
     def range_request(
         self, row: int, to: int, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:
-        """Ask the modem of an address to answer, for its range. ValueError if the node cannot."""
+        """Query the modem with address ``to`` for its range. ValueError if the node cannot send the query."""
         self._check_transducer(row)
         self.channel.range_request(row, to, level, at, number, self.time_ns * 1e-9)
 
@@ -515,7 +534,10 @@ class Simulation:
     # -- time --------------------------------------------------------------------------------
 
     def advance(self, ticks: int = 1) -> None:
-        """Advance by whole ticks. Signals are collected; see :meth:`take_signals`. ValueError for fewer than none."""
+        """Advance by whole ticks.
+
+        Signals are collected; see :meth:`take_signals`. ValueError for a negative number of ticks.
+        """
         last, is_half_done, contacts, period = (
             self._target_tick(ticks),
             False,
@@ -547,7 +569,10 @@ class Simulation:
             self._hold_diverged()
 
     def _current_tick_state(self) -> tuple[tick.TickState, Any]:
-        """All that a tick works on and its table for the kernels; made anew when one of the arrays has been replaced."""
+        """Return everything a tick works on, and its table for the kernels.
+
+        The table is rebuilt when one of the arrays has been replaced.
+        """
         f = self.fleet
         made_of = (
             f.blocks, f.slots, f.block_heads, f.params, f.sequence, f.model_ints, f.tables, f.work, f.actuator_holds, f.hold_count, f.setpoints, f.speed_averages,
@@ -562,33 +587,36 @@ class Simulation:
         return self._tick_state
 
     def _target_tick(self, ticks: int) -> int:
-        """The tick that is so many ticks ahead; ValueError if it lies behind."""
+        """Return the tick that lies ``ticks`` ahead; ValueError if ``ticks`` is negative."""
         if ticks < 0:
-            raise ValueError(f"time does not run back: {ticks} ticks")
+            raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
         return self.tick + ticks
 
     def _acoustics_kernel(self, table: Any) -> Any:
-        """Where the kernel of a tick's sound is; arrays that are replaced are of the same types."""
+        """Return the address of the kernel for a tick's sound. It stays valid: replaced arrays have the same types."""
         if self._acoustics_address is None:
             self._acoustics_address = indirect_calls.kernel_address(tick.advance_acoustics, table, self.tick, 0.0, 0.0)
         return self._acoustics_address
 
     def compile_motion(self) -> None:
-        """What a tick's motion is made of, for the kernel of the tick."""
+        """Compile the motion kernels that the tick kernel calls."""
         *movers, _ = self._current_tick_state()[0]
         compile_for_types(tick.advance_motion, *movers, self.step_ns, self.tick)
 
     def compile_tick(self) -> None:
-        """The kernel of a tick but for its sound."""
+        """Compile the kernel of a tick, without its sound."""
         compile_for_types(tick.run_ticks, self._current_tick_state()[1], 0, self.step_ns, self.tick, self.tick, False)
 
     def compile_sound(self) -> None:
-        """The kernel of a tick's sound."""
+        """Compile the kernel of a tick's sound."""
         self._acoustics_kernel(self._current_tick_state()[1])
 
     def _hold_diverged(self) -> None:
-        """A contact can make a state diverge (NaN or infinity). The tick looks for such bodies before contacts only, the next one would
-        hold it; but nobody shall see it as it is meanwhile."""
+        """Freeze bodies whose state diverged (NaN or infinity) in a contact.
+
+        The tick checks for such bodies only before contacts, so the next tick would freeze them. Readers must not see
+        the diverged state until then.
+        """
         if np.isfinite(self.fleet.blocks[:, : r.STATE_ROWS * r.LANES].sum()):
             return
         for row in self.occupants:
@@ -599,14 +627,14 @@ class Simulation:
                 self._scratch.faults[row] = 1
                 self._place_transducer(row)
 
-    # -- what others see ---------------------------------------------------------------------
+    # -- published results -------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
-        """(sent, receptions) since the last call, in order of time."""
+        """Return (sent, receptions) since the last call, in order of time."""
         return self.channel.take_records()
 
     def publish(self, state: Record, actuation: Record) -> None:
-        """Fill tables of capacity rows in place."""
+        """Fill the tables ``state`` and ``actuation`` of ``capacity`` rows in place."""
         self._reorder()
         f = self.fleet
         tick.publish(
@@ -615,19 +643,19 @@ class Simulation:
         )  # fmt: skip
 
     def state(self) -> Record:
-        """A copy of the state of all rows."""
+        """Return a copy of the state of all rows."""
         state, actuation = np.zeros(self.capacity, STATE.dtype), np.zeros(self.capacity, ACTUATION.dtype)
         self.publish(state, actuation)
         return state
 
     def actuation(self) -> Record:
-        """A copy of the actuation of all rows."""
+        """Return a copy of the actuation of all rows."""
         state, actuation = np.zeros(self.capacity, STATE.dtype), np.zeros(self.capacity, ACTUATION.dtype)
         self.publish(state, actuation)
         return actuation
 
     def effort(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Accelerations and forces of some bodies (default: all), into the table `effort` or a new one; returns it."""
+        """Return the table `effort`, or a new one, with accelerations and forces of the given rows (default: all)."""
         table = np.zeros(self.capacity, EFFORT.dtype) if table is None else table
         f, asked = self.fleet, self._present_rows(rows)
         effort.fill_efforts(
@@ -637,39 +665,41 @@ class Simulation:
         return table
 
     def surroundings(self, rows: Sequence[int] | None = None, table: Record | None = None) -> Record:
-        """Water and air at some bodies (default: all), into the table `surroundings` or a new one; returns it."""
+        """Return the table `surroundings`, or a new one, with water and air at the given rows (default: all)."""
         table = np.zeros(self.capacity, SURROUNDINGS.dtype) if table is None else table
         asked = self._present_rows(rows)
         self.weather_model.surroundings(_flat_view(table), asked, self.fleet, self.time_ns * 1e-9)
         return table
 
     def lines(self, table: Record | None = None) -> Record:
-        """The lines of the configuration, into the table `lines` or a new one; returns it."""
+        """Write the lines of the configuration to the table `lines`, or to a new one, and return it."""
         table = np.zeros(max(1, len(self.config.fleet.line)), LINES.dtype) if table is None else table
         self.line_system.publish(table)
         return table
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
-        """Lines that have broken since the last call, in order of time: (time in ns, name, row of a body at it or -1, tension
-        in N)."""
+        """Return the lines that have broken since the last call, in order of time.
+
+        Each item is (time in ns, name, row of an attached body or -1, tension in N).
+        """
         return [(tick * self.step_ns, name, row, load) for tick, name, row, load in self.line_system.take_breaks()]
 
     def _present_rows(self, rows: Sequence[int] | None) -> Any:
         return np.array([k for k in (self.occupants if rows is None else rows) if k in self.occupants], np.int64)
 
     def live_signals(self, table: Record) -> int:
-        """Fill rows of the signals table with the live signals; returns how many."""
+        """Write the live signals to the signals table and return their number."""
         return self.channel.live_signals(table, self.time_ns * 1e-9)
 
     def new_signals_table(self) -> Record:
         return np.zeros(self.config.shared.signals, SIGNALS.dtype)
 
     def current(self) -> Array:
-        """The uniform part of the flow now, drift included."""
+        """Return the uniform part of the flow now, including drift."""
         return self.weather_model.uniform_flow(self.time_ns * 1e-9)
 
     def weather(self) -> tuple[Any, ...]:
-        """The record of the table `weather` now."""
+        """Return the present record of the table `weather`."""
         now, wind = self.weather_model.weather.state, self.weather_model.weather.wind
         return (
             tuple(self.current()), now[w.W_WIND], wind[w.I_WIND_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
@@ -678,19 +708,22 @@ class Simulation:
 
     @property
     def frozen_bodies(self) -> list[str]:
-        """Names of bodies that were frozen because their state was no longer finite."""
+        """Names of bodies that were frozen because their state diverged (NaN or infinity)."""
         return [
             self.occupants[row].name for row in np.flatnonzero(self._scratch.faults).tolist() if row in self.occupants
         ]
 
     @property
     def contacts(self) -> int:
-        """Contacts resolved since the start."""
+        """Number of contacts resolved since the start."""
         return int(self._scratch.counters[1])
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
-        """What bodies have begun to touch since the last call, in order of time: (time in ns, row, what, speed of approach in
-        m/s along the normal). What touches again within a second is no news."""
+        """Return the contacts that have begun since the last call, in order of time.
+
+        Each item is (time in ns, row, partner, speed of approach in m/s along the normal). A contact that resumes
+        within one second is not reported again.
+        """
         m = self._contacts.events
         count = int(m.counters[contact_events.N_EVENTS])
         m.counters[contact_events.N_EVENTS] = 0
@@ -706,20 +739,23 @@ class Simulation:
 
     @property
     def contacts_dropped(self) -> int:
-        """Contacts, and pairs that might have met, left out for lack of room since the start."""
+        """Number of contacts and candidate pairs left out since the start because the contact tables were full."""
         return int(self._contacts.counters[contact_memory.N_LOST])
 
     @property
     def paths_dropped(self) -> int:
-        """Paths of sound left out since the start: weaker than those that are followed, or with too many reversals."""
+        """Number of propagation paths left out since the start.
+
+        They were weaker than those followed, or had too many turning points.
+        """
         return int(self.channel.medium.counters[0].paths_dropped)
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """(signals sent, receptions heard, signals live)."""
+        """(signals sent, signals received, signals live)."""
         return self.channel.counters
 
 
 def _flat_view(table: Record) -> Array:
-    """A table whose columns are all numbers, as (rows, numbers)."""
+    """View a table whose columns are all numbers as an array (rows, numbers)."""
     return table.view(np.float64).reshape(len(table), -1)

@@ -1,8 +1,8 @@
-"""Buoyancy by the water of each place: what a body floats better by there than in water of the world's one density.
+"""Buoyancy in stratified water: how it differs from the buoyancy in water of the world's constant density.
 
-With the density r of EOS-80 at the temperature, conductivity and pressure that the water has there, and a hull that loses the share k p of
-its volume at the pressure p, it is r/r_0 (1 - k p) - 1 of its buoyancy. That is looked up every half second, with its change over a metre
-of depth, so that it follows the body between.
+With the EOS-80 density r at the local temperature, conductivity and pressure, and a hull that loses the fraction k p of
+its volume at the pressure p, buoyancy changes by the fraction r/r_0 (1 - k p) - 1. This is looked up every half second,
+together with its change per metre of depth, so that it follows the body in between.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.fleet import FleetDynamics
 
 PERIOD_S = 0.5
-SPAN_M = 1.0  #: over which the change with depth is taken
+SPAN_M = 1.0  #: depth interval over which the gradient is taken
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
-    """Density of the water at positions (..., 3) in W, kg/m3; above its level that of the surface."""
+    """Return the density of the water at positions (..., 3) in W, kg/m3; above the surface, that of the surface."""
     p = np.array(p_W, float)
     p[..., 2] = np.maximum(p[..., 2], 0.0)
     gauge = np.maximum(water.pressure(p) - water.world.pressure_0, 0.0)
@@ -35,16 +35,19 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills the rows of :class:`~wavesim_server.environment.weather.WeatherArrays` that say it; without a word of it in the world, nothing."""
+    """Fills the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
+
+    It does nothing in unstratified worlds.
+    """
 
     def __init__(self, world: World, water: Water, step: float) -> None:
         self.world, self.water = world, water
-        self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0  #: ticks; 0 = never
+        self.period = max(1, round(PERIOD_S / step)) if world.is_stratified else 0  #: in ticks; 0 = never
 
     def refresh(
         self, rows: Sequence[int], models: Mapping[int, Model], fleet: FleetDynamics, volumes: Floats, time_s: float
     ) -> None:
-        """Of the bodies in some rows, where they are now; ``models`` by row."""
+        """Update the bodies in ``rows`` for their present positions; ``models`` by row."""
         mine = [row for row in rows if models[row].restoring is None]
         if not self.period or not mine:
             return

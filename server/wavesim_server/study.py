@@ -1,8 +1,7 @@
-"""Studies without a server: many variants of a model at once, and recorded commands driven through a model.
+"""Studies without a server: simulate many variants of a model at once, or drive a model with recorded commands.
 
-from wavesim_server.study import batch, varied
-models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)]
-tracks = batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
+from wavesim_server.study import batch, varied models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)] tracks
+= batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
 """
 
 from __future__ import annotations
@@ -29,8 +28,11 @@ _MATRICES = ("added_mass", "linear_drag", "quadratic_drag", "lift")
 
 
 def varied(model: str | Model, **changes: Any) -> Model:
-    """A model with some values changed: ``mass`` and ``volume`` in kg and m3; ``added_mass``, ``linear_drag``,
-    ``quadratic_drag``, ``lift`` as factors or 6x6 arrays; any other attribute of the model as it is."""
+    """Return a model with some values changed.
+
+    ``mass`` in kg and ``volume`` in m3; ``added_mass``, ``linear_drag``, ``quadratic_drag`` and ``lift`` as factors or
+    6x6 arrays; any other attribute of the model as its new value.
+    """
     base = library()[model] if isinstance(model, str) else model
     values: dict[str, Any] = {}
     for name, value in changes.items():
@@ -48,8 +50,10 @@ def varied(model: str | Model, **changes: Any) -> Model:
 
 
 def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Model] = ()) -> Simulation:
-    """A simulation of deep still water; ``world`` is what stands inside <world>, instead of the deep bed. ``models``
-    are known in it by their names."""
+    """Create a simulation of deep still water.
+
+    ``world`` is XML inside <world> that replaces the deep bed. ``models`` are available in it by name.
+    """
     inner = world or '<bed depth="11000 m"/>'
     loaded = load_text(
         f'<wavesim><time step="{step:.9g} s"/><shared vehicles="{vehicles}"/><world>{inner}</world></wavesim>'
@@ -58,15 +62,18 @@ def empty_sea(vehicles: int, step: float, world: str = "", models: Sequence[Mode
 
 
 def track_row(sim: Simulation, state: Any) -> Array:
-    """One row of a track (see ``TRACK``) from a row of the state table."""
+    """Return one row of a track (see ``TRACK``) from a row of the state table."""
     return np.array(
         [sim.time_ns * 1e-9, *state["p_WB_W"], *frames.euler(state["q_WB"]), *state["v_WB_B"], *state["w_WB_B"]]
     )
 
 
 def equilibrium_depth(model: Model, density: float) -> float:
-    """Depth of the origin, in m, at which a body rests in still water, upright: in 1000 m an underwater vehicle; that of the
-    equilibrium a hull with linear restoring; afloat one that is lighter than the water; at the surface one that is not."""
+    """Return the depth of the origin, in m, at which a body rests upright in still water.
+
+    Underwater vehicles: 1000 m. Hulls with linear restoring: their equilibrium. Bodies lighter than water: afloat.
+    Heavier bodies: at the surface.
+    """
     if model.restoring is not None:
         return model.restoring.z
     if model.type == "underwater":
@@ -79,7 +86,7 @@ def equilibrium_depth(model: Model, density: float) -> float:
     share = model.mass.value / (density * volume)
     if share >= 1.0:
         return 0.0
-    above, below = -shape.bounding_radius, shape.bounding_radius  # of the origin, out of the water and all in it
+    above, below = -shape.bounding_radius, shape.bounding_radius  # of the origin: body out of the water, body submerged
     for _ in range(60):
         middle = 0.5 * (above + below)
         wet = hydrostatics.submerged_share(shape.code, *shape.half_size, shape.bounding_radius, 0.0, 0.0, 1.0, -middle)[
@@ -99,11 +106,11 @@ def batch(
     velocity: Sequence[float] | None = None,
     world: str = "",
 ) -> Array:
-    """Run variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
+    """Simulate variants side by side from rest (or ``velocity``) under constant commands (actuator name -> value, SI).
 
-    Each variant is computed in a block of its own. Returns tracks, shape (models, times, len(TRACK)), the
-    first time 0; NaN from where a state diverged. They do not touch each other: each starts 1 km from
-    the next, at ``depth`` (m) or, without, where it belongs: an underwater vehicle in 1000 m, others afloat.
+    Each variant is computed in its own block. Variants do not touch: each starts 1 km from the next, at ``depth`` (m)
+    or, by default, at 1000 m for underwater vehicles and afloat for others. Returns tracks of shape (models, times,
+    len(TRACK)) that start at time 0 and are NaN from where a state diverged.
     """
     sim = empty_sea(len(models), step, world)
     for k, model in enumerate(models):
@@ -139,7 +146,10 @@ def replay(
     every: float = 0.1,
     world: str = "",
 ) -> Array:
-    """Drive a model with recorded commands (position -> values at ``times``), each held until the next. Returns a track."""
+    """Drive a model with recorded commands (position -> values at ``times``), each held until the next.
+
+    Returns a track.
+    """
     sim = empty_sea(1, step, world)
     row = sim.enter("v", position=tuple(position), attitude=(0.0, 0.0, yaw), variant=model)
     sim.set_pose(row, velocity=velocity)
@@ -160,7 +170,7 @@ def replay(
 
 
 def compare(track: Array, times: Array, north: Array, east: Array) -> dict[str, float]:
-    """How far a track is from a measured one: horizontal distances in m, at the measured times."""
+    """Compare a track with a measured one: horizontal distances in m at the measured times."""
     d = np.hypot(np.interp(times, track[:, 0], track[:, 1]) - north, np.interp(times, track[:, 0], track[:, 2]) - east)
     length = float(np.hypot(np.diff(north), np.diff(east)).sum())
     return {

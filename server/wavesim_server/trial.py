@@ -1,4 +1,4 @@
-"""A whole trial: server, emulators and on-board programs as processes; then table and pictures."""
+"""Run a whole trial: server, emulators and on-board programs as processes; then make table and pictures."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from wavesim_server.logbook import report
 from wavesim_server.resources import NameLock
 from wavesim_server.serve import ServerOptions, Supervisor, bind_udp_socket, shared_objects
 
-JOIN_TIMEOUT_S = 300.0  #: a program may compile what it needs
-EMULATOR_PREFIX = "emulator-"  #: begins their labels
-EXIT_GRACE_S = 0.3  #: for programs to end by themselves
-LAST_LINES, LAST_BYTES = 4, 4096  # of what a participant printed before it failed
-LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the clock: what a whole run has none of
+JOIN_TIMEOUT_S = 300.0  #: programs may compile kernels before they join
+EMULATOR_PREFIX = "emulator-"  #: prefix of the labels of emulators
+EXIT_GRACE_S = 0.3  #: time for programs to end on their own
+LAST_LINES, LAST_BYTES = 4, 4096  # how much of a failed participant's output a message quotes
+LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the clock that are 0 in a complete run
 
 
 class TrialDataLost(WaveSimError):
-    """The trial came to its end, but something of it is lost."""
+    """The trial ended, but some of its data is lost."""
 
     exit_code = 12
 
 
 class Diverged(WaveSimError):
-    """The trial came to its end, but a body was frozen because its state diverged (NaN or infinity): it shows nothing."""
+    """The trial ended, but a body was frozen because its state diverged (NaN or infinity): its results are meaningless."""
 
     exit_code = 13
 
 
 class ParticipantFailed(WaveSimError):
-    """A participant did not come up, or ended early."""
+    """A participant did not start, or ended early."""
 
     exit_code = 10
 
@@ -59,8 +59,8 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def progress_bar(name: str, duration: float, quiet: bool) -> Any:
-    """A bar of seconds simulated: on a terminal one that moves, in a file a line now and then."""
-    tqdm.monitor_interval = 0  # no thread: a front that crashes is forked anew
+    """Return a progress bar of simulated seconds: animated on a terminal, occasional lines in a file."""
+    tqdm.monitor_interval = 0  # no monitor thread: the process forks again when the front crashes
     terminal, digits = sys.stderr.isatty(), 0 if duration >= 10.0 else 1
     return tqdm(
         total=duration, disable=quiet, desc=name, mininterval=0.1 if terminal else 10.0, ascii=None if terminal else " -",
@@ -69,7 +69,7 @@ def progress_bar(name: str, duration: float, quiet: bool) -> Any:
 
 
 class Trial:
-    """One run of a configuration with everything that takes part."""
+    """One run of a configuration with all its participants."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Trial:
         self.loaded, self.quiet = loaded, quiet
         self.duration = duration or config.time.duration
         if not self.duration:
-            raise ConfigError("a trial needs an end: set <time duration=...> or --duration", str(loaded.path))
+            raise ConfigError("a trial needs a duration: set <time duration=...> or --duration", str(loaded.path))
         self.name = name or config.name
         self.folder = (out / self.name).absolute()
         self.log = self.folder / "run.mcap"
@@ -96,12 +96,12 @@ class Trial:
         port = config.network.port if port is None else port
         self.options = ServerOptions(self.name, self.seed, port, str(self.log), speed, self.duration)
         self.processes: dict[str, subprocess.Popen[bytes] | forked_process.ForkedProcess] = {}
-        self.lost: dict[str, int] = {}  # participants that ended before the run did -> their exit codes
-        self.damage: list[str] = []  #: what the run should have had and has not
-        self.frozen: list[str] = []  #: bodies whose state was no longer finite, and since when
+        self.lost: dict[str, int] = {}  # exit code of each participant that ended before the run
+        self.damage: list[str] = []  #: losses of the run
+        self.frozen: list[str] = []  #: bodies whose state diverged, and when
 
     def run(self, plots: bool = True) -> str:
-        """Run it; returns the table as text. What was lost stands in it and in :attr:`damage`."""
+        """Run the trial and return its table as text, which includes losses; they are also in :attr:`damage`."""
         lock = NameLock(self.name)
         handlers = {s: signal.signal(s, _interrupt) for s in termination_signals.termination_signals()}
         try:
@@ -127,7 +127,7 @@ class Trial:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WaveSimError(f"cannot write to {self.folder}: {error.strerror}") from None
-        for old in (*self.folder.glob("*.png"), *self.folder.glob("run.*.mcap")):  # of the run before
+        for old in (*self.folder.glob("*.png"), *self.folder.glob("run.*.mcap")):  # of the previous run
             old.unlink()
 
     def _print(self, text: str) -> None:
@@ -144,11 +144,11 @@ class Trial:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=self.loaded.path.parent,
-                start_new_session=True,  # Ctrl-C goes to the trial, which ends them
+                start_new_session=True,  # Ctrl-C reaches only the trial, which stops them in order
             )
 
     def _start_emulator(self, sensor: str) -> None:
-        """As by its own command."""
+        """Start an emulator as its own command would."""
 
         def run() -> None:
             os.chdir(self.loaded.path.parent)
@@ -171,7 +171,7 @@ class Trial:
         emulators = tuple(self.loaded.sensor_rows)
         for entry in entry_points(group="wavesim.emulators"):
             if entry.name in emulators:
-                with contextlib.suppress(ImportError):  # it says so itself
+                with contextlib.suppress(ImportError):  # the emulator reports it in its own output
                     entry.load()
         for s in emulators:
             self._start_emulator(s)
@@ -184,7 +184,7 @@ class Trial:
                 self._print(f"{len(emulators)} emulators and {len(self.processes) - len(emulators)} programs take part")
                 commander.send("start")
             except CommanderError:
-                server.check()  # a front that is gone is the cause of its silence
+                server.check()  # a front that has ended is the cause of its silence
                 raise
             started = time.monotonic()
             self._follow_run(server, reader)
@@ -192,7 +192,7 @@ class Trial:
             try:
                 self._record_losses(commander.send("status").data)
                 commander.send("shutdown")
-            except CommanderError as error:  # a front that is gone is told below
+            except CommanderError as error:  # server.finish reports a front that has ended
                 self._print(str(error))
         server.finish()
         return wall
@@ -203,7 +203,7 @@ class Trial:
         limit = time.monotonic() + JOIN_TIMEOUT_S
         while True:
             server.check()
-            # those that the engine does not wait for yet
+            # emulators that the engine does not yet wait for
             missing = [s for s in emulators if reader.vehicles[s].header[SYNCHRONOUS] == 0]
             missing += commander.send("status").data["missing"]
             if not missing:
@@ -211,7 +211,7 @@ class Trial:
             self._check_processes()
             if time.monotonic() > limit:
                 raise ParticipantFailed(
-                    f"these did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
+                    f"participants did not join within {JOIN_TIMEOUT_S:g} s: {', '.join(missing)}; see {self.folder}/*.txt"
                 )
             time.sleep(0.02)
 
@@ -219,11 +219,11 @@ class Trial:
         for label, process in self.processes.items():
             if process.poll() is not None:
                 raise ParticipantFailed(
-                    f"{label} ended with code {process.returncode}: {(self._last_lines(label) or ['it said nothing'])[-1]}"
+                    f"{label} ended with code {process.returncode}: {(self._last_lines(label) or ['no output'])[-1]}"
                 )
 
     def _last_lines(self, label: str) -> list[str]:
-        """The last that a participant printed; it may have printed for hours."""
+        """Return the last lines that a participant printed, reading only the end of its output."""
         with (self.folder / f"{label}.txt").open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - LAST_BYTES))
             return [line[:200] for line in file.read().decode(errors="replace").strip().splitlines()[-LAST_LINES:]]
@@ -233,7 +233,7 @@ class Trial:
             while True:
                 clock = reader.clock()
                 bar.set_postfix_str(f"{clock['realtime_factor']:.1f} x real time", refresh=False)
-                # set, for sums of steps grow beyond the end, which the bar warns of
+                # set directly: a sum of steps would exceed the end by rounding, and the bar would warn
                 bar.n = min(float(clock["time_ns"]) * 1e-9, self.duration)
                 bar.update(0)
                 if clock["state"] == RunState.ENDED:
@@ -244,18 +244,21 @@ class Trial:
                 for label, process in self.processes.items():
                     if (code := process.poll()) is not None and label not in self.lost:
                         self.lost[label] = code
-                        self._print(f"{label} ended early (code {code}); the trial goes on without it")
+                        self._print(f"{label} ended early (code {code}); the trial continues without it")
                 time.sleep(0.05)
 
     def _record_losses(self, status: dict[str, Any]) -> None:
-        """What the run lost, as the server tells at its end."""
+        """Record what the run lost, from the server's status at the end."""
         self.damage = [
             *(f"{status[what]} {report.TROUBLE_TEXTS[what]}" for what in LOSS_COUNTERS if status[what]),
             *status["damage"],
         ]
 
     def _end_participants(self) -> None:
-        """Emulators serve until they are told, all at once; programs hear from the server that it is over, and have a moment."""
+        """Stop the emulators, which run until terminated.
+
+        Programs learn the end from the server and get a moment to exit.
+        """
         stopped = {
             label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None
         }
@@ -282,7 +285,7 @@ class Trial:
     # -- results ---------------------------------------------------------------------------------
 
     def _finish(self, plots: bool, wall: float) -> str:
-        drawing = self._start_plotting() if plots else None  # beside the table
+        drawing = self._start_plotting() if plots else None  # in parallel with the table
         try:
             text = self._table(wall)
             pictures = self._plot_lines(drawing) if drawing else []
@@ -290,11 +293,11 @@ class Trial:
             if drawing is not None and drawing.poll() is None:
                 drawing.terminate()
                 drawing.communicate()
-        again = f"again     wavesim viz {self.log}"
+        again = f"replay    wavesim viz {self.log}"
         return "\n".join([text, "", f"log       {self.log}", *pictures, again])
 
     def _start_plotting(self) -> subprocess.Popen[str]:
-        """A process that draws the pictures."""
+        """Start a process that draws the pictures."""
         self._print("drawing pictures")
         return subprocess.Popen(
             [sys.executable, "-m", "wavesim_sdk.cli", "plot", str(self.log)],
@@ -305,16 +308,18 @@ class Trial:
         )
 
     def _plot_lines(self, drawing: subprocess.Popen[str]) -> list[str]:
-        """A line for each of the pictures, when they are there, and why there are no more."""
+        """Return a line per picture once all are drawn, and the reason if drawing failed."""
         out, error = drawing.communicate()
         lines = [f"picture   {path}" for path in out.splitlines()]
         if drawing.returncode:
-            lines.append(f"picture   failed: {(error.strip().splitlines() or ['the plot command said nothing'])[-1]}")
+            lines.append(
+                f"picture   failed: {(error.strip().splitlines() or ['the plot command printed no message'])[-1]}"
+            )
         return lines
 
     def _table(self, wall: float) -> str:
-        """The table of the run, written to its folder, as text."""
-        # a program may end early, if all went well for it
+        """Write the table of the run to its folder and return it as text."""
+        # a program may end early with code 0
         failed = {label: code for label, code in self.lost.items() if code or label.startswith(EMULATOR_PREFIX)}
         last_words = {label: self._last_lines(label) for label in failed}
         self.damage = [*(f"{label} ended early (code {code})" for label, code in failed.items()), *self.damage]
@@ -323,7 +328,7 @@ class Trial:
         except LogError as error:
             raise TrialDataLost("; ".join([str(error), *self.damage])) from None
         if not table["complete"]:
-            self.damage.append(f"the log {self.log} is not whole: it ends at {table['duration_s']:.1f} s")
+            self.damage.append(f"the log {self.log} is incomplete: it ends at {table['duration_s']:.1f} s")
         table["ended_early"], table["last_words"], table["damage"] = self.lost, last_words, self.damage
         self.frozen = [f"{v['name']} at {v['frozen_at_s']:.3f} s" for v in table["vehicles"] if "frozen_at_s" in v]
         table["wall_s"], table["realtime_factor"] = round(wall, 2), round(table["duration_s"] / wall, 1)
@@ -331,6 +336,6 @@ class Trial:
         try:
             (self.folder / "table.txt").write_text(text + "\n")
             (self.folder / "table.json").write_text(report.table_json(table) + "\n")
-        except OSError as error:  # it is shown nevertheless
-            self.damage.append(f"the table could not be written to {self.folder}: {error.strerror}")
+        except OSError as error:  # the caller still prints the table
+            self.damage.append(f"cannot write the table to {self.folder}: {error.strerror}")
         return text

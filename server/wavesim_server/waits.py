@@ -1,8 +1,8 @@
-"""How long each participant keeps the simulation waiting: who is slow, and who has used up its budget.
+"""Measure how long each participant keeps the simulation waiting: which are slow, and which have used up their budget.
 
-Everybody whose answer is waited for can stand on everybody's time: a lockstep client, a synchronous emulator. A simulated second
-may cost each of them :data:`SHARE` wall seconds of waiting; what is beyond that adds up, and less than that pays it back. Nothing
-here reads a clock: ``now`` (wall time) and ``time_s`` (simulation time) are given.
+Each participant whose answer the engine awaits (a lockstep client, a synchronous emulator) can delay all others. A
+simulated second may cost :data:`SHARE` wall seconds of waiting per participant. Longer waits add up; shorter waits
+reduce the sum. This module reads no clock: callers pass ``now`` (wall time) and ``time_s`` (simulation time).
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-SHARE = 50.0  #: wall time that a simulated second may wait for a participant without touching its budget
-WINDOW_S = 5.0  #: of wall time, after which it is looked who is slow
-SLOW = 0.5  #: share of that time in which one participant was waited for
-MOST = 1024  #: participants that are remembered
+#: wall seconds per simulated second that the engine may wait for a participant without charging its budget
+SHARE = 50.0
+WINDOW_S = 5.0  #: wall time between checks for slow participants
+SLOW = 0.5  #: fraction of that time spent waiting for one participant that makes it slow
+MOST = 1024  #: maximum number of participants remembered
 
 
 @dataclass
 class Account:
-    """One participant."""
+    """The waiting account of one participant."""
 
     time_s: float  #: simulation time of its last answer
-    waited_s: float = 0.0  #: in all
-    spent_s: float = 0.0  #: of its budget
-    window_s: float = 0.0  #: since the window began
+    waited_s: float = 0.0  #: in total
+    spent_s: float = 0.0  #: amount charged to its budget
+    window_s: float = 0.0  #: waited since the window began
     slow: bool = False
     last: float = -math.inf  #: wall time of its last answer
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A participant became slow, or is slow no longer. ``text`` says so to people."""
+    """A participant became slow, or is no longer slow. ``text`` is the notice for people."""
 
     name: str
     slow: bool
@@ -39,16 +40,16 @@ class Verdict:
 
 
 class Waits:
-    """All participants of a run, by name: who comes back under the same name goes on with the same account."""
+    """All participants of a run by name; one that returns under the same name keeps its account."""
 
     def __init__(self, budget_s: float) -> None:
         self.budget_s = budget_s
         self.accounts: dict[str, Account] = {}
-        self._began = -math.inf  # of the window
-        self._began_s = 0.0  # the same in simulation time
+        self._began = -math.inf  # wall time at which the window began
+        self._began_s = 0.0  # simulation time at which the window began
 
     def charge(self, name: str, seconds: float, now: float, time_s: float) -> bool:
-        """It was waited for so long, until ``now``; whether its budget is used up."""
+        """Charge a wait of ``seconds`` that ended at ``now``; return whether the budget is used up."""
         account = self.accounts.get(name) or self._new(name, time_s)
         paid = account.spent_s - SHARE * (time_s - account.time_s)
         account.spent_s = paid + seconds if paid > 0.0 else seconds
@@ -65,7 +66,7 @@ class Waits:
         return account
 
     def left(self, name: str, time_s: float) -> float:
-        """Wall time that may still be waited for it now."""
+        """Return the wall time that the engine may still wait for a participant now."""
         account = self.accounts.get(name)
         if account is None:
             return self.budget_s
@@ -73,12 +74,14 @@ class Waits:
 
     @property
     def slow(self) -> list[str]:
-        """Names of those that are slow."""
+        """Names of the slow participants."""
         return sorted(name for name, account in self.accounts.items() if account.slow)
 
     def look(self, now: float, time_s: float, waiting: Mapping[str, float]) -> list[Verdict]:
-        """Who became slow since the last look, and who is so no longer: once in a window. ``waiting``: those that are waited for, and
-        since when."""
+        """Return participants that became slow or stopped being slow since the last check, once per window.
+
+        ``waiting`` maps those that the engine is waiting for to the wall time at which the wait began.
+        """
         if self._began == -math.inf:
             self._began, self._began_s = now, time_s
         elapsed = now - self._began
@@ -93,12 +96,12 @@ class Waits:
                 waited += now - max(waiting[name], self._began)
             slow = waited >= SLOW * elapsed and waited >= passed
             if slow != account.slow:
-                text = f"time waited {waited:.1f} of the last {elapsed:.1f} s for its answers and advanced by {passed:.3g} s"
+                text = f"the simulation waited {waited:.1f} of the last {elapsed:.1f} s for its answers and advanced by {passed:.3g} s"
                 found.append(Verdict(name, slow, f"slow: {text}" if slow else "no longer slow"))
             account.slow, account.window_s = slow, 0.0
         self._began, self._began_s = now, time_s
         return found
 
     def forgive(self, seconds: float) -> None:
-        """The process itself stood still for so long: that is nobody's waiting."""
+        """Exclude a stall of this process, which is not the participants' fault."""
         self._began += seconds

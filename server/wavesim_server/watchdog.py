@@ -1,4 +1,4 @@
-"""The actuator watchdog: what a body does when its program falls silent. In ticks, so that runs repeat."""
+"""The actuator watchdog: what a body does when its program falls silent. It counts ticks, so that runs are repeatable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEVER = sys.maxsize
 
 
 class Watchdog:
-    """All bodies that have one."""
+    """The watchdogs of all bodies that have one."""
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self._bodies = {b.name: b for b in loaded.config.fleet.bodies if b.watchdog > 0.0}
@@ -22,27 +22,27 @@ class Watchdog:
         self._due: dict[int, int] = {}
 
     def watch(self, row: int, name: str, tick: int) -> None:
-        """A client joined with a body."""
+        """Start to watch a body whose client has joined."""
         if name in self._bodies:
             self._names[row] = name
             self.note_command(row, tick)
 
     def note_command(self, row: int, tick: int) -> None:
-        """A command came."""
+        """Restart the watchdog after a command."""
         if row in self._names:
             self._due[row] = tick + self._ticks[self._names[row]]
 
     def remove(self, row: int) -> None:
-        """The body left."""
+        """Forget a body that left."""
         self._names.pop(row, None)
         self._due.pop(row, None)
 
     def next_tick(self) -> int:
-        """The next tick at which one is due."""
+        """Return the next tick at which a watchdog expires."""
         return min(self._due.values(), default=NEVER)
 
     def take_due(self, tick: int) -> Iterator[tuple[int, str, Sequence[float | None] | None, str]]:
-        """(row, name, command or None to hold, what to tell) of those that are due; once, until the next command."""
+        """Yield (row, name, command or None to hold, notice) for each expired watchdog; once, until the next command."""
         for row in sorted(r for r, due in self._due.items() if tick >= due):
             name = self._names[row]
             body = self._bodies[name]
@@ -54,7 +54,7 @@ class Watchdog:
 
 
 def _failsafe_command(body: BodyConfig, loaded: LoadedConfig) -> Sequence[float | None] | None:
-    """What the actuators of a body are told then, by position; None to hold what they were told."""
+    """Return the failsafe command of a body by position; None to hold the present commands."""
     actuators = actuators_of(loaded.model(body.model))
     commands: dict[str, Sequence[float | None] | None] = {
         "zero": [0.0] * len(actuators),

@@ -103,7 +103,7 @@ def test_observers_see_everything_they_ask_for(
         Observer("eye", at, rate=25.0, sounds=True) as eye,
         Observer("near", at, center=(480, 0, 20), radius=50.0) as near,
     ):
-        with pytest.raises(Refused, match="2 observers already"):
+        with pytest.raises(Refused, match="maximum of 2 observers"):
             Observer("third", at).connect()
         assert server.status()["observers"] == ["eye", "near"]
         server.send("start")

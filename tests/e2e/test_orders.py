@@ -83,7 +83,7 @@ def _play(server: Server, found: Run) -> None:
             assert step.state.motion is not None
             match step.state.tick:
                 case 5:
-                    with pytest.raises(Refused, match="no program drives 'boat' now that takes missions"):
+                    with pytest.raises(Refused, match="no program that accepts missions is driving 'boat'"):
                         referee.wait(referee.mission(LAWN, body="boat"))
                     ask("take", boat.take_missions())
                 case 25:  # 0.5 s
@@ -133,7 +133,7 @@ def test_every_order_is_answered_and_logged_with_its_sender(run: Run) -> None:
         "fault": "fault 'boat' from 4.000 s on",
         "shutdown": "the server shuts down at 5.000 s",
     }
-    assert run.refused == 'this session may do that to its own body only (<grant others="yes">)'
+    assert run.refused == 'this session may command its own body only; to allow others, set <grant others="yes">'
     orders = [
         (t // 10**6, c["sender"], c["verb"]) for t, c in run.log.json["/commands"] if c["sender"] != "configuration"
     ]

@@ -174,14 +174,14 @@ def test_new_vehicles_by_model_and_every_refusal(server: Server) -> None:
         assert reader.row("newcomer") == 3
         for name, model, message in (
             ("newcomer", "", "is in use"),
-            ("stranger", "", "has no body 'stranger', and no model"),
+            ("stranger", "", "has no body 'stranger'; to add a new body, name its model"),
             ("stranger", "remsu100", "did you mean 'remus100'"),
             ("fixed", "", "without a pilot"),
             ("a b", "remus100", "letters, digits"),
         ):
             with pytest.raises(Refused, match=message):
                 Broker(name, at, model=model).connect()
-        with pytest.raises(Refused, match="no multiple of the time step"):
+        with pytest.raises(Refused, match="is not a multiple of the time step"):
             Broker("boat", at, lockstep=0.0051).connect()
 
 
@@ -224,7 +224,7 @@ def test_who_comes_goes_or_dies_stands_on_the_console(server: Server) -> None:
     told = [re.sub(r":\d+", "", line) for line in server.process.stderr]
     assert told == [
         "wavesim: 'boat' joined as pilot from 127.0.0.1\n", "wavesim: 'boat' (pilot) left\n",
-        "wavesim: 'hidden' joined as pilot from 127.0.0.1\n", "wavesim: 'hidden' (pilot) is silent and was removed\n",
+        "wavesim: 'hidden' joined as pilot from 127.0.0.1\n", "wavesim: 'hidden' (pilot) fell silent and was removed\n",
     ]  # fmt: skip
 
 

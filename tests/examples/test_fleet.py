@@ -134,7 +134,7 @@ def test_a_fleet_of_five_suites(
     assert (
         wavesim("log", "ctd", log, "mapper1", tmp_path / "m.cnv")
         .stderr.strip()
-        .endswith("'mapper1' has several CTDs; name one of ctd-bow, ctd-stern")
+        .endswith("'mapper1' has several CTDs; select one of ctd-bow, ctd-stern")
     )
     done = wavesim("log", "ctd", log, "mapper1", tmp_path / "m.cnv", "--sensor", "ctd-stern")
     assert done.returncode == 0 and (tmp_path / "m.cnv").stat().st_size > 500

@@ -44,16 +44,16 @@ def test_a_lock_follows_no_link(runtime: Path, tmp_path: Path, link: Callable[[P
 
 def test_a_lock_is_a_file_of_this_user(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(runtime / f"wavesim-{os.getuid()}-x.lock")
-    with pytest.raises(WaveSimError, match="is not yours"):
+    with pytest.raises(WaveSimError, match="belongs to another user or is not a regular file"):
         NameLock("x")
     monkeypatch.setattr(os, "getuid", lambda: 4242)  # to whom the file that is made then does not belong
-    with pytest.raises(WaveSimError, match="is not yours"):
+    with pytest.raises(WaveSimError, match="belongs to another user or is not a regular file"):
         NameLock("x")
 
 
 def test_a_lock_is_nobody_elses(runtime: Path) -> None:
     (runtime / f"wavesim-{os.getuid()}-x.lock").mkdir()
-    with pytest.raises(WaveSimError, match="cannot make the lock"):
+    with pytest.raises(WaveSimError, match="cannot create the lock file"):
         NameLock("x")
     lock = NameLock("y")
     assert (runtime / f"wavesim-{os.getuid()}-y.lock").stat().st_mode & 0o777 == 0o600
@@ -115,7 +115,7 @@ def test_a_configuration_starts_no_program_and_writes_no_log_elsewhere(tmp_path:
         if good:
             assert default_options(load(folder / "c.xml"), None, None, None, None, None).log == str(tmp_path / file)
             continue
-        with pytest.raises(ConfigError, match="outside of the working folder"):
+        with pytest.raises(ConfigError, match="outside the working folder"):
             default_options(load(folder / "c.xml"), None, None, None, None, None)
         assert default_options(load(folder / "c.xml"), None, None, file, None, None).log, "the user's own word counts"
 
@@ -161,5 +161,5 @@ def test_shared_memory_that_nobody_may_write_is_one_line(config: Callable[..., L
     ):
         done = subprocess.run([*inside, *CLI, *command], capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
-        assert "cannot make what the server's processes share (/dev/shm): " in done.stderr
+        assert "cannot create the server's shared memory (/dev/shm): " in done.stderr
         assert "Read-only file system" in done.stderr.splitlines()[-1]

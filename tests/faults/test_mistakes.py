@@ -151,7 +151,7 @@ def test_two_servers_and_a_taken_port(
     clear(
         wavesim("serve", path, "--name", name, "--port", "0"),
         7,
-        f"a server named '{name}' runs already (process {server.process.pid})",
+        f"a server named '{name}' is already running (process {server.process.pid})",
     )
     clear(
         wavesim("serve", path, "--name", name + "x", "--port", str(server.port)),
@@ -263,7 +263,7 @@ def test_a_program_that_hangs_in_mid_trial_stands_in_the_table(
     ).path
     done = wavesim("trial", path, "--out", tmp_path, "--name", name, "--port", "0", "--quiet", "--no-plots")
     said = "'a' did not answer its step within 0.4 s, at 0.6 s"
-    assert done.returncode == 12 and f"the trial is damaged: {said}" in done.stderr, done.stderr
+    assert done.returncode == 12 and f"the trial is incomplete: {said}" in done.stderr, done.stderr
     table = (tmp_path / name / "table.txt").read_text()
     assert table.startswith("2 s simulated") and said in table
 

@@ -43,7 +43,7 @@ def limited(path: Path, name: str, what: int, limit: int, *arguments: str) -> su
 @pytest.mark.parametrize(
     ("what", "limit", "message"),
     [
-        (resource.RLIMIT_FSIZE, 100_000, "cannot make what the server's processes share"),
+        (resource.RLIMIT_FSIZE, 100_000, "cannot create the server's shared memory"),
         (resource.RLIMIT_MSGQUEUE, 0, "cannot create the commander queue (see ulimit -q, /dev/mqueue)"),
     ],
 )
@@ -95,8 +95,8 @@ def test_a_trial_on_a_full_disk_tells_its_table_and_what_is_missing(
         [*inside, f"mount -t tmpfs -o size=12k none '{tmp_path / name}' && {command} --no-plots"],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    said = f"the table could not be written to {tmp_path / name}: No space left on device"
-    assert done.returncode == 12 and said in done.stderr and "is not whole: it ends at" in done.stderr, done.stderr
+    said = f"cannot write the table to {tmp_path / name}: No space left on device"
+    assert done.returncode == 12 and said in done.stderr and "is incomplete: it ends at" in done.stderr, done.stderr
     assert " s simulated in " in done.stdout and "Traceback" not in done.stderr
 
 

@@ -98,6 +98,6 @@ def test_a_bag_is_read_with_all_its_axes(log: tuple[Path, dict[str, Any]], tmp_p
 
 
 def test_a_bag_is_a_folder_of_its_own(log: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    for place, says in ((tmp_path, "is there already"), (log[0] / "bag", "cannot write")):
+    for place, says in ((tmp_path, "already exists"), (log[0] / "bag", "cannot write")):
         done = wavesim("log", "export", log[0], "--rosbag", place)
         assert done.returncode == 6 and says in done.stderr and "Traceback" not in done.stderr, done.stderr

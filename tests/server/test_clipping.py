@@ -87,8 +87,8 @@ def test_the_pilot_the_log_and_the_table_are_told(tmp_path: Path) -> None:
     assert [x for x in lines if "clipped: rudder-top takes" in x and x.startswith("a ") and "10th time" in x], (
         done.stdout
     )
-    assert [x.split() for x in lines if "without a value" in x] == [
-        [n, *["sensors", "without", "a", "value,", "of", "the", "time:", "gps", "100", "%"]] for n in "ab"
+    assert [x.split() for x in lines if "without sensor values" in x] == [
+        [n, *["fraction", "of", "time", "without", "sensor", "values:", "gps", "100", "%"]] for n in "ab"
     ]
     again = CliRunner().invoke(cli.log, ["report", str(log)])
     assert "clipped: rudder-top" in again.output and "gps 100 %" in again.output

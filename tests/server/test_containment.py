@@ -125,7 +125,7 @@ def test_an_error_of_the_engine_costs_the_session_that_met_it(
     harbour.sea.breaks.add("command")
     client.session.actuate([1.0])
     harbour.run(0.05)
-    assert [e.text for e in client.of(SessionClosed)] == ["the server failed at Actuate"]
+    assert [e.text for e in client.of(SessionClosed)] == ["the server failed while executing Actuate"]
     assert status(harbour)["drops"]["internal"] == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert other.session.phase is Phase.JOINED
@@ -152,7 +152,7 @@ def test_an_error_of_the_engine_at_a_request_or_a_command_is_a_refusal(harbour: 
     ok, text = harbour.order("push", body="a", force=[1.0, 0.0, 0.0])
     assert not ok and "failed" in text
     harbour.run(0.05)
-    assert client.outcome(number) == (False, "the server failed at Sound")
+    assert client.outcome(number) == (False, "the server failed while executing Sound")
     assert client.session.phase is Phase.JOINED and harbour.order("start")[0]
 
 
@@ -216,7 +216,7 @@ def test_a_tick_that_fails_ends_the_run_with_one_line(
     assert process.run(harbour.engine, -1, os.getppid()) == messages.EXIT_FAILED == 70
     said = capsys.readouterr().err
     assert said.startswith(
-        "wavesim: the engine failed at 0.000 s of simulation time and the run ends: ZeroDivisionError: here"
+        "wavesim: the engine failed at 0.000 s of simulation time; the run ends: ZeroDivisionError: here"
     )
     assert said.count("\n") == 1 and "Traceback" not in said and "test_containment.py:" in said
     kinds = [type(messages.decode_event(*r)) for r in harbour.events.pop_all()]
@@ -270,7 +270,7 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
 
     monkeypatch.setattr(harbour.front, "_parts_of", broken)
     assert harbour.order("fault", body="a", part="ahrs", kind="bias", amount="3 deg") == (
-        False, "the server failed at this; see its standard error",
+        False, "the server failed while executing this command; see its standard error",
     )  # fmt: skip
     assert harbour.order("start")[0]
 

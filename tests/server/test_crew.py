@@ -101,10 +101,10 @@ def test_a_crew_of_several(harbour: Harbour) -> None:
         ("a b", {"model": "lauv"}, Refusal.BAD_VALUE, "letters, digits"),
         ("", {}, Refusal.BAD_VALUE, "letters, digits"),
         ("c", {}, Refusal.NAME_IN_USE, "without a pilot"),
-        ("new", {}, Refusal.UNKNOWN_NAME, "no model was named"),
+        ("new", {}, Refusal.UNKNOWN_NAME, "to add a new body, name its model"),
         ("new", {"model": "luav"}, Refusal.UNKNOWN_MODEL, "did you mean 'lauv'"),
-        ("new", {"role": INSTRUMENT}, Refusal.UNKNOWN_NAME, "to be on board of"),
-        ("a", {"lockstep_ns": 10_000_001}, Refusal.BAD_VALUE, "no multiple of the time step, 10000000 ns"),
+        ("new", {"role": INSTRUMENT}, Refusal.UNKNOWN_NAME, "unknown body 'new'"),
+        ("a", {"lockstep_ns": 10_000_001}, Refusal.BAD_VALUE, "is not a multiple of the time step, 10000000 ns"),
         ("a", {"role": LISTENER, "lockstep_ns": 10_000_000}, Refusal.BAD_VALUE, "pilot"),
         ("a", {"role": 9}, Refusal.BAD_VALUE, "no role 9"),
         ("a", {"sensors": ["ctd-3"]}, Refusal.BAD_VALUE, "no sensor 'ctd-3'; did you mean 'ctd'?"),
@@ -190,7 +190,7 @@ def test_a_silent_client_ends_alone(harbour: Harbour) -> None:
     instrument.cut = True
     harbour.run(1.0)
     assert [c["role"] for c in status(harbour)["clients"]] == ["pilot"]
-    assert "'a' (instrument) is silent and was removed" in harbour.said
+    assert "'a' (instrument) fell silent and was removed" in harbour.said
     instrument.cut, pilot.cut = False, True
     harbour.join("a", role=LISTENER)
     harbour.run(1.0)
@@ -454,8 +454,8 @@ def test_another_subscription(harbour: Harbour) -> None:
     wrong = eye.session.request(Subscribe())
     asked = client.session.request(Observe(10**8))
     harbour.run(0.05)
-    assert eye.outcome(wrong) == (False, "an observer has no body to subscribe to")
-    assert client.outcome(asked) == (False, "only an observer observes")
+    assert eye.outcome(wrong) == (False, "an observer cannot subscribe: it has no body")
+    assert client.outcome(asked) == (False, "only an observer may send OBSERVE")
 
 
 # ------------------------------------------------------------------------------------------ rights

@@ -52,11 +52,11 @@ def test_who_falls_silent_while_time_runs_is_missing(config: Callable[..., Loade
     b.session.leave()
     harbour.run(0.8)
     (found,) = status(harbour)["damage"]
-    assert found.startswith("'a' (pilot) is silent and was removed, at ")
+    assert found.startswith("'a' (pilot) fell silent and was removed, at ")
     harbour.front.finish(harbour.now)
     table = report.trial_table(tmp_path / "a.mcap")
-    assert table["damage"] == ["'a' (pilot) is silent and was removed"]
-    assert "LOST      'a' (pilot) is silent and was removed" in report.table_text(table).splitlines()
+    assert table["damage"] == ["'a' (pilot) fell silent and was removed"]
+    assert "LOST      'a' (pilot) fell silent and was removed" in report.table_text(table).splitlines()
     assert read(tmp_path / "a.mcap").complete
 
 
@@ -125,7 +125,7 @@ def test_a_front_that_stood_still_removes_nobody(crew: tuple[Harbour, Client, Cl
         names = {m.session.name for m in harbour.front.crews.by_token.values()}
         assert names == {"a", "b"} and status(harbour)["damage"] == [], first
     assert status(harbour)["stood_still_s"] == pytest.approx(21.0, abs=0.1)
-    assert sum("the front stood still for 7.0 s" in said for said in harbour.said) == 3
+    assert sum("the front stalled for 7.0 s" in said for said in harbour.said) == 3
     assert status(harbour)["clients"][0]["rtt_ms"] < 100.0
     a.cut = True
     harbour.run(0.8)
@@ -190,7 +190,7 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     harbour.front.finish(harbour.now)
     found = read(tmp_path / "b.mcap")
     assert int(text.split()[0]) > 0 and text.endswith(
-        "records of bodies that left while no front ran are not in the log"
+        "records are missing in the log: their bodies left while no front was running"
     )
     assert [t["text"] for _, t in found.json["/host/damage"]] == [text]
     assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]
@@ -211,9 +211,9 @@ def test_a_trial_whose_log_lacks_its_end_is_damaged(config: Callable[..., Loaded
     trial._finish(plots=False, wall=1.0)
     assert trial.damage == []
     os.truncate(trial.log, whole)
-    assert "is not whole" in trial._finish(plots=False, wall=1.0)
+    assert "is incomplete" in trial._finish(plots=False, wall=1.0)
     (text,) = trial.damage
-    assert "is not whole: it ends at " in text
+    assert "is incomplete: it ends at " in text
 
 
 def test_what_a_navigator_believes_stands_under_its_own_name(

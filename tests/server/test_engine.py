@@ -89,7 +89,7 @@ def test_the_run_ends_at_its_end(harbour: Harbour) -> None:
 
 def test_verbs_of_the_timer(harbour: Harbour) -> None:
     assert harbour.order("start")[0] and harbour.state is RunState.RUNNING
-    assert harbour.order("step", ticks=3) == (False, "the simulation runs; pause it before you step")
+    assert harbour.order("step", ticks=3) == (False, "the simulation is running; pause it before you step")
     assert harbour.order("pause")[0] and harbour.state is RunState.PAUSED
     tick = harbour.sea.tick
     harbour.run(0.1)

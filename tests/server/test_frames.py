@@ -91,9 +91,9 @@ def got(client: Client) -> list[ImagingFrame]:
 
 def test_a_crew_gets_what_it_asks_for_and_who_may_not_is_told_so(harbour: Harbour) -> None:
     pilot = harbour.join("a")
-    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera 'aft'; it has ahead, side, eye")
+    assert ask(harbour, pilot, "aft") == (False, "'a' has no sonar or camera named 'aft'; available: ahead, side, eye")
     observer = harbour.join("eye", role=OBSERVER)
-    assert ask(harbour, observer) == (False, "an observer has no body with sonars")
+    assert ask(harbour, observer) == (False, "an observer cannot receive frames: it has no body")
     ahead, side = place(harbour, 0, 0), place(harbour, 0, 1)
     write(harbour, ahead, whole(1))
     assert ask(harbour, pilot) == (True, "")
@@ -291,7 +291,7 @@ def test_in_real_time_frames_that_come_too_fast_are_counted(logged: Any) -> None
     front.poll(1.0)
     front.finish(1.0)
     assert [int(f.record["number"]) for f in read_frames(path)] == [7, 8, 9, 10]
-    assert front.data_loss.texts == ["6 frames of 'a' ahead came too fast for the log, at 0.0 s"]
+    assert front.data_loss.texts == ["6 frames of 'a' ahead arrived too fast for the log, at 0.0 s"]
 
 
 def running() -> Any:

@@ -83,7 +83,7 @@ def test_a_dataset_keeps_truth_apart(log: Log, tmp_path: Path) -> None:
     whole = duckdb.read_parquet(str(tmp_path / "d" / mission / "truth" / "acoustics.reception.parquet"))
     assert len(whole.df()) == 2
     (tmp_path / "d" / "dataset.json").write_text("{}")
-    with pytest.raises(LogError, match="no index of a dataset"):
+    with pytest.raises(LogError, match="is not a valid dataset index"):
         datasets.add_mission(log.path, tmp_path / "d")
 
 

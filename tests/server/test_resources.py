@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_at_a_time_and_the_second_is_told_who(folder: Path) -> None:
     first = NameLock("x")
     assert [p.name for p in folder.iterdir()] == [f"wavesim-{os.getuid()}-x.lock"]
-    with pytest.raises(AlreadyRunning, match=rf"'x' runs already \(process {os.getpid()}\).*--name") as refused:
+    with pytest.raises(AlreadyRunning, match=rf"'x' is already running \(process {os.getpid()}\).*--name") as refused:
         NameLock("x")
     assert refused.value.exit_code == 7
     NameLock("y").release()

@@ -85,10 +85,10 @@ def test_a_name_is_in_once(config: Callable[..., LoadedConfig]) -> None:
         config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
     )
     row = sim.enter("other", "lauv", (30.0, 0.0, 20.0))
-    with pytest.raises(ValueError, match="'other' is in the simulation already"):
+    with pytest.raises(ValueError, match="a body named 'other' is already in the simulation"):
         sim.enter("other", "lauv", (60.0, 0.0, 20.0))
     assert sim.enter("v") == 0 == sim.row_of("v")
-    with pytest.raises(ValueError, match="'v' is in the simulation already"):
+    with pytest.raises(ValueError, match="a body named 'v' is already in the simulation"):
         sim.enter("v")
     assert sim.rows == [0, row]
     sim.leave(0)
@@ -100,8 +100,8 @@ def test_a_row_is_kept_for_its_body(config: Callable[..., LoadedConfig]) -> None
         config(f'{DEEP}<fleet><vehicle name="v" model="lauv" position="0 0 20 m" client="optional"/></fleet>')
     )
     for name, row, message in (
-        ("x", 0, "kept for another"), ("v", 1, "kept for another"), ("x", -1, "no row -1"), ("x", 64, "no row 64"),
-        ("x", 1.5, "no row"), ("", None, "no name"), ("x" * 33, None, "no name"), (None, None, "no name"),
+        ("x", 0, "is reserved for another body"), ("v", 1, "is reserved for another body"), ("x", -1, "invalid row -1: use 0 to"), ("x", 64, "invalid row 64: use 0 to"),
+        ("x", 1.5, "invalid row"), ("", None, "invalid name"), ("x" * 33, None, "invalid name"), (None, None, "invalid name"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             sim.enter(name, "lauv", (0.0, 0.0, 9.0), row=row)  # type: ignore[arg-type]  # garbage on purpose

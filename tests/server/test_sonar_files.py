@@ -143,7 +143,7 @@ def test_side_scan_from_a_log_as_xtf(log: Path, tmp_path: Path) -> None:
 
     told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf")
     assert told.returncode == 6
-    assert "several sonars of this kind; name one (--vehicle, --sonar): it has auv low, auv side" in told.stderr
+    assert "several sonars of this kind; select one (--vehicle, --sonar); available: auv low, auv side" in told.stderr
     told = wavesim("log", "export", log, "--xtf", tmp_path / "a.xtf", "--vehicle", "auv", "--sonar", "side")
     assert told.returncode == 0, told.stderr
     header, packets = pyxtf.xtf_read(str(tmp_path / "a.xtf"))
@@ -158,8 +158,8 @@ def test_what_cannot_be_exported_is_said_in_a_line(
     log: Path, tmp_path: Path, config: Callable[..., LoadedConfig]
 ) -> None:
     for arguments, code, text in (
-        ([], 2, "name what to write: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"),
-        (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no such sonar of this kind (--vehicle, --sonar): it has auv bed"),
+        ([], 2, "select at least one output: --csv, --parquet, --netcdf, --tum, --rosbag, --dataset, --xtf, --kmall or --ros"),
+        (["--kmall", tmp_path / "b.kmall", "--vehicle", "rov"], 6, "no matching sonar of this kind (--vehicle, --sonar); available: auv bed"),
         (["--kmall", tmp_path / "none" / "b.kmall"], 6, "cannot write"),
     ):  # fmt: skip
         told = wavesim("log", "export", log, *arguments)
@@ -169,7 +169,7 @@ def test_what_cannot_be_exported_is_said_in_a_line(
     writer._part.finish()
     (tmp_path / "empty.mcap").write_bytes(empty.getvalue())
     told = wavesim("log", "export", tmp_path / "empty.mcap", "--xtf", tmp_path / "c.xtf")
-    assert (told.returncode, "it has none" in told.stderr) == (6, True)
+    assert (told.returncode, "available: none" in told.stderr) == (6, True)
 
 
 def test_frames_as_ros_messages_are_read_by_two_readers(log: Path, tmp_path: Path) -> None:

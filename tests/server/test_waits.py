@@ -148,7 +148,7 @@ def test_who_is_slow_is_looked_at_once_in_a_window() -> None:
     assert waits.look(104.9, 0.04, {}) == []
     (verdict,) = waits.look(100.0 + WINDOW_S, 0.04, {})
     assert (verdict.name, verdict.slow) == ("x", True) and waits.slow == ["x"]
-    assert verdict.text == "slow: time waited 3.0 of the last 5.0 s for its answers and advanced by 0.04 s"
+    assert verdict.text == "slow: the simulation waited 3.0 of the last 5.0 s for its answers and advanced by 0.04 s"
     (verdict,) = waits.look(110.0, 0.04, {"z": 90.0, "x": 107.5})
     assert (verdict.name, verdict.slow) == ("z", True) and waits.slow == ["x", "z"], (
         "of a wait that lasts: this window's part"
@@ -172,7 +172,7 @@ def test_a_client_that_holds_everybodys_time_is_named_and_ended(make: Make, spee
     sail(harbour, 11.0, quick, stranger)
     assert harbour.sea.tick <= 3
     told = [text for text in harbour.said if "slow" in text]
-    assert len(told) == 1 and told[0].startswith("'stranger' is slow: time waited "), harbour.said
+    assert len(told) == 1 and told[0].startswith("'stranger' is slow: the simulation waited "), harbour.said
     assert [name for name, text in notices(harbour) if text.startswith("slow: ")] == ["stranger"], "on every page"
     state = status(harbour)
     assert state["slow"] == ["stranger"]
@@ -181,9 +181,9 @@ def test_a_client_that_holds_everybodys_time_is_named_and_ended(make: Make, spee
     assert 8.0 < accounts["stranger"]["budget_left_s"] < 15.0 and accounts["a"]["budget_left_s"] > 19.0
     sail(harbour, 18.0, quick, stranger)
     assert stranger.end == (
-        "it kept the simulation waiting for more than 20 s beyond 50 s for each simulated second (<network lockstep_budget>)"
+        "it kept the simulation waiting for more than 20 s beyond 50 s per simulated second (<network lockstep_budget>)"
     )
-    assert "'stranger' (pilot) was ended: it kept time waiting for longer than its budget" in harbour.said
+    assert "'stranger' (pilot) was ended: the simulation waited for it longer than its budget allows" in harbour.said
     assert any("'stranger' (pilot) was ended" in text for text in harbour.front.data_loss.texts)
     before = harbour.sea.tick
     sail(harbour, 2.0 * WINDOW_S, quick, stranger)
@@ -288,7 +288,7 @@ def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:
     sail(harbour, 11.0)
     assert status(harbour)["slow"] == ["emulator ahrs"]
     said = [text for text in harbour.said if "ahrs" in text]
-    assert len(said) == 1 and said[0].startswith("'emulator ahrs' is slow: time waited ")
+    assert len(said) == 1 and said[0].startswith("'emulator ahrs' is slow: the simulation waited ")
     assert header[SYNCHRONOUS] == 1
     assert harbour.sea.tick < 10
     begun = harbour.now

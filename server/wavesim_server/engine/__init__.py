@@ -1,1 +1,1 @@
-"""The engine: its core without clock or process, and the process around it."""
+"""The engine: a core without clock or process, and the process around it."""

@@ -1,4 +1,4 @@
-"""What the commands of the front do to the simulation. A command that fails is refused to who sent it, and ends nothing."""
+"""Execute the front's commands on the simulation. A command that fails is refused to its sender and ends nothing else."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ from wavesim_server.messages import (
 if TYPE_CHECKING:
     from wavesim_server.engine.core import Engine
 
-#: what the simulation raises for values that it cannot use
+#: exceptions that the simulation raises for invalid values
 INVALID_COMMAND_ERRORS = (ValueError, WaveSimError)
-FEW = 20  #: names in a refusal
+FEW = 20  #: maximum number of names in a refusal
 
 
 class CommandExecutor:
-    """Takes commands."""
+    """Executes commands."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.sim, self.instruments = engine, engine.sim, engine.instruments
         self._traced: set[str] = set()
 
     def execute(self, kind: int, payload: bytes) -> None:
-        """Do what a record says."""
+        """Decode and execute a record."""
         try:
             command = decode_command(kind, payload)
-        except Exception as error:  # the front wrote what it must not: nobody knows whom it was for
+        except Exception as error:  # the front wrote an invalid record, so the sender is unknown
             self._print_traceback_once(error)
             if kind == COMMANDS.numbers[ReleaseCommand]:
-                self.engine.awaits_release = False  # the answers are lost; time goes on
+                self.engine.awaits_release = False  # the answers are lost; the simulation continues
             return
         self._execute_safely(command)
 
     def _execute_safely(self, command: EngineCommand) -> None:
-        """Whatever a command does, the engine goes on: the sender is told."""
+        """Execute a command; on an error, report to the sender and continue."""
         try:
             self._dispatch(command)
-        except Exception as error:  # an error of ours: it costs whoever met it, and nobody else
+        except Exception as error:  # an internal error: it affects only the sender
             self._print_traceback_once(error)
-            text = f"the server failed at {type(command).__name__.removesuffix('Command')}"
+            text = f"the server failed while executing {type(command).__name__.removesuffix('Command')}"
             match command:
                 case ExecuteCommand():
                     self._answer(command, False, f"{text}; see its standard error")
@@ -76,7 +76,7 @@ class CommandExecutor:
                     self.engine.emit(SessionFailedEvent(command.row, command.session, text, 1))
 
     def _print_traceback_once(self, error: Exception) -> None:
-        """Where it was stands on the standard error, once."""
+        """Print a traceback on standard error, once per place."""
         lines = traceback.format_exception(error)
         place = "".join(lines[-2:])
         if place not in self._traced:
@@ -109,7 +109,7 @@ class CommandExecutor:
         try:
             self.sim.command(c.row, c.values)
         except INVALID_COMMAND_ERRORS as error:
-            self.engine.emit(SessionFailedEvent(c.row, c.session, f"a command that cannot be: {error}", 0))
+            self.engine.emit(SessionFailedEvent(c.row, c.session, f"invalid actuator command: {error}", 0))
         self.engine.watchdog.note_command(c.row, self.sim.tick)
 
     def _release(self, c: ReleaseCommand) -> None:
@@ -141,7 +141,7 @@ class CommandExecutor:
     def _enter(self, c: EnterCommand) -> None:
         engine = self.engine
         if c.row in self.sim.occupants and engine.generation(c.row) < c.generation:
-            self._leave(c.row)  # a front that crashed had let it in, unseen by the one that tells of this one
+            self._leave(c.row)  # added by a front that crashed, without the knowledge of the present front
         came = c.row not in self.sim.occupants
         if came:
             try:
@@ -150,7 +150,7 @@ class CommandExecutor:
                 engine.emit(SessionFailedEvent(c.row, c.session, f"'{c.name}' cannot enter: {error}", 0))
                 return
         elif self.sim.occupants[c.row].name != c.name:
-            raise RuntimeError(f"row {c.row} is that of '{self.sim.occupants[c.row].name}'")
+            raise RuntimeError(f"row {c.row} belongs to '{self.sim.occupants[c.row].name}'")
         engine.lockstep.pop(c.row, None)
         if c.lockstep:
             engine.lockstep[c.row] = c.lockstep
@@ -159,11 +159,11 @@ class CommandExecutor:
             for change in engine.fault_schedule.active_faults(c.name, self.sim.tick):
                 self.apply_scheduled_fault(change)
             engine.announce_body(c.row, present=True)
-            engine.publish()  # its state before its presence: a reader between the two sees no body without a state
+            engine.publish()  # state before presence: a reader in between must not see a body without a state
             engine.publication.publish_identity()
 
     def _let_in(self, c: EnterCommand) -> None:
-        """The body with its instruments, or neither."""
+        """Add the body with its instruments, or neither."""
         self.instruments.enter(c.row, self.sim.loaded.suite_by_name(c.name, c.model))
         try:
             self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)
@@ -199,7 +199,7 @@ class CommandExecutor:
             self._answer(c, True, text)
 
     def _run_command(self, command: commands.Command) -> str:
-        """Do it; what came of it. ValueError if it cannot be."""
+        """Execute a command and return the result as text; ValueError if it is invalid."""
         since = f"from {self.sim.time_ns * 1e-9:.3f} s on"
         if isinstance(command, items.Control):
             return self._control(command)
@@ -217,7 +217,7 @@ class CommandExecutor:
                 case items.Pose():
                     self.sim.set_pose(row, command.position, command.attitude, command.velocity)
                 case items.Mission():
-                    pass  # the front hands it on, at this time
+                    pass  # the front forwards it to the pilot, at this time
                 case items.Allocate():
                     self.sim.allocate(row, np.array(command.matrix, float).reshape(6, -1))
         except INVALID_COMMAND_ERRORS as error:
@@ -230,14 +230,14 @@ class CommandExecutor:
         if row is None:
             present = [o.name for o in self.sim.occupants.values()]
             some = ", ".join(present[:FEW]) + (f" and {len(present) - FEW} more" if len(present) > FEW else "")
-            raise ValueError(f"'{name}' is not in the simulation; present: {some or 'nobody'}")
+            raise ValueError(f"'{name}' is not in the simulation; present: {some or 'none'}")
         return row
 
     def apply_scheduled_fault(self, change: FaultChange) -> None:
-        """A fault of the configuration begins or ends. The body may not be there."""
+        """Begin or end a configured fault. The body may be absent."""
         try:
             self._apply_scheduled_fault(change)
-        except Exception as error:  # the configuration was checked: this is a fault of ours, and ends nothing
+        except Exception as error:  # the configuration was checked, so this is an internal error; the run continues
             self._print_traceback_once(error)
 
     def _apply_scheduled_fault(self, change: FaultChange) -> None:
@@ -258,7 +258,7 @@ class CommandExecutor:
         self.engine.emit(ExecutedEvent(0, 1, text, self.sim.time_ns, commands.encode(fault)))
 
     def _control(self, c: items.Control) -> str:
-        """A verb on the timer."""
+        """Execute a command on the timer."""
         engine = self.engine
         if c.verb == "shutdown":
             engine.is_over = True
@@ -269,7 +269,7 @@ class CommandExecutor:
             engine.publish()
             return f"speed {engine.pacer.speed:g}" if engine.pacer.speed else "as fast as possible"
         if engine.state is RunState.ENDED:
-            raise ValueError("the run has ended; start the server again for another")
+            raise ValueError("the run has ended; restart the server for another run")
         if c.verb in ("start", "resume"):
             engine.set_state(RunState.RUNNING)
         elif c.verb == "stop":
@@ -278,11 +278,11 @@ class CommandExecutor:
             engine.set_state(RunState.PAUSED)
         elif c.verb == "step":
             if engine.state is RunState.RUNNING:
-                raise ValueError("the simulation runs; pause it before you step")
+                raise ValueError("the simulation is running; pause it before you step")
             engine.budget = int(c.value or 1)
             engine.set_state(RunState.RUNNING)
         else:
-            raise ValueError(f"there is no command '{c.verb}'")
+            raise ValueError(f"no command named '{c.verb}'")
         return f"{engine.state.name.lower()} at {self.sim.time_ns * 1e-9:.3f} s"
 
     def _fault(self, row: int, c: items.Fault) -> None:
@@ -290,12 +290,15 @@ class CommandExecutor:
         self._set_part_fault(row, c.part, c.kind, c.field if wet else c.amount, "" if wet else c.field)
 
     def _set_part_fault(self, row: int, part: str, kind: str, amount: float | str, field: str) -> float | str:
-        """Break a part or mend it; returns the amount. Two parts of one name are told apart by nobody, so none is meant."""
+        """Set or repair a fault of an actuator or sensor and return its amount.
+
+        Raises ValueError if a name is ambiguous or unknown.
+        """
         actuators = self.sim.actuators(row)
         sensors = {e.instrument.name: e.instrument for e in self.instruments.installed(row)}
         is_actuator = part in [a.name for a in actuators] or part.isdigit()
         if part in sensors and is_actuator:
-            raise ValueError(f"both an actuator and a sensor are called '{part}'")
+            raise ValueError(f"part '{part}' is ambiguous: both an actuator and a sensor have this name")
         if part in sensors:
             self.instruments.set_fault(row, part, kind, amount or 0.0, field)
             self.engine.publication.publish_instruments()
@@ -305,7 +308,7 @@ class CommandExecutor:
             self.sim.fail(row, position, kind, amount)
             return fault_amount(actuators[position], kind, amount)
         known = [a.name for a in actuators] + list(sensors)
-        raise ValueError(f"it has no part '{part}'{suggest_name(part, known) or '; it has none at all'}")
+        raise ValueError(f"no part named '{part}'{suggest_name(part, known) or '; this body has no parts'}")
 
     def _weather(self, c: items.Weather) -> None:
         given = {k: v for k, v in commands.to_dict(c).items() if k != "verb"}
@@ -313,6 +316,6 @@ class CommandExecutor:
 
 
 def _amount_as_number(amount: float | str) -> float:
-    """An amount as a record holds it."""
+    """Return an amount as a finite number for a record."""
     value = float(amount or 0.0)
     return value if math.isfinite(value) else 0.0

@@ -1,8 +1,8 @@
-"""The engine's core: which ticks are due, and who is served between them.
+"""The engine's core: which ticks are due, and which participants are served between them.
 
-It has no clock, no process and no files: ``now`` is given to :meth:`Engine.turn`, the areas, queues and bells are passed
-in.  Real time: each tick has an absolute deadline.  Fast: as many ticks in one compiled call as there are until somebody
-is due (an emulator, a lockstep client, the log, a viewer).
+It uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are passed to
+the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances until the
+next participant is due (an emulator, a lockstep client, the log, a viewer).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from wavesim_server.messages import (
 from wavesim_server.simulation import Simulation
 from wavesim_server.watchdog import Watchdog
 
-VIEW_S = 0.1  #: in fast mode the tables are published at least this often (simulated)
-FULL_QUEUE_RETRY_S = 0.0005  #: a full queue is tried again after this
-NO_GENERATION = 2**62  #: generation of no body that there ever was
-LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows the log gets
+VIEW_S = 0.1  #: in fast mode, the tables are published at least this often (simulated time)
+FULL_QUEUE_RETRY_S = 0.0005  #: retry interval for a full queue
+NO_GENERATION = 2**62  #: matches no body
+LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are logged
 
 
 class Engine:
-    """One run. Call :meth:`begin` once, then :meth:`turn` whenever it is due or a command came, until :attr:`over`."""
+    """One run. Call :meth:`begin` once, then :meth:`poll` when it is due or a command arrives, until :attr:`is_over`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Engine:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.sim, self.commands, self.events, self.emulators = simulation, commands, events, emulators
-        self._wake = wake  # tells the reader of the events that there are some
+        self._wake = wake  # signals the reader of the events
         config = simulation.config
         self.state = RunState.STOPPED
         self.pacer = TickPacer(simulation.step_ns * 1e-9, config.time.speed if config.time.pace == "realtime" else 0.0)
@@ -67,8 +67,8 @@ class Engine:
         self.log_ticks = max(1, round(1e9 / config.log.state_rate / simulation.step_ns)) if log else 0
         self.view_ticks = max(1, int(VIEW_S * 1e9) // simulation.step_ns)
         self.lockstep: dict[int, int] = {}  # row -> period in ticks
-        self.budget: int | None = None  # ticks left of a `step` command
-        self.awaits_release = False  # for RELEASE
+        self.budget: int | None = None  # remaining ticks of a `step` command
+        self.awaits_release = False  # True while the engine waits for ReleaseCommand
         self.is_over = False
         self.watchdog = Watchdog(simulation.loaded, simulation.step_ns)
         self.fences = Fences(config.fleet.fence, simulation.capacity, simulation.step_ns)
@@ -77,18 +77,18 @@ class Engine:
         self.publication = EngineTables(simulation, areas, self.instruments)
         self.command_executor = CommandExecutor(self)
         self.vehicles = areas["vehicles"]
-        self.now = 0.0  # of this turn
+        self.now = 0.0  # wall time of this poll
         self._started = False
         self._served_tick = -1  # last tick whose participants were served
-        self._asked_tick = -1  # last tick at which emulators were asked
+        self._asked_tick = -1  # last tick at which emulators were signalled
         self._logged_sequences = LoggedSequences(self.vehicles, self.instruments)
-        self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit
+        self._backlog: deque[tuple[int, bytes]] = deque()  # events that did not fit into the queue
         self._wake_due = False
 
     # -- the loop ------------------------------------------------------------------------------
 
     def begin(self, now: float) -> None:
-        """The bodies that need no client; the tables."""
+        """Add the bodies that need no client, and publish the tables."""
         self.now = now
         self.sim.enter_residents()
         for row, occupant in self.sim.occupants.items():
@@ -97,7 +97,7 @@ class Engine:
         self.publish()
 
     def poll(self, now: float) -> float:
-        """Do what is due; returns when to call again (infinity: when a command has come)."""
+        """Do what is due; return when to call again (infinity: when a command arrives)."""
         self.now = now
         try:
             if not self._push_backlog():
@@ -130,18 +130,18 @@ class Engine:
         return math.inf if self._is_halted() else now
 
     def _is_halted(self) -> bool:
-        """Whether nothing moves before a command comes."""
+        """Whether the simulation stands still until a command arrives."""
         return self.is_over or self.state is not RunState.RUNNING or self.awaits_release
 
     @property
     def is_real_time(self) -> bool:
-        """Whether ticks keep wall time, at its own speed or slower."""
+        """Whether ticks follow wall time at real time or slower."""
         return self.state is RunState.RUNNING and 0.0 < self.pacer.speed <= 1.0
 
     def _next_stop(self) -> int:
-        """The next tick at which somebody must be served."""
+        """Return the next tick at which a participant, a schedule, the log or a viewer is due."""
         tick = self.sim.tick
-        view = self.view_ticks * max(1, int(self.pacer.speed))  # viewers look by wall time
+        view = self.view_ticks * max(1, int(self.pacer.speed))  # viewers follow wall time
         periods = [view, *self.lockstep.values()]
         if self.log_ticks:
             periods.append(self.log_ticks)
@@ -167,13 +167,13 @@ class Engine:
                 self.emit(NoticeEvent(time_ns, row, o.name, text, self.generation(row)))
         for time_ns, name, row, load in self.sim.take_breaks():
             body = self.sim.occupants[row].name if row in self.sim.occupants else name
-            generation = self.generation(row) if row >= 0 else NO_GENERATION  # of a line between anchors
+            generation = self.generation(row) if row >= 0 else NO_GENERATION  # a line between anchors has no body
             self.emit(NoticeEvent(time_ns, max(row, 0), body, f"line '{name}' broke at {load:.4g} N", generation))
         if len(self.sim.frozen_bodies) > frozen:
             self.emit(BodiesFrozenEvent(self.sim.time_ns, self.sim.frozen_bodies))
 
     def _serve(self, now: float) -> bool:
-        """Publish and serve whoever is due at this tick. False as long as emulators are awaited."""
+        """Publish, and serve each participant that is due at this tick. Returns False while emulators are awaited."""
         tick = self.sim.tick
         if self._served_tick == tick:
             return True
@@ -196,7 +196,7 @@ class Engine:
             self.awaits_release = True
             self.emit(LockstepDueEvent(tick, rows, [self.generation(row) for row in rows]))
             self._wake_front()
-        # Logged while the clients compute: nothing moves until they have answered.
+        # Logged while the clients compute: the simulation waits for their answers anyway.
         logged = self.log_ticks > 0 and tick % self.log_ticks == 0
         if logged or tick % self.view_ticks == 0:
             self.publication.publish_surroundings()
@@ -215,7 +215,7 @@ class Engine:
         return True
 
     def _apply_scheduled(self, tick: int) -> None:
-        """Faults by the clock, watchdogs, fences."""
+        """Apply scheduled faults, watchdogs and fences."""
         for change in self.fault_schedule.changes_at(tick):
             self.command_executor.apply_scheduled_fault(change)
         for row, name, command, text in self.watchdog.take_due(tick):
@@ -227,10 +227,10 @@ class Engine:
             for row, text in self.fences.crossings(tick, rows, self.sim.state()["p_WB_W"][rows]):
                 self.emit(NoticeEvent(self.sim.time_ns, row, self.sim.occupants[row].name, text, self.generation(row)))
 
-    # -- what orders change -----------------------------------------------------------------------
+    # -- state changes ----------------------------------------------------------------------------
 
     def set_state(self, state: RunState) -> None:
-        """The timer starts, stops, pauses, ends."""
+        """Change the state of the timer: start, stop, pause or end."""
         if state is self.state:
             return
         self.state = state
@@ -242,12 +242,15 @@ class Engine:
                     self.announce_body(row, present=True, new=False)
         else:
             self.budget = None
-        self.publish()  # before the front hears of it and logs the counters
+        self.publish()  # before the front receives the event and logs the counters
         self.emit(RunStateEvent(int(state), self.sim.time_ns))
 
     def announce_body(self, row: int, present: bool, new: bool = True) -> None:
-        """Tell that a body came or left. The log has who is there when time starts to run, then every change until the end: after
-        it programs leave in any order."""
+        """Report that a body entered or left.
+
+        The log contains the bodies present when the clock starts, then every change until the end. After that, programs
+        leave in any order and are not logged.
+        """
         o = self.sim.occupants[row]
         logged = self._started and self.state is not RunState.ENDED
         self.emit(
@@ -258,21 +261,24 @@ class Engine:
         )  # fmt: skip
 
     def generation(self, row: int) -> int:
-        """The how-many-th body in a row it is that is there now, or was last."""
+        """Return the generation of the present, or last, body in a row."""
         return int(self.sim.identity["generation"][row])
 
     def publish(self) -> None:
-        """The tables of this tick."""
+        """Publish the tables of this tick."""
         self.publication.counts.events_dropped = self.events.dropped
         self.publication.publish_tick(self.state, self.pacer, self.now)
-        if self.state is not RunState.RUNNING:  # else with the ticks that are logged or looked at
+        if self.state is not RunState.RUNNING:  # while running, together with the ticks that are logged or viewed
             self.publication.publish_surroundings()
             self.publication.publish_lines()
 
     # -- events -----------------------------------------------------------------------------------
 
     def emit(self, event: EngineEvent) -> None:
-        """Tell the front. In real time a log record that does not fit is dropped and counted; all else waits."""
+        """Send an event to the front.
+
+        In real time, log records that do not fit are dropped and counted; all other events wait.
+        """
         record = encode(event)
         if not self._backlog and self.events.push(*record):
             self._wake_due = True
@@ -282,7 +288,7 @@ class Engine:
             self._backlog.append(record)
 
     def flush(self) -> bool:
-        """Hand over what waited for room; whether nothing waits any more."""
+        """Send the events that waited for room; return whether none is left."""
         done = self._push_backlog()
         self._wake_front()
         return done
@@ -291,7 +297,7 @@ class Engine:
         while self._backlog and self.events.push(*self._backlog[0]):
             self._backlog.popleft()
             self._wake_due = True
-        # pieces of a large record: the room for the rest is their reader's
+        # pieces of a large record wait until the reader makes room
         self._wake_due = self._wake_due or bool(self._backlog)
         return not self._backlog
 

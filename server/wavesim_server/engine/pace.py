@@ -1,19 +1,19 @@
-"""Real time: when the next ticks are due, how late they were, how fast the simulation runs. ``now`` is always given."""
+"""Real time: when the next ticks are due, how late they were, how fast the simulation runs. Callers pass ``now``."""
 
 from __future__ import annotations
 
-CHUNK_S = 0.004  #: wall time of the ticks that a faster pace takes together
-MAX_TICKS_AT_ONCE = 1000  #: of them: nobody is heard in between, whatever speed was asked for
-CATCH_UP_S = 0.25  #: ticks that are later than this give the time up
-MEASURING_WINDOW_S = 1.0  #: the factor is that of the last second
+CHUNK_S = 0.004  #: wall time covered by one group of ticks at higher speeds
+MAX_TICKS_AT_ONCE = 1000  #: limit of a group of ticks, because no command is handled within it
+CATCH_UP_S = 0.25  #: lateness beyond which the schedule gives up the lost time
+MEASURING_WINDOW_S = 1.0  #: window over which the speed is measured
 
 
 class TickPacer:
-    """Wall time of the ticks at a speed: simulated seconds per wall second; 0 = as fast as possible."""
+    """Schedules ticks at a speed in simulated seconds per wall second; 0 = as fast as possible."""
 
     def __init__(self, step_s: float, speed: float) -> None:
         self.step_s, self.speed = step_s, speed
-        self.late_count = 0  #: ticks that began more than a step late
+        self.late_count = 0  #: ticks that began more than one step late
         self.lateness_ns = self.lateness_max_ns = self.slipped_ns = 0
         self.slips = 0
         self.factor = 0.0  #: simulated seconds per wall second
@@ -22,11 +22,11 @@ class TickPacer:
         self._measured_from: tuple[float, int] | None = None  # wall time, simulation time
 
     def restart(self) -> None:
-        """Time begins to run, or at another speed: nothing is late yet."""
+        """Restart the schedule when the clock starts or the speed changes."""
         self._deadline, self._planned, self._measured_from = None, 0, None
 
     def next_deadline(self, now: float, most: int) -> float:
-        """When the next ticks are due: one, or with a higher speed several (at most ``most``) at once."""
+        """Return when the next ticks are due: one tick or, at higher speeds, a group of at most ``most``."""
         if not self._planned:
             self._planned = 1
             if self.speed > 1.0:
@@ -40,7 +40,10 @@ class TickPacer:
         return ticks * self.step_s / self.speed
 
     def take_due_ticks(self, now: float, most: int) -> int:
-        """The ticks that are due at ``now``; meanwhile somebody may be due earlier: then at most ``most``."""
+        """Return how many ticks are due at ``now``.
+
+        ``most`` limits them, because a participant may have become due earlier.
+        """
         assert self._deadline is not None
         ticks = min(self._planned, most)
         self._deadline -= self._duration(self._planned - ticks)
@@ -57,7 +60,7 @@ class TickPacer:
         return ticks
 
     def measure_speed(self, now: float, time_ns: int) -> float:
-        """Simulated seconds per wall second of the last second."""
+        """Return the simulated seconds per wall second, averaged over the last second."""
         if self._measured_from is None:
             self._measured_from = (now, time_ns)
         wall = now - self._measured_from[0]

@@ -1,4 +1,4 @@
-"""The engine's process: clock, sleep, shared memory and rings around the core."""
+"""The engine's process: clock, waiting, shared memory and rings around the core."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from wavesim_server.simulation import Simulation
 if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
-IDLE_S = 0.1  #: at most between two looks at the supervisor
-FLUSH_S = 5.0  #: for the last events, when the front is behind
-TRACEBACK_FRAMES = 3  #: of the program, innermost last, in the line about a tick that failed
+IDLE_S = 0.1  #: maximum time between two checks of the supervisor
+FLUSH_S = 5.0  #: time for the last events when the front is behind
+TRACEBACK_FRAMES = 3  #: stack frames, innermost last, in the message about a failed tick
 
 
 def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) -> Engine:
-    """An engine on the shared memory and the rings of a server."""
+    """Create an engine on the shared memory and the rings of a server."""
     areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
     instruments = InstrumentRegistry(simulation.loaded.sensor_rows, simulation.step_ns)
@@ -59,10 +59,11 @@ def attach_engine(simulation: Simulation, name: str, events_fd: int, log: bool) 
 
 
 def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
-    """Until a shutdown command, or the death of the supervisor (its process id), also during a long start; returns the exit code.
+    """Run until a shutdown command or the end of the supervisor (its process id); return the exit code.
 
-    What a session or a command does wrong never gets here (see :mod:`wavesim_server.engine.command_executor`). A tick that fails has no
-    other tick to go on from: then the run ends with one line, and the log has all that happened before.
+    Errors of sessions and commands never get here (see :mod:`wavesim_server.engine.command_executor`). After a failed
+    tick the simulation cannot continue: the run ends with a one-line message, and the log holds everything before that
+    tick.
     """
     try:
         _run_loop(engine, commands_fd, supervisor)
@@ -77,12 +78,12 @@ def run(engine: Engine, commands_fd: int, supervisor: int) -> int:
 
 
 def _failure_text(engine: Engine, error: Exception) -> str:
-    """What is said of a tick that failed."""
+    """Return the message about a failed tick."""
     frames = traceback.extract_tb(error.__traceback__)[-TRACEBACK_FRAMES:]
     places = " > ".join(f"{Path(f.filename).name}:{f.lineno}" for f in frames)
     return (
-        f"the engine failed at {engine.sim.time_ns * 1e-9:.3f} s of simulation time and the run ends: "
-        f"{type(error).__name__}: {sanitise_text(str(error), 200)} ({places}); this is a fault of the simulator: please report it "
+        f"the engine failed at {engine.sim.time_ns * 1e-9:.3f} s of simulation time; the run ends: "
+        f"{type(error).__name__}: {sanitise_text(str(error), 200)} ({places}); this is a bug in the simulator: please report it "
         "with this line and the configuration"
     )
 
@@ -103,7 +104,7 @@ def _run_loop(engine: Engine, commands_fd: int, supervisor: int) -> None:
             engine.emulators.wait(wait)
         elif (
             engine.is_real_time and not engine.awaits_release
-        ):  # exact, and no command acts before the next tick anyway
+        ):  # exact; no command takes effect before the next tick anyway
             time.sleep(wait)
         elif select.select([commands_fd], [], [], wait)[0]:
             with contextlib.suppress(BlockingIOError):
@@ -111,12 +112,12 @@ def _run_loop(engine: Engine, commands_fd: int, supervisor: int) -> None:
 
 
 def main(part: ProcessArguments) -> None:
-    """The engine of a server, from its first tick to its last."""
+    """Run the engine of a server from its first tick to its last."""
     options = part.options
     try:
         simulation = Simulation(part.loaded, options.seed, options.threads)
         engine = attach_engine(simulation, options.name, part.events_fd, bool(options.log))
-    except WaveSimError as error:  # also where the supervisor died meanwhile
+    except WaveSimError as error:  # also if the supervisor has ended in the meantime
         sys.stderr.write(f"wavesim: {error}\n")
         sys.exit(error.exit_code)
     except (OSError, posix_ipc.Error) as error:

@@ -1,4 +1,4 @@
-"""The engine's tables in the shared memory: a whole tick at a time."""
+"""The engine's tables in shared memory, published one whole tick at a time."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from wavesim_server.simulation import Simulation
 
 @dataclass
 class LossCounts:
-    """What the clock's record tells beside the time."""
+    """Loss counters in the clock's record."""
 
     events_dropped: int = 0
     sensors_late: int = 0
 
 
 class EngineTables:
-    """Writes them."""
+    """Writes the engine's tables."""
 
     def __init__(
         self, simulation: Simulation, areas: Mapping[str, SharedMemoryArea], instruments: InstrumentRegistry
     ) -> None:
         self.sim, self.areas, self.instruments = simulation, areas, instruments
         self.counts = LossCounts()
-        self.requested_effort_rows: tuple[int, ...] = ()  #: rows whose forces somebody wants
+        self.requested_effort_rows: tuple[int, ...] = ()  #: rows whose forces a session receives
         self._buoys = 0
         self._published_effort = False
 
     def begin(self) -> None:
-        """What does not change, and who is there."""
+        """Publish the constant tables and the bodies."""
         config, a = self.sim.config, self.sim.config.acoustics
         table = self.areas["simulation"]["world"]
         w = table.begin_write()[0]
@@ -50,7 +50,7 @@ class EngineTables:
         self.publish_identity()
 
     def publish_identity(self) -> None:
-        """Who is in each row, after what they carry: whoever is there has it."""
+        """Publish the body in each row, after its instruments, so that every visible body has them."""
         self.publish_instruments()
         vehicles, who = self.areas["vehicles"], self.sim.identity
         self._buoys = int(((who["type"] == BodyType.BUOY) & (who["present"] == 1)).sum())
@@ -58,13 +58,13 @@ class EngineTables:
         vehicles["geometry"].publish(self.sim.geometry, self.sim.tick)
 
     def publish_instruments(self) -> None:
-        """The instruments and their faults, if anything changed."""
+        """Publish the instruments and their faults if they changed."""
         if self.instruments.is_changed:
             self.instruments.is_changed = False
             self.areas["vehicles"]["instruments"].publish(self.instruments.rows, self.sim.tick)
 
     def publish_tick(self, state: RunState, pace: TickPacer, now: float) -> None:
-        """Motion, sound, weather and clock of this tick."""
+        """Publish motion, sound, weather and clock of this tick."""
         sim, tick = self.sim, self.sim.tick
         vehicles, simulation = self.areas["vehicles"], self.areas["simulation"]
         motion, actuation = vehicles["state"].begin_write(), vehicles["actuation"].begin_write()
@@ -91,18 +91,18 @@ class EngineTables:
             self._published_effort = bool(rows)
             table = self.areas["vehicles"]["effort"]
             records = table.begin_write()
-            records[:] = 0  # of those that are asked for no longer
+            records[:] = 0  # clears rows that are no longer requested
             self.sim.effort(rows, records)
             table.end_write(self.sim.tick)
 
     def publish_surroundings(self) -> None:
-        """Water and air at the bodies: for the log and for viewers, not at each tick."""
+        """Publish water and air at the bodies; only when the log or a viewer is due, not at each tick."""
         table = self.areas["vehicles"]["surroundings"]
         self.sim.surroundings(None, table.begin_write())
         table.end_write(self.sim.tick)
 
     def publish_lines(self) -> None:
-        """Lines: for the log and for viewers, not at each tick."""
+        """Publish the lines; only when the log or a viewer is due, not at each tick."""
         if self.sim.config.fleet.line:
             table = self.areas["vehicles"]["lines"]
             self.sim.lines(table.begin_write())
@@ -116,7 +116,7 @@ class EngineTables:
     def _clock(self, state: RunState, pace: TickPacer, now: float) -> None:
         sent, heard, live = self.sim.counters
         table = self.areas["simulation"]["clock"]
-        # whole records: each field by itself costs a view of its own
+        # one record assignment is faster than single fields, which each create a view
         table.begin_write()[0] = (
             self.sim.tick, self.sim.time_ns, self.sim.time_ns // 100_000, int(state), pace.speed,
             pace.measure_speed(now, self.sim.time_ns), pace.late_count, pace.lateness_ns, pace.lateness_max_ns, pace.slipped_ns,

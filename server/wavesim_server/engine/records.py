@@ -1,4 +1,4 @@
-"""What the front logs, as records of bounded size."""
+"""Records of bounded size for the front's log."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.messages import MAX_RECORD_BYTES, LogRecordsEvent, SignalsEvent
 
-TRIES = 50  #: to copy a table that is being written
+TRIES = 50  #: attempts to copy a table that is being written
 
 
 def _bounded_slices(records: Record) -> Iterator[slice]:
-    """Slices of at most MOST_BYTES."""
+    """Yield slices of at most MAX_RECORD_BYTES."""
     size = max(1, MAX_RECORD_BYTES // records.dtype.itemsize)
     for first in range(0, len(records), size):
         yield slice(first, first + size)
 
 
 def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterator[SignalsEvent]:
-    """Signals sent (first: who hears them asks for their payload), heard and lost; ``generations`` are those of all rows."""
+    """Yield signals sent, then receptions with their outcomes; ``generations`` holds those of all rows.
+
+    Signals come first, because a receiver looks up their payload.
+    """
     if not len(sent) and not len(receptions):
         return
     senders, receivers = generations[sent["source"]], generations[receptions["receiver"]]
@@ -39,18 +42,18 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
 
 
 class LoggedSequences:
-    """Which values of the sensors were logged already."""
+    """The sensor values that have been logged."""
 
     def __init__(self, vehicles: SharedMemoryArea, instruments: InstrumentRegistry) -> None:
         self.vehicles, self.instruments = vehicles, instruments
         self._sequences = {s: np.zeros(vehicles[s].capacity, np.int64) for s in instruments.types}
 
     def take_new(self) -> Iterator[tuple[str, Any, Record]]:
-        """(type, body and number of each instrument, its record) of what is new since the last call."""
+        """Yield (type, body and number of each instrument, records) of all values that are new since the last call."""
         for type_, seen in self._sequences.items():
             try:
                 values = self.vehicles[type_].snapshot(TRIES)[1]
-            except AttachError:  # its emulator writes nonsense, or all the time: the next record may be better
+            except AttachError:  # the emulator writes invalid data, or all the time; the next record may be readable
                 continue
             places, owners = self.instruments.current_owners(type_, values["generation"])
             fresh = values["sequence"][places] != seen[places]
@@ -61,7 +64,7 @@ class LoggedSequences:
 
 
 def _visible_columns(type_: str, values: Record) -> Record:
-    """Values without the hidden columns, which stand last."""
+    """Return the values without the hidden columns, which come last."""
     dtype = sensor_table_of(type_).visible.dtype
     words = values.view(np.int64).reshape(len(values), values.dtype.itemsize // 8)
     return np.ascontiguousarray(words[:, : dtype.itemsize // 8]).view(dtype)[:, 0]
@@ -70,16 +73,19 @@ def _visible_columns(type_: str, values: Record) -> Record:
 def log_records(
     tick: int, tables: Mapping[str, Sequence[int]], vehicles: SharedMemoryArea, seen: LoggedSequences, generations: Any
 ) -> Iterator[LogRecordsEvent]:
-    """The rows of each table, and the sensor values that are new since the last call; ``generations`` are those of all rows."""
+    """Yield the rows of each table, then the sensor values that are new since the last call.
+
+    ``generations`` holds the generations of all rows.
+    """
     for table, present in tables.items():
-        rows = np.array(present, np.int64)  # also where there is none
+        rows = np.array(present, np.int64)  # also when empty
         yield from _log_pieces(tick, table, rows, vehicles[table].latest[rows], generations[rows])
     for sensor, who, values in seen.take_new():
         yield from _log_pieces(tick, sensor, who, values, generations[who[:, 0]])
 
 
 def line_records(tick: int, vehicles: SharedMemoryArea) -> Iterator[LogRecordsEvent]:
-    """Those of the lines that are there. They are nobody's: their generation is 0."""
+    """Yield the rows of the present lines. Lines belong to no body, so their generation is 0."""
     table = vehicles[LINES.name].latest
     rows = np.flatnonzero(table["present"] == 1)
     if len(rows):

@@ -1,4 +1,4 @@
-"""Logs as tables for other tools: Parquet, NetCDF (CF), TUM tracks, and folders to learn from."""
+"""Export logs for other tools: Parquet, NetCDF (CF), TUM tracks, and datasets for machine learning."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from wavesim_server.logbook.export import topic_columns
 
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Array]
-_MAX_EXACT_INTEGER = 2**53  #: integers below are exact as floating-point numbers
-#: what is known on board of a signal sent, and of one heard
+_MAX_EXACT_INTEGER = 2**53  #: integers below this are exact as floating-point numbers
+#: columns of sent signals and receptions that are known on board
 KNOWN_ON_BOARD = {
     SENT.name: ("source", "kind", "code", "from_address", "to_address", "clock_ns", "frequency", "payload"),
     RECEPTION.name: ("receiver", "source", "kind", "code", "from_address", "to_address", "reported_ns", "measured", "one_way", "azimuth",
                      "elevation", "heard_frequency", "heard_level"),
 }  # fmt: skip
-#: share of missions in each part of a dataset
+#: fraction of missions in each part of a dataset
 SPLIT = {"train": 0.7, "validation": 0.15, "test": 0.15}
 
 
 def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str]]:
-    """A topic's columns as in its CSV file, and their units."""
+    """Return a topic's columns as in its CSV file, and their units."""
     found = {
         k: np.array(v, object if v and isinstance(v[0], str) else None)
         for k, v in topic_columns(log, topic, series).items()
@@ -47,7 +47,7 @@ def _table(log: Log, topic: str, series: Series) -> tuple[Columns, dict[str, str
 def _write_each_table(
     log: Path | Log, folder: Path, ending: str, write: Callable[[Path, Log, str, Columns, dict[str, str]], None]
 ) -> Iterator[tuple[str, int]]:
-    """Write every table of a log into a file of a folder; yields (file name, rows)."""
+    """Write each table of a log to a file in a folder; yield (file name, rows)."""
     found = read(log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,10 @@ def _write_each_table(
 
 
 def write_parquet(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Every table as a Parquet file; yields (file name, rows). Units are JSON under the key ``units``; a NaN is a missing value."""
+    """Write each table as a Parquet file and yield (file name, rows).
+
+    Units are JSON under the key ``units``; NaN marks a missing value.
+    """
     return _write_each_table(
         log, folder, ".parquet", lambda path, _, _topic, table, units: _parquet(path, table, units)
     )
@@ -89,8 +92,11 @@ def _parquet(path: Path, table: Columns, units: Mapping[str, str]) -> None:
 
 
 def write_netcdf(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Every table as a NetCDF file (classic format, 64-bit offsets) after CF 1.8; yields (file name, rows). States are trajectories with
-    latitude, longitude and depth. Integers are 32 bits wide or, where they do not fit, exact floating-point numbers."""
+    """Write each table as a NetCDF file (classic format, 64-bit offsets) following CF 1.8; yield (file name, rows).
+
+    States are trajectories with latitude, longitude and depth. Integers are 32 bits wide or, if too large, exact
+    floating-point numbers.
+    """
     return _write_each_table(log, folder, ".nc", _netcdf)
 
 
@@ -132,7 +138,7 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
     elif kind == "i":
         greatest = int(np.abs(values).max(initial=0))
         if greatest >= _MAX_EXACT_INTEGER:
-            raise LogError(f"NetCDF has no room for the whole number {greatest} of '{name}'; use Parquet")
+            raise LogError(f"NetCDF cannot store the integer {greatest} of '{name}' exactly; use Parquet")
         values = values.astype("i4" if greatest < 2**31 else "f8")
     elif kind != "f":
         values = values.astype("f8")
@@ -148,8 +154,10 @@ def _variable(file: Any, name: str, values: Array, attributes: Mapping[str, str]
 
 
 def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """The true track of each body as a TUM file, NAME.tum: t (s), x y z (W: north, east, down), qx qy qz qw (of B); yields (file name,
-    rows). All digits are kept."""
+    """Write the true track of each body as a TUM file NAME.tum; yield (file name, rows).
+
+    Columns: t (s), x y z (W: north, east, down), qx qy qz qw (of B), with full precision.
+    """
     found = read(log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,20 +172,20 @@ def write_tum(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def tum_lines(time_ns: Any, p: Any, q: Any) -> str:
-    """Poses as TUM has them: times (T) in ns, positions (T, 3), attitudes (T, 4) scalar first."""
+    """Format poses as TUM lines: times (T) in ns, positions (T, 3), attitudes (T, 4) scalar first."""
     times = (f"{t // 10**9}.{t % 10**9:09d}" for t in np.asarray(time_ns).tolist())
     poses = np.concatenate([p, np.asarray(q)[:, [1, 2, 3, 0]]], axis=1).tolist()
     return "".join(f"{t} {' '.join(map(repr, row))}\n" for t, row in zip(times, poses, strict=True))
 
 
-# ------------------------------------------------------------------ to learn from
+# ------------------------------------------------------------------ datasets for machine learning
 
 
 def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
-    """Add a log to a dataset as one mission; returns (its name, its part of the split).
+    """Add a log to a dataset as one mission; return (its name, its part of the split).
 
-    ``seen`` has what is known on board: instruments, commands, what was heard, estimates; ``truth`` has the rest, so that
-    nobody learns from it unawares. Whole missions belong to one part, chosen by the hash of their content.
+    ``seen`` holds what is known on board: instruments, commands, receptions, estimates. ``truth`` holds the rest, so
+    that no model trains on it by mistake. Each mission belongs to one part as a whole, selected by its content hash.
     """
     found = read(log)
     mission = found.content_hash[:16]
@@ -216,12 +224,12 @@ def _index(folder: Path) -> dict[str, Any]:
         return {**found, "missions": dict(found["missions"])}
     except FileNotFoundError:
         return {
-            "format": "wavesim-dataset", "version": 1, "split": SPLIT, "licence": "not stated: to be named by who passes it on", "missions": {},
-            "frames": "W north-east-down, B forward-starboard-down, S that of an instrument; quaternions scalar first",
-            "mountings": "configuration.xml of each mission: places, attitudes, accuracies and clocks of its instruments",
+            "format": "wavesim-dataset", "version": 1, "split": SPLIT, "licence": "not stated: set it before you distribute this dataset", "missions": {},
+            "frames": "W north-east-down, B forward-starboard-down, S sensor frame; quaternions scalar first",
+            "mountings": "configuration.xml of each mission: positions, attitudes, accuracies and clocks of its instruments",
         }  # fmt: skip
     except (ValueError, KeyError, TypeError):
-        raise LogError(f"{folder / 'dataset.json'} is no index of a dataset; name another folder") from None
+        raise LogError(f"{folder / 'dataset.json'} is not a valid dataset index; select another folder") from None
 
 
 def _split_seen_and_truth(log: Log, topic: str, series: Series) -> dict[str, tuple[Columns, dict[str, str]]]:

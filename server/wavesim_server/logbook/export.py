@@ -1,4 +1,4 @@
-"""Logs as CSV, one file per topic; a body's CTD as a Sea-Bird file."""
+"""Export logs as CSV, one file per topic, and CTD measurements as a Sea-Bird file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
 
 
 def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write every topic; yields (file name, rows). Arrays become one column per element, of actuators by their names."""
+    """Write each topic and yield (file name, rows).
+
+    Arrays become one column per element; actuator columns have actuator names.
+    """
     found = read(log)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,17 +41,17 @@ def write_csv(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
-    """Write the valid values of a body's CTD as a CTD file; returns how many. ``name``: which one, if it has several."""
+    """Write the valid values of a body's CTD as a CTD file; return their number. ``name`` selects one of several CTDs."""
     found = read(log)
     there = found.by_type("ctd")
     mine = [n for body, n in there if body == vehicle]
     if not mine:
         have = list(dict.fromkeys(body for body, _ in there))
-        raise LogError(f"{log} has no CTD of '{vehicle}'; it has those of: {', '.join(have) or 'nobody'}")
+        raise LogError(f"{log} has no CTD of '{vehicle}'; vehicles with a CTD: {', '.join(have) or 'none'}")
     if not name and len(mine) > 1:
-        raise LogError(f"'{vehicle}' has several CTDs; name one of {', '.join(mine)}")
+        raise LogError(f"'{vehicle}' has several CTDs; select one of {', '.join(mine)}")
     if name and name not in mine:
-        raise LogError(f"'{vehicle}' has no CTD '{name}'; it has {', '.join(mine)}")
+        raise LogError(f"'{vehicle}' has no CTD named '{name}'; available: {', '.join(mine)}")
     values = there[vehicle, name or mine[0]].records
     values = values[values["valid"] == 1]
     new = np.concatenate([[True], np.diff(values["sequence"]) > 0]) if len(values) else np.zeros(0, bool)
@@ -62,8 +65,10 @@ def write_cnv(log: Path | Log, vehicle: str, out: Path, name: str = "") -> int:
 
 
 def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "", name: str = "") -> int:
-    """Write the frames of one sonar in a format of survey software (a module with ``head`` and ``ping``); returns how many.
-    ``kind`` of sonar; ``vehicle``, ``name``: which, if the log has several."""
+    """Write the frames of one sonar in a survey format (a module with ``head`` and ``ping``); return their number.
+
+    ``kind`` is the kind of sonar; ``vehicle`` and ``name`` select one if the log has several.
+    """
     found = read(log)
     wanted = FRAME_KINDS.index(kind)
     have = []
@@ -73,8 +78,8 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
     mine = [(b, n) for b, n in have if vehicle in ("", b) and name in ("", n)]
     if len(mine) != 1:
         description = ", ".join(f"{b} {n}" for b, n in have) or "none"
-        what = "several sonars of this kind; name one" if mine else "no such sonar of this kind"
-        raise LogError(f"{log} has {what} (--vehicle, --sonar): it has {description}")
+        what = "several sonars of this kind; select one" if mine else "no matching sonar of this kind"
+        raise LogError(f"{log} has {what} (--vehicle, --sonar); available: {description}")
     times = found.series["/sonar/" + "/".join(mine[0])].time_ns
     period = float(np.median(np.diff(times))) * 1e-9 if len(times) > 1 else 0.0
     origin = Origin(*json.loads(found.metadata.get("origin", "[0, 0]")))
@@ -91,15 +96,18 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
     return written
 
 
-#: columns of an array by its length: axes of the frame in its name, a quaternion; else numbers
+#: column suffixes by array length: axes of a vector, components of a quaternion; otherwise numbers
 _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 _ENUM_COLUMNS: dict[str, type[IntEnum]] = {"outcome": Outcome, "kind": SignalKind}
-_SENT_TOPIC = "sent"  #: what HEARD is of a signal that left
+_SENT_TOPIC = "sent"  #: name of the outcome HEARD for a signal that was sent
 _NODE_COLUMNS = ("source", "receiver", "query_source")
 
 
 def topic_columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
-    """Column -> values of a topic: words for codes, names for nodes and actuators, angles beside quaternions."""
+    """Return the columns of a topic by name.
+
+    They have words for codes, names for nodes and actuators, and Euler angles beside quaternions.
+    """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]
     for name in series.records.dtype.names or ():

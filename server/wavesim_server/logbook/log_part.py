@@ -1,4 +1,4 @@
-"""One file of a log: MCAP in chunks, flushed as they come, made durable now and then if that is asked for."""
+"""One file of a log: MCAP in chunks, flushed when complete and, if configured, periodically synchronised to disk."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from wavesim_sdk.log import CDR_HEADER, TEXT, TEXT_SCHEMA
 from wavesim_sdk.tables import Table, ros2_definition
 from wavesim_server.logbook.mcap_file import McapFile
 
-MAX_TOPICS = 8192  #: in a file: their numbers have 16 bits, and each costs half a kilobyte of memory
-MAX_CHUNK_BYTES = 512 * 1024  #: bytes in a chunk: a larger one would hold the front up while it is packed
-CHUNK_NS = 500_000_000  #: and so much simulation time
+MAX_TOPICS = 8192  #: maximum per file: topic numbers have 16 bits, and each topic costs half a kilobyte of memory
+MAX_CHUNK_BYTES = 512 * 1024  #: maximum chunk size; compressing a larger chunk would delay the front
+CHUNK_NS = 500_000_000  #: maximum simulation time in a chunk
 
 
 def open_durably(path: Path) -> BinaryIO:
-    """A new file, and the folder that it is in."""
+    """Create a new file, and its folder if needed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("wb")
@@ -32,43 +32,43 @@ def open_durably(path: Path) -> BinaryIO:
 
 
 class LogPart:
-    """A file under way. OSError where the disk does not take it."""
+    """An open log file. Raises OSError if the disk rejects a write."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self._mcap = McapFile(file, MAX_CHUNK_BYTES)
-        self._since: int | None = None  # simulation time of the first message in the chunk under way
+        self._since: int | None = None  # simulation time of the first message in the present chunk
         self._channels: dict[str, int] = {}
         self._schemas: dict[str, int] = {}
 
     def write_metadata(self, name: str, metadata: dict[str, str]) -> None:
-        """What comes first."""
+        """Write the header and the metadata, which come first."""
         self._mcap.begin(profile="ros2", library="wavesim")
         self._mcap.metadata(name, metadata)
 
     @property
     def size(self) -> int:
-        """Bytes that the file has."""
+        """Size of the file in bytes."""
         return self.file.tell()
 
     def has_room(self, topic: str) -> bool:
-        """Whether a topic can be written here."""
+        """Whether the topic can be written to this file."""
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
-        """A message; one that was ``said_before``, in another part, has the number 0."""
+        """Add a message. With ``said_before``, it repeats one of an earlier part and has the number 0."""
         channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)
 
     def add_records(self, channels: Sequence[int], times_ns: Any, records: bytes) -> None:
-        """Records of a table, each on its channel, all at one time or each at its own."""
+        """Add records of a table, each to its channel, all at one time or each at its own."""
         if channels:
             self._since = int(np.min(times_ns)) if self._since is None else self._since
             self._mcap.messages(channels, times_ns, CDR_HEADER, records)
 
     def channel(self, topic: str, table: Table | None) -> int:
-        """The number of a topic in this file."""
+        """Return the number of a topic in this file; register it if needed."""
         if topic not in self._channels:
             name, text = (table.message, ros2_definition(table)) if table else (TEXT, TEXT_SCHEMA)
             if name not in self._schemas:
@@ -77,7 +77,7 @@ class LogPart:
         return self._channels[topic]
 
     def flush(self, now_ns: int) -> None:
-        """Hand what is complete to the system: a killed server loses at most the chunk under way."""
+        """Pass complete chunks to the operating system; a killed server loses at most the present chunk."""
         if self._since is not None and now_ns - self._since >= CHUNK_NS:
             self._since = None
             self._mcap.end_chunk()
@@ -85,12 +85,15 @@ class LogPart:
             self.file.flush()
 
     def finish(self) -> None:
-        """The index; the file is whole then."""
+        """Write the index, which completes the file."""
         self._mcap.finish()
 
 
 class DiskSync:
-    """Makes what was written last through a loss of power, every so many seconds, in a thread of its own: a disk may take its time."""
+    """Synchronises the log to disk at intervals of ``period`` seconds, so that it survives a loss of power.
+
+    It uses its own thread, because a disk may be slow.
+    """
 
     def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:
         self._period, self._failed = period, failed
@@ -100,7 +103,7 @@ class DiskSync:
         self._thread.start()
 
     def set_file(self, file: BinaryIO) -> None:
-        """Of this file from now on."""
+        """Set the file to synchronise from now on."""
         self._file = file
 
     def _run(self) -> None:
@@ -109,8 +112,9 @@ class DiskSync:
                 self.sync_now(self._file)
 
     def sync_now(self, file: BinaryIO) -> None:
-        """At once."""
-        with contextlib.suppress(ValueError, io.UnsupportedOperation):  # closed meanwhile; no file of the system
+        """Synchronise at once."""
+        # closed in the meantime, or not a file of the operating system
+        with contextlib.suppress(ValueError, io.UnsupportedOperation):
             try:
                 os.fsync(file.fileno())
             except OSError as error:
@@ -118,6 +122,6 @@ class DiskSync:
                     self._failed(error)
 
     def close(self) -> None:
-        """No more."""
+        """Stop synchronising."""
         self._over.set()
         self._thread.join()

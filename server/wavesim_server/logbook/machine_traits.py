@@ -1,4 +1,4 @@
-"""What of a machine can change the last bits of programs that are not ours: it is noted in the log."""
+"""Properties of the machine that can change the last bits of third-party libraries; the log records them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CORE_FUNCTIONS = (
 
 
 def machine_traits() -> dict[str, str]:
-    """Processor, C library, NumPy's vector instructions, BLAS and the core that it chose its kernels for."""
+    """Return processor, C library, NumPy's vector instructions, BLAS, and the core type of its kernels."""
     return {
         "machine": platform.machine(),
         "processor": _processor(),
@@ -47,7 +47,7 @@ def _libc() -> str:
 
 
 def _simd() -> list[str]:
-    """Instruction sets that NumPy found and uses."""
+    """Return the instruction sets that NumPy found and uses."""
     config: Any = np.show_config(mode="dicts")
     simd = config.get("SIMD Extensions", {}) if isinstance(config, dict) else {}
     return [*simd.get("baseline", ()), *simd.get("found", ())]
@@ -60,7 +60,7 @@ def _blas() -> str:
 
 
 def _core() -> str:
-    """The processor for which OpenBLAS, if it is that, took its kernels: it chooses when it is loaded."""
+    """Return the processor type for which OpenBLAS, if used, selected its kernels when it was loaded."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/maps").read_text().splitlines()
         for path in sorted({line.split()[-1] for line in lines if "openblas" in line.rpartition("/")[2]}):

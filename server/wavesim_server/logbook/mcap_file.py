@@ -1,7 +1,7 @@
-"""An MCAP file, written many messages at a time: https://mcap.dev/spec.
+"""An MCAP file written many messages at a time: https://mcap.dev/spec.
 
-The writer of the package mcap spends 15 us on each message; here those of one tick cost little more than one of them. All
-other records are the package's own.
+The writer of the package mcap takes 15 us per message. Here, all messages of a tick together cost little more than
+that. All other records are written by the package.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from mcap.records import (
     SummaryOffset,
 )
 
-FEW = 15  #: messages that are written faster one by one
+FEW = 15  #: up to this many messages are faster one by one
 MAGIC = b"\x89MCAP0\r\n"
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries
-_ENTRY = struct.Struct("<QQ")  # log time, place in the chunk
+_ENTRY = struct.Struct("<QQ")  # log time, position in the chunk
 
 
 @functools.cache
 def _messages(lead: int, size: int) -> np.dtype[Any]:
-    """Messages whose data are ``lead`` bytes, the same in all, and ``size`` bytes of their own."""
+    """Return the type of messages whose data begin with ``lead`` common bytes, followed by ``size`` individual bytes."""
     head = [
         ("opcode", "u1"),
         ("length", "<u8"),
@@ -57,57 +57,57 @@ def _bytes(*records: McapRecord) -> bytes:
     builder = RecordBuilder()
     for r in records:
         r.write(builder)
-    return builder.end()  # type: ignore[no-any-return, no-untyped-call]  # mcap gives it no types
+    return builder.end()  # type: ignore[no-any-return, no-untyped-call]  # mcap has no type annotations
 
 
 class McapFile:
-    """A file under way. OSError where the disk does not take it."""
+    """An open MCAP file. Raises OSError if the disk rejects a write."""
 
     def __init__(self, file: BinaryIO, chunk_bytes: int) -> None:
         self.file, self._chunk_bytes = file, chunk_bytes
         self._zstd = zstandard.ZstdCompressor()
         self._schemas: list[Schema] = []
         self._channels: list[Channel] = []
-        self._numbers = [0]  # by channel, from 1: of its last message
+        self._numbers = [0]  # by channel, from 1: number of its last message
         self._metadata: list[MetadataIndex] = []
         self._counts: dict[int, int] = defaultdict(int)  # by channel: messages in finished chunks
-        #: of each chunk, as it will stand in the summary. In pieces: one long text that grows leaves the heap full of holes
+        #: chunk index records for the summary, as pieces: one growing buffer would fragment the heap
         self._chunk_index: list[bytes] = []
-        self._span: tuple[int, int] | None = None  # of the times of all messages
+        self._span: tuple[int, int] | None = None  # earliest and latest time of all messages
         self._chunk = bytearray()
-        self._index: dict[int, bytearray] = defaultdict(bytearray)  # of the chunk, by channel
+        self._index: dict[int, bytearray] = defaultdict(bytearray)  # message index of the present chunk, by channel
         self._times: tuple[int, int] | None = None
-        self._data_crc = 0  # of all bytes so far: the sums of chunks do not cover what lies between them
+        self._data_crc = 0  # of all bytes so far: the checksums of chunks do not cover the bytes between them
 
     def _write(self, data: bytes | bytearray) -> None:
         self._data_crc = zlib.crc32(data, self._data_crc)
         self.file.write(data)
 
     def begin(self, profile: str, library: str) -> None:
-        """The header."""
+        """Write the header."""
         self._write(MAGIC + _bytes(Header(profile, library)))
 
     def metadata(self, name: str, values: dict[str, str]) -> None:
-        """A record of texts, outside the chunks."""
+        """Write a metadata record outside the chunks."""
         data = _bytes(Metadata(name, values))
         self._metadata.append(MetadataIndex(self.file.tell(), len(data), name))
         self._write(data)
 
     def schema(self, name: str, encoding: str, text: bytes) -> int:
-        """A type of messages; its number."""
+        """Register a message type and return its number."""
         self._schemas.append(Schema(len(self._schemas) + 1, text, encoding, name))
         self._chunk += _bytes(self._schemas[-1])
         return self._schemas[-1].id
 
     def channel(self, topic: str, encoding: str, schema: int) -> int:
-        """A topic; its number."""
+        """Register a topic and return its number."""
         self._channels.append(Channel(len(self._channels) + 1, topic, encoding, {}, schema))
         self._numbers.append(0)
         self._chunk += _bytes(self._channels[-1])
         return self._channels[-1].id
 
     def message(self, channel: int, time_ns: int, data: bytes, numbered: bool = True) -> None:
-        """One message; without a number it is the 0th of its channel."""
+        """Add one message; an unnumbered one has the number 0."""
         self._numbers[channel] += numbered
         number = self._numbers[channel] if numbered else 0
         self._index[channel] += _ENTRY.pack(time_ns, len(self._chunk))
@@ -116,8 +116,11 @@ class McapFile:
         self._extend_span(time_ns, time_ns)
 
     def messages(self, channels: Sequence[int], times_ns: Any, lead: bytes, data: bytes) -> None:
-        """Messages of one size: ``data`` are their bytes, one behind the other, each of them after ``lead``; ``times_ns`` is one
-        number for all, or one for each."""
+        """Add messages of one size.
+
+        ``data`` holds their bytes in sequence; each message is preceded by ``lead``. ``times_ns`` is one number for
+        all, or one per message.
+        """
         n = len(channels)
         if n <= FEW:
             times = [times_ns] * n if isinstance(times_ns, int) else times_ns.tolist()
@@ -147,7 +150,7 @@ class McapFile:
             self.end_chunk()
 
     def end_chunk(self) -> None:
-        """Write what came since the last one, if there were messages, and hand it to the system."""
+        """Write the present chunk if it holds messages, and flush the file."""
         if self._times is not None:
             self._write_chunk(*self._times)
             first, last = self._span or self._times
@@ -175,7 +178,7 @@ class McapFile:
         )
 
     def finish(self) -> None:
-        """The summary; the file is whole then."""
+        """Write the summary, which completes the file."""
         self.end_chunk()
         self.file.write(_bytes(DataEnd(self._data_crc)))
         start = self.file.tell()
@@ -195,7 +198,8 @@ class McapFile:
         sizes = [sum(map(len, pieces)) for _, pieces in groups]
         places = [start + sum(sizes[:k]) for k in range(len(groups) + 1)]
         offsets = [SummaryOffset(o, place, n) for (o, _), place, n in zip(groups, places, sizes, strict=False)]
-        footer = _bytes(Footer(start, places[-1], 0))[:-4]  # its sum is over all of the summary, itself included
+        # without its checksum, which covers the whole summary including this record
+        footer = _bytes(Footer(start, places[-1], 0))[:-4]
         crc = 0
         for data in (*(p for _, pieces in groups for p in pieces), _bytes(*offsets), footer):
             crc = zlib.crc32(data, crc)

@@ -1,11 +1,16 @@
-"""A log as a rosbag2 folder of the ROS 2 messages that navigation tools know, for those who do not want our own tables.
+"""Export a log as a rosbag2 folder of standard ROS 2 navigation messages.
 
-Axes by REP 103: world east, north, up, from the origin of the world; bodies forward, left, up.  The truth is Odometry
-(`/NAME/odom`, frames `map` and `NAME/base_link`).  Instruments keep their own axes (forward, left, up of how they are mounted, frame
-`NAME/INSTRUMENT`): Imu of inertial units (no attitude) and of attitude references (in `NAME/base_link`, no acceleration),
-FluidPressure (Pa, absolute) of pressure sensors and CTDs, NavSatFix of receivers, TwistWithCovarianceStamped of Doppler logs (over the
-bottom; what has no lock is left out).  Stamps are when it was measured, the bag's times when it was there.  Covariances are unknown
-as each message says it: zeros, and -1 for what is not measured.
+Axes follow REP 103: world east, north, up, from the origin of the world; bodies forward, left, up. The truth is
+Odometry (`/NAME/odom`, frames `map` and `NAME/base_link`). Instruments keep their own axes (forward, left, up as
+mounted, frame `NAME/INSTRUMENT`):
+
+- Imu: inertial units (no attitude), and attitude references (in `NAME/base_link`, no acceleration)
+- FluidPressure (Pa, absolute): pressure sensors and CTDs
+- NavSatFix: receivers
+- TwistWithCovarianceStamped: Doppler logs (over the bottom; omitted without bottom lock)
+
+Stamps are measurement times; bag times are when the value became available. Covariances are marked as unknown, as each
+message defines it: zeros, or -1 for quantities that are not measured.
 """
 
 from __future__ import annotations
@@ -24,9 +29,9 @@ from wavesim_sdk.frames import quaternion
 from wavesim_sdk.log import Log, read
 from wavesim_server.logbook.sonar_rosbag import CdrWriter, message_definition
 
-Message = tuple[int, bytes]  #: when it was there (simulation time, ns), and the message
+Message = tuple[int, bytes]  #: when it became available (simulation time, ns), and the message
 _HALF = math.sqrt(0.5)
-_UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: a covariance of what is not measured
+_UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance of a quantity that is not measured
 IMU, ODOMETRY, TWIST = (
     "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry", "geometry_msgs/msg/TwistWithCovarianceStamped",
 )  # fmt: skip
@@ -63,12 +68,12 @@ def _begin_message(time_ns: int, frame: str) -> CdrWriter:
 
 
 def _frd_to_flu(v: Any) -> tuple[float, float, float]:
-    """Forward, left, up, of forward, starboard, down."""
+    """Convert forward, starboard, down to forward, left, up."""
     return float(v[0]), -float(v[1]), -float(v[2])
 
 
 def _ned_to_enu_quaternion(q: Any) -> tuple[float, float, float, float]:
-    """x, y, z, w of the attitude FLU to ENU, of w, x, y, z FRD to NED."""
+    """Convert the attitude (w, x, y, z) FRD to NED into (x, y, z, w) FLU to ENU."""
     w, x, y, z = map(float, q)
     return _HALF * (x + y), _HALF * (x - y), _HALF * (w - z), _HALF * (w + z)
 
@@ -123,7 +128,7 @@ def _dvl_twist(body: str, name: str, r: Any) -> bytes | None:
     return out.message
 
 
-#: type of an instrument -> type of the message, and how it is made of (body, instrument, record)
+#: instrument type -> message type, and the function that makes it of (body, instrument, record)
 INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
     "imu": (IMU, _imu), "ahrs": (IMU, _ahrs), "pressure": (PRESSURE, _pressure), "ctd": (PRESSURE, _pressure),
     "gps": (FIX, _fix), "dvl": (TWIST, _dvl_twist),
@@ -131,7 +136,7 @@ INSTRUMENTS: dict[str, tuple[str, Callable[[str, str, Any], bytes | None]]] = {
 
 
 def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
-    """(topic, type, messages) of all that has a message."""
+    """Yield (topic, type, messages) of each topic that can be exported."""
     for topic, series in sorted(log.series.items()):
         if topic.startswith("/state/"):
             body = topic.removeprefix("/state/")
@@ -151,14 +156,14 @@ def _topics(log: Log) -> Iterator[tuple[str, str, list[Message]]]:
 
 
 def write_rosbag(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
-    """Write a log as a rosbag2 folder (MCAP, metadata.yaml), which must not exist yet; yields (topic, messages)."""
+    """Write a log as a new rosbag2 folder (MCAP, metadata.yaml) and yield (topic, number of messages)."""
     found = [(topic, type_, messages) for topic, type_, messages in _topics(read(log)) if messages]
     every = sorted(
         ((time, k, message) for k, (_, _, messages) in enumerate(found) for time, message in messages),
         key=lambda m: m[:2],
     )
     if not every:
-        raise LogError(f"{log} has nothing that a bag would hold")
+        raise LogError(f"{log} has no data that can be exported to a bag")
     start = round(EPOCH.timestamp()) * 10**9
     name = f"{folder.name}_0.mcap"
     try:
@@ -172,10 +177,10 @@ def write_rosbag(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
             channels = [writer.register_channel(topic, "cdr", schemas[type_]) for topic, type_, _ in found]
             for number, (time, k, message) in enumerate(every, 1):
                 writer.add_message(channels[k], start + time, message, start + time, number)
-            writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
+            writer.finish()  # type: ignore[no-untyped-call]  # mcap has no type annotations
         (folder / "metadata.yaml").write_text(_metadata(name, found, start + every[0][0], every[-1][0] - every[0][0]))
     except FileExistsError:
-        raise LogError(f"{folder} is there already; a bag is a folder of its own") from None
+        raise LogError(f"{folder} already exists; a bag needs a new folder") from None
     except OSError as error:
         raise LogError(f"cannot write {folder}: {error.strerror}") from None
     for topic, _, messages in found:
@@ -183,7 +188,7 @@ def write_rosbag(log: Path | Log, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _metadata(name: str, found: list[tuple[str, str, list[Message]]], start: int, duration: int) -> str:
-    """What stands beside the file, as rosbag2 has it since version 5."""
+    """Return metadata.yaml in the format of rosbag2 version 5."""
     count = sum(len(messages) for _, _, messages in found)
     times = f"starting_time:\n{{0}}  nanoseconds_since_epoch: {start}\n{{0}}duration:\n{{0}}  nanoseconds: {duration}\n"
     lines = [

@@ -15,21 +15,21 @@ from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX, closest_passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
-#: counters of a run that should be 0 -> what is said otherwise
+#: counters of a run that should be 0 -> text if they are not
 TROUBLE_TEXTS = {
-    "contacts_dropped": "contacts of bodies were left out, because there were too many at once",
-    "paths_dropped": "paths of sound were left out: weaker than those followed to their node (<acoustics paths>), or with too many turns",
-    "events_dropped": "records are not in the log, because the front did not keep up",
+    "contacts_dropped": "contacts of bodies were left out because there were too many at once",
+    "paths_dropped": "propagation paths were left out: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
+    "events_dropped": "records are missing in the log because the front did not keep up",
     "sensors_late": "times an emulator missed its time limit",
 }
 
 
-LEAST_SHARE = 0.01  #: of measurements without a value, from which on the table for people names an instrument
-MAX_VEHICLES_FOR_PASSES = 64  #: vehicles whose passes are compared
+LEAST_SHARE = 0.01  #: minimum fraction of measurements without a value for an instrument to appear in the text table
+MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest passes are computed
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
-    """(receptions that gave a two-way range, its error in m): measured, less the mean of both true distances."""
+    """Return (receptions with a two-way range, their errors in m): measured range less the mean of both true distances."""
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
     true = [0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + r["distance"]) for r in found]
@@ -37,9 +37,11 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
 
 
 def delivery_fates(receptions: Any) -> Any:
-    """One reception for each signal and node: that by which it was heard, else that along its most direct path.
+    """Return one reception per signal and node.
 
-    A signal may arrive along several paths, one of them behind an obstacle: it is one delivery, and one loss.
+    It is the one that was received, otherwise the one along the most direct path.
+
+    A signal may arrive along several paths, some of them blocked by an obstacle. It counts as one delivery or one loss.
     """
     bounces = receptions["surface"] + receptions["bottom"]
     order = np.lexsort((receptions["arrival_ns"], bounces, receptions["outcome"] != Outcome.HEARD))
@@ -49,7 +51,10 @@ def delivery_fates(receptions: Any) -> Any:
 
 
 def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
-    """Delivery of data packets, by cause, and how far they fill the channel; None if there were none. ``receptions``: :func:`delivery_fates`."""
+    """Return delivery of data packets, losses by cause, and channel use.
+
+    Returns None without packets. ``receptions`` come from :func:`delivery_fates`.
+    """
     data = sent[(sent["kind"] == SignalKind.DATA) & (sent["outcome"] == 0)]
     if not len(data):
         return None
@@ -69,12 +74,12 @@ def packet_delivery(sent: Any, receptions: Any) -> dict[str, Any] | None:
 
 
 def trial_table(path: Path | Log) -> dict[str, Any]:
-    """The table as plain data."""
+    """Return the table as plain data."""
     log = read(path)
     sent = log.get("/acoustics/sent", SENT).records
     receptions = log.get("/acoustics/reception", RECEPTION).records
     found, residuals = two_way_ranges(receptions)
-    # a one-way range needs a time that the listener knows: that of a node that pings by itself
+    # a one-way range needs an emission time that the receiver knows, so only scheduled pings count
     scheduled = sent["id"][(sent["request"] == 0) & (sent["query"] == 0) & (sent["kind"] == SignalKind.PULSE)]
     minutes = max(log.end_ns * 1e-9 / 60.0, 1e-9)
     frozen = {name: time_ns * 1e-9 for time_ns, m in log.json.get("/frozen", []) for name in m["bodies"]}
@@ -149,7 +154,7 @@ def trial_table(path: Path | Log) -> dict[str, Any]:
 
 
 def _clipped(notices: Any, name: str) -> list[str]:
-    """What was said last of each actuator of a body whose commands were clipped."""
+    """Return the latest notice on each actuator of a body whose commands were clipped."""
     found = {}
     for _, m in notices:
         if m["body"] == name and m["text"].startswith(CLIPPED):
@@ -159,8 +164,10 @@ def _clipped(notices: Any, name: str) -> list[str]:
 
 
 def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
-    """Instrument -> share of its measurements that gave no value; 1 where there was no measurement at all. Those that always gave one
-    are left out."""
+    """Return, by instrument, the fraction of measurements without a value.
+
+    The fraction is 1 without any measurement. Complete instruments are omitted.
+    """
     there = log.sensors(body["name"])
     found = {}
     for name in dict.fromkeys([*(i["name"] for i in body.get("instruments", ())), *there]):
@@ -172,7 +179,10 @@ def _without_value(log: Log, body: dict[str, Any]) -> dict[str, float]:
 
 
 def _closest_passes(log: Log, frozen: dict[str, float]) -> dict[str, tuple[str, float, float]]:
-    """Who came nearest to each vehicle; nothing for fleets of more than MOST, for all pairs are looked at."""
+    """Return the closest other vehicle of each vehicle.
+
+    The result is empty for more than MAX_VEHICLES_FOR_PASSES vehicles, because all pairs are compared.
+    """
     names = [b["name"] for _, b in sorted(log.bodies.items()) if b["type"] != "buoy" and b["name"] not in frozen]
     if len(names) > MAX_VEHICLES_FOR_PASSES:
         return {}
@@ -185,7 +195,7 @@ def _length(track: Any) -> float:
 
 
 def _error_statistics(error: Any, name: str) -> dict[str, float]:
-    """Root mean square, median and greatest error."""
+    """Return root mean square, median and maximum error."""
     return {
         f"{name}_error_rms_m": round(float(np.sqrt(np.mean(error**2))), 4),
         f"{name}_error_median_m": round(float(np.median(np.abs(error))), 4),
@@ -194,7 +204,7 @@ def _error_statistics(error: Any, name: str) -> dict[str, float]:
 
 
 def table_json(table: dict[str, Any]) -> str:
-    """The table for programs; what is no finite number is null, as JSON wants it."""
+    """Return the table as JSON, with null for NaN and infinity."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -207,18 +217,18 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Lines on the instruments of a vehicle that gave no values, and on its commands beyond an actuator's range."""
-    # the first values of some instruments have nothing to refer to
+    """Return lines on instruments without values and on clipped commands of a vehicle."""
+    # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE
     ]
-    lines = [f"{v['name']:9} sensors without a value, of the time: {', '.join(silent)}"] if silent else []
+    lines = [f"{v['name']:9} fraction of time without sensor values: {', '.join(silent)}"] if silent else []
     return lines + [f"{v['name']:9} clipped: {text}" for text in v.get("clipped", ())]
 
 
 def table_text(table: dict[str, Any]) -> str:
-    """The table for people."""
-    head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'a min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
+    """Return the table as text."""
+    head = f"{'':9} {'distance':>9} {'sent':>5} {'heard':>6} {'lost':>5}  {'ranges':>6} {'/min':>5} {'error rms':>9} {'max':>8}   {'nav rms':>7} {'nav max':>8} {'dead reck.':>10}"
     lines = [
         f"{table['duration_s']:.0f} s simulated"
         + (f" in {table['wall_s']:.1f} s ({table['realtime_factor']:.0f} x real time)" if "wall_s" in table else ""),
@@ -256,10 +266,10 @@ def table_text(table: dict[str, Any]) -> str:
     for v in table["vehicles"]:
         if "one_way_ranges" in v:
             lines.append(
-                f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, {v['one_way_per_minute']:.1f} a minute, error rms "
+                f"{v['name']:9} {v['one_way_ranges']} one-way ranges by its own clock, {v['one_way_per_minute']:.1f} per minute, error rms "
                 f"{v['one_way_error_rms_m']:.3f} m, max {v['one_way_error_max_m']:.3f} m"
             )
-    lines += ["", f"signals fill {100 * table['utilisation']:.1f} % of the time"]
+    lines += ["", f"channel use: signals fill {100 * table['utilisation']:.1f} % of the time"]
     if (p := table["packets"]) is not None:
         lost = ", ".join(f"{n} {r.replace('_', ' ')}" for r, n in p["lost"].items()) or "none"
         lines.append(

@@ -1,10 +1,12 @@
-"""Frames of sonars as an MCAP file of the ROS 2 messages that acoustic tools know (marine_acoustic_msgs).
+"""Export sonar and camera frames as an MCAP file of the ROS 2 messages of marine_acoustic_msgs and sensor_msgs.
 
-Images (forward-looking, side-scan, scanning) are ProjectedSonarImage: all beams of one range, then the next.  Soundings are
-SonarDetections and, beside them (`/points`), PointCloud2 in the frame `map` (east, north, up).  A step of a scanning sonar is a SonarEcho
-too (`/echo`, ping360_sonar_msgs; angles to starboard), a turn a LaserScan (`/scan`): of each step the range of its strongest sample,
-against the clock, as ROS counts angles.  Pictures of cameras are Image, their depths too (`/depth`).  Stamps are the times of
-transmission.  Axes of a sonar: z ahead, x up, y to starboard; beams in the y-z plane.
+- Images (forward-looking, side-scan, scanning): ProjectedSonarImage, all beams of one range, then the next range.
+- Soundings: SonarDetections and, under `/points`, PointCloud2 in the frame `map` (east, north, up).
+- Scanning sonars: in addition, each step as a SonarEcho (`/echo`, ping360_sonar_msgs; angles to starboard), and each turn as
+  a LaserScan (`/scan`) with the range of the strongest sample per step, counter-clockwise as ROS counts angles.
+- Cameras: Image, and their depths also as Image (`/depth`).
+
+Stamps are transmission times. Axes of a sonar: z ahead, x up, y to starboard; beams in the y-z plane.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _PARTS = {
 
 
 def message_definition(fields: str, *parts: str) -> str:
-    """A message with a header, and of the messages within it (``parts``) what they are."""
+    """Return a message definition with a header, including the definitions of the messages within it (``parts``)."""
     used = ("std_msgs/Header", "builtin_interfaces/Time", *parts)
     return "\n".join(["std_msgs/Header header\n" + fields, *(f"{_RULE}\nMSG: {name}\n{_PARTS[name]}" for name in used)])
 
@@ -57,8 +59,8 @@ def _acoustic_definition(fields: str, *parts: str) -> str:
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
 ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
-FLOAT32 = 7  #: number of that type in a PointField
-NEAREST = 0.5  #: m: what a scanning sonar hears before is itself
+FLOAT32 = 7  #: number of this type in PointField
+NEAREST = 0.5  #: m; a scanning sonar hears only itself at shorter ranges
 SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",
@@ -84,29 +86,29 @@ SCHEMAS = {
         "float32 range_max\nfloat32[] ranges\nfloat32[] intensities"
     ),
 }  # fmt: skip
-DTYPES = {1: 0, 2: 2}  #: bytes of a sample -> number of its type: u8, u16
+DTYPES = {1: 0, 2: 2}  #: bytes per sample -> number of its type: u8, u16
 
 
 class CdrWriter:
-    """A message under way: plain CDR, little-endian, each number at a multiple of its size."""
+    """Builds a message in plain CDR: little-endian, each number aligned to its size."""
 
     def __init__(self) -> None:
         self._out = bytearray()
 
     def add(self, type_: str, *values: Any) -> None:
-        """Numbers of one type, as struct writes it."""
+        """Add numbers of one struct type."""
         size = struct.calcsize(type_)
         for value in values:
             self._out += bytes(-len(self._out) % size) + struct.pack(f"<{type_}", value)
 
     def text(self, text: str) -> None:
-        """A string."""
+        """Add a string."""
         data = text.encode() + b"\0"
         self.add("I", len(data))
         self._out += data
 
     def sequence(self, values: Any, type_: str) -> None:
-        """A sequence of numbers of a NumPy type; of vectors, where it is a matrix."""
+        """Add a sequence of numbers of a NumPy type, or of vectors if it is a matrix."""
         array = np.ascontiguousarray(values, type_)
         self.add("I", len(array))
         if array.size:
@@ -114,7 +116,7 @@ class CdrWriter:
 
     @property
     def message(self) -> bytes:
-        """All of it."""
+        """The complete message."""
         return CDR_HEADER + bytes(self._out)
 
 
@@ -126,7 +128,10 @@ def _begin_message(frame: ImagingFrame) -> CdrWriter:
 
 
 def sonar_echo_message(frame: ImagingFrame) -> bytes:
-    """A step of a scanning sonar as SonarEcho: whole metres, kilohertz and metres per second; its gain has no number here."""
+    """Return a step of a scanning sonar as SonarEcho, in whole metres, kilohertz and metres per second.
+
+    The gain is unknown (0).
+    """
     r, out = frame.record, _begin_message(frame)
     line = frame.samples[0] >> (8 * (int(r["sample_bytes"]) - 1))
     out.add("f", float(r["azimuth"]))
@@ -138,7 +143,7 @@ def sonar_echo_message(frame: ImagingFrame) -> bytes:
 
 
 def image_message(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
-    """Rows of a camera as Image."""
+    """Return rows of a camera as Image."""
     out, data = _begin_message(frame), np.ascontiguousarray(array)
     out.add("I", data.shape[0], data.shape[1])
     out.text(encoding)
@@ -149,7 +154,7 @@ def image_message(frame: ImagingFrame, array: Any, encoding: str) -> bytes:
 
 
 def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
-    """(name of its type, a frame as that message)."""
+    """Return (message type, message) of a frame."""
     if frame.kind == "camera":
         return PICTURE, image_message(frame, frame.image, "rgb8")
     r, out = frame.record, _begin_message(frame)
@@ -178,7 +183,7 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
 
 
 def point_cloud_message(frame: ImagingFrame) -> bytes:
-    """The soundings of a frame that were detected, as PointCloud2: east, north, up and level."""
+    """Return the detected soundings of a frame as PointCloud2: east, north, up and level."""
     s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     north, east, down = frame.points[good].T
@@ -200,13 +205,13 @@ def point_cloud_message(frame: ImagingFrame) -> bytes:
 
 
 class ScanAccumulator:
-    """The steps of a scanning sonar, until it is round."""
+    """Collects the steps of a scanning sonar until a turn is complete."""
 
     def __init__(self) -> None:
         self._steps: list[ImagingFrame] = []
 
     def add_step(self, frame: ImagingFrame) -> bytes | None:
-        """The LaserScan of the turn that is over with this frame, which begins the next."""
+        """Add a step. If it begins a new turn, return the LaserScan of the previous one."""
         done = None
         if self._steps and frame.record["azimuth"] <= self._steps[-1].record["azimuth"]:
             done, self._steps = self._scan() if len(self._steps) > 1 else None, []
@@ -214,7 +219,7 @@ class ScanAccumulator:
         return done
 
     def _scan(self) -> bytes:
-        steps = self._steps[::-1]  # against the clock
+        steps = self._steps[::-1]  # counter-clockwise
         first, last = self._steps[0].record, self._steps[-1].record
         angles = [-float(f.record["azimuth"]) for f in steps]
         ranges, levels = [], []
@@ -235,7 +240,7 @@ class ScanAccumulator:
 
 
 def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> Iterator[tuple[str, str, bytes]]:
-    """(topic, type, message) of all that a frame becomes; ``turns`` keeps those that are under way."""
+    """Yield (topic, type, message) of a frame; ``turns`` keeps the unfinished turns."""
     topic = f"/{frame.body}/{frame.name}"
     yield topic, *frame_message(frame)
     if frame.kind == "bathymetry":
@@ -249,7 +254,7 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
 
 
 def write_sonar_messages(log: Path, out: Path, vehicle: str = "", name: str = "") -> int:
-    """Write the frames of a log (of a body, of one of its sonars) as ROS messages; returns how many."""
+    """Write the frames of a log (all, or of one body or sonar) as ROS messages; return the number of messages."""
     written = 0
     channels: dict[str, int] = {}
     try:
@@ -265,9 +270,9 @@ def write_sonar_messages(log: Path, out: Path, vehicle: str = "", name: str = ""
                         channels[topic] = writer.register_channel(topic, "cdr", schemas[kind])
                     written += 1
                     writer.add_message(channels[topic], time_ns, data, time_ns, written)
-            writer.finish()  # type: ignore[no-untyped-call]  # mcap gives it no types
+            writer.finish()  # type: ignore[no-untyped-call]  # mcap has no type annotations
     except OSError as error:
         raise LogError(f"cannot write {out}: {error.strerror}") from None
     if not written:
-        raise LogError(f"{log} has no frames of such a sonar (--vehicle, --sonar)")
+        raise LogError(f"{log} has no frames of the selected sonar (--vehicle, --sonar)")
     return written

@@ -1,4 +1,4 @@
-"""Writing the log: one open, self-describing MCAP file per run; see docs/LOG.md."""
+"""Write the log: one open, self-describing MCAP file per run; see docs/LOG.md."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from wavesim_sdk.tables import ESTIMATE, LINES, RECEPTION, SENT, VEHICLE_TABLES,
 from wavesim_server.logbook.log_part import DiskSync, LogPart, open_durably
 from wavesim_server.logbook.machine_traits import machine_traits
 
-#: tables of bodies -> topic
+#: tables of bodies by name
 _BODY_TABLES = {t.name: t for t in VEHICLE_TABLES}
-#: columns of the table `clock` that tell how well a run went
+#: columns of the table `clock` that describe the quality of a run
 HEALTH = (
     "realtime_factor", "ticks_late", "lateness_max_ns", "slipped_ns", "events_dropped", "sensors_late", "contacts_dropped", "paths_dropped",
 )  # fmt: skip
@@ -38,7 +38,7 @@ HEALTH = (
 
 @functools.cache
 def versions() -> Mapping[str, str]:
-    """Versions of what a run is made by, and what of the machine can change its last bits."""
+    """Return the versions of the software that a run uses, and machine properties that can change its last bits."""
     found = {"python": platform.python_version(), **machine_traits()}
     for package in ("wavesim-sdk", "wavesim-server", "numpy", "numba", "llvmlite"):
         try:
@@ -49,9 +49,11 @@ def versions() -> Mapping[str, str]:
 
 
 class LogWriter:
-    """The log of a run. Killed at any moment, it is readable up to its last complete chunk (half a second).
+    """The log of a run.
 
-    A part that has grown to ``<log part_size>``, or lasted for ``part_time``, is finished, and the log goes on in another file.
+    If the server is killed, the log remains readable up to its last complete chunk (half a second).
+
+    A part that has reached ``<log part_size>`` or ``part_time`` is finished, and the log continues in another file.
     """
 
     def __init__(self, place: Path | BinaryIO, loaded: LoadedConfig, seed: int) -> None:
@@ -61,13 +63,13 @@ class LogWriter:
         self.names: dict[int, str] = {}
         self._suites: dict[int, tuple[str, ...]] = {}
         self._present: dict[int, dict[str, Any]] = {}
-        #: by table: (row) or (row, number of an instrument) -> its channel in this part
+        #: by table: (row) or (row, number of an instrument) -> channel in this part
         self._channels: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         self._failure = ""
         self._now = 0  # simulation time of the last message
         self._bed = bed_around_fleet(loaded)
         if loaded.config.world.soundings is not None:
-            self._bed["mean"] = mean_depth(loaded)  # of all soundings: the waves' own depth
+            self._bed["mean"] = mean_depth(loaded)  # over all soundings: the depth that the waves use
         self._part = LogPart(open_durably(place) if isinstance(place, Path) else place)
         self._sync = DiskSync(loaded.config.log.sync, self._on_disk_error) if loaded.config.log.sync else None
         try:
@@ -78,7 +80,7 @@ class LogWriter:
         self._flush()
 
     def _begin(self) -> None:
-        """What a reader needs to know of the run."""
+        """Write the metadata that a reader needs."""
         config = self._loaded.config
         self._part.write_metadata(
             METADATA,
@@ -99,13 +101,13 @@ class LogWriter:
             self._sync.set_file(self._part.file)
 
     def _on_disk_error(self, error: OSError) -> None:
-        """Disk full: the simulation goes on, the status names it."""
+        """Stop logging after a disk error; the simulation continues, and the status shows the reason."""
         self._failure = self._failure or f"the log stopped: {error.strerror}"
 
     def _next_part(self) -> None:
-        """Finish this file and go on in another, which begins with what its reader has to know."""
+        """Finish this file and continue in another, which begins with the data that its reader needs."""
         if self._place is None:
-            raise OSError(0, "there is no other file for it to go on in")
+            raise OSError(0, "the log cannot continue in another file")
         self._finish()
         self._number, self._since = self._number + 1, self._now
         self._channels.clear()
@@ -126,7 +128,7 @@ class LogWriter:
 
     @property
     def failure(self) -> str:
-        """Why the log is no longer written; empty while all is well."""
+        """Why the log is no longer written; empty while it is."""
         return self._failure
 
     def _write_guarded(self, time_ns: int, write: Callable[[], None]) -> None:
@@ -139,7 +141,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def _part_with_room(self, topic: str) -> LogPart:
-        """The part under way; another one where there is no room for a topic."""
+        """Return the present part, or a new one if it has no room for the topic."""
         if not self._part.has_room(topic):
             self._next_part()
         return self._part
@@ -148,15 +150,15 @@ class LogWriter:
         self._write_guarded(time_ns, lambda: self._part_with_room(topic).add(topic, table, time_ns, data))
 
     def json(self, topic: str, time_ns: int, value: dict[str, Any]) -> None:
-        """A message of plain values: JSON in a ROS string, which every reader of ROS logs knows."""
+        """Write a message of plain values: JSON in a ROS string, which every reader of ROS logs can decode."""
         self._add(topic, None, time_ns, _message(value))
 
     def record(self, topic: str, table: Table, time_ns: int, record: bytes) -> None:
-        """A record of a declared table."""
+        """Write a record of a declared table."""
         self._add(topic, table, time_ns, CDR_HEADER + record)
 
     def body(self, time_ns: int, row: int, name: str, model: str, kind: str, present: bool) -> None:
-        """A body came, with its actuators in the order of their numbers and its instruments, or it went."""
+        """Write that a body entered, with its actuators and instruments in the order of their numbers, or that it left."""
         self.names[row] = name
         for channels in self._channels.values():
             for known in [w for w in channels if w[0] == row]:
@@ -174,37 +176,40 @@ class LogWriter:
         self.json("/bodies", time_ns, who)
 
     def run(self, time_ns: int, state: str) -> None:
-        """The timer changed."""
+        """Write a state change of the timer."""
         self.json("/run", time_ns, {"state": state})
 
     def health(self, time_ns: int, clock: Any) -> None:
-        """Counters of the run up to now. They depend on the machine, so they are no part of the content's hash."""
+        """Write the health counters of the run. They depend on the machine, so the content hash excludes them."""
         self.json("/host/health", time_ns, {n: clock[n].item() for n in HEALTH})
 
     def damage(self, time_ns: int, text: str) -> None:
-        """Something that the run should have had is lost. It came about by wall time, so it is no part of the content's hash."""
+        """Write a loss of data. Losses depend on wall time, so the content hash excludes them."""
         self.json("/host/damage", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
-        """What a person should know."""
+        """Write a notice for people."""
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
-        """A command that was executed. ``sender``: the body whose session sent it; empty = the commander."""
+        """Write an executed command. ``sender`` is the body whose session sent it; empty = the commander."""
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """A fault of an actuator or an instrument (``part``) begins or ends; ``more``: its amount, its field."""
+        """Write the begin or end of a fault of an actuator or instrument (``part``); ``more``: its amount, its field."""
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)
 
     def frozen(self, time_ns: int, names: Sequence[str]) -> None:
-        """Bodies that were stopped where they are, because their state was no longer finite."""
+        """Write the names of bodies that were frozen because their state diverged (NaN or infinity)."""
         self.json("/frozen", time_ns, {"bodies": list(names)})
 
     def table(self, time_ns: int, name: str, rows: Any, data: bytes) -> None:
-        """Records at one tick: of a table of bodies (``state``, ``actuation``, ...), ``rows`` being theirs; or values of a type of
-        sensor, without its hidden columns, ``rows`` being the body's and the number of the instrument in its suite, for each."""
+        """Write records of one tick.
+
+        For tables of bodies (``state``, ``actuation``, ...), ``rows`` are the body rows. For values of a sensor type,
+        without hidden columns, ``rows`` has the body row and the number of the instrument in its suite for each record.
+        """
         table = _BODY_TABLES.get(name) or sensor_table_of(name).visible
         width = 1 if name in _BODY_TABLES else 2
         who = [tuple(w) for w in np.reshape(rows, (-1, width)).tolist()]
@@ -226,7 +231,7 @@ class LogWriter:
         self._part.add_records(channels, time_ns, data[first * size :])
 
     def _owner_of_row(self, table: str, row: int) -> str:
-        """Whose row of a table it is."""
+        """Return the name of the body or line in a row of a table."""
         lines = self._loaded.config.fleet.line
         if table == LINES.name:
             return lines[row].name if row < len(lines) else f"line{row}"
@@ -236,12 +241,12 @@ class LogWriter:
         return self.names.get(row, f"row{row}")
 
     def _sensor(self, row: int, number: int) -> str:
-        """The topic of an instrument."""
+        """Return the topic of an instrument."""
         suite = self._suites.get(row, ())
         return f"/sensor/{self._name(row)}/{suite[number] if number < len(suite) else f'number{number}'}"
 
     def _flush(self) -> None:
-        """Hand complete chunks to the system, and begin another file when it is time."""
+        """Pass complete chunks to the operating system, and begin another file when it is due."""
         if self._failure:
             return
         log = self._loaded.config.log
@@ -254,7 +259,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def signals(self, sent: Any, receptions: Any) -> None:
-        """Signals sent, heard and lost."""
+        """Write signals sent, and receptions with their outcomes."""
         self._add_signals("/acoustics/sent", SENT, sent, sent["emission_ns"])
         self._add_signals("/acoustics/reception", RECEPTION, receptions, receptions["arrival_ns"])
 
@@ -267,18 +272,18 @@ class LogWriter:
             self._write_guarded(int(times_ns.max()), write)
 
     def frame(self, frame: ImagingFrame) -> None:
-        """A frame of an imaging sonar, under the names that it carries itself."""
+        """Write a frame of an imaging sonar under the names that it carries."""
         data = frame.record.tobytes() + struct.pack("<I", len(frame.payload)) + frame.payload
         self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
 
     def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
-        """What the on-board navigator of a body believes. It may be there before the log has that body."""
+        """Write the estimate of a body's on-board navigator. It may precede the body's own entry in the log."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
             self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())
 
     def close(self) -> None:
-        """Write the index and close."""
+        """Write the index and close the file."""
         try:
             if not self._failure:
                 self._finish()

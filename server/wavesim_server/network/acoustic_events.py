@@ -1,4 +1,4 @@
-"""Sound between the engine and the crews: requests in, within their rate; what was sent and heard out."""
+"""Sound between the engine and the crews: rate-limited requests in, signals sent and received out."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class RequestAllowance:
-    """Requests per simulated second: ten seconds' worth at once, filled in simulated time."""
+    """A rate limit per simulated second, with a burst of ten seconds' worth of requests that refills in simulated time."""
 
     def __init__(self, rate: float, what: str = "acoustic requests") -> None:
         self.rate, self.what = rate, what
-        self.refused: Counter[str] = Counter()  # by client
-        self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and when that was
+        self.refused: Counter[str] = Counter()  # by client name
+        self._left: dict[int, tuple[float, int]] = {}  # session -> requests left, and the time of the last update
 
     def consume(self, token: int, name: str, now_ns: int) -> None:
-        """One request more of a session; ValueError if it is too many."""
+        """Consume one request of a session; ValueError if its limit is exceeded."""
         left, since = self._left.get(token, (BURST_S * self.rate, now_ns))
         left = min(left + self.rate * (now_ns - since) * 1e-9, BURST_S * self.rate)
         self._left[token] = (left - 1.0, now_ns) if left >= 1.0 else (left, now_ns)
         if left < 1.0:
             self.refused[name] += 1
-            raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this one is dropped")
+            raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this request is dropped")
 
     def remove(self, token: int) -> None:
-        """A session is over."""
+        """Forget a session that ended."""
         self._left.pop(token, None)
 
 
 class PayloadStore:
-    """Payloads of signals that may still be heard."""
+    """Payloads of signals that a node may still receive."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[bytes, int]] = {}  # signal -> payload, emission
+        self._kept: dict[int, tuple[bytes, int]] = {}  # signal -> payload, emission time
 
     def keep(self, sent: Any) -> None:
-        """Remember one until its signal can be heard no more."""
+        """Keep the payload of a signal until no node can receive it any more."""
         now, size = int(sent["emission_ns"]), int(sent["payload_bytes"])
         self._kept[int(sent["id"])] = (bytes(sent["payload"]).ljust(size, b"\0")[:size], now)
         for old, (_, since) in list(self._kept.items()):
@@ -58,7 +58,7 @@ class PayloadStore:
             del self._kept[old]
 
     def payload_of(self, signal: int) -> bytes | None:
-        """The payload of a signal."""
+        """Return the payload of a signal, or None."""
         return self._kept.get(signal, (None, 0))[0]
 
 
@@ -71,8 +71,10 @@ def push_signal_events(
     crews: Crews,
     push: PushEvent,
 ) -> None:
-    """Events for the sessions that sent and those that listen. ``senders`` and ``receivers``: whether the body that was in the row
-    of each is there still; else there is nobody to be told."""
+    """Push events to the sessions that sent a signal and to those that listen.
+
+    ``senders`` and ``receivers`` are True where the row still holds the same body; other records concern no session.
+    """
     for s, there in zip(sent, senders, strict=True):
         if s["payload_bytes"] and s["outcome"] == Outcome.HEARD:
             payloads.keep(s)
@@ -99,7 +101,10 @@ def _reception_event(r: Any, payloads: PayloadStore) -> Reception:
 
 
 def _push_sent_event(s: Any, crews: Crews, push: PushEvent) -> None:
-    """To the session that asked; what a node sent by itself, to all that listen."""
+    """Push the result to the session that requested the signal.
+
+    If the node sent it automatically, all listening sessions receive it.
+    """
     row, tag = int(s["source"]), int(s["request"])
     asker, number = crews.request_owner(row, tag)
     to = [m for m in crews.members_of(row) if m.wants_acoustics] if not tag else [asker] if asker is not None else []

@@ -1,4 +1,4 @@
-"""Who may join as what: one pure decision, the same for a new session, one that resumes and one that takes over."""
+"""Admission: who may join, and as what. One pure decision for sessions that are new, resume, or take over."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from wavesim_server.instruments import describe_instrument
 from wavesim_server.network.crews import SessionGrant
 
 MIN_PERIOD_NS = 1_000_000
-MAX_AGE_PERIODS = 5.0  #: a value that is older is stale: its emulator is dead, frozen or too slow
+MAX_AGE_PERIODS = 5.0  #: older values are stale: the emulator has ended, hangs, or is too slow
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 @dataclass(frozen=True)
 class JoinResult(Admission):
-    """What a session is given: what its client is told, and what only the server knows."""
+    """The result of an admitted join: the part for the client, and the grant that only the server sees."""
 
     grant: SessionGrant = SessionGrant(-1, "", "", 0, True, False, Right(0), False, 0, (), ())
 
 
 @dataclass(frozen=True)
 class Roster:
-    """Who is there: bodies that are in the simulation, or about to enter."""
+    """Bodies that are in the simulation or about to enter, and the number of observers."""
 
-    rows: Mapping[str, int] = field(default_factory=dict)  #: by name
-    models: Mapping[int, str] = field(default_factory=dict)  #: by row
+    rows: Mapping[str, int] = field(default_factory=dict)  #: rows by name
+    models: Mapping[int, str] = field(default_factory=dict)  #: model names by row
     observers: int = 0
 
 
 class BodyParts(NamedTuple):
-    """What of a body can break."""
+    """The parts of a body that can have faults."""
 
     actuators: tuple[Actuator, ...]
     sensors: tuple[InstrumentConfig, ...]
 
 
 class AdmissionPolicy:
-    """Decides by the configuration."""
+    """Decides on joins according to the configuration."""
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self.loaded, self.config, self.step_ns = loaded, loaded.config, step_ns
@@ -56,10 +56,10 @@ class AdmissionPolicy:
         self._suites: dict[str, tuple[InstrumentConfig, ...]] = {}
 
     def admit(self, join: Join, roster: Roster) -> JoinResult:
-        """What a client gets; NotAdmitted with the reason."""
+        """Return what a client receives; raise NotAdmitted with the reason."""
         role = Role(join.role)
         if not join.name or (role is not Role.OBSERVER and not _NAME.fullmatch(join.name)):
-            raise NotAdmitted(Refusal.BAD_VALUE, "a name has 1 to 31 letters, digits, - and _")
+            raise NotAdmitted(Refusal.BAD_VALUE, "invalid name: use 1 to 31 letters, digits, - and _")
         if role is Role.OBSERVER:
             return self._admit_observer(join, roster)
         row = self.reserved_rows.get(join.name)
@@ -70,21 +70,24 @@ class AdmissionPolicy:
         if row is not None:
             here = roster.models[row]
             if join.model not in ("", here):
-                raise NotAdmitted(Refusal.BAD_VALUE, f"model: '{join.name}' is here, and it is a '{here}'")
+                raise NotAdmitted(Refusal.BAD_VALUE, f"model: '{join.name}' is already in the simulation as a '{here}'")
             return self._join_result(join, role, row, None, self.loaded.model(here))
         if role is not Role.PILOT:
-            raise NotAdmitted(Refusal.UNKNOWN_NAME, f"there is no body '{join.name}' to be on board of")
+            raise NotAdmitted(Refusal.UNKNOWN_NAME, f"unknown body '{join.name}'")
         return self._admit_new_body(join, roster)
 
     def suite(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
-        """The sensors of a body."""
-        key = name if name in self.reserved_rows else f" {model}"  # no name begins with a blank
+        """Return the sensors of a body."""
+        key = name if name in self.reserved_rows else f" {model}"  # names do not begin with a blank
         if key not in self._suites:
             self._suites[key] = self.loaded.suite_by_name(name, model)
         return self._suites[key]
 
     def parts_of(self, name: str, model: str) -> BodyParts:
-        """Actuators and sensors of a body: of the configuration by its name, else of a model; nothing of an unknown one."""
+        """Return actuators and sensors of a body: by its configured name, otherwise by its model.
+
+        Both are empty for an unknown body.
+        """
         if name in self.reserved_rows:
             model = self.config.fleet.bodies[self.reserved_rows[name]].model
         return (
@@ -94,7 +97,7 @@ class AdmissionPolicy:
     def _admit_observer(self, join: Join, roster: Roster) -> JoinResult:
         limit = self.config.network.observers
         if roster.observers >= limit:
-            raise NotAdmitted(Refusal.FULL, f"there are {limit} observers already, as many as may be")
+            raise NotAdmitted(Refusal.FULL, f"the maximum of {limit} observers has been reached")
         rights, others = self._rights(join)
         grant = SessionGrant(-1, "", "", 0, True, False, rights, others, 0, (), ())
         return JoinResult(-1, self.step_ns, self.config.acoustics.sound_speed, rights=int(rights), grant=grant)
@@ -103,13 +106,13 @@ class AdmissionPolicy:
         if self.config.network.newcomers == "none":
             raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
-                f"the configuration has no body '{join.name}'{suggest_name(join.name, self.reserved_rows)}; new bodies may join if it says "
-                '<network newcomers="free"> (or "lockstep")',
+                f"the configuration has no body '{join.name}'{suggest_name(join.name, self.reserved_rows)}; to admit new bodies, set "
+                '<network newcomers="free"> (or "lockstep") in the configuration',
             )
         if not join.model:
             raise NotAdmitted(
                 Refusal.UNKNOWN_NAME,
-                f"the configuration has no body '{join.name}', and no model was named for a new one",
+                f"the configuration has no body '{join.name}'; to add a new body, name its model in the join",
             )
         try:
             model = self.loaded.model(join.model)
@@ -131,8 +134,8 @@ class AdmissionPolicy:
         if lockstep and body is None and self.config.network.newcomers != "lockstep":
             raise NotAdmitted(
                 Refusal.BAD_VALUE,
-                f"lockstep_ns: '{join.name}' is no body of the configuration, so time does not wait for it; join without lockstep, or "
-                'let the configuration say <network newcomers="lockstep">',
+                f"lockstep_ns: '{join.name}' is not in the configuration, so the engine does not wait for it; join without lockstep, or "
+                'set <network newcomers="lockstep"> in the configuration',
             )
         rights, others = self._rights(join)
         suite = self.suite(join.name, model.name)
@@ -152,10 +155,11 @@ class AdmissionPolicy:
         )  # fmt: skip
 
     def _lockstep(self, join: Join) -> int:
-        """The lockstep period in ticks."""
+        """Return the lockstep period in ticks."""
         if join.lockstep_ns % self.step_ns:
             raise NotAdmitted(
-                Refusal.BAD_VALUE, f"lockstep_ns {join.lockstep_ns} is no multiple of the time step, {self.step_ns} ns"
+                Refusal.BAD_VALUE,
+                f"lockstep_ns {join.lockstep_ns} is not a multiple of the time step, {self.step_ns} ns",
             )
         return join.lockstep_ns // self.step_ns
 
@@ -170,17 +174,17 @@ class AdmissionPolicy:
         return rights, others
 
     def _sensors(self, join: Join, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
-        """Those that a join asks for."""
+        """Return descriptions of the sensors that a join selects."""
         descriptions = self.describe(suite)
         known = [s.name for s in descriptions]
         for name in join.sensors or ():
             if name not in known:
-                what = suggest_name(name, known) or "; it has none"
+                what = suggest_name(name, known) or "; this body has no sensors"
                 raise NotAdmitted(Refusal.BAD_VALUE, f"sensors: '{join.name}' has no sensor '{name}'{what}")
         return tuple(s for s in descriptions if join.sensors is None or s.name in join.sensors)
 
     def describe(self, suite: Sequence[InstrumentConfig]) -> tuple[SensorDescription, ...]:
-        """The sensors of a suite that clients may get; their numbers are those of the suite."""
+        """Return descriptions of a suite's sensors that clients may receive, numbered as in the suite."""
         return tuple(describe_instrument(k, i, self.step_ns) for k, i in enumerate(suite) if i.parameters.send)
 
 

@@ -1,4 +1,4 @@
-"""What goes out to many: states, steps, the observers' fleets. What fails for one session costs that one."""
+"""Datagrams to many sessions: states, steps, fleets for observers. A failure affects only the session that caused it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from wavesim_server.network.observers import Observers
 from wavesim_server.network.state_datagrams import StateWriter, TableSnapshots, finish_datagrams
 
 Address = tuple[str, int]
-BATCHING_S = 0.005  #: states go out in batches, at most so far apart
+BATCHING_S = 0.005  #: states go out in batches, at most this far apart
 
 
 @dataclass(frozen=True)
 class DatagramRows:
-    """Datagrams of one length, a row each, and the sessions that they go to."""
+    """Datagrams of one length, one per row, and the sessions they go to."""
 
     matrix: Any
     sessions: list[Session]
@@ -30,8 +30,10 @@ class DatagramRows:
 
 
 class StateBroadcaster:
-    """Writes them into :attr:`outgoing`, in the order of their numbers. ``bodies`` are those that are there, by row,
-    ``lives`` their generations."""
+    """Writes datagrams into :attr:`outgoing`, in the order of their sequence numbers.
+
+    ``bodies`` holds the present bodies by row, and ``lives`` their generations.
+    """
 
     def __init__(
         self,
@@ -51,24 +53,24 @@ class StateBroadcaster:
         self._bodies, self._tick_and_state, self._generations = bodies, tick_and_state, lives
 
     def identity(self) -> Record:
-        """Who is in each row."""
+        """Return the table `identity`."""
         return self.vehicles["identity"].snapshot()[1]
 
     def collect_session_datagrams(self) -> None:
-        """What the sessions themselves have to say."""
+        """Move the datagrams of the sessions themselves to :attr:`outgoing`."""
         if self.sessions.outgoing:
             self.outgoing.append(self.sessions.outgoing)
             self.sessions.outgoing = []
 
     def send_steps(self, members: list[CrewMember], tick: int, now: float) -> None:
-        """Ask lockstep clients."""
+        """Send a STEP message to each of these lockstep clients."""
         for m in members:
             self.sessions.flush_events(m.session, now)
         view = self.writer.view(tick, self._tick_and_state()[1])
         self._write(members, view, Type.STEP, now)
 
     def poll(self, now: float) -> float:
-        """States and fleets that are due; when to call again."""
+        """Write states and fleets that are due; return when to call again."""
         due = [m for m in self.crews.unpaced if now >= m.next_state]
         if due:
             self._send_states(due, now)
@@ -91,7 +93,7 @@ class StateBroadcaster:
             self._write(aboard, self.writer.view(*self._tick_and_state()), Type.STATE, now)
 
     def _mark_aboard(self, members: list[CrewMember]) -> None:
-        """Bodies that the engine has let in; before that a row holds nothing to send."""
+        """Mark the bodies that the engine has added; before that, their rows hold nothing to send."""
         identity = self.identity()
         for m in members:
             who = identity[m.row]
@@ -106,7 +108,10 @@ class StateBroadcaster:
                 self.sessions.send(watch.session, Fleet(tick, tick * self.step_ns, run_state, part, parts, records))
 
     def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
-        """States of some sessions, in few calls; where that fails, one by one, so that it costs one session."""
+        """Write the states of sessions in few calls.
+
+        If that fails, write them one by one, so that only one session fails.
+        """
         self.collect_session_datagrams()
         try:
             self._write_some(members, view, kind, now)

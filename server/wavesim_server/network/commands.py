@@ -1,4 +1,4 @@
-"""Commands: who may give them, which are under way to the engine, and who waits for what becomes of them."""
+"""Commands: check permissions, keep track of those the engine is executing, and return their results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from wavesim_server.messages import ExecuteCommand, ExecutedEvent
 from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
 
-COMMANDER, CONFIGURATION = "", "configuration"  #: senders that are no session
-MAX_PENDING = 256  #: under way at once
+COMMANDER, CONFIGURATION = "", "configuration"  #: senders other than sessions
+MAX_PENDING = 256  #: maximum number of commands under way
 AnswerCallback = Callable[[bool, str], None]
 
 
 def permit_command(command: Command, berth: SessionGrant) -> Command:
-    """The command of a session, its own body filled in; ValueError if it may not."""
+    """Return a session's command with its own body filled in; ValueError if the session lacks the right."""
     right = commands.RIGHTS[type(command)]
     if not berth.rights & right:
-        raise ValueError(f"this session has no right to '{commands.verb_of(command)}' (<network><grant>)")
+        raise ValueError(f"this session has no right to '{commands.verb_of(command)}'; grant it with <network><grant>")
     body = commands.target_body(command)
     if body is None:
         return commands.check_plausible(command)
@@ -33,29 +33,29 @@ def permit_command(command: Command, berth: SessionGrant) -> Command:
     if not body and not own:
         raise ValueError(f"'{commands.verb_of(command)}' needs the name of a body")
     if body not in ("", own) and not berth.watches_others:
-        raise ValueError('this session may do that to its own body only (<grant others="yes">)')
+        raise ValueError('this session may command its own body only; to allow others, set <grant others="yes">')
     return commands.check_plausible(commands.for_body(command, body or own))
 
 
 def check_mission_taker(command: Command, crews: Crews) -> Command:
-    """The command; ValueError if it is a mission that nobody takes."""
+    """Return the command; ValueError for a mission that no program accepts."""
     if isinstance(command, items.Mission) and crews.mission_pilot(command.body) is None:
-        raise ValueError(f"mission: no program drives '{command.body}' now that takes missions")
+        raise ValueError(f"mission: no program that accepts missions is driving '{command.body}'")
     return command
 
 
 def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyParts]) -> Command:
-    """A command of the commander's queue. ValueError says what is wrong with it.
+    """Parse a command from the commander's queue; ValueError states what is wrong with it.
 
-    ``parts_of`` names actuators and sensors of a body: the amount of a fault may be written with its unit.
+    ``parts_of`` returns the actuators and sensors of a body, because the amount of a fault may carry a unit.
     """
     arguments = {k: v for k, v in message.items() if k not in ("verb", "reply", "id")}
     verb = message["verb"]
     if verb not in commands.TIMER_VERBS and verb not in commands.VERBS:
         known = [*commands.TIMER_VERBS, *commands.VERBS, "status"]
-        raise ValueError(f"there is no command '{verb[:40]}'{suggest_name(verb[:40], known)}")
+        raise ValueError(f"no command named '{verb[:40]}'{suggest_name(verb[:40], known)}")
     if verb == "fault" and isinstance(amount := arguments.get("amount"), str):
-        if arguments.get("kind") == "wet":  # its amount is a compartment, which is named by the field
+        if arguments.get("kind") == "wet":  # its amount is a compartment, which the field names
             arguments |= {"amount": None, "field": amount}
         else:
             arguments["amount"] = _amount_in_unit(arguments, amount, parts_of)
@@ -63,7 +63,7 @@ def parse_queue_command(message: dict[str, Any], parts_of: Callable[[str], BodyP
 
 
 def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[str], BodyParts]) -> float:
-    """The number of an amount that is written with a unit, or without one."""
+    """Return the number of an amount that is written with or without a unit."""
     try:
         return float(amount)
     except ValueError:
@@ -76,7 +76,7 @@ def _amount_in_unit(arguments: dict[str, Any], amount: str, parts_of: Callable[[
         return parse_fault(instrument, kind, amount, str(arguments.get("field") or "")).amount
     if actuator is not None:
         return fault_amount(actuator, kind, amount)
-    raise ValueError(f"fault: '{body}' has no part '{part}', so '{amount[:40]}' must be a plain number")
+    raise ValueError(f"fault: '{body}' has no part '{part}', so the amount '{amount[:40]}' must be a plain number")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _PendingCommand:
 
 
 class PendingCommands:
-    """Commands that the engine has not answered yet."""
+    """Commands that the engine has not yet answered."""
 
     def __init__(self, tell: Callable[[ExecuteCommand], None]) -> None:
         self._send = tell
@@ -94,16 +94,16 @@ class PendingCommands:
         self._number = 0
 
     def submit(self, command: Command, by: str, answer: AnswerCallback) -> None:
-        """Hand a command to the engine; ValueError when there are too many."""
+        """Send a command to the engine; ValueError when too many are under way."""
         if len(self._pending) >= MAX_PENDING:
-            raise ValueError("too many commands at once")
+            raise ValueError(f"too many commands at once: at most {MAX_PENDING} may be under way")
         execute = ExecuteCommand(self._number + 1, commands.encode(command))
-        self._send(execute)  # what cannot be told waits for no answer
+        self._send(execute)  # if sending fails, no answer is awaited
         self._number = execute.number
         self._pending[self._number] = _PendingCommand(by, answer)
 
     def complete(self, event: ExecutedEvent) -> tuple[str, Command]:
-        """Tell who waits; returns who sent the command, and what it was."""
+        """Answer the waiting sender; return the sender and the command."""
         waiting = self._pending.pop(event.number, None)
         if waiting is not None:
             waiting.answer(bool(event.ok), event.text)

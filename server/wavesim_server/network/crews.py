@@ -1,6 +1,6 @@
-"""Who is on board: the sessions of each body by role, and what each of them wants to hear.
+"""Crews: the sessions of each body by role, and what each session receives.
 
-A body has one pilot (ordinal 0) and any number of instruments and listeners (ordinals from 1, the lowest that is free).
+A body has one pilot (ordinal 0) and any number of instruments and listeners (ordinals from 1; the lowest free one).
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ _NUMBER, _ORDINAL, _EPOCH = (1 << 32) - 1, (1 << 16) - 1, (1 << 15) - 1
 
 @dataclass(frozen=True)
 class SessionGrant:
-    """What a join was given: decided by the admission, kept as long as the session lives."""
+    """The rights and data granted to a session when it joined; fixed for the life of the session."""
 
-    row: int  #: -1 for an observer
-    body: str  #: its name
+    row: int  #: -1 for observers
+    body: str  #: name of the body
     model: str
-    type: int  #: of the body
+    type: int  #: type of the body
     sends_truth: bool
-    may_send: bool  #: acoustics
+    may_send: bool  #: may send sound
     rights: Right
-    watches_others: bool  #: the rights are for other bodies too
+    watches_others: bool  #: the rights also apply to other bodies
     actuator_count: int
-    suite: tuple[InstrumentConfig, ...]  #: the sensors of the body, by number
-    max_age_ns: tuple[int, ...]  #: how old a value of each may be
+    suite: tuple[InstrumentConfig, ...]  #: sensors of the body, by number
+    max_age_ns: tuple[int, ...]  #: maximum age of a value of each sensor
     lockstep_ticks: int = 0
-    is_newcomer: bool = False  #: the configuration does not name it
+    is_newcomer: bool = False  #: the body is not in the configuration
 
 
 @dataclass
 class CrewMember:
-    """A session, and what it is told. ``chosen`` are numbers of sensors."""
+    """A session and its subscriptions."""
 
     session: Session
     grant: SessionGrant
-    period: float  #: wall time between states; infinite = none
-    sensor_numbers: tuple[int, ...] = ()
-    described_sensors: set[int] = field(default_factory=set)  #: sensors that its client knows
+    period: float  #: wall time between states; infinite = no states
+    sensor_numbers: tuple[int, ...] = ()  #: sensors that it receives
+    described_sensors: set[int] = field(default_factory=set)  #: sensors described to its client
     wants_acoustics: bool = True
     wants_effort: bool = False
     wants_others: bool = False
-    takes_missions: bool = False  #: this pilot takes them
+    takes_missions: bool = False  #: this pilot accepts missions
     ordinal: int = 0
     epoch: int = 0
-    is_aboard: bool = False  #: its body is there, with a state
+    is_aboard: bool = False  #: its body is in the simulation and has a state
     next_state: float = 0.0
-    datagram_shape: Any = field(default=None, repr=False)  #: of its states: a note of their writer
+    datagram_shape: Any = field(default=None, repr=False)  #: shape of its states, cached by their writer
 
     @property
     def row(self) -> int:
@@ -70,11 +70,11 @@ class CrewMember:
         return self.grant.lockstep_ticks > 0
 
     def select_sensors(self, names: Sequence[str] | None) -> str:
-        """The sensors to be told of (None = all); what is wrong with them, if anything."""
+        """Select the sensors that the session receives (None = all). Returns an error text, empty if all are valid."""
         known = {i.name: k for k, i in enumerate(self.grant.suite) if i.parameters.send}
         for name in names or ():
             if name not in known:
-                return f"'{self.grant.body}' has no sensor '{name}'{suggest_name(name, known) or '; it has none'}"
+                return f"'{self.grant.body}' has no sensor '{name}'{suggest_name(name, known) or '; this body has no sensors'}"
         self.sensor_numbers = tuple(k for name, k in known.items() if names is None or name in names)
         self.datagram_shape = None
         return ""
@@ -85,15 +85,15 @@ class Crews:
 
     def __init__(self) -> None:
         self.by_token: dict[int, CrewMember] = {}
-        self.unpaced: list[CrewMember] = []  #: those that are sent their states by wall time
-        self.shortest_period = math.inf  #: least period of one of them
-        self.effort_rows: tuple[int, ...] = ()  #: rows whose forces somebody wants
+        self.unpaced: list[CrewMember] = []  #: members that receive states by wall time
+        self.shortest_period = math.inf  #: shortest period of any of them
+        self.effort_rows: tuple[int, ...] = ()  #: rows whose forces a session receives
         self._rows: dict[int, dict[int, CrewMember]] = {}
-        self.first_epoch = 0  #: of a place that nobody had yet
+        self.first_epoch = 0  #: epoch of an ordinal that has not been used yet
         self._epochs: dict[tuple[int, int], int] = {}
 
     def join(self, member: CrewMember) -> None:
-        """A new session."""
+        """Add a session."""
         row = member.row
         crew = self._rows.setdefault(row, {})
         if member.role is Role.PILOT:
@@ -107,11 +107,11 @@ class Crews:
         self.rearrange()
 
     def start_new_epochs(self, rng: random.Random) -> None:
-        """Answers to sessions of a front before this one may still come: none of them is for those that join now."""
+        """Start epochs at random numbers, so that late answers to sessions of an earlier front match no new session."""
         self.first_epoch = rng.randrange(1, _EPOCH)
 
     def leave(self, token: int) -> CrewMember | None:
-        """A session is over; None if it was no member."""
+        """Remove a session and return its member; None if it was not a member."""
         member = self.by_token.pop(token, None)
         if member is None:
             return None
@@ -124,40 +124,43 @@ class Crews:
         return member
 
     def rearrange(self) -> None:
-        """After a session came or went, or asked for something else."""
+        """Update the derived lists after a session joined, left or changed its subscriptions."""
         members = self.by_token.values()
         self.unpaced = [m for m in members if not m.in_lockstep and math.isfinite(m.period)]
         self.shortest_period = min((m.period for m in self.unpaced), default=math.inf)
         self.effort_rows = tuple(sorted({m.row for m in members if m.wants_effort}))
 
     def members_of(self, row: int) -> list[CrewMember]:
-        """The crew of a body, by ordinal."""
+        """Return the crew of a body, by ordinal."""
         crew = self._rows.get(row)
         return [crew[k] for k in sorted(crew)] if crew else []
 
     def pilot(self, row: int) -> CrewMember | None:
-        """Who steers a body."""
+        """Return the pilot of a body, or None."""
         return self._rows.get(row, {}).get(0)
 
     def mission_pilot(self, body: str) -> CrewMember | None:
-        """The pilot of a body of that name, if it takes missions."""
+        """Return the pilot of the body with this name if it accepts missions, otherwise None."""
         return next((m for m in self.pilots() if m.grant.body == body and m.takes_missions), None)
 
     def pilots(self) -> Iterator[CrewMember]:
-        """All of them."""
+        """Yield all pilots."""
         return (m for m in self.by_token.values() if m.role is Role.PILOT)
 
     def watching_others(self) -> list[CrewMember]:
-        """Those that want to know who comes and goes."""
+        """Return the members that receive the presence of other bodies."""
         return [m for m in self.by_token.values() if m.wants_others]
 
     @staticmethod
     def request_tag(member: CrewMember, number: int) -> int:
-        """The number of a request together with its session's, as it stands in records: an answer finds its way by it."""
+        """Combine the number of a request with that of its session, as records carry it.
+
+        An answer finds its session by it.
+        """
         return number | member.ordinal << 32 | member.epoch << 48
 
     def request_owner(self, row: int, tag: int) -> tuple[CrewMember | None, int]:
-        """Whose request that was (None if that session is over), and its number."""
+        """Return the session that made a request (None if it has ended), and the number of the request."""
         number, ordinal, epoch = tag & _NUMBER, tag >> 32 & _ORDINAL, tag >> 48
         member = self._rows.get(row, {}).get(ordinal)
         return (member if member is not None and member.epoch == epoch else None), number

@@ -1,4 +1,4 @@
-"""What a run lost that it should have had: each is in the log and in the status, so that no such run passes as a whole one."""
+"""The data that a run lost. Each loss is in the log and in the status, so that no incomplete run passes as complete."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Any
 from wavesim_sdk.tables import RunState
 from wavesim_server.logbook.writer import LogWriter
 
-MAX_TEXTS = 100  #: texts that are kept; more are counted
+MAX_TEXTS = 100  #: texts that are kept; further losses are only counted
 
 
 class DataLossReport:
-    """What was lost while time ran. ``clock`` gives the clock's record."""
+    """Losses while the clock ran. ``clock`` returns the clock's record."""
 
     def __init__(self, log: LogWriter | None, clock: Callable[[], Any]) -> None:
         self.log, self._clock = log, clock
         self._texts: list[str] = []
         self._unlisted_count = 0
-        self._omitted_count = 0  # records for which the log has no body
+        self._omitted_count = 0  # records of bodies that the log does not contain
         self._log_failed = False
 
     @property
     def texts(self) -> list[str]:
-        """What was lost, for people."""
+        """Texts that describe the losses."""
         more = [f"and {self._unlisted_count} more"] if self._unlisted_count else []
         return [*self._texts, *more, *([self._omitted_text] if self._omitted_count else [])]
 
     @property
     def _omitted_text(self) -> str:
-        return f"{self._omitted_count} records of bodies that left while no front ran are not in the log"
+        return f"{self._omitted_count} records are missing in the log: their bodies left while no front was running"
 
     def count_omitted(self, records: int) -> None:
-        """So many records are not in the log: their bodies had left before this front took over."""
+        """Count records that are not logged because their bodies left before this front took over."""
         self._omitted_count += records
 
     def write_summary(self) -> None:
-        """The last words of the log."""
+        """Write the count of omitted records at the end of the log."""
         if self._omitted_count and self.log is not None:
             self.log.damage(int(self._clock()["time_ns"]), self._omitted_text)
 
     def record(self, text: str) -> None:
-        """Something is lost; nothing is while time does not run."""
+        """Record a loss. Nothing can be lost while the clock is stopped."""
         clock = self._clock()
         if clock["state"] != RunState.RUNNING:
             return
@@ -54,7 +54,7 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Why the log is no longer written, once."""
+        """Return why the log is no longer written, once; otherwise an empty text."""
         if self.log is None or self._log_failed or not self.log.failure:
             return ""
         self._log_failed = True

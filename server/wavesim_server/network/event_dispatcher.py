@@ -1,4 +1,4 @@
-"""What the engine tells, handed on to sessions, log and shared memory."""
+"""Forward the engine's events to sessions, log and shared memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wavesim_server.network.observers import Observers
 
 
 class EngineEventDispatcher:
-    """Takes the records of the engine, all but :class:`~wavesim_server.messages.LockstepDueEvent`."""
+    """Handles the events of the engine, except :class:`~wavesim_server.messages.LockstepDueEvent`."""
 
     def __init__(
         self,
@@ -42,14 +42,12 @@ class EngineEventDispatcher:
         self.sessions, self.crews, self.observers, self.tables = sessions, crews, observers, tables
         self.pending_commands, self.log, self.clock, self.step_ns, self.print_line = under_way, log, clock, step_ns, say
         self._count_omitted = leave_out
-        self.generations = lives  # by row: generation of the body that the sessions there have
-        self.logged_generations = np.zeros_like(
-            lives
-        )  #: by row: generation of the body that the log has there; 0 = none
+        self.generations = lives  # by row: generation of the body whose sessions are served
+        self.logged_generations = np.zeros_like(lives)  #: by row: generation of the body in the log; 0 = none
         self.payloads = acoustic_events.PayloadStore()
 
     def dispatch(self, event: messages.EngineEvent) -> None:
-        """One record."""
+        """Handle one event."""
         match event:
             case messages.LogRecordsEvent() if self.log is not None:
                 self._table(self.log, event)
@@ -70,15 +68,18 @@ class EngineEventDispatcher:
             case messages.SessionFailedEvent():
                 self._ended(event)
             case messages.BodiesFrozenEvent(time_ns, names):
-                self.print_line(f"frozen, the state diverged (NaN or infinity): {', '.join(names)}")
+                self.print_line(f"frozen because the state diverged (NaN or infinity): {', '.join(names)}")
                 if self.log is not None:
                     self.log.frozen(time_ns, names)
 
     def _table(self, log: LogWriter, e: messages.LogRecordsEvent) -> None:
-        """Records for the log: of the bodies that it has. Where a front took over, others may have left meanwhile: those are
-        counted."""
+        """Log records of bodies that the log contains.
+
+        After a front has taken over, some records may belong to bodies that left in the meantime; those are only
+        counted.
+        """
         lives = np.frombuffer(e.generations, np.int64)
-        rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # of a sensor: and the number of the instrument
+        rows = np.frombuffer(e.rows, np.int64).reshape(len(lives), -1)  # for sensors: also the number of the instrument
         there = self.logged_generations[rows[:, 0]] == lives if e.table != LINES.name else np.ones(len(rows), bool)
         records = e.records
         if not there.all():
@@ -135,7 +136,7 @@ class EngineEventDispatcher:
     def _body_presence(self, r: messages.BodyPresenceEvent) -> None:
         self.generations[r.row] = max(
             self.generations[r.row], r.generation
-        )  # of those that the engine let in by itself
+        )  # of bodies that the engine added without a client
         known = self.logged_generations[r.row]
         if r.is_logged and self.log is not None and (r.generation > known if r.is_present else r.generation == known):
             self.logged_generations[r.row] = r.generation if r.is_present else 0
@@ -147,7 +148,10 @@ class EngineEventDispatcher:
             self.observers.announce_body(body)
 
     def report_notice(self, time_ns: int, member: CrewMember, text: str) -> None:
-        """What a pilot tells people. Not its crew: a session that says much costs no other."""
+        """Publish and log a notice of a pilot.
+
+        It is not sent to the crew, so that a session with many notices costs no other.
+        """
         text = sanitise_text(text, TEXT_BYTES)
         self.tables.notice(time_ns, member.row, member.grant.body, text)
         if self.log is not None:

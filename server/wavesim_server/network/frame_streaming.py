@@ -1,4 +1,4 @@
-"""Frames of imaging sonars and cameras to the sessions that asked for them: in pieces, at a bounded rate, never twice."""
+"""Stream the frames of imaging sonars and cameras to their subscribers: in pieces, at a limited rate, each frame once."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.crews import CrewMember
 from wavesim_server.network.state_datagrams import InstrumentLocator
 
-POLL_PERIOD_S = 0.005  #: between two looks for new frames
+POLL_PERIOD_S = 0.005  #: between two checks for new frames
 SEND_S = 0.002  #: between two bursts of pieces
-BURST_S = 0.01  #: so much of the rate goes out at a time: more would not fit into a receiver's socket
+BURST_S = 0.01  #: a burst is this much of the rate; more would overflow a receiver's socket
 
 
 @dataclass
 class _SonarCursor:
-    """One instrument that a session wants frames of."""
+    """The position of a session in the frames of one instrument."""
 
-    last_frame: int  #: number of the newest frame in its ring that was looked at
-    last_described: int = 0  #: frames sent
+    last_frame: int  #: number of the newest frame in the ring that was checked
+    last_described: int = 0  #: number of frames sent
     next: float = 0.0
 
 
 @dataclass
 class FrameSubscription:
-    """What one session wants."""
+    """The subscription of one session."""
 
     member: CrewMember
     period: float
     cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by number of the instrument
-    pieces: deque[Piece] = field(default_factory=deque)  #: of the frame under way
-    credit: float = 0.0  #: bytes that may go out
+    pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the present frame
+    credit: float = 0.0  #: bytes that may be sent
     credited_at: float = 0.0
 
 
 class FrameStreamer:
-    """All of them. ``rate``: bytes a second for each."""
+    """All subscriptions. ``rate`` is the limit for each, in bytes per second."""
 
     def __init__(
         self, server: str, sessions: ServerSessions, instruments: InstrumentLocator | None, rate: float
@@ -55,13 +55,13 @@ class FrameStreamer:
         self._rings: FrameRings | None = None
 
     def subscribe(self, member: CrewMember, names: Any, period: float, now: float) -> None:
-        """The request FRAMES; ValueError says what is wrong with it."""
+        """Handle the request FRAMES; ValueError if it is invalid."""
         suite = member.grant.suite
         sonars = {i.name: k for k, i in enumerate(suite) if i.type in FRAME_SENSOR_TYPES and i.parameters.send}
         for name in names or ():
             if name not in sonars:
                 raise ValueError(
-                    f"'{member.grant.body}' has no sonar or camera '{name}'; it has {', '.join(sonars) or 'none'}"
+                    f"'{member.grant.body}' has no sonar or camera named '{name}'; available: {', '.join(sonars) or 'none'}"
                 )
         wanted = [k for name, k in sonars.items() if names is None or name in names]
         old = self.by_token.pop(member.session.token, None)
@@ -79,9 +79,9 @@ class FrameStreamer:
         self.by_token[member.session.token] = feed
 
     def _ring(self, member: CrewMember, number: int) -> tuple[int, int] | None:
-        """(ring, generation) of an instrument that is there."""
+        """Return (ring, generation) of an instrument of a present body, or None."""
         assert self._rings is not None
-        assert self._instruments is not None  # who has a sonar has places for instruments
+        assert self._instruments is not None  # a body with a sonar has rows of instruments
         found = self._instruments.locate(member.row, number)
         return (
             (self._rings.ring_index(member.grant.suite[number].type, found[0]), found[1]) if found is not None else None
@@ -93,7 +93,7 @@ class FrameStreamer:
         return int(self._rings.done[found[0]]) if found is not None else 0
 
     def poll(self, now: float) -> float:
-        """Send what is due; returns when to call again."""
+        """Send what is due; return when to call again."""
         later = math.inf
         for token, feed in list(self.by_token.items()):
             if feed.member.session.is_over:
@@ -101,7 +101,7 @@ class FrameStreamer:
                 continue
             try:
                 later = min(later, now + self._send_due(feed, now))
-            except Exception as error:  # it costs this session
+            except Exception as error:  # it ends only this session
                 self._sessions.fail_session(feed.member.session, error)
         return later
 
@@ -116,7 +116,7 @@ class FrameStreamer:
         return max(SEND_S, PIECE_BYTES / self._rate) if feed.pieces else POLL_PERIOD_S
 
     def _start_newest_frame(self, feed: FrameSubscription, now: float) -> None:
-        """The newest frame of the sonar that has waited longest, if there is a new one."""
+        """Start the newest frame of the sonar that has waited longest, if it has a new one."""
         assert self._rings is not None
         for number, sonar in sorted(feed.cursors.items(), key=lambda item: item[1].next):
             found = self._ring(feed.member, number)
@@ -139,7 +139,7 @@ class FrameStreamer:
 
 
 class FrameLogger:
-    """Frames into the log: every n-th, as the instruments say. As fast as possible their emulator waits for it."""
+    """Logs every n-th frame, as the instruments are configured. In fast mode, their emulator waits for the log."""
 
     def __init__(
         self,
@@ -155,13 +155,13 @@ class FrameLogger:
         self._seen: Any = None
 
     def poll(self, now: float) -> float:
-        """Write what is new; returns when to call again."""
+        """Write new frames; return when to call again."""
         if not any(self._loaded.sensor_rows.get(type_) for type_ in FRAME_SENSOR_TYPES):
             return math.inf
         if self._rings is None:
             try:
                 self._rings = FrameRings.attach(self._server, writable=True)
-            except NotRunning:  # an engine without processes around it
+            except NotRunning:  # an engine without the other processes
                 return math.inf
             self._seen = self._rings.done.copy()
             self._rings.logged[:] = self._seen + 1
@@ -184,10 +184,10 @@ class FrameLogger:
             rings.logged[ring] = number + 1
         if missing and (frame is None or self._log_every(frame)):
             whose = "of a sonar" if frame is None else f"of '{frame.body}' {frame.name}"
-            self._report_loss(f"{missing} frames {whose} came too fast for the log")
+            self._report_loss(f"{missing} frames {whose} arrived too fast for the log")
 
     def _log_every(self, frame: ImagingFrame) -> int:
-        """Every so manieth of this instrument's."""
+        """Return the log interval of an instrument, in frames."""
         key = frame.body, frame.name
         if key not in self._every:
             suite = self._loaded.suite_by_name(frame.body, dict(self._bodies.values()).get(frame.body, ""))

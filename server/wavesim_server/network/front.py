@@ -1,7 +1,7 @@
-"""The front's core: everything between the network, the engine and the commander, without socket, clock or process.
+"""The front's core: everything between network, engine and commander, without socket, clock or process.
 
-Datagrams, events of the engine and commands come in with ``now``; datagrams, commands to the engine and replies to the
-commander come out.  Whatever a session makes the front do can end that session only.
+Datagrams, engine events and commands come in with ``now``. Datagrams, commands to the engine and replies to the
+commander go out. Whatever a session causes in the front can end only that session.
 """
 
 from __future__ import annotations
@@ -57,22 +57,25 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
-GENERATION_MARGIN = 1000  #: bodies that a front before this one may have let into a row unseen
-SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04  #: between two looks at the sessions: of few, of many
-LONG_S = 0.1  #: an answer that takes longer is looked at while it is waited for
-STALL_THRESHOLD_S = 0.25  #: nothing done for longer: the front itself stood still, and its clients are not to blame
+GENERATION_MARGIN = 1000  #: bodies that an earlier front may have added to a row without this front's knowledge
+SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04  #: between two polls of the sessions: for few, for many
+LONG_S = 0.1  #: a wait longer than this is checked for used-up budgets
+STALL_THRESHOLD_S = 0.25  #: without activity for longer, the front itself stalled, and its clients are not charged
 GONE_TEXTS = {
-    "left": "left", "silent": "is silent and was removed", "ended": "was ended", "sequence": "was ended: its numbers are used up",
-    "lockstep": "was ended: it kept time waiting for longer than its budget",
-    "unacknowledged": "was ended: it acknowledges nothing", "internal": "was ended: the server failed at what it asked",
+    "left": "left", "silent": "fell silent and was removed", "ended": "was ended", "sequence": "was ended: its sequence numbers are used up",
+    "lockstep": "was ended: the simulation waited for it longer than its budget allows",
+    "unacknowledged": "was ended: it acknowledges no events", "internal": "was ended: the server failed while executing its request",
 }  # fmt: skip
 
 
-_JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "came back", Resumption.TOOK_OVER: "took over"}
+_JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resumption.TOOK_OVER: "took over"}
 
 
 class Front:
-    """One server's front. ``say`` prints a line for people; ``wake`` tells the engine that commands wait."""
+    """The front of one server.
+
+    ``print_line`` prints a line for people; ``wake`` signals the engine that commands are waiting.
+    """
 
     def __init__(
         self,
@@ -99,22 +102,24 @@ class Front:
             self._admit, self._tick_and_state, network.keepalive_period, network.keepalive_timeout, keys,
             network.takeover, network.datagram_rate, network.sessions, self._rng, self._on_error,
         )  # fmt: skip
-        self.replies: list[tuple[dict[str, Any], CommandReply]] = []  #: to the commander: (its command, the reply)
-        self.gauges: Callable[[], dict[str, Any]] = dict  #: what the process around adds to the status
+        #: replies to the commander: (its command, the reply)
+        self.replies: list[tuple[dict[str, Any], CommandReply]] = []
+        self.gauges: Callable[[], dict[str, Any]] = dict  #: returns the surrounding process's part of the status
         self.tables = FrontTables(areas["simulation"], areas["vehicles"])
         self.admission_policy, self.crews = AdmissionPolicy(loaded, self.step_ns), Crews()
         self.barrier = Barrier(network.lockstep_timeout)
         self.waits = Waits(network.lockstep_budget)
-        self.slow_emulators: set[str] = set()  #: types, as the engine tells
+        self.slow_emulators: set[str] = set()  #: sensor types that the engine reports as slow
         self._look_at = 0.0
         self.data_loss = DataLossReport(log, self.clock)
         self.observers = Observers(self.sessions.push)
         self.pending_commands = PendingCommands(self.send_to_engine)
         self.request_handler = RequestHandler(self)
-        self.bodies: dict[int, tuple[str, str]] = {  #: row -> name and model of those that are there, or about to be
+        #: row -> name and model of bodies that are present or about to enter
+        self.bodies: dict[int, tuple[str, str]] = {
             row: (b.name, b.model) for row, b in enumerate(self.config.fleet.bodies) if b.client == "none"
         }
-        #: by row: the how-many-th body there it is whose sessions are served; what is told of one before it is for nobody
+        #: by row: generation of the body whose sessions are served; events about earlier bodies concern no session
         self.generations = np.zeros(areas["vehicles"]["identity"].capacity, np.int64)
         self.generations[list(self.bodies)] = 1
         self.broadcast = StateBroadcaster(
@@ -129,7 +134,7 @@ class Front:
             self.sessions, self.crews, self.observers, self.tables, self.pending_commands, log, self.clock, self.step_ns, print_line,
             self.generations, self.data_loss.count_omitted,
         )  # fmt: skip
-        self.orphans: set[int] = set()  #: rows whose pilots a front before this one had
+        self.orphans: set[int] = set()  #: rows whose pilots belonged to an earlier front
         self._orphans_until = math.inf
         self._backlog: deque[tuple[int, bytes]] = deque()
         self._wake_due = False
@@ -137,13 +142,15 @@ class Front:
         self._effort_rows: tuple[int, ...] = ()
         self._traced: set[str] = set()
         self.now = 0.0
-        self.stood_still_s = 0.0  #: wall time in which the front did nothing, although it was due
+        self.stood_still_s = 0.0  #: wall time in which the front was due but did nothing
 
     def set_time(self, now: float) -> None:
-        """It is ``now``. While the front stood still (stopped, or without a processor) it heard nobody: that time counts for none
-        of its limits."""
+        """Set the present time.
+
+        A stall of the front itself (stopped, or without a processor) counts towards none of its limits.
+        """
         stalled_s, self.now = now - self.now, now
-        if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first look at the clock
+        if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call
             return
         self.stood_still_s += stalled_s
         self.sessions.exclude_stall(stalled_s, now)
@@ -151,17 +158,17 @@ class Front:
         self.waits.forgive(stalled_s)
         self._orphans_until += stalled_s
         if stalled_s >= 1.0:
-            self.print_line(f"the front stood still for {stalled_s:.1f} s")
+            self.print_line(f"the front stalled for {stalled_s:.1f} s")
 
-    # -- what comes in -----------------------------------------------------------------------------
+    # -- input -----------------------------------------------------------------------------------
 
     def receive(self, data: bytes, address: Address, now: float) -> None:
-        """A datagram."""
+        """Handle a datagram."""
         self.set_time(now)
         self._handle_all(self.sessions.receive(data, address, now))
 
     def event(self, kind: int, payload: bytes, now: float) -> None:
-        """A record of the engine."""
+        """Handle an event of the engine."""
         self.set_time(now)
         try:
             event_ = messages.decode_event(kind, payload)
@@ -174,12 +181,12 @@ class Front:
                 self.event_dispatcher.dispatch(event_)
                 if isinstance(event_, messages.BodyPresenceEvent):
                     self._on_body_presence(event_)
-        except Exception as error:  # the last line of defence: the others go on
+        except Exception as error:  # last resort: all other sessions continue
             self.sessions.fail_session(None, error)
         self._handle_all(self.sessions.take_ended())
 
     def command(self, message: dict[str, Any], now: float) -> None:
-        """A command of the commander's queue."""
+        """Handle a command from the commander's queue."""
         self.set_time(now)
 
         def answer(ok: bool, text: str) -> None:
@@ -194,13 +201,15 @@ class Front:
                 )
         except ValueError as error:
             answer(False, str(error))
-        except Exception as error:  # the last line of defence: the sender is told
+        except Exception as error:  # last resort: report to the sender
             self.sessions.fail_session(None, error)
-            answer(False, "the server failed at this; see its standard error")
+            answer(False, "the server failed while executing this command; see its standard error")
 
     def poll(self, now: float) -> float:
-        """Do what is due; returns when to call again at the latest: much later, and it takes itself to have stood still. What
-        waits in the socket goes before it."""
+        """Do what is due; return the latest time of the next call.
+
+        Much later, the front assumes that it stalled. Read the socket before this call.
+        """
         self.set_time(now)
         if now >= self._poll_sessions_at:
             self._poll_sessions_at = now + (
@@ -231,7 +240,7 @@ class Front:
         return min(self._poll_sessions_at, states, self.barrier.deadline, self._orphans_until)
 
     def hand_over(self) -> None:
-        """Hand on what came of anything before: to the clients, to the engine."""
+        """Forward the results of earlier input to the clients and the engine."""
         self._release_barrier()
         if self.crews.effort_rows != self._effort_rows:
             self._effort_rows = self.crews.effort_rows
@@ -242,7 +251,7 @@ class Front:
 
     @property
     def outgoing(self) -> list[list[tuple[bytes, Address]] | DatagramRows]:
-        """Datagrams to send: lists of (bytes, address), and rows of many; whoever sends them takes them out."""
+        """Datagrams to send: lists of (bytes, address), and rows for many sessions. The sender removes them."""
         return self.broadcast.outgoing
 
     @outgoing.setter
@@ -250,7 +259,7 @@ class Front:
         self.broadcast.outgoing = left
 
     def finish(self, now: float) -> None:
-        """The server ends."""
+        """Shut down: end all sessions, publish the tables and close the log."""
         self.now = now
         for session in list(self.sessions.by_token.values()):
             self.sessions.bye(session, "the server shuts down")
@@ -265,19 +274,19 @@ class Front:
     # -- the engine --------------------------------------------------------------------------------
 
     def send_to_engine(self, command: messages.EngineCommand) -> None:
-        """Hand a command to the engine, in order, never blocking."""
+        """Queue a command for the engine, in order, without blocking."""
         self._backlog.append(messages.encode(command))
 
     def _push_backlog(self) -> None:
         while self._backlog and self.to_engine.push(*self._backlog[0]):
             self._backlog.popleft()
             self._wake_due = True
-        if self._wake_due or self._backlog:  # pieces of a large record: the room for the rest is their reader's
+        if self._wake_due or self._backlog:  # pieces of a large record wait until the reader makes room
             self._wake_due = False
             self._wake()
 
     def clock(self) -> Any:
-        """The clock's record."""
+        """Return the clock's record."""
         return self.areas["simulation"]["clock"].snapshot()[1][0]
 
     @property
@@ -289,9 +298,9 @@ class Front:
         return int(clock["tick"]), int(clock["state"])
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed: its clients' bodies wait for them, as long as a silent client has."""
+        """Take over from a front that crashed: bodies of its clients wait for them as long as for a silent client."""
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
-        # commands of the front before this one may still let bodies in: none of them is one of ours
+        # commands of the earlier front may still add bodies, which belong to no client of this front
         self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
         for row in map(int, np.flatnonzero(identity["present"])):
             name, model = (bytes(identity[k][row]).decode() for k in ("name", "model"))
@@ -307,15 +316,15 @@ class Front:
         self.send_to_engine(messages.EffortCommand(()))
         self.send_to_engine(
             messages.ReleaseCommand(int(clock["tick"]), ())
-        )  # the engine may wait for an answer that died
+        )  # the engine may wait for an answer that was lost
 
     def _on_body_presence(self, r: messages.BodyPresenceEvent) -> None:
-        """A body went whose pilot had left it to the front before this one; or one came that only that front knew of."""
+        """Handle the departure of an orphaned body, or the entry of a body that only an earlier front requested."""
         if not r.is_present and r.row in self.orphans and r.generation == self.generations[r.row]:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
         elif r.is_present and r.is_new and r.row not in self.bodies:
-            self.send_to_engine(messages.LeaveCommand(r.row))  # does nothing if it was one of ours and has left already
+            self.send_to_engine(messages.LeaveCommand(r.row))  # has no effect on a body of ours that has already left
 
     def _remove_orphans(self) -> None:
         self._orphans_until = math.inf
@@ -328,7 +337,7 @@ class Front:
     def _admit(self, join: Join, previous: Session | None) -> JoinResult:
         result = self.admission_policy.admit(join, self._roster_without(previous))
         if previous is not None and result.id != previous.admission.id:
-            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is another body by now; join anew")
+            raise NotAdmitted(Refusal.EXPIRED, f"'{join.name}' is now a different body; join again without resuming")
         return result
 
     def _roster_without(self, previous: Session | None) -> Roster:
@@ -337,23 +346,23 @@ class Front:
         return Roster(rows, {row: model for row, (_, model) in self.bodies.items()}, observing)
 
     def _parts_of(self, body: str) -> BodyParts:
-        """Actuators and sensors of a body that is there, or that the configuration names."""
+        """Return actuators and sensors of a body that is present or configured."""
         models = dict(self.bodies.values())
         return self.admission_policy.parts_of(body, models.get(body, ""))
 
     def _handle_all(self, happenings: list[Happening]) -> None:
-        """What sessions did. More may come of it, such as the end of one."""
+        """Handle session events, including those that they cause, such as the end of a session."""
         while happenings:
             for h in happenings:
                 try:
                     self._handle(h)
-                except Exception as error:  # the last line of defence: it costs this session
+                except Exception as error:  # last resort: it ends only this session
                     self.sessions.fail_session(h.session, error)
             happenings = self.sessions.take_ended()
 
     def _handle(self, h: Happening) -> None:
         session = h.session
-        if type(h) is StepDone:  # of all the most frequent
+        if type(h) is StepDone:  # by far the most frequent
             spent = h.tick == self.barrier.tick and self._charge(session)
             self.barrier.add_reply(session.token, h.tick, StepReply(h.command, h.estimate))
             if spent:
@@ -446,7 +455,7 @@ class Front:
         self.tables.mark_departed(row, 2 if silent else 3)
         for other in self.crews.members_of(row):
             other.is_aboard = False
-            if other.grant.is_newcomer:  # its row may be another's soon
+            if other.grant.is_newcomer:  # its row may soon hold another body
                 self.sessions.bye(other.session, f"'{other.grant.body}' left the simulation")
 
     def _estimate(self, member: CrewMember, values: Any, time_ns: int) -> None:
@@ -455,7 +464,7 @@ class Front:
             self.log.estimate(time_ns, member.grant.body, values)
 
     def _on_error(self, error: Exception) -> None:
-        """Something that nobody expected: where it was stands on the standard error, once."""
+        """Print the traceback of an unexpected error on standard error, once."""
         place = "".join(traceback.format_exception(error)[-2:])
         if place not in self._traced:
             self._traced.add(place)
@@ -474,14 +483,14 @@ class Front:
         self.broadcast.send_steps(pilots, self.barrier.tick, self.now)
 
     def _charge(self, session: Session) -> bool:
-        """A client that is waited for has answered, or goes: its waiting counts. Whether its budget is used up."""
+        """Charge the wait for a client that has answered or is leaving; return whether its budget is used up."""
         barrier = self.barrier
         if barrier.tick is None or session.token not in barrier.waiting:
             return False
         return self.waits.charge(session.name, self.now - barrier.since, self.now, barrier.tick * self.step_ns * 1e-9)
 
     def held(self) -> dict[str, float]:
-        """The lockstep clients that are waited for now, and since when."""
+        """Return the lockstep clients that the engine is waiting for, and since when."""
         waiting = (self.crews.by_token.get(token) for token in self.barrier.waiting)
         return {member.session.name: self.barrier.since for member in waiting if member is not None}
 
@@ -497,14 +506,18 @@ class Front:
     def _end_without_budget(self, session: Session) -> None:
         self.sessions.bye(
             session,
-            f"it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s for each simulated second "
+            f"it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s per simulated second "
             "(<network lockstep_budget>)",
             "lockstep",
         )
 
     def _name_the_slow(self) -> None:
-        """On the console and, as a notice, on every viewer's page; the status has them as long as they are slow. Not in the log: it
-        tells of the simulation, which is the same however long it waits."""
+        """Report slow participants on the console and, as a notice, in every viewer.
+
+        The status lists them while they are slow.
+
+        They are not logged: the log describes the simulation, which does not depend on waiting times.
+        """
         clock = self.clock()
         for verdict in self.waits.look(self.now, int(clock["time_ns"]) * 1e-9, self.held()):
             self._tell_of(verdict.name, verdict.text)
@@ -521,7 +534,7 @@ class Front:
             return
         for member in filter(None, map(self.crews.by_token.get, sorted(late))):
             text = f"'{member.session.name}' did not answer its step within {self.barrier.time_limit:g} s"
-            self.print_line(f"{text}; it is waited for again when it answers")
+            self.print_line(f"{text}; the server waits for it again after its next answer")
             self.data_loss.record(text)
             if self.waits.charge(member.session.name, self.now - since, self.now, tick * self.step_ns * 1e-9):
                 self._end_without_budget(member.session)
@@ -537,7 +550,7 @@ class Front:
             if reply.estimate is not None:
                 try:
                     self._estimate(member, reply.estimate, tick * self.step_ns)
-                except Exception as error:  # the engine waits: it is released whatever happens
+                except Exception as error:  # the engine waits and must be released in any case
                     self.sessions.fail_session(member.session, error)
         self.send_to_engine(messages.ReleaseCommand(tick, answers))
 

@@ -1,4 +1,4 @@
-"""What the front itself writes to shared memory: its clients, the newest signals and their fates, what navigators believe."""
+"""Tables that the front writes to shared memory: clients, crews, recent signals and receptions, notices, estimates."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ HISTORY_PERIOD_S = 0.02
 
 
 class NewestRecords:
-    """The newest records of a table; its tick counts all that there ever were, so that a reader sees what it missed."""
+    """The newest records of a table.
+
+    Its tick counts all records ever added, so that a reader can tell how many it missed.
+    """
 
     def __init__(self, table: TableView) -> None:
         self.table = table
-        self.total, self.rows = table.snapshot()  # of a front before this one
+        self.total, self.rows = table.snapshot()  # continues after an earlier front
         self._published = self.total
-        self._before = -1  # what had been published before that; -1 = nothing by this front
+        self._before = -1  # total published before the last time; -1 = not yet by this front
 
     def add(self, records: Record) -> None:
         first = max(0, len(records) - self.table.capacity)
@@ -34,7 +37,7 @@ class NewestRecords:
     def publish(self) -> None:
         if self._published == self.total:
             return
-        # the buffer that is written holds what was published the time before last
+        # the buffer to be written holds what was published the time before last
         known = self._before if self._before >= 0 else self.total - self.table.capacity
         self._before, self._published = self._published, self.total
         slots = self._slots(max(known, self.total - self.table.capacity), self.total)
@@ -46,7 +49,7 @@ class NewestRecords:
 
 
 class FrontTables:
-    """The front's tables."""
+    """All tables that the front writes."""
 
     def __init__(self, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> None:
         self.clients, self.crew = simulation[CLIENTS.name], simulation[CREW.name]
@@ -60,29 +63,29 @@ class FrontTables:
         self._publish_clients_at = self._publish_history_at = 0.0
 
     def signals(self, sent: Record, receptions: Record) -> None:
-        """Signals sent, heard and lost."""
+        """Add signals sent, and receptions with their outcomes."""
         self.sent.add(sent)
         self.receptions.add(receptions)
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
-        """What a person should know."""
-        record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # no letter is cut in two
+        """Add a notice for people."""
+        record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # cut between characters
         self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
 
     def estimate(self, row: int, values: Sequence[float | None]) -> None:
-        """What an on-board navigator believes."""
+        """Set the estimate of an on-board navigator."""
         if len(values) >= 10:
             self._estimate_numbers[row] = [np.nan if v is None else v for v in values[:10]]
             self._estimates_changed = True
 
     def mark_departed(self, row: int, status: int) -> None:
-        """A client went: 2 silent, 3 left."""
+        """Mark a client that left: status 2 silent, 3 left."""
         self.departed_status[row] = status
         self._estimate_numbers[row] = 0.0
         self._estimates_changed = True
 
     def poll(self, now: float, tick: int, members: Iterable[CrewMember]) -> None:
-        """Publish what is due."""
+        """Publish the tables that are due."""
         if now >= self._publish_clients_at:
             self._publish_clients_at = now + CLIENTS_PERIOD_S
             everybody = list(members)
@@ -93,7 +96,7 @@ class FrontTables:
             self.flush(tick)
 
     def flush(self, tick: int) -> None:
-        """Publish signals and estimates now."""
+        """Publish signals, notices and estimates now."""
         self.sent.publish()
         self.receptions.publish()
         self.notices.publish()

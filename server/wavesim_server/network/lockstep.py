@@ -1,7 +1,7 @@
-"""The barrier of a lockstep tick: who is waited for, what they answered, and when the engine may go on.
+"""The barrier of a lockstep tick: which clients the engine awaits, their replies, and when the engine may continue.
 
-Nothing here reads a clock: ``now`` is given. It never stands longer than its time limit: whoever has not answered by then
-is dismissed, that is asked but not waited for, until it answers again.
+This module reads no clock: callers pass ``now``. A barrier never lasts longer than its time limit. A client that has
+not answered by then is dismissed: it still receives STEP, but the engine does not wait until it answers again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True)
 class StepReply:
-    """What a client answered to a step."""
+    """The reply of a client to a step."""
 
     command: Values | None
     estimate: Values | None
@@ -23,7 +23,7 @@ class StepReply:
 
 @dataclass
 class Barrier:
-    """The lockstep tick that the engine waits at. Clients are named by the tokens of their sessions."""
+    """The lockstep tick at which the engine waits. Clients are identified by the tokens of their sessions."""
 
     time_limit: float
     tick: int | None = None  #: None = the engine does not wait
@@ -31,30 +31,32 @@ class Barrier:
     replies: dict[int, StepReply] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)
     deadline: float = math.inf
-    since: float = 0.0  #: when the engine came to that tick
+    since: float = 0.0  #: when the engine reached this tick
 
     def begin(self, tick: int, clients: Iterable[int], now: float) -> None:
-        """The engine waits at a tick for these clients."""
+        """Start waiting at a tick for these clients."""
         self.tick, self.replies = tick, {}
         self.waiting = set(clients) - self.dismissed
         self.since, self.deadline = now, now + self.time_limit
 
     def add_reply(self, client: int, tick: int, reply: StepReply) -> None:
-        """A client answered; whether in time shows the tick."""
+        """Add a reply; ``tick`` shows whether it is in time."""
         self.dismissed.discard(client)
         if tick == self.tick:
             self.replies[client] = reply
             self.waiting.discard(client)
 
     def remove_client(self, client: int) -> None:
-        """A client's session is over: it is waited for no longer, and what it answered does not count."""
+        """Remove a client whose session has ended, and discard its reply."""
         self.dismissed.discard(client)
         self.waiting.discard(client)
         self.replies.pop(client, None)
 
     def replace_client(self, old: int, new: int, same_client: bool) -> bool:
-        """Another session took the place of one; whether it has to be asked for the tick under way. What the one answered
-        counts if the other is of the ``same`` client."""
+        """Replace the session of a client; return whether the new one must receive the present STEP.
+
+        An earlier reply still counts if the new session is of the same client.
+        """
         asked, reply = old in self.waiting, self.replies.get(old)
         self.remove_client(old)
         if asked:
@@ -64,12 +66,15 @@ class Barrier:
         return asked
 
     def forgive(self, seconds: float) -> None:
-        """The front itself stood still for so long: that is nobody's waiting."""
+        """Exclude a stall of the front, which is not the clients' fault."""
         self.deadline += seconds
         self.since += seconds
 
     def take_replies(self, now: float) -> dict[int, StepReply] | None:
-        """The replies, once all have come or time is up; the engine goes on. None as long as somebody is waited for."""
+        """Return the replies once all have arrived or time is up, so that the engine may continue.
+
+        Returns None while a client is awaited.
+        """
         if self.tick is None or (self.waiting and now < self.deadline):
             return None
         self.dismissed |= self.waiting

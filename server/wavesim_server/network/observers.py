@@ -1,4 +1,4 @@
-"""Observer sessions: every body and every signal, for viewers and monitors elsewhere."""
+"""Observer sessions: all bodies and all signals, for viewers and monitors on other machines."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
 
 MIN_PERIOD_S = 0.01
-ROLL_CALL_PORTION = 1024  #: events of a roll call that wait for their acknowledgement at once
+ROLL_CALL_PORTION = 1024  #: events of a roll call that may await acknowledgement at once
 
 
 @dataclass
 class ObserverView:
-    """What an observer asked for."""
+    """The view that an observer requested."""
 
     session: Session
     period: float = math.inf
@@ -34,34 +34,34 @@ class ObserverView:
 
 
 class Observers:
-    """All of them. ``push`` hands an event to a session."""
+    """All observers. ``push`` sends an event to a session."""
 
     def __init__(self, push: Callable[[Session, AnyEvent], None]) -> None:
         self.by_token: dict[int, ObserverView] = {}
         self._push = push
         self._roll_calls: dict[
             int, tuple[Session, dict[int, None]]
-        ] = {}  # roll calls under way: by session, rows still to tell
+        ] = {}  # unfinished roll calls: by session, the rows still to be announced
 
     def join(self, session: Session, identity: Record, old: Session | None = None) -> None:
-        """A new observer, or one that goes on: it is told who is there."""
+        """Add an observer, or continue with a resumed one, and announce all present bodies to it."""
         if old is not None:
             self.leave(old)
         self.by_token[session.token] = ObserverView(session)
         self.roll_call(session, identity)
 
     def roll_call(self, session: Session, identity: Record) -> None:
-        """Tell a session of everybody who is there: of many in portions, as its client acknowledges them."""
+        """Announce all present bodies to a session; large fleets in portions, as its client acknowledges them."""
         self._roll_calls[session.token] = session, dict.fromkeys(np.flatnonzero(identity["present"]).tolist())
         self.continue_roll_calls(identity)
 
     @property
     def has_roll_calls(self) -> bool:
-        """Whether a roll call is under way."""
+        """Whether a roll call is unfinished."""
         return bool(self._roll_calls)
 
     def continue_roll_calls(self, identity: Record) -> None:
-        """The next portions of the roll calls."""
+        """Send the next portions of the roll calls."""
         for token, (session, rows) in list(self._roll_calls.items()):
             while rows and not session.is_over and len(session.outbox) < ROLL_CALL_PORTION:
                 row = next(iter(rows))
@@ -73,12 +73,12 @@ class Observers:
                 del self._roll_calls[token]
 
     def leave(self, session: Session) -> None:
-        """An observer is gone."""
+        """Remove an observer."""
         self.by_token.pop(session.token, None)
         self._roll_calls.pop(session.token, None)
 
     def set_view(self, session: Session, request: Observe, now: float) -> None:
-        """The request OBSERVE."""
+        """Handle the request OBSERVE."""
         w = self.by_token[session.token]
         some = request.period_ns > 0
         w.period = max(request.period_ns * 1e-9, MIN_PERIOD_S) if some else math.inf
@@ -88,22 +88,22 @@ class Observers:
         w.radius, w.wants_signals = request.radius, request.sounds == 1
 
     def due(self, now: float) -> list[ObserverView]:
-        """Observers that want bodies now."""
+        """Return the observers whose bodies are due."""
         found = [w for w in self.by_token.values() if now >= w.next]
         for w in found:
             w.next = max(w.next + w.period, now)
         return found
 
     def next_timer(self) -> float:
-        """When somebody is due."""
+        """Return when the next observer is due."""
         return min((w.next for w in self.by_token.values()), default=math.inf)
 
     def fleet_parts(self, w: ObserverView, identity: Record, state: Record) -> Iterator[tuple[int, int, bytes]]:
-        """(part, parts, records) of the bodies that an observer wants."""
+        """Yield (part, parts, records) of the bodies that an observer receives."""
         rows = np.flatnonzero(identity["present"])
         if w.bodies is not None:
             rows = rows[np.isin(rows, w.bodies)]
-        with np.errstate(over="ignore"):  # a body that was thrown away: infinity
+        with np.errstate(over="ignore"):  # positions may be so large that squares overflow to infinity
             if w.center is not None:
                 away = state["p_WB_W"][rows] - w.center
                 rows = rows[dot(away, away) <= w.radius * w.radius]
@@ -116,14 +116,14 @@ class Observers:
             yield k, parts, records[k * FLEET_BODIES : (k + 1) * FLEET_BODIES].tobytes()
 
     def announce_body(self, body: BodyChanged) -> None:
-        """A body came or left. A roll call need not say it again."""
+        """Announce that a body entered or left; an unfinished roll call then skips it."""
         for _, rows in self._roll_calls.values():
             rows.pop(body.id, None)
         for w in list(self.by_token.values()):
             self._push(w.session, body)
 
     def announce_signals(self, sent: Record, receptions: Record) -> None:
-        """Signals, for those who asked for them."""
+        """Announce signals to the observers that requested them."""
         listening = [w for w in self.by_token.values() if w.wants_signals]
         if not listening:
             return

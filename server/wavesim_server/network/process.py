@@ -1,4 +1,4 @@
-"""The front's process: UDP, keep-alive, commander queue and logger on one asyncio loop, around the core."""
+"""The front's process: UDP, keep-alive, commander queue and logger in one asyncio loop, around the core."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
     from wavesim_server.serve import ProcessArguments
 
-EVENT_BUDGET_S = 0.02  #: at most so long are events taken in a row
-STEP_LOG_DELAY_S = 0.002  #: so long the log of a step waits for the answers: programs want the processors
-MAX_DATAGRAMS_AT_ONCE = 256  #: datagrams that are taken in a row
-IDLE_S = 0.1  #: at most between two looks at the parent process
-LINE_BYTES = 4000  #: a pipe that is writable takes so many without waiting
+EVENT_BUDGET_S = 0.02  #: longest run of event handling before other input
+STEP_LOG_DELAY_S = 0.002  #: the log of a step waits this long for the answers, because the programs need the processors
+MAX_DATAGRAMS_AT_ONCE = 256  #: datagrams read in a row
+IDLE_S = 0.1  #: maximum time between two checks of the parent process
+LINE_BYTES = 4000  #: a writable pipe accepts this many bytes without blocking
 
 
 class Console:
-    """Lines for people on the standard error. A pipe that nobody reads must not hold the server up: then they are lost."""
+    """Prints lines on standard error.
+
+    Lines are lost if the pipe is full, so that an unread pipe cannot block the server.
+    """
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -48,7 +51,7 @@ class Console:
         self.lost_count = 0
 
     def print_line(self, text: str) -> None:
-        """A line, or several."""
+        """Print one line or several."""
         if not self._poll.poll(0):
             self.lost_count += 1
             return
@@ -65,10 +68,10 @@ class FrontProcess:
         front.gauges = self._gauges
         self.udp: UdpSocket | None = None
         self._ended = asyncio.Event()
-        self._has_more_events = False  # events are left, and will be taken in the next turn of the loop
-        # events are left, and will be taken when a step has been answered
+        self._has_more_events = False  # events are left for the next iteration of the loop
+        # set while events wait until a step has been answered
         self._timer: asyncio.TimerHandle | None = None
-        self._supervisor = supervisor  #: its process id; without it nothing goes on
+        self._supervisor = supervisor  #: process id; the front ends when it is gone
         self._address: tuple[str, int] = ("", 0)
 
     def _gauges(self) -> dict[str, Any]:
@@ -80,7 +83,7 @@ class FrontProcess:
         }
 
     async def run(self, sock: socket.socket) -> None:
-        """Until the supervisor sends SIGTERM."""
+        """Run until the supervisor sends SIGTERM."""
         self._address = sock.getsockname()[:2]
         self.udp = await UdpSocket.wrap(sock, self._on_datagram)
         loop = asyncio.get_running_loop()
@@ -96,7 +99,7 @@ class FrontProcess:
         self._send()
         self._reply()
         self.udp.close()
-        await asyncio.sleep(0)  # the transport closes on the next turn of the loop
+        await asyncio.sleep(0)  # the transport closes in the next iteration of the loop
         self.queue.close()
         if failed:
             clock.result()
@@ -104,12 +107,12 @@ class FrontProcess:
     def _on_datagram(self, data: bytes, address: Address) -> None:
         now = time.monotonic()
         self.front.receive(data, address, now)
-        if self.udp is not None:  # else it is just being made
-            self._read(now, MAX_DATAGRAMS_AT_ONCE)  # then the others have their turn
+        if self.udp is not None:  # otherwise it is still being created
+            self._read(now, MAX_DATAGRAMS_AT_ONCE)  # then other input gets its turn
             self._hand_over(now)
 
     def _read(self, now: float, most: int | None = None) -> None:
-        """What has come to the socket."""
+        """Read the datagrams waiting in the socket."""
         assert self.udp is not None
         for data, sender in self.udp.receive_pending(most):
             self.front.receive(data, sender, now)
@@ -118,7 +121,7 @@ class FrontProcess:
         while os.getppid() == self._supervisor:
             now = time.monotonic()
             if now - self.front.now > STALL_THRESHOLD_S:
-                self._read(now)  # before anybody is found to be silent
+                self._read(now)  # before sessions are checked for silence
             due = self.front.poll(now)
             self.queue.poll(now)
             self._send()
@@ -131,13 +134,16 @@ class FrontProcess:
             self._on_events()
 
     def _on_events(self, longest: float = EVENT_BUDGET_S) -> None:
-        """What the engine tells. It may tell it as fast as it is taken, so the others have their turn after a while."""
+        """Handle the engine's events.
+
+        It may produce them as fast as they are read, so other input gets its turn after a while.
+        """
         self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest
         asked = self.front.barrier.tick
         for kind, payload in self.front.events.pop_all():
             self.front.event(kind, payload, now := time.monotonic())
-            if self.front.outgoing:  # a step must not wait for the log behind it
+            if self.front.outgoing:  # a step must not wait for the log records behind it
                 self._send()
             if self.front.barrier.tick not in (None, asked) and longest <= EVENT_BUDGET_S:
                 self._timer = asyncio.get_running_loop().call_later(STEP_LOG_DELAY_S, self._on_events)
@@ -180,7 +186,7 @@ class FrontProcess:
 
 
 def load_keyring(loaded: LoadedConfig) -> Keyring | None:
-    """The keys of a configuration; None = datagrams in the clear."""
+    """Return the keys of a configuration; None = unencrypted datagrams."""
     if not loaded.config.network.keys:
         return None
     from wavesim_sdk.wire import seal
@@ -191,7 +197,7 @@ def load_keyring(loaded: LoadedConfig) -> Keyring | None:
 def attach_front(
     loaded: LoadedConfig, name: str, seed: int, commands_fd: int, log: LogWriter | None, again: bool
 ) -> Front:
-    """A front on the shared memory and the rings of a server."""
+    """Create a front on the shared memory and the rings of a server."""
     areas = {a: SharedMemoryArea.attach(segment_name(name, a), writable=True) for a in ("simulation", "vehicles")}
     commands, events = ring_names(name)
     front = Front(
@@ -204,7 +210,7 @@ def attach_front(
 
 
 def main(part: ProcessArguments) -> None:
-    """The front of a server, until the supervisor ends it."""
+    """Run the front of a server until the supervisor stops it."""
     loaded, options = part.loaded, part.options
     try:
         log = LogWriter(Path(options.log), loaded, options.seed) if options.log else None

@@ -1,4 +1,4 @@
-"""What sessions ask for: sound, other subscriptions, an observer's view, commands."""
+"""Requests of sessions: sound, subscriptions, an observer's view, commands."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from wavesim_server.network.crews import CrewMember
 if TYPE_CHECKING:
     from wavesim_server.network.front import Front
 
-NOTICES_PER_S = 1.0  #: notices of a pilot, simulated time
-MAX_PENDING_SOUNDS = 4096  #: of a lockstep client for one step
+NOTICES_PER_S = 1.0  #: notices per simulated second from one pilot
+MAX_PENDING_SOUNDS = 4096  #: from one lockstep client for one step
 
 
 class RequestHandler:
-    """Takes them, one by one. Each is answered."""
+    """Handles requests one by one; each is answered."""
 
     def __init__(self, front: Front) -> None:
         self._front = front
@@ -33,10 +33,10 @@ class RequestHandler:
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
         self.pending_sounds: dict[
             int, list[messages.SoundCommand]
-        ] = {}  #: session -> acoustic requests of the step under way
+        ] = {}  #: session -> acoustic requests for the present step
 
     def handle(self, session: Session, member: CrewMember | None, number: int, request: AnyRequest) -> None:
-        """A request of a session; ``member`` is None for an observer."""
+        """Handle a request of a session; ``member`` is None for an observer."""
         try:
             match request:
                 case items.Ping() | items.Send() | items.Range():
@@ -59,13 +59,13 @@ class RequestHandler:
             self._front.sessions.refuse(session, number, str(error))
 
     def discard(self, session: Session) -> None:
-        """A session is over: what it asked for last does not happen."""
+        """Discard the pending requests of a session that ended."""
         self.pending_sounds.pop(session.token, None)
         self.acoustic_quota.remove(session.token)
         self.notice_quota.remove(session.token)
 
     def transfer(self, old: Session, new: Session, same: bool) -> None:
-        """Another session took the place of one: what that one asked for still happens if both are of the ``same`` client."""
+        """Move pending requests from a session to its replacement, if both belong to the same client."""
         sounds = self.pending_sounds.pop(old.token, None)
         self.discard(old)
         if same and sounds:
@@ -87,22 +87,22 @@ class RequestHandler:
             return
         waiting = self.pending_sounds.setdefault(token, [])
         if len(waiting) >= MAX_PENDING_SOUNDS:
-            raise ValueError(f"more than {MAX_PENDING_SOUNDS} acoustic requests for one step")
+            raise ValueError(f"more than {MAX_PENDING_SOUNDS} acoustic requests for one step; this request is dropped")
         waiting.append(sound)
 
     def _observe(self, session: Session, request: items.Observe) -> None:
         if session.role is not Role.OBSERVER:
-            raise ValueError("only an observer observes")
+            raise ValueError("only an observer may send OBSERVE")
         self._front.observers.set_view(session, request, self._front.now)
 
     def _frames(self, member: CrewMember | None, request: items.Frames) -> None:
         if member is None:
-            raise ValueError("an observer has no body with sonars")
+            raise ValueError("an observer cannot receive frames: it has no body")
         self._front.frame_streamer.subscribe(member, request.sensors, request.period_ns * 1e-9, self._front.now)
 
     def _missions(self, member: CrewMember | None, request: items.Missions) -> None:
         if member is None or member.role is not Role.PILOT:
-            raise ValueError("missions are for pilots")
+            raise ValueError("only a pilot may accept missions")
         member.takes_missions = bool(request.take)
         if request.text:
             now = int(self._front.clock()["time_ns"])
@@ -111,7 +111,7 @@ class RequestHandler:
 
     def _subscribe(self, member: CrewMember | None, request: items.Subscribe) -> None:
         if member is None:
-            raise ValueError("an observer has no body to subscribe to")
+            raise ValueError("an observer cannot subscribe: it has no body")
         front, session = self._front, member.session
         wrong = member.select_sensors(request.sensors)
         if wrong:

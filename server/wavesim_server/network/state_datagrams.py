@@ -1,8 +1,9 @@
-"""STATE, STEP and SENSORS of many sessions at once: the bodies of docs/PROTOCOL.md written as rows of a matrix.
+"""STATE, STEP and SENSORS for many sessions at once: the message bodies of docs/PROTOCOL.md as rows of a matrix.
 
-A message of known shape has its numbers at fixed places; so NumPy fills those of all sessions together, a hundred times
-faster than packing lists.  Shapes differ by what a session hears and by the sensors that have a value now; a value with a
-gap in it is packed singly.  What fits into a datagram is decided by bytes, sealing included, as if there were no gaps.
+In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
+together, a hundred times faster than packing lists. Shapes differ in what a session receives and in the sensors that
+have a value now. Values with missing numbers are packed singly. The division into datagrams is computed in bytes,
+sealing included, as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -33,20 +34,21 @@ from wavesim_sdk.wire.messages import (
 from wavesim_sdk.wire.session import Session
 from wavesim_server.network.crews import CrewMember
 
-SNAPSHOT_TRIES = 50  #: to copy a table that is being written
-MAX_FUTURE_NS = 1_000_000_000  #: a value from further in the future is nonsense
-MAX_WRITTEN_SINGLY = 4  #: up to so many sessions of a shape are written one by one: matrices cost more than they save
+SNAPSHOT_TRIES = 50  #: attempts to copy a table that is being written
+MAX_FUTURE_NS = 1_000_000_000  #: values from further in the future are rejected
+#: up to this many sessions of a shape are written one by one: for so few, a matrix costs more than it saves
+MAX_WRITTEN_SINGLY = 4
 MAX_BODY_BYTES = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES
-_TIME, _VALID = 1, 2  # columns of a sensor's head
-_READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading beside its numbers
-_SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS beside its readings
+_TIME, _VALID = 1, 2  # columns of a sensor record's head
+_READING_BYTES = 1 + 3 + 9 + 3 + 3  # bytes of a reading without its numbers
+_SENSORS_BYTES = 1 + 9 + 3 + 3  # bytes of SENSORS without its readings
 MAX_PIECE_NUMBERS = (
     MAX_BODY_BYTES - _SENSORS_BYTES - _READING_BYTES
-) // 9  #: numbers in a piece of a sensor that is larger than a datagram
+) // 9  #: numbers in one piece of a sensor value that exceeds a datagram
 
 
 class DatagramShape(NamedTuple):
-    """What a session hears: the truth or not, how many actuators, forces or not, (number, type) of its sensors."""
+    """The contents that a session receives: truth or not, number of actuators, forces or not, (number, type) of its sensors."""
 
     sends_truth: bool
     actuators: int
@@ -55,26 +57,27 @@ class DatagramShape(NamedTuple):
 
 
 class SensorPiece(NamedTuple):
-    """Some numbers of the k-th sensor of a shape."""
+    """A range of numbers of the k-th sensor of a shape."""
 
     sensor: int
     first: int
     size: int
 
 
-#: (type, rows of bytes with room for the header) of each datagram of some sessions; of a single one it may be bytes, without
+#: (type, matrix of bytes with room for the header) of each datagram of several sessions; for a single session, bytes
+#: without header
 DatagramBodies = list[tuple[Type, Any]]
 
 
 @functools.cache
 def value_count_of(type_: str) -> int:
-    """Numbers in a value of a type of sensor, as clients get it."""
+    """Return the count of numbers in a value of a sensor type, as clients receive it."""
     return value_count(sensor_table_of(type_).visible)
 
 
 @functools.lru_cache(4096)
 def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -> tuple[tuple[SensorPiece, ...], ...]:
-    """Which sensors (of those that have a value) go into the first datagram, and into each that follows."""
+    """Distribute the sensors that have a value over the first datagram and those that follow."""
     size = 1 + 9 + 9 + 1 + 3 + (3 + 9 * MOTION_NUMBERS if shape.sends_truth else 1) + 3 + 9 * shape.actuators
     size += (3 + 9 * EFFORT_NUMBERS if shape.sends_effort else 1) + 3 + (5 if kind is Type.STEP else 0)
     parts: list[list[SensorPiece]] = [[]]
@@ -96,18 +99,18 @@ def divide_sensors(shape: DatagramShape, present: tuple[int, ...], kind: Type) -
 
 
 class TableSnapshots:
-    """The tables at one moment, each copied when it is first asked for."""
+    """The tables at one moment, each copied when first needed."""
 
     def __init__(self, vehicles: SharedMemoryArea, tick: int, step_ns: int, run_state: int) -> None:
         self.vehicles, self.tick, self.time_ns, self.run_state = vehicles, tick, tick * step_ns, run_state
         self._flat: dict[str, Any] = {}
 
     def table(self, name: str) -> Any:
-        """A copy of the records of a table."""
+        """Return a copy of the records of a table."""
         return self.vehicles[name].snapshot()[1]
 
     def values(self, type_: str) -> Any:
-        """The values of a type of sensor (rows, columns); without any valid ones where its emulator writes nonsense."""
+        """Return the values of a sensor type (rows, columns); all invalid if the table cannot be copied."""
         if type_ not in self._flat:
             table = self.vehicles[type_]
             try:
@@ -118,7 +121,7 @@ class TableSnapshots:
         return self._flat[type_]
 
     def flat(self, name: str) -> Any:
-        """A table of numbers (rows, columns)."""
+        """Return a table of numbers (rows, columns)."""
         if name not in self._flat:
             records = self.table(name)
             self._flat[name] = records.view(np.float64).reshape(len(records), -1)
@@ -126,7 +129,7 @@ class TableSnapshots:
 
 
 class InstrumentLocator:
-    """Where the sensors of each body stand, as the engine's table says."""
+    """Finds the sensors of each body in the engine's table `instruments`."""
 
     def __init__(self, vehicles: SharedMemoryArea) -> None:
         self._table = vehicles["instruments"]
@@ -134,7 +137,7 @@ class InstrumentLocator:
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
 
     def locate(self, row: int, number: int) -> tuple[int, int] | None:
-        """(row in the table of its type, generation) of a sensor of a body; None if the body is not there."""
+        """Return (row in the table of its type, generation) of a sensor of a body; None if the body is absent."""
         written = int(self._table.header[DONE])
         if written != self._written:
             records = self._table.snapshot()[1]
@@ -154,38 +157,38 @@ def _array_header(count: int) -> bytes:
 
 
 def _uint16(value: int) -> bytes:
-    """A whole number below 65536, always of the same length."""
+    """Encode an integer below 65536, always in the same length."""
     return b"\xcd" + value.to_bytes(2, "big")
 
 
 class DatagramLayout:
-    """One datagram of a shape: its bytes where they are always the same, and where the others go."""
+    """One datagram of a shape: its constant bytes, and the positions of all variable ones."""
 
     def __init__(self) -> None:
         self.template = bytearray(HEADER_BYTES)
-        self.integer_offsets: dict[str, int] = {}  #: name -> place of eight bytes
-        self.blocks: list[tuple[int, int]] = []  #: place and length of lists of numbers: motion, actuation, effort
+        self.integer_offsets: dict[str, int] = {}  #: name -> position of eight bytes
+        self.blocks: list[tuple[int, int]] = []  #: position and length of lists of numbers: motion, actuation, effort
         self.readings: list[
             tuple[int, int, SensorPiece]
-        ] = []  #: place of the time and of the numbers of a piece of a sensor
-        self.run_state_offset = self.last_offset = 0  #: places
+        ] = []  #: positions of the time and of the numbers of a sensor piece
+        self.run_state_offset = self.last_offset = 0  #: byte positions
 
     def add_integer(self, name: str) -> int:
-        """Room for a whole number of eight bytes."""
+        """Reserve an eight-byte integer."""
         self.template += b"\xcf"
         self.integer_offsets[name] = len(self.template)
         self.template += bytes(8)
         return self.integer_offsets[name]
 
     def add_numbers(self, count: int) -> int:
-        """Room for a list of numbers; the place of the first one's type."""
+        """Reserve a list of numbers and return the position of the first number's type byte."""
         self.template += _array_header(count)
         place = len(self.template)
         self.template += (b"\xcb" + bytes(8)) * count
         return place
 
     def add_readings(self, shape: DatagramShape, pieces: Sequence[SensorPiece]) -> None:
-        """Room for the readings."""
+        """Reserve the readings."""
         self.template += _array_header(len(pieces))
         for p in pieces:
             self.template += b"\x94" + _uint16(shape.sensors[p.sensor][0])
@@ -195,7 +198,7 @@ class DatagramLayout:
 
 
 class DatagramTemplate:
-    """The datagrams of a shape, to be filled in for many sessions at once."""
+    """The datagrams of a shape, filled in for many sessions at once."""
 
     def __init__(self, shape: DatagramShape, present: tuple[int, ...], kind: Type) -> None:
         self.parts: list[tuple[Type, DatagramLayout, Any]] = []
@@ -241,7 +244,7 @@ class DatagramTemplate:
         view: TableSnapshots,
         last: list[int] | None,
     ) -> DatagramBodies:
-        """Their rows of bytes, one for each session, with room for the header."""
+        """Return matrices of bytes, one row per session, with room for the header."""
         bodies = DatagramBodies()
         for type_, part, row in self.parts:
             matrix = np.empty((n, len(row)), np.uint8)
@@ -265,7 +268,7 @@ class DatagramTemplate:
 
 
 def _write_numbers(matrix: Any, at: int, count: int, values: Any) -> None:
-    """Numbers (n, count) of all rows, as float64 behind their types."""
+    """Write the numbers (n, count) of all rows as float64 behind their type bytes."""
     n = len(matrix)
     matrix[:, at : at + 9 * count].reshape(n, count, 9)[:, :, 1:] = (
         np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, count, 8)
@@ -283,13 +286,13 @@ class StateWriter:
         self.instruments = InstrumentLocator(vehicles) if "instruments" in vehicles.tables else None
 
     def view(self, tick: int, run_state: int) -> TableSnapshots:
-        """The tables now."""
+        """Return snapshots of the present tables."""
         return TableSnapshots(self.vehicles, tick, self.step_ns, run_state)
 
     def write(
         self, members: Sequence[CrewMember], view: TableSnapshots, kind: Type
     ) -> Iterator[tuple[list[CrewMember], DatagramBodies]]:
-        """Some of the sessions at a time, with their datagrams: STATE, or STEP, then SENSORS."""
+        """Yield groups of sessions with their datagrams: STATE or STEP, then SENSORS."""
         shapes: dict[DatagramShape, list[CrewMember]] = defaultdict(list)
         for m in members:
             if m.datagram_shape is None:
@@ -332,7 +335,7 @@ class StateWriter:
     def _sensor_values(
         self, members: list[CrewMember], number: int, type_: str, view: TableSnapshots
     ) -> tuple[Any, Any, Any]:
-        """(has a value that may be sent, its numbers, its time) of a sensor of each body."""
+        """Return (whether the value may be sent, its numbers, its time) of a sensor, for each body."""
         assert self.instruments is not None
         found = [self.instruments.locate(m.row, number) for m in members]
         known = np.array([f is not None for f in found])
@@ -347,7 +350,7 @@ class StateWriter:
         return is_valid, rows[:, HEAD_COLUMNS : HEAD_COLUMNS + count], np.where(is_valid, time, 0)
 
     def _write_one(self, shape: DatagramShape, m: CrewMember, view: TableSnapshots, kind: Type) -> DatagramBodies:
-        """The datagrams of one session."""
+        """Return the datagrams of one session."""
         values: list[tuple[Any, Any]] = []
         present = []
         for k, (number, type_) in enumerate(shape.sensors):
@@ -368,7 +371,7 @@ class StateWriter:
     def _motion_and_actuation(
         self, shape: DatagramShape, members: list[CrewMember], view: TableSnapshots
     ) -> tuple[Any, Any, Any]:
-        """Motion, actuation and effort of each body; None for what is not told."""
+        """Return motion, actuation and effort of each body; None for parts that are not sent."""
         rows = np.array([m.row for m in members])
         motion = view.flat("state")[rows] if shape.sends_truth else None
         actual = view.flat("actuation")[rows, MAX_ACTUATORS : MAX_ACTUATORS + shape.actuators]
@@ -379,7 +382,7 @@ class StateWriter:
         self, shape: DatagramShape, present: tuple[int, ...], members: list[CrewMember], values: list[tuple[Any, Any]], view: TableSnapshots,
         kind: Type,
     ) -> DatagramBodies:  # fmt: skip
-        """Rows of bytes for all sessions at once."""
+        """Return the matrices of bytes for all sessions at once."""
         last = [m.session.outbox.last for m in members] if kind is Type.STEP else None
         return cached_template(shape, present, kind).fill(
             len(members), self._motion_and_actuation(shape, members, view), values, view, last
@@ -388,7 +391,7 @@ class StateWriter:
     def _pack_one(
         self, shape: DatagramShape, present: tuple[int, ...], m: CrewMember, values: list[tuple[Any, Any]], view: TableSnapshots, kind: Type,
     ) -> DatagramBodies:  # fmt: skip
-        """The same for one session, as bytes, with nil for each number that there is not."""
+        """Return the datagrams of one session as bytes, with nil for each missing number."""
         bodies = DatagramBodies()
         parts = divide_sensors(shape, present, kind)
         for part, pieces in enumerate(parts):
@@ -427,14 +430,14 @@ _HEADER = np.dtype(
 
 
 def finish_datagrams(sessions: Sequence[Session], kind: Type, matrix: Any) -> list[Any]:
-    """The datagrams: headers filled in, bodies sealed. One matrix for all, or one of a row for each."""
+    """Fill in headers and seal bodies. Returns one matrix for all sessions, or one single-row matrix per session."""
     heads = np.zeros(len(sessions), _HEADER)
     heads["magic"], heads["version"], heads["type"] = MAGIC, VERSION, kind
     for s in sessions:
         s.sequence += 1
         s.datagrams_out += 1
         s.ack_at = None
-    heads["flags"] = sessions[0].seal is not None  # all have one, or none
+    heads["flags"] = sessions[0].seal is not None  # either all sessions are sealed, or none
     heads["token"] = [s.token for s in sessions]
     heads["sequence"] = [s.sequence for s in sessions]
     heads["ack"] = [s.inbox.received for s in sessions]

@@ -1,4 +1,4 @@
-"""Everything the server knows of itself, of any size: the answer goes out in pieces."""
+"""The server's status, of any size; the answer is sent in pieces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _waits(front: Front, name: str) -> dict[str, Any]:
-    """How long the simulation has waited for a client, and what is left of its budget (wall time)."""
+    """Return how long the simulation has waited for a client, and its remaining budget (wall time)."""
     account = front.waits.accounts.get(name)
     now = max(front.now - since, 0.0) if (since := front.held().get(name)) is not None else 0.0
     waited, left = (
@@ -23,7 +23,7 @@ def _waits(front: Front, name: str) -> dict[str, Any]:
 
 
 def server_status(front: Front) -> dict[str, Any]:
-    """For the commander's `status`."""
+    """Return the answer to the commander's `status`."""
     clock = front.clock()
     plain = {k: clock[k].item() for k in clock.dtype.names}
     plain["state"] = RunState(plain["state"]).name.lower()
