@@ -1,4 +1,4 @@
-"""The lines of a run as an object: from the configuration, laid out when their bodies come, and told of to others."""
+"""The lines of a run: read from the configuration, laid out when their bodies enter, and reported to others."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from wavesim_server.dynamics.fleet import FleetDynamics
 from wavesim_server.dynamics.types import Floats
 
 MAX_SUBSTEPS = 1000  #: substeps of a tick
-STABILITY_MARGIN = 0.9  #: of the step that would just be stable
-CURVE_POINTS = 64  #: points of the curve in which a line is laid out
+STABILITY_MARGIN = 0.9  #: share of the largest stable step
+CURVE_POINTS = 64  #: points of the curve along which a line is laid out
 BedDepthFunction = Callable[[Any, Any], Any]  #: depth at north, east
 
 
@@ -54,8 +54,8 @@ class LineSystem:
             np.array(groups, np.int64).reshape(-1, w.GROUP),
             np.zeros(int(first[-1]), np.int64),
         )
-        self._reported = np.zeros(m, bool)  # whether somebody knows that it has broken
-        self._present_rows: set[int] = set()  # rows of bodies that are in
+        self._reported = np.zeros(m, bool)  # whether the break has been reported
+        self._present_rows: set[int] = set()  # rows of bodies that are present
         for k, number in enumerate(self._order):
             line, ints = self.declared[number], self.arrays.ints[k]
             self.arrays.lines[k] = _line_row(line, world)
@@ -70,13 +70,13 @@ class LineSystem:
             group[w.G_STEPS] = max(group[w.G_STEPS], line.substeps or needed)
 
     def has_lines(self, row: int) -> bool:
-        """Whether lines are made for the body of a row."""
+        """Return whether any line is attached to the body of a row."""
         return bool((self.arrays.rows == row).any())
 
-    # -- bodies come and go --------------------------------------------------------------------
+    # -- bodies enter and leave ----------------------------------------------------------------
 
     def enter(self, row: int, fleet: FleetDynamics) -> None:
-        """A body has come, or is elsewhere at once: its lines are laid anew."""
+        """Lay out the lines of a body that has entered, or whose position has jumped."""
         self._present_rows.add(row)
         for k in self._lines_of(row):
             if all(
@@ -88,13 +88,13 @@ class LineSystem:
             fleet.body(row)[r.LINE_WRENCH : r.LINE_WRENCH + 6] = 0.0
 
     def lay_anchored_lines(self, fleet: FleetDynamics) -> None:
-        """Lines between anchors are there from the start."""
+        """Lay out the lines between anchors, which exist from the start."""
         for k, ints in enumerate(self.arrays.ints):
             if (ints[w.I_BODY : w.I_BODY + 2] < 0).all():
                 self._lay_line(k, fleet)
 
     def leave(self, row: int) -> None:
-        """A body goes, and its lines with it."""
+        """Remove the lines of a body that leaves."""
         self._present_rows.discard(row)
         for k in self._lines_of(row):
             self.arrays.ints[k, w.I_BOTH_PRESENT] = 0
@@ -106,7 +106,7 @@ class LineSystem:
         return np.flatnonzero((self.arrays.ints[:, w.I_BODY : w.I_BODY + 2] == body[0]).any(axis=1)).tolist()
 
     def _lay_line(self, k: int, fleet: FleetDynamics) -> None:
-        """A line as a parabola of its length, or straight; above the bed."""
+        """Lay out a line as a parabola of its length, or straight; above the bed."""
         ints, line = self.arrays.ints[k], self.declared[self._order[k]]
         places, speeds = zip(*(self._end_motion(k, j, fleet) for j in range(2)), strict=True)
         first, n = int(ints[w.I_FIRST]), line.segments
@@ -126,7 +126,7 @@ class LineSystem:
         self._reported[k] = False
 
     def _end_motion(self, k: int, j: int, fleet: FleetDynamics) -> tuple[Floats, Floats]:
-        """Place and velocity of an end."""
+        """Position and velocity of an end."""
         body, place = int(self.arrays.ints[k, w.I_BODY + j]), self.arrays.ends[2 * k + j, w.E_AT : w.E_AT + 3]
         if body < 0:
             return place.copy(), np.zeros(3)
@@ -136,7 +136,9 @@ class LineSystem:
         return b[r.PX : r.PX + 3] + matvec(R_WB, place), matvec(R_WB, speed)
 
     def check_reach(self, row: int, position: Floats, q_WB: Floats, fleet: FleetDynamics) -> None:
-        """ValueError if a line of a body cannot reach from where it is to be to where the line's other end is now."""
+        """Raise ValueError if a line of a body cannot reach from the body's new pose to the current position of its
+        other end.
+        """
         for k in self._lines_of(row):
             line, ints = self.declared[self._order[k]], self.arrays.ints[k]
             mine = next(j for j in range(2) if ints[w.I_BODY + j] >= 0 and self.arrays.rows[ints[w.I_BODY + j]] == row)
@@ -147,13 +149,13 @@ class LineSystem:
             away = float(norm(place - self._end_motion(k, 1 - mine, fleet)[0]))
             if away > STRETCHED * line.length:
                 raise ValueError(
-                    f"line '{line.name}' is {line.length:g} m long, and its ends would be {away:.4g} m apart"
+                    f"line '{line.name}' is {line.length:g} m long, but its ends would be {away:.4g} m apart"
                 )
 
-    # -- what others see -----------------------------------------------------------------------
+    # -- state for others ----------------------------------------------------------------------
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
-        """Lines that have broken since the last call: (tick, name, row of a body at it or -1, tension)."""
+        """Return lines that have broken since the last call: (tick, name, row of a body at it or -1, tension)."""
         found = []
         for k in np.flatnonzero((self.arrays.ints[:, w.I_BROKEN_SEGMENT] >= 0) & ~self._reported).tolist():
             ints = self.arrays.ints[k]
@@ -194,9 +196,11 @@ class LineSystem:
 
 
 def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]], list[int]]:
-    """Lines that hang together by their bodies, side by side: (their order, groups, rows of their bodies in the same order)."""
+    """Group lines that are connected through their bodies: (their order, groups, rows of their bodies in the same
+    order).
+    """
     group = list(range(len(ends)))
-    first: dict[int, int] = {}  # by body: the group of a line of it
+    first: dict[int, int] = {}  # group of a line, by body
     for k, pair in enumerate(ends):
         for row in pair:
             if row >= 0:
@@ -218,7 +222,7 @@ def _group_lines(ends: Sequence[Sequence[int]]) -> tuple[list[int], list[list[in
 
 
 def _line_row(line: Line, world: World) -> Floats:
-    """The row of a line."""
+    """The parameter row of a line."""
     segment = line.length / line.segments
     displaced = world.density * 0.25 * math.pi * line.diameter * line.diameter * segment
     o = np.zeros(w.LINE)
@@ -234,7 +238,7 @@ def _line_row(line: Line, world: World) -> Floats:
 
 
 def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
-    """How much a point of a body accelerates per force there, at most, 1/kg."""
+    """Maximum acceleration of a point of a body per force at that point, 1/kg."""
     x, y, z = arm
     jacobian = np.hstack([np.eye(3), np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])])
     inverse = params[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6)
@@ -242,9 +246,11 @@ def _point_mobility(params: Floats, arm: Sequence[float]) -> float:
 
 
 def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float) -> int:
-    """Substeps of a tick with which the stretching of a line is stable; ConfigError if these are too many, or more than it has.
+    """Return the substeps of a tick that keep the stretching of a line stable.
 
-    The fastest motion is not faster than that of a segment that swings with its share of the nodes at its ends.
+    ConfigError if more are needed than MAX_SUBSTEPS or than the line states. The fastest motion is at most that of a
+    segment
+    that oscillates with its share of the nodes at its ends.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)
@@ -259,20 +265,22 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
     if needed > MAX_SUBSTEPS:
         fail_at(
             line.place,
-            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}, and at most {MAX_SUBSTEPS} are made; divide it into "
+            f"line '{line.name}': its stiffness needs {needed} substeps in {tick}, but the maximum is {MAX_SUBSTEPS}; divide it into "
             f"fewer segments than {line.segments}, or give it less stiffness, less damping or more mass",
         )
     if 0 < line.substeps < needed:
         fail_at(
             line.place,
-            f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0: that "
-            "many by itself)",
+            f"line '{line.name}': with substeps=\"{line.substeps}\" its stiffness is unstable; it needs {needed} in {tick} (0 sets them "
+            "automatically)",
         )
     return needed
 
 
 def _parabola_nodes(first: Floats, second: Floats, length: float, segments: int, down: float) -> Floats:
-    """Nodes (segments + 1, 3) at equal steps along a parabola of a length, or on the straight line where that is longer."""
+    """Nodes (segments + 1, 3) at equal steps along a parabola of the given length, or on the straight line where that
+    is longer.
+    """
     chord = second - first
     away = float(norm(chord))
     share = np.linspace(0.0, 1.0, segments + 1)
@@ -280,7 +288,7 @@ def _parabola_nodes(first: Floats, second: Floats, length: float, segments: int,
         return first + share[:, None] * chord
     along = chord / max(away, 1e-9)
     aside = np.array([0.0, 0.0, down]) - down * along[2] * along
-    if norm(aside) < 0.1:  # one end above the other: it bows to the north
+    if norm(aside) < 0.1:  # one end above the other: the curve bows to the north
         aside = np.array([1.0, 0.0, 0.0]) - along[0] * along
     aside = aside / norm(aside)
     s = np.linspace(0.0, 1.0, CURVE_POINTS * 4 + 1)

@@ -5,7 +5,8 @@ for trial in trials(library().values()):
     print(trial.model, trial.manoeuvre, trial.share, trial.residual)
 
 The manoeuvres are those of IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water.
-Rudders, planes and nozzles turn by degrees; of twin screws the inner one loses as much thrust as 35 deg would be all of it.
+Rudders, planes and nozzles turn by degrees. With twin screws the inner one loses thrust in proportion: all of it at 35
+deg.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.study import empty_sea, equilibrium_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SPEEDS = 0.35, 0.65, 1.0  #: of the full speed, about: shares of the shaft speed, and squared of the thrust
+SPEEDS = 0.35, 0.65, 1.0  #: approximate shares of the full speed: shares of the shaft speed, and squared of the thrust
 STEP, EVERY = 0.02, 0.2  #: s
-RUN_IN, END = 120.0, 480.0  #: s; time to gather way, and end of each manoeuvre
+RUN_IN, END = 120.0, 480.0  #: s; time to reach speed, and end of each manoeuvre
 PUSH = 2.0  #: duration of the push, s
 HARD = math.radians(35.0)  #: full helm of nozzles and twin screws
 SPIRAL = (1.0, 0.5, 0.2, 0.0, -0.5, -1.0, -0.5, 0.0, 0.5)  #: shares of full helm, 40 s each
 MANOEUVRES = ("push", "spiral", "zig-zag 10/10", "zig-zag 20/20", "circle")
-STABLE = math.radians(0.1)  #: greatest yaw rate that a push may leave behind, rad/s
+STABLE = math.radians(0.1)  #: maximum yaw rate that may remain after a push, rad/s
 TOWED = {"sookshma": 1.28}  #: force ahead (N) at full speed of models without a thruster
 
 
@@ -42,7 +43,7 @@ class ManoeuvreTrial:
 
     model: str
     manoeuvre: str
-    share: float  #: of the full speed, about
+    share: float  #: approximate share of the full speed
     length: float  #: m
     times: Array
     track: Array  #: (times, 13): the rigid rows of the state
@@ -50,31 +51,33 @@ class ManoeuvreTrial:
 
     @property
     def before(self) -> Array:
-        """Velocity (u v w p q r) when the manoeuvre begins."""
+        """Velocity (u v w p q r) at the start of the manoeuvre."""
         return np.asarray(self.track[self.times < RUN_IN - 1e-9][-1, 7:13])
 
     @property
     def residual(self) -> float:
-        """Mean yaw rate (rad/s) of the last 20 s less that before the push."""
+        """Mean yaw rate (rad/s) over the last 20 s less the rate before the push."""
         before = self.track[(self.times > RUN_IN - 20.0) & (self.times < RUN_IN), 12].mean()
         return float(abs(self.track[self.times > END - 20.0, 12].mean() - before))
 
     @property
     def rates(self) -> Array:
-        """Steady yaw rate of each step of the spiral, rad/s."""
+        """Steady yaw rate in each step of the spiral, rad/s."""
         step = (END - RUN_IN) / len(SPIRAL)
         ends = [RUN_IN + step * (k + 1) for k in range(len(SPIRAL))]
         return np.array([self.track[(self.times > e - 5.0) & (self.times < e), 12].mean() for e in ends])
 
     @property
     def loop(self) -> float:
-        """Difference of the yaw rates at helm amidships, coming from either side, rad/s; 0 for stable vehicles."""
+        """Difference between the yaw rates at helm amidships, approached from either side, rad/s; 0 for stable
+        vehicles.
+        """
         amidships = [k for k, share in enumerate(SPIRAL) if share == 0.0]
         return float(abs(self.rates[amidships[0]] - self.rates[amidships[1]]))
 
     @property
     def overshoots(self) -> tuple[float, float]:
-        """First and second overshoot angle of a zig-zag, rad; infinite where it does not come back."""
+        """First and second overshoot angle of a zig-zag, rad; infinite if the heading does not return."""
         heading = np.unwrap(headings(self.track[:, 3:7]))
         switches = np.flatnonzero(np.diff(np.sign(self.helm)) != 0)
         found = []
@@ -90,7 +93,7 @@ class ManoeuvreTrial:
 
     @property
     def circle(self) -> tuple[float, float, float]:
-        """Steady turn: (diameter in lengths, yaw rate in rad/s, share of the approach speed that is left)."""
+        """Steady turn: (diameter in lengths, yaw rate in rad/s, remaining share of the approach speed)."""
         speed = np.hypot(self.track[:, 7], self.track[:, 8])
         before = speed[(self.times > RUN_IN - 10.0) & (self.times < RUN_IN)].mean()
         late = self.times > END - 60.0
@@ -105,7 +108,7 @@ def headings(q: Array) -> Array:
 
 
 def ahead(model: Model, share: float) -> dict[str, float]:
-    """Commands of the thrusters that push ahead, for about this share of the full speed."""
+    """Commands of the forward thrusters for approximately this share of the full speed."""
     found = {}
     for k in sailing.forward_thrusters(model):
         t = model.thruster[k]
@@ -126,14 +129,16 @@ def steer(model: Model, share: float, helm: float) -> dict[str, float]:
 
 
 def degrees(model: Model, angle: float) -> float:
-    """Share of the full helm that is an angle in degrees."""
+    """Share of the full helm for an angle in degrees."""
     limits = [f.limit for f in model.fin if abs(f.normal[1]) > 0.5]
     swivels = [min(abs(t.swivel.minimum), HARD) for t in model.thruster if t.swivel is not None]
     return min(1.0, math.radians(angle) / min([*limits, *swivels, HARD]))
 
 
 def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> list[ManoeuvreTrial]:
-    """Sail models through the manoeuvres at each speed; without a helm only the push, in the horizontal plane."""
+    """Sail models through the manoeuvres at each speed; models without a helm do only the push, in the horizontal
+    plane.
+    """
     runs: list[tuple[Model, str, float]] = []
     for model in models:
         if not sailing.forward_thrusters(model) and model.name not in TOWED:
@@ -187,7 +192,7 @@ def trials(models: Iterable[Model], manoeuvres: Sequence[str] = MANOEUVRES) -> l
 
 
 def _helm(model: Model, manoeuvre: str, time: float, turned: float, now: float) -> float:
-    """Share of the full helm from now on."""
+    """Helm to apply from now on, as a share of the full helm."""
     if time < RUN_IN - 1e-9 or manoeuvre == "push":
         return 0.0
     if manoeuvre == "circle":

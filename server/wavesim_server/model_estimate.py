@@ -1,13 +1,19 @@
-"""A first model of a torpedo-shaped vehicle from its dimensions: stated formulas, no measurement.
+"""First model of a torpedo-shaped vehicle from its dimensions, by stated formulas without measurements.
 
-Added mass: the prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021, section 8.2), by
-the factors k1 (along), k2 (across), k' (about) of the displaced mass and of its moment of inertia.  Drag along: friction of the
-ITTC 1957 line on the surface of the cylinder, with Hoerner's form factor for streamlined bodies (1965, 6-28).  Drag across:
-strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9).  Mass is spread evenly; four fins are as large beside the hull as
-those of the LAUV; the propeller holds the stated speed at half of its thrust.
+Added mass: the prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021,
+section 8.2).
+Its factors are k1 (along) and k2 (across) of the displaced mass, and k' (about) of its moment of inertia.  Axial drag:
+friction
+by the ITTC 1957 line on the surface of the cylinder, with Hoerner's form factor for streamlined bodies (1965, 6-28). 
+Lateral
+drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9).  The mass is spread evenly.  The four fins
+have the
+same size relative to the hull as those of the LAUV.  The propeller holds the stated speed at half of its thrust.
 
-Not in it: body lift, sails, antennas, the hull's true lines.  Expect 20 to 30 % in added mass and cross-flow, and twice or half in the
-drag along, which towing or a speed trial mends: ``wavesim_server.study.varied`` and ``batch`` fit it.
+Not covered: body lift, sails, antennas, the hull's true lines.  Expect errors of 20 to 30 % in added mass and
+cross-flow, and of
+a factor of two in axial drag. Towing or a speed trial corrects the drag: ``wavesim_server.study.varied`` and ``batch``
+fit it.
 """
 
 from __future__ import annotations
@@ -18,16 +24,20 @@ from pathlib import Path
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
-DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: kg/m3; m2/s, sea water of 15 C
-CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
-FIN_AREA_SHARE = 0.033  #: area of a fin over length times diameter, of the LAUV
-BUOYANCY_RESERVE = 1.005  #: displaced over own mass: it comes up when all fails
+DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: kg/m3; m2/s, sea water at 15 C
+CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder in cross-flow
+FIN_AREA_SHARE = 0.033  #: area of a fin over length times diameter, from the LAUV
+BUOYANCY_RESERVE = 1.005  #: displaced over own mass: the vehicle surfaces when everything fails
 CENTRE_OF_MASS_OFFSET = 0.05  #: centre of mass below the axis, in diameters
 
 
 def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
-    """(k1, k2, k') of a prolate spheroid whose length is so many times its diameter, more than 1: added mass along and across over
-    the displaced mass, and added moment of inertia about an axis across over that of the displaced water."""
+    """Return (k1, k2, k') of a prolate spheroid with a length of ``slenderness`` (more than 1) diameters.
+
+    k1 and k2 are the added masses along and across over the displaced mass. k' is the added moment of inertia about a
+    lateral
+    axis over that of the displaced water.
+    """
     b = 1.0 / slenderness
     e = math.sqrt(1.0 - b * b)
     log = math.log((1.0 + e) / (1.0 - e))
@@ -46,18 +56,22 @@ def friction_coefficient(length: float, diameter: float, speed: float) -> float:
 
 
 def models_file(name: str, length: float, diameter: float, mass: float | None = None, speed: float = 1.5) -> str:
-    """The text of a models file. Lengths in m, ``mass`` in kg (None: that of the water that the cylinder displaces), ``speed`` in m/s: for
-    friction and propeller. ConfigError for a hull that is no torpedo."""
+    """Return the text of a models file.
+
+    Lengths are in m. ``mass`` is in kg (None: the mass of the water that the cylinder displaces). ``speed`` in m/s sets
+    friction and
+    propeller. ConfigError for a hull that is not torpedo-shaped.
+    """
     volume = 0.25 * math.pi * diameter**2 * length
     if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):
-        raise ConfigError("these formulas want a torpedo: a length of 2 to 20 diameters")
+        raise ConfigError("these formulas need a torpedo shape: a length of 2 to 20 diameters")
     mass = DENSITY * volume / BUOYANCY_RESERVE if mass is None else mass
     if not 0.5 < mass / (DENSITY * volume) < 1.2:
         raise ConfigError(
-            f"a cylinder of that size displaces {DENSITY * volume:.3g} kg, which a mass of {mass:g} kg does not suit"
+            f"a cylinder of that size displaces {DENSITY * volume:.3g} kg, which does not match a mass of {mass:g} kg"
         )
     if not 0.1 <= speed <= 20.0:
-        raise ConfigError("the speed is 0.1 to 20 m/s")
+        raise ConfigError("invalid speed: use 0.1 to 20 m/s")
     r = 0.5 * diameter
     roll, turn = 0.5 * mass * r * r, mass * (3.0 * r * r + length**2) / 12.0
     k1, k2, about = spheroid_added_mass(length / diameter)
@@ -70,14 +84,14 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
     draft.attributes |= {
         "type": "underwater",
         "title": f"estimate: {length:g} m, {diameter:g} m across, {mass:.3g} kg",
-        "validated": "Not at all: every coefficient is an estimate.",
+        "validated": "Not validated: every coefficient is an estimate.",
     }
     draft.notes += [
         f"added mass: spheroid of slenderness {length / diameter:.3g}: k1 {k1:.4f}, k2 {k2:.4f}, k' {about:.4f} (Lamb)",
-        f"drag along: ITTC 1957 and Hoerner's form factor at {speed:g} m/s on {surface:.3g} m2: {drag:.3g} N",
-        f"drag across: strips of a cylinder, coefficient {CROSS_FLOW_DRAG:g}; spinning in roll: skin friction",
-        "mass spread evenly, its centre a twentieth of the diameter low; half a percent of spare buoyancy",
-        f"fins: {100 * FIN_AREA_SHARE:.2g} % of length times diameter each, as of the LAUV; propeller: twice that drag",
+        f"axial drag: ITTC 1957 and Hoerner's form factor at {speed:g} m/s on {surface:.3g} m2: {drag:.3g} N",
+        f"lateral drag: strips of a cylinder, coefficient {CROSS_FLOW_DRAG:g}; roll damping: skin friction",
+        "mass spread evenly, its centre a twentieth of the diameter below the axis; reserve buoyancy half a percent",
+        f"fins: {100 * FIN_AREA_SHARE:.2g} % of length times diameter each, as for the LAUV; propeller: twice that drag",
     ]
     draft.add("cylinder", length=f"{length:g} m", radius=f"{r:g} m")
     draft.add("mass", value=f"{mass:.6g} kg", centre=format_numbers(0.0, 0.0, CENTRE_OF_MASS_OFFSET * diameter) + " m")

@@ -1,4 +1,4 @@
-"""What a model is like: its source, and properties derived from its matrices and by letting it float and run."""
+"""Properties of a model: its source, and figures derived from its matrices and from floating and sailing it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,19 @@ STEP = 0.01
 
 
 def derived_properties(model: Model) -> dict[str, Any]:
-    """Displacement, natural periods, draft, full speed and turning circle, in still sea water.
+    """Return displacement, natural periods, draft, full speed and turning circle, in still sea water.
 
-    `natural_periods_s` are those of small heave, roll and pitch (of the matrices of models with linear restoring; seen
-    in a lightly damped free decay of floating primitives; roll and pitch by the righting moment of submerged bodies).
-    `full_speed_m_s` is that over ground after ten minutes with all thrusters that push forward at their limits and the
-    helm amidships; `turning_diameter_m` with the fins, nozzles or one side's thrusters hard over: the model as it is,
-    nothing trimmed or held (:mod:`wavesim_server.sailing`). `straight_line_stable` says whether a push in yaw dies out
-    under thrust, at three speeds, in the horizontal plane where nothing steers (:mod:`wavesim_server.manoeuvres`).
+    `natural_periods_s` holds the periods of small heave, roll and pitch. Models with linear restoring take them from
+    their
+    matrices, floating primitives from a lightly damped free decay, and submerged bodies from the righting moment in
+    roll and
+    pitch. `full_speed_m_s` is the speed over ground after ten minutes with all forward thrusters at their limits and
+    the
+    helm amidships. `turning_diameter_m` has the fins, nozzles or one side's thrusters hard over. Both sail the model as
+    it
+    is, without trim or held axes (:mod:`wavesim_server.sailing`). `straight_line_stable` states whether a push in yaw
+    decays
+    under thrust, at three speeds, in the horizontal plane without steering (:mod:`wavesim_server.manoeuvres`).
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}
@@ -48,7 +53,7 @@ def derived_properties(model: Model) -> dict[str, Any]:
         found["straight_line_stable"] = {
             f"at {np.hypot(*trial.before[:2]):.2f} m/s": "yes"
             if trial.residual < manoeuvres.STABLE
-            else f"no: a push leaves {math.degrees(trial.residual):.1f} deg/s"
+            else f"no: {math.degrees(trial.residual):.1f} deg/s remain after a push"
             for trial in under_way
         }
     return found
@@ -75,7 +80,7 @@ def _period(values: Any, every: float = 0.05) -> float | None:
 
 
 def _natural_periods(model: Model) -> dict[str, float | None]:
-    """Undamped natural periods of the matrices, each named by the motion that leads."""
+    """Undamped natural periods from the matrices, each named by its dominant motion."""
     sim, row = _simulate_at_depth(model, 1000.0)
     p = sim.fleet.coefficients(row)
     stiffness = np.zeros((6, 6))
@@ -107,7 +112,7 @@ def _floating_properties(model: Model) -> dict[str, Any]:
     periods: dict[str, float | None] = {}
     for name, push, column in (("heave", 0, 3), ("roll", r.NU + 3, 4), ("pitch", r.NU + 4, 5)):
         sim, row = _simulate_at_depth(model, z)
-        own = sim.fleet.coefficients(row)  # lightly damped, to see the period
+        own = sim.fleet.coefficients(row)  # damp lightly, to see the period
         sim.fleet.override_parameters(
             row,
             {
@@ -126,7 +131,7 @@ def _floating_properties(model: Model) -> dict[str, Any]:
 
 
 def _driven_properties(model: Model) -> dict[str, Any]:
-    """Full speed and turning circle: the model as it is, sailed."""
+    """Full speed and turning circle from sailing the model as it is."""
     runs = {run.manoeuvre: run for run in sailing.run_manoeuvres([model], manoeuvres=("ahead", "starboard"))}
     found: dict[str, Any] = {}
     ahead, turn = runs.get("ahead"), runs.get("starboard")
@@ -137,12 +142,12 @@ def _driven_properties(model: Model) -> dict[str, Any]:
         found["turning_rate_deg_s"] = round(math.degrees(turn.turning_circle[1]), 1)
     if model.type == "surface":
         upright = all(run.is_finite and run.tilts.max() < sailing.MAX_TILT for run in runs.values())
-        found["upright"] = "yes" if upright else "no: it overturns at full speed or in the turn"
+        found["upright"] = "yes" if upright else "no: it capsizes at full speed or in the turn"
     return found
 
 
 def published(model: Model) -> dict[str, Any]:
-    """Figures of the vehicle itself, as far as they are published."""
+    """Published figures of the vehicle itself."""
     p = model.performance or Performance(source="")
     found: dict[str, Any] = {"straight_line_stable": p.stable}
     if p.speed:
@@ -153,7 +158,7 @@ def published(model: Model) -> dict[str, Any]:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """A model as plain data: identity, geometry, actuators, derived properties."""
+    """Return a model as plain data: identity, geometry, actuators, derived properties."""
     size = shape_of(model).size
     return {
         "name": model.name,

@@ -1,4 +1,5 @@
-"""Every model at sea: full ahead, hard turns, full astern, zig-zag, a push, beam waves; side by side in one simulation.
+"""Basic manoeuvres of every model: full ahead, hard turns, full astern, zig-zag, a push, beam waves; all in one
+simulation.
 
 from wavesim_server.sailing import sail
 for run in sail(library().values()):
@@ -26,22 +27,22 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 Array = np.ndarray[Any, np.dtype[np.float64]]
 AHEAD = ("ahead", "port", "starboard", "zig-zag")
 POWERED = (*AHEAD, "astern")
-IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, with the waves of the sea that the model states abeam
+IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, in beam waves of the sea that the model states
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
-SPACING = 8000.0  #: between bodies, m: farther than any of them comes
-SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a sea; others have this steepness
+SPACING = 8000.0  #: between bodies, m: farther than any of them travels
+SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a sea; other seas have this steepness
 STEP, EVERY = 0.02, 1.0  #: s
-MAX_TILT = math.radians(60.0)  #: greatest tilt of a vehicle or buoy at the surface
-ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is put over, rad; duration of the push, s
+MAX_TILT = math.radians(60.0)  #: maximum tilt of a vehicle or buoy at the surface
+ZIG_ZAG_ANGLE, PUSH = math.radians(20.0), 2.0  #: heading at which the helm is reversed, rad; duration of the push, s
 
 
 @dataclass(frozen=True)
 class ManoeuvreRun:
-    """What one model did in one manoeuvre."""
+    """Run of one model through one manoeuvre."""
 
     model: str
     manoeuvre: str
-    track: Array  # (times, 13): the rigid rows of the state, one a second
+    track: Array  # (times, 13): the rigid rows of the state, one per second
     is_finite: bool
 
     @property
@@ -57,12 +58,12 @@ class ManoeuvreRun:
 
     @property
     def end_speed(self) -> float:
-        """Mean speed of the last quarter, m/s."""
+        """Mean speed over the last quarter, m/s."""
         return float(self.speeds[-len(self.track) // 4 :].mean())
 
     @property
     def turning_circle(self) -> tuple[float, float]:
-        """(diameter in m, rate in rad/s) of the last quarter."""
+        """(diameter in m, rate in rad/s) over the last quarter."""
         end = self.track[-len(self.track) // 4 :]
         rate = float(np.abs(end[:, 12]).mean())
         return (2.0 * float(np.hypot(end[:, 7], end[:, 8]).mean()) / rate if rate > 1e-4 else math.inf), rate
@@ -78,7 +79,7 @@ def forward_share(model: Model, k: int) -> float:
 
 
 def forward_thrusters(model: Model) -> list[int]:
-    """The thrusters that push ahead."""
+    """Indices of the thrusters that push ahead."""
     return [k for k in range(len(model.thruster)) if forward_share(model, k) > 0.3]
 
 
@@ -88,12 +89,12 @@ def full_ahead(model: Model) -> dict[str, float]:
 
 
 def hard_turn(model: Model, side: float) -> dict[str, float]:
-    """Commands that turn hard to starboard (+1) or port (-1) at full ahead; empty if nothing turns it."""
+    """Commands for a hard turn to starboard (+1) or port (-1) at full ahead; empty if the model cannot steer."""
     commands: dict[str, float] = {}
     ahead = forward_thrusters(model)
     for f in model.fin:
         if abs(f.normal[1]) > 0.5:
-            # the side to which a positive angle turns the bow: by its own moment, or by a force to the side of its normal
+            # side to which a positive angle turns the bow: by its own moment, or by a force along its normal
             aft = f.position[0] < 0.0 or f.law != "linear"
             turn = f.per_angle[5] if f.law == "coefficients" else -f.normal[1] if aft else f.normal[1]
             commands[f.name] = side * math.copysign(f.limit, turn)
@@ -110,7 +111,7 @@ def hard_turn(model: Model, side: float) -> dict[str, float]:
 
 
 def full_astern(model: Model) -> dict[str, float]:
-    """Commands for full astern: thrusters at their least, jets with their deflectors down."""
+    """Commands for full astern: thrusters at their minimum, jets with their deflectors down."""
     commands: dict[str, float] = {}
     for k in forward_thrusters(model):
         t = model.thruster[k]
@@ -123,14 +124,16 @@ def full_astern(model: Model) -> dict[str, float]:
 
 
 def is_surface_model(model: Model) -> bool:
-    """Whether a model belongs at the surface."""
+    """Return whether a model operates at the surface."""
     return model.type != "underwater"
 
 
 def run_manoeuvres(
     models: Iterable[Model], seconds: float = 600.0, manoeuvres: Sequence[str] = MANOEUVRES
 ) -> list[ManoeuvreRun]:
-    """Sail models through manoeuvres: all in calm water at once, and once for each sea that models state (`valid_sea`)."""
+    """Sail models through manoeuvres: all together in calm water, and once for each sea that models state
+    (`valid_sea`).
+    """
     pairs = [(m, name) for m in models for name in manoeuvres if _can_perform(m, name)]
     calm = [pair for pair in pairs if pair[1] not in IN_WAVES]
     runs = _run_in_world(calm, seconds, '<bed depth="3000 m"/>') if calm else []
@@ -145,7 +148,7 @@ def run_manoeuvres(
 
 
 def _can_perform(model: Model, manoeuvre: str) -> bool:
-    """Whether a model has what a manoeuvre takes."""
+    """Return whether a model has the actuators for a manoeuvre."""
     if manoeuvre in IN_WAVES and not model.valid_sea:
         return False
     if manoeuvre in ("port", "starboard", "zig-zag"):
@@ -189,13 +192,13 @@ def _run_in_world(pairs: list[tuple[Model, str]], seconds: float, world: str) ->
 
 
 def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -> None:
-    """Command actuators by name; nothing where there are none."""
+    """Command actuators by name; do nothing if there are none."""
     if commands:
         sim.command(row, {actuator_position(model, name): value for name, value in commands.items()})
 
 
 def _apply_push(sim: Simulation, row: int, begins: bool) -> None:
-    """A push for a while: in sway a tenth of its weight's worth of acceleration, in roll and yaw with a lever of its size."""
+    """Apply or remove a push: in sway a tenth of the weight, in roll and yaw with a lever of the body's size."""
     inertia = sim.fleet.coefficients(row)[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
     size = 0.1 if begins else 0.0
     sim.push(row, [0.0, size * inertia[1], 0.0], [size * inertia[3], 0.0, size * inertia[5]])

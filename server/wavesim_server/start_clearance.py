@@ -1,4 +1,4 @@
-"""Room for a body where it starts: not inside the bed, an obstacle or another body."""
+"""Check that a body has room where it starts: outside the bed, obstacles and other bodies."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Vector = Sequence[float] | Array
-OVERLAP_TOLERANCE = 0.01  #: overlap that contact undoes unseen, m
+OVERLAP_TOLERANCE = 0.01  #: overlap that contact removes without visible effect, m
 
 
 class StartClearance:
     """The bed and the obstacles of a configuration, for bodies that are about to start."""
 
     def __init__(self, names: Sequence[str], bed: BedParameters, net: SoundingsMesh, fixed: Array) -> None:
-        """``names`` of the obstacles, for each row of ``fixed``."""
+        """Prepare the check; ``names`` of the obstacles, one for each row of ``fixed``."""
         self.bed, self.soundings_mesh, self.obstacles, self._names = bed, net, fixed, names
         self._cursor = np.zeros(1, np.int64)
         self._work, self._points = np.zeros((16, 3)), np.zeros((3, 3))
-        # a ball around each
+        # bounding sphere of each
         cores = fixed[:, shapes.CORE : shapes.CORE + 3]
         self._reach = np.where(fixed[:, shapes.SHAPE_CODE] == shapes.TRIANGLE, cores[:, 0], norm(cores))
 
     def check(self, model: Model, position: Vector, attitude: Vector) -> None:
-        """ValueError if the body would start inside the bed or an obstacle; it says how deep."""
+        """Raise ValueError with the depth if the body would start inside the bed or an obstacle."""
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         self._check_bed(g, reach)
         middles = self.obstacles[:, shapes.POSE : shapes.ROTATION]
@@ -48,7 +48,7 @@ class StartClearance:
                 raise ValueError(f"it starts inside {what} (at {place} m): {_place_text(g)}")
 
     def overlapping_row(self, model: Model, position: Vector, attitude: Vector, fleet: FleetDynamics) -> int | None:
-        """The row of a body of the fleet inside which this one would start, if there is one."""
+        """Return the row of a body of the fleet with which this body would overlap, if any."""
         g, reach = model_geometry(model, position, attitude), shape_of(model).bounding_radius
         seat = -1
         while (
@@ -66,7 +66,7 @@ class StartClearance:
         return None
 
     def overlapping_pair(self, starts: Sequence[tuple[Model, Vector, Vector]]) -> tuple[int, int] | None:
-        """The numbers of two of these (model, position, attitude) that would start inside each other, if there are such."""
+        """Return the indices of two of these (model, position, attitude) that would overlap, if any."""
         shape = [model_geometry(m, p, a) for m, p, a in starts]
         reach = [shape_of(m).bounding_radius for m, _, _ in starts]
         order = sorted(range(len(starts)), key=lambda k: shape[k][shapes.POSE] - reach[k])
@@ -95,12 +95,12 @@ class StartClearance:
             deepest = max(deepest, (z - depth, z, depth))
         if deepest[0] > OVERLAP_TOLERANCE:
             raise ValueError(
-                f"it starts {deepest[0]:.2f} m inside the bed: its lowest point is {deepest[1]:.2f} m deep, the bed "
-                f"there {deepest[2]:.2f} m; {_place_text(g)}"
+                f"it starts {deepest[0]:.2f} m inside the bed: its lowest point is {deepest[1]:.2f} m deep, but the bed "
+                f"there is {deepest[2]:.2f} m deep; {_place_text(g)}"
             )
 
     def _is_under_bed(self, x: float, y: float, z: float) -> bool:
-        """Whether a point is under the bed; not where none is known."""
+        """Return whether a point is under the bed; false where the bed is unknown."""
         return bool(bed_depth(self.bed, self.soundings_mesh, self._cursor, 0, x, y) < z)
 
     def _overlap(self, a: Array, b: Array) -> float:
@@ -110,7 +110,9 @@ class StartClearance:
 
 @kernel
 def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: float, first: int) -> int:
-    """The first seat of a fleet, from ``first`` on, with a body whose ball meets that of radius ``reach`` here; -1 if none."""
+    """First row of a fleet, from ``first`` on, whose bounding sphere meets the sphere of radius ``reach`` here; -1 if
+    none.
+    """
     for seat in range(first, heads.shape[0] * r.LANES):
         block, lane = seat // r.LANES, seat % r.LANES
         if blocks[block, r.PRESENT * r.LANES + lane] != 0.0:
@@ -125,7 +127,7 @@ def _next_near_body(blocks: Any, heads: Any, params: Any, place: Any, reach: flo
 
 
 def model_geometry(model: Model, position: Vector, attitude: Vector) -> Array:
-    """A body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m, roll, pitch, yaw in rad."""
+    """Return a body as a row of :mod:`wavesim_server.dynamics.shapes`; position in m, roll, pitch, yaw in rad."""
     shape = shape_of(model)
     return _geometry(shape.code, shape.half_size, contact_margin(shape), position, frames.quaternion(*attitude))
 
