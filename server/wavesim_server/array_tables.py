@@ -1,13 +1,13 @@
-"""Arrays handed to kernels by address.
+"""Arrays passed to kernels by address.
 
-A kernel that is given a tuple of many arrays pays for each of them at each call: the caller's lookup and unboxing,
-and counting references at every function boundary inside (measured: 85 us and 2 us a call with forty arrays).  Here
-the caller fills a table of addresses and shapes once.  Inside, the tuple is one pointer to that table, and a member of it
-an uncounted view of its array, made where it is used; so it costs nothing to hand the tuple on.  Whoever
-owns the arrays must keep them alive, and fill the table anew when one of them is replaced; no kernel changes it.
+A kernel that takes a tuple of many arrays pays for each of them at each call: for the caller's lookup and unboxing, and
+for reference counts at every function boundary inside (measured: 85 us and 2 us a call with forty arrays).  Here the
+caller fills a table of addresses and shapes once.  Inside the kernel the tuple is one pointer to that table, and a
+member of it an uncounted view of its array, made where it is used; so passing the tuple on costs nothing.  The owner of
+the arrays must keep them alive, and refill the table when one of them is replaced; no kernel changes it.
 
-For functions that work on tuples of their own, :func:`pack` and :func:`make_unpacker` do the same with a tuple of such tuples: the
-kernel that Python calls makes them again, of uncounted views.
+For functions that work on their own tuples, :func:`pack` and :func:`make_unpacker` do the same with a tuple of such
+tuples: the kernel that Python calls rebuilds them from uncounted views.
 
 With compilation off the table is the tuple itself.
 """
@@ -29,7 +29,7 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 
 JIT_DISABLED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
-_WORDS = 3  #: of each array in the table: its address and up to two lengths
+_WORDS = 3  #: words per array in the table: its address and up to two lengths
 _LONG = ir.IntType(64)
 
 
@@ -40,15 +40,18 @@ def address_table(arrays: Any) -> Any:
     rows = np.zeros((len(arrays), _WORDS), np.int64)
     for row, a in zip(rows, arrays, strict=True):
         if not a.flags.c_contiguous:
-            raise ValueError("only contiguous arrays can be handed over by address")
+            raise ValueError("only contiguous arrays can be passed by address")
         row[0] = a.ctypes.data
         row[1 : 1 + a.ndim] = a.shape
     return rows
 
 
 def record_argument(array: Any) -> Any:
-    """An array of records as an argument of a kernel: NumPy's own, which Numba knows quickly; with compilation off one whose
-    members are attributes."""
+    """Return an array of records as an argument of a kernel.
+
+    It is a plain NumPy array, whose type Numba finds quickly; with compilation off it is one whose members are
+    attributes.
+    """
     return array.view(np.recarray) if JIT_DISABLED else np.asarray(array)
 
 
@@ -62,7 +65,7 @@ class _ArrayTupleType(types.Type):
         }
         layout = hashlib.sha256(
             repr(self.arrays).encode()
-        ).hexdigest()  # part of what the type is: kernels are kept by it
+        ).hexdigest()  # part of the type's identity: compiled kernels are cached by it
         super().__init__(name=f"{name} by address {layout[:16]}")
 
 
@@ -82,7 +85,7 @@ class _MemberTemplate(AttributeTemplate):
 
 @lower_getattr_generic(_ArrayTupleType)
 def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
-    """The view of an array; what stands in the table stays, so the compiler need not read it twice."""
+    """The view of an array; the table does not change, so the compiler need not read it twice."""
     row, of = kind.arrays[name]
 
     def word(k: int) -> Any:
@@ -94,7 +97,7 @@ def _lower_member(context: Any, builder: Any, kind: Any, pointer: Any, name: str
 
 
 def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
-    """An uncounted view of an array, of whose place in a table ``word`` gives the address and then the lengths."""
+    """An uncounted view of an array; ``word`` yields the address and then the lengths from its position in a table."""
     array = context.make_array(of)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(of.dtype))
     shape = [word(1 + k) for k in range(of.ndim)]
@@ -107,7 +110,9 @@ def _view(context: Any, builder: Any, of: Any, word: Any) -> Any:
 
 
 def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
-    """A function for kernels: the tuple of these arrays (type of the elements, number of dimensions) from its table."""
+    """Make a function for kernels: the tuple of these arrays (type of the elements, number of dimensions) from its
+    table.
+    """
     if JIT_DISABLED:
         return lambda table: table
     kind = _ArrayTupleType(name, arrays)
@@ -123,7 +128,7 @@ def make_views(name: str, arrays: Mapping[str, tuple[Any, int]]) -> Any:
 
 
 def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
-    """(members on the way to it with dots between, array or number) of each that is no tuple."""
+    """(dotted path, array or number) of each member that is not a tuple."""
     if not isinstance(value, tuple):
         return [(name, value)]
     names = value._fields  # type: ignore[attr-defined]  # of named tuples
@@ -131,19 +136,22 @@ def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 
 
 def pack(value: Any) -> Any:
-    """The table (1,) of a tuple of arrays, numbers and such tuples, for :func:`make_unpacker`: address and lengths of each array, and
-    each number. What there is of arrays is part of the type of the table, and so of the kernel."""
+    """Pack a tuple of arrays, numbers and such tuples into a table (1,) for :func:`make_unpacker`.
+
+    The table holds address and lengths of each array, and each number. The set of arrays is part of the type of the
+    table, and so of the kernel.
+    """
     if JIT_DISABLED:
         return value
     columns: list[Any] = []
     words: list[Any] = []
     for name, leaf in _named_leaves(value):
         if not isinstance(leaf, np.ndarray):
-            columns.append((name, "i8" if isinstance(leaf, int) else "f8"))  # a truth value is an integer
+            columns.append((name, "i8" if isinstance(leaf, int) else "f8"))  # a boolean becomes an integer
             words.append(leaf)
             continue
         if not leaf.flags.c_contiguous or not leaf.flags.writeable:
-            raise ValueError("only contiguous arrays that may be written can be handed over by address")
+            raise ValueError("only contiguous, writable arrays can be passed by address")
         columns.append((f"{name}:{leaf.dtype.str}", "i8", (1 + leaf.ndim,)))
         words.append((leaf.__array_interface__["data"][0], *leaf.shape))
     return np.array([tuple(words)], _shared_dtype(tuple(columns)))
@@ -151,17 +159,19 @@ def pack(value: Any) -> Any:
 
 @functools.cache
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
-    """One and the same object for the same columns: Numba knows it at once then (another one that is equal took 7 us a call)."""
+    """Return one and the same object for the same columns: Numba then recognises it at once (an equal but different
+    object took 7 us a call).
+    """
     return np.dtype(list(columns))
 
 
 def make_unpacker(of: Any) -> Any:
-    """A function for kernels: the tuple of a class from its table."""
+    """Make a function for kernels: the tuple of a class from its table."""
     if JIT_DISABLED:
         return lambda table: table
 
     def members(record: Any, kind: Any, name: str = "") -> Any:
-        """The type of a tuple, and how its members are read."""
+        """The type of a tuple, and the way to read its members."""
         kinds, reads = [], []
         hints = get_type_hints(kind)
         for member in kind._fields:
@@ -223,7 +233,7 @@ def _prefetch() -> Any:
             byte = ir.IntType(8).as_pointer()
             kind = ir.FunctionType(ir.VoidType(), [byte, *[ir.IntType(32)] * 3])
             called = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-            flags = [ir.IntType(32)(flag) for flag in (0, 3, 1)]  # for reading, to be kept close, data
+            flags = [ir.IntType(32)(flag) for flag in (0, 3, 1)]  # for reading, high locality, data cache
             builder.call(called, [builder.inttoptr(address, byte), *flags])
             return context.get_dummy_value()
 
@@ -232,5 +242,5 @@ def _prefetch() -> Any:
     return made
 
 
-#: tell the processor that a row of an array will soon be wanted: it is fetched while other work is done. Any number may be given.
+#: prefetch a row of an array: the processor loads it while other work is done. Any row number is allowed
 prefetch: Any = _prefetch()

@@ -1,7 +1,8 @@
 """Kernels that other kernels call by address.
 
-What a kernel calls by name is compiled into it: optimised, and made machine code, once more.  Called by address a large kernel stays
-as it was compiled, once; that costs a call, which is nothing beside what it does, and the caller may be compiled before it.
+A function that a kernel calls by name is compiled into it, which means optimised and translated to machine code again.
+A large kernel called by address is compiled only once. That costs one call, which is negligible next to its work, and
+the caller may be compiled before it.
 
 With compilation off the address is the function itself.
 """
@@ -18,9 +19,10 @@ from wavesim_server.array_tables import JIT_DISABLED
 
 
 def kernel_address(kernel: Any, *arguments: Any) -> Any:
-    """Where the machine code of a kernel for arguments like these is, for :data:`call_kernel`; compiled or loaded if it is not there yet.
+    """Address of the machine code of a kernel for arguments like these, for :data:`call_kernel`; compiled or loaded if
+    necessary.
 
-    TypeError if it returns no integer of 64 bits.
+    TypeError if it does not return a 64-bit integer.
     """
     if JIT_DISABLED:
         return kernel
@@ -29,7 +31,7 @@ def kernel_address(kernel: Any, *arguments: Any) -> Any:
         kernel.compile(kinds)
     made = kernel.overloads[kinds]
     if made.signature.return_type != types.int64:
-        raise TypeError(f"{kernel.__name__} returns {made.signature.return_type}, no integer")
+        raise TypeError(f"{kernel.__name__} returns {made.signature.return_type}; a kernel must return an integer")
     return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
 
 
@@ -55,5 +57,5 @@ def _make_call() -> Any:
     return made
 
 
-#: ``call_kernel(address, table, tick, start, end)``: a kernel of these arguments, which returns an integer
+#: ``call_kernel(address, table, tick, start, end)``: call a kernel with these arguments, which returns an integer
 call_kernel: Any = _make_call()

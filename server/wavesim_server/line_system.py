@@ -249,8 +249,7 @@ def _substeps(line: Line, numbers: Floats, yields: Sequence[float], step: float)
     """Return the substeps of a tick that keep the stretching of a line stable.
 
     ConfigError if more are needed than MAX_SUBSTEPS or than the line states. The fastest motion is at most that of a
-    segment
-    that oscillates with its share of the nodes at its ends.
+    segment that oscillates with its share of the nodes at its ends.
     """
     stiffness = numbers[w.L_EA] / numbers[w.L_LENGTH]
     shares = [2.0 / numbers[w.L_MASS]] * (2 * line.segments)

@@ -1,19 +1,15 @@
 """First model of a torpedo-shaped vehicle from its dimensions, by stated formulas without measurements.
 
 Added mass: the prolate spheroid of the same slenderness (Lamb, Hydrodynamics, 1932, art. 114 and 373; Fossen 2021,
-section 8.2).
-Its factors are k1 (along) and k2 (across) of the displaced mass, and k' (about) of its moment of inertia.  Axial drag:
-friction
-by the ITTC 1957 line on the surface of the cylinder, with Hoerner's form factor for streamlined bodies (1965, 6-28). 
-Lateral
-drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9).  The mass is spread evenly.  The four fins
-have the
-same size relative to the hull as those of the LAUV.  The propeller holds the stated speed at half of its thrust.
+section 8.2). Its factors are k1 (along) and k2 (across) of the displaced mass, and k' (about) of its moment of inertia.
+Axial drag: friction by the ITTC 1957 line on the surface of the cylinder, with Hoerner's form factor for streamlined
+bodies (1965, 6-28). Lateral drag: strips of a circular cylinder with the coefficient 1.1 (Hoerner, 3-9). The mass is
+spread evenly. The four fins have the same size relative to the hull as those of the LAUV. The propeller holds the
+stated speed at half of its thrust.
 
-Not covered: body lift, sails, antennas, the hull's true lines.  Expect errors of 20 to 30 % in added mass and
-cross-flow, and of
-a factor of two in axial drag. Towing or a speed trial corrects the drag: ``wavesim_server.study.varied`` and ``batch``
-fit it.
+Not covered: body lift, sails, antennas, the hull's true lines. Expect errors of 20 to 30 % in added mass and
+cross-flow, and of a factor of two in axial drag. Towing or a speed trial corrects the drag:
+``wavesim_server.study.varied`` and ``batch`` fit it.
 """
 
 from __future__ import annotations
@@ -35,8 +31,7 @@ def spheroid_added_mass(slenderness: float) -> tuple[float, float, float]:
     """Return (k1, k2, k') of a prolate spheroid with a length of ``slenderness`` (more than 1) diameters.
 
     k1 and k2 are the added masses along and across over the displaced mass. k' is the added moment of inertia about a
-    lateral
-    axis over that of the displaced water.
+    lateral axis over that of the displaced water.
     """
     b = 1.0 / slenderness
     e = math.sqrt(1.0 - b * b)
@@ -59,8 +54,7 @@ def models_file(name: str, length: float, diameter: float, mass: float | None = 
     """Return the text of a models file.
 
     Lengths are in m. ``mass`` is in kg (None: the mass of the water that the cylinder displaces). ``speed`` in m/s sets
-    friction and
-    propeller. ConfigError for a hull that is not torpedo-shaped.
+    friction and propeller. ConfigError for a hull that is not torpedo-shaped.
     """
     volume = 0.25 * math.pi * diameter**2 * length
     if not (diameter > 0.0 and 2.0 <= length / diameter <= 20.0):

@@ -25,16 +25,12 @@ def derived_properties(model: Model) -> dict[str, Any]:
     """Return displacement, natural periods, draft, full speed and turning circle, in still sea water.
 
     `natural_periods_s` holds the periods of small heave, roll and pitch. Models with linear restoring take them from
-    their
-    matrices, floating primitives from a lightly damped free decay, and submerged bodies from the righting moment in
-    roll and
-    pitch. `full_speed_m_s` is the speed over ground after ten minutes with all forward thrusters at their limits and
-    the
-    helm amidships. `turning_diameter_m` has the fins, nozzles or one side's thrusters hard over. Both sail the model as
-    it
-    is, without trim or held axes (:mod:`wavesim_server.sailing`). `straight_line_stable` states whether a push in yaw
-    decays
-    under thrust, at three speeds, in the horizontal plane without steering (:mod:`wavesim_server.manoeuvres`).
+    their matrices, floating primitives from a lightly damped free decay, and submerged bodies from the righting moment
+    in roll and pitch. `full_speed_m_s` is the speed over ground after ten minutes with all forward thrusters at their
+    limits and the helm amidships. `turning_diameter_m` has the fins, nozzles or one side's thrusters hard over. Both
+    sail the model as it is, without trim or held axes (:mod:`wavesim_server.sailing`). `straight_line_stable` states
+    whether a push in yaw decays under thrust, at three speeds, in the horizontal plane without steering
+    (:mod:`wavesim_server.manoeuvres`).
     """
     shape = shape_of(model)
     found: dict[str, Any] = {"mass_kg": model.mass.value}

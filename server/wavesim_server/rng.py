@@ -1,4 +1,4 @@
-"""The numbers of :mod:`wavesim_sdk.randomness`, compiled: the same bits."""
+"""Compiled version of :mod:`wavesim_sdk.randomness`, with identical bits."""
 
 from wavesim_sdk.compiled_elementary import normal, uniform
 

@@ -1,4 +1,4 @@
-"""Rows of growing arrays: those that are given back are taken again, so that memory follows what is in use."""
+"""Rows of growing arrays: released rows are reused, so that memory follows the number in use."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 
 
 class RowPool:
-    """Which rows are in use; the lowest free one is taken first."""
+    """Pool of rows; the lowest free row is used first."""
 
     def __init__(self) -> None:
-        self.size = 0  #: rows that have ever been in use at one time
+        self.size = 0  #: maximum number of rows in use at one time
         self._free: list[int] = []
 
     def acquire(self) -> int:
-        """A free row."""
+        """Take a free row."""
         if self._free:
             return heapq.heappop(self._free)
         self.size += 1
         return self.size - 1
 
     def release(self, row: int) -> None:
-        """A row is free again."""
+        """Release a row."""
         heapq.heappush(self._free, row)
 
 
@@ -32,8 +32,11 @@ CACHE_LINE = 64  #: bytes, as wide as the widest register
 
 
 def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
-    """Zeros that begin with a cache line. NumPy's begin anywhere in one, and then every row of eight numbers of a kernel lies in
-    two: that took a sixth of its time."""
+    """Zeros that begin at a cache line.
+
+    NumPy's arrays may begin anywhere in one, and then every row of eight numbers of a kernel spans two lines: that took
+    a sixth of its time.
+    """
     kind, count = np.dtype(dtype), math.prod(shape) if isinstance(shape, tuple) else shape
     room = np.zeros(count * kind.itemsize + CACHE_LINE, np.uint8)
     first = -room.__array_interface__["data"][0] % CACHE_LINE
@@ -41,7 +44,7 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
 
 
 def grown_to(array: Any, rows: int) -> Any:
-    """The array itself if it has so many rows, else a copy at least twice as long, zero at its end."""
+    """Return the array itself if it has enough rows, else a copy at least twice as long, with zeros at its end."""
     if len(array) >= rows:
         return array
     longer = aligned_zeros((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)

@@ -1,8 +1,8 @@
-"""Buoyancy by the water of each place: what a body floats better by there than in water of the world's one density.
+"""Buoyancy in stratified water: excess buoyancy of a body over that in water of the world's single density.
 
-With the density r of EOS-80 at the temperature, conductivity and pressure that the water has there, and a hull that loses the share k p of
-its volume at the pressure p, it is r/r_0 (1 - k p) - 1 of its buoyancy. That is looked up every half second, with its change over a metre
-of depth, so that it follows the body between.
+The local density r follows from EOS-80 at the local temperature, conductivity and pressure. The hull loses the share k
+p of its volume at the pressure p. The excess is r/r_0 (1 - k p) - 1 of the buoyancy. It is updated every half second,
+together with its change per metre of depth, so that it follows the body in between.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.fleet import FleetDynamics
 
 PERIOD_S = 0.5
-SPAN_M = 1.0  #: over which the change with depth is taken
+SPAN_M = 1.0  #: over which the change with depth is computed
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
-    """Density of the water at positions (..., 3) in W, kg/m3; above its level that of the surface."""
+    """Density of the water at positions (..., 3) in W, kg/m3; above the water level, that of the surface."""
     p = np.array(p_W, float)
     p[..., 2] = np.maximum(p[..., 2], 0.0)
     gauge = np.maximum(water.pressure(p) - water.world.pressure_0, 0.0)
@@ -35,7 +35,9 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 
 
 class Stratification:
-    """Fills the rows of :class:`~wavesim_server.environment.weather.WeatherArrays` that say it; without a word of it in the world, nothing."""
+    """Filler of the density rows of :class:`~wavesim_server.environment.weather.WeatherArrays`; inactive unless the
+    world is stratified.
+    """
 
     def __init__(self, world: World, water: Water, step: float) -> None:
         self.world, self.water = world, water
@@ -44,7 +46,7 @@ class Stratification:
     def refresh(
         self, rows: Sequence[int], models: Mapping[int, Model], fleet: FleetDynamics, volumes: Floats, time_s: float
     ) -> None:
-        """Of the bodies in some rows, where they are now; ``models`` by row."""
+        """Update the bodies in some rows at their current positions; ``models`` by row."""
         mine = [row for row in rows if models[row].restoring is None]
         if not self.period or not mine:
             return

@@ -101,8 +101,7 @@ def is_asleep(f: BodyArrays, row: int) -> bool:
 @device_function
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
     """Hold bodies whose state is no longer finite at their last finite state. Returns (number of new ones, maximum
-    speed).
-    Sleeping bodies stay unchanged.
+    speed). Sleeping bodies stay unchanged.
     """
     newly_diverged, fastest = 0, 0.0
     for i in range(count):

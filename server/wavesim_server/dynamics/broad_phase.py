@@ -1,5 +1,4 @@
-"""Broad phase of contact: pairs of bodies and obstacles that can meet before anything has moved by its skin; compiled.
-"""
+"""Broad phase of contact: pairs of bodies and obstacles that can meet before anything has moved by its skin; compiled."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def resolve_contacts(
         if not (sleepers and (is_asleep(f, a) or (b >= 0 and is_asleep(f, b)))):
             n = contacts_of_pair(f, t, n, a, b, h)
     # A body is checked only when it may have used up its last clearance, if it were as fast as the fastest body. The
-    # test is
-    # inline because a call costs more than everything else in it (reference counts of NamedTuples change at each call).
+    # test is inline because a call costs more than everything else in it (reference counts of NamedTuples change at
+    # each call).
     way = fastest * h * (1.0 + bed.max_slope)
     for i in range(count):
         slot = f.slots[order[i]]

@@ -6,10 +6,8 @@ and actuators.  With M = M_RB + M_A they satisfy, in the degrees of freedom that
     M nu' = restoring + drag + actuators + environment + external + contact,
 
 ``restoring`` is weight and buoyancy in the frame of the water, which accelerates in waves. ``drag`` includes -C(nu_r)
-nu_r
-and M v_c', the inertia in a current that turns in B and accelerates. ``contact`` includes the mooring and the impulses
-of
-contacts averaged over the last tick.
+nu_r and M v_c', the inertia in a current that turns in B and accelerates. ``contact`` includes the mooring and the
+impulses of contacts averaged over the last tick.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A package publishes an object of one of these classes as an entry point of the group ``wavesim.dynamics``. Forces are
 compiled functions, ``numba.njit(error_model="numpy", forceinline=True)``. They use the operations of
 :mod:`wavesim_server.dynamics.lanes` and the rows of :mod:`wavesim_server.dynamics.rows`, and add N and N m in B to the
-rows
-``FORCE`` of the work.
+rows ``FORCE`` of the work.
 """
 
 from __future__ import annotations

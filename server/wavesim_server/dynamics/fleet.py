@@ -58,8 +58,7 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen.
-    """
+    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
     for i in range(speed_averages.shape[0]):
         row, slot, window, seen = speed_averages[i, 0], speed_averages[i, 1], speed_averages[i, 2], speed_averages[i, 3]
         value = blocks[slots[row] // r.LANES, (r.ACTUATOR_STATE + slot) * r.LANES + slots[row] % r.LANES]
@@ -411,8 +410,7 @@ class FleetDynamics:
         """Set a fault of one actuator by its position.
 
         ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
-        share
-        ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
+        share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

@@ -131,8 +131,7 @@ def clipped_box(
     """Submerged (volume, mx, my, mz) of a box at any attitude.
 
     Each face is clipped by the plane and joined to a point of the plane. The tetrahedra of the clipped faces add up to
-    the
-    submerged body, and the cut itself adds nothing.
+    the submerged body, and the cut itself adds nothing.
     """
     ox, oy, oz = nx * d, ny * d, nz * d  # the apex, on the plane
     volume = mx = my = mz = 0.0
@@ -196,8 +195,7 @@ def mesh_volume(
     model_ints: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
     """Submerged (volume, mx, my, mz) of a model's closed mesh: the wet parts of its faces, joined to a point of the
-    plane
-    (:class:`wavesim_sdk.hull.Hull` is the readable twin).
+    plane (:class:`wavesim_sdk.hull.Hull` is the readable twin).
     """
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0

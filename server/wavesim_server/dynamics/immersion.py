@@ -1,5 +1,4 @@
-"""Submerged volume and its centre in a stage: constant far below the surface, computed from the shape at the surface.
-"""
+"""Submerged volume and its centre in a stage: constant far below the surface, computed from the shape at the surface."""
 
 from __future__ import annotations
 

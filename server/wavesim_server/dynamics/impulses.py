@@ -1,8 +1,7 @@
 """Contact impulses: normal impulses, Coulomb friction, and the correction of overlap; compiled.
 
 A Jacobian is [n; r x n], in B. Its product with a body's velocity is the speed of the contact point along n, and an
-impulse
-along n changes the body's momentum by it.
+impulse along n changes the body's momentum by it.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: share of the overlap that is removed per tick
-MAX_CORRECTION_SPEED = (
-    0.2  #: maximum speed of this at each contact point, m/s: a body inside another rises out of it
-)
+MAX_CORRECTION_SPEED = 0.2  #: maximum speed of this at each contact point, m/s: a body inside another rises out of it
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
     #: coefficient of rolling resistance over the radius: wheels on firm soil (Gillespie 1992; 0.3 on sand, 0.015 on
@@ -178,8 +175,7 @@ def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats,
 
 @always_inline
 def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Floats) -> None:
-    """Apply friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch.
-    """
+    """Apply friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
     a, b = int(c[C_A]), int(c[C_B])
     x = _sliding_speed(f, c, levers, directions, 1.0, 0.0, 0.0)
     y = _sliding_speed(f, c, levers, directions, 0.0, 1.0, 0.0)
@@ -218,10 +214,9 @@ def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Float
 def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> None:
     """Apply rolling resistance to a round body that rolls or turns on a fixed one.
 
-    It is at most ROLLING times the radius times the contact's impulse. It reduces the rotation about the contact point,
-    which
-    stays where it is. ``twist`` (6,) is scratch. Friction at a point does no work on a wheel: without this resistance a
-    torpedo on the bed would rock on its keel for minutes.
+    It is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation about the
+    contact point, which stays where it is. ``twist`` (6,) is scratch. Friction at a point does no work on a wheel:
+    without this resistance a torpedo on the bed would rock on its keel for minutes.
     """
     row, lever = int(c[C_A]), levers[0]
     slot = f.slots[row]

@@ -127,8 +127,7 @@ def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lane
 
 @always_inline
 def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
-    """Compute rotation, velocity through the water and its acceleration; write the derivative of the pose into row k.
-    """
+    """Compute rotation, velocity through the water and its acceleration; write the derivative of the pose into row k."""
     q0, q1, q2, q3 = load(work, STATE + QW), load(work, STATE + QX), load(work, STATE + QY), load(work, STATE + QZ)
     u, v, w = load(work, STATE + NU), load(work, STATE + NU + 1), load(work, STATE + NU + 2)
     p, q, r = load(work, STATE + NU + 3), load(work, STATE + NU + 4), load(work, STATE + NU + 5)
@@ -370,8 +369,7 @@ def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, number: int) -> None:
-    """Add hull forces that are not a matrix times a velocity to the force rows; ``number`` is the index of the stage.
-    """
+    """Add hull forces that are not a matrix times a velocity to the force rows; ``number`` is the index of the stage."""
     flags = model_ints[MODEL_FLAGS]
     if flags & ON_SURFACE:
         terms.seakeeping(params, work)
@@ -400,8 +398,7 @@ def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, n
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> bool:
-    """Set the buoyancy and wet share of bodies at the surface; return whether one of them is partly out of the water.
-    """
+    """Set the buoyancy and wet share of bodies at the surface; return whether one of them is partly out of the water."""
     surface.surface_buoyancy(block, params, work, model_ints, tables)
     partly_out = water_exit.is_partly_out(block, params, work)
     if partly_out:

@@ -1,11 +1,10 @@
 """A vector of numbers, one per lane, for compiled code.
 
-The kernel computes several bodies at once.  A compiler turns a loop over lanes into vector instructions only while it
-can prove that no two arrays overlap, and gives up without a message.  So the vector is a type here: :func:`load` reads
-a
+The kernel computes several bodies at once. A compiler turns a loop over lanes into vector instructions only while it
+can prove that no two arrays overlap, and gives up without a message. So the vector is a type here: :func:`load` reads a
 row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and similar functions work on all lanes,
-:func:`store`
-and :func:`add_to` write.  With compilation off the same code runs on small NumPy arrays, with identical bits.
+:func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy arrays, with identical
+bits.
 """
 
 from __future__ import annotations

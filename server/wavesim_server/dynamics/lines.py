@@ -6,18 +6,14 @@ Polachek 1960; Hall and Goupee 2015). For the share of the line that belongs to 
     (m + A) a = T_+ t_+ - T_- t_- + (m - rho V) g + (rho V + A) a_w + D,   T = max(0, EA e + C e')
 
 e is the strain of a segment, V its volume, A = Ca rho V across t and none along, a_w the acceleration of the water, D
-the drag
-1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its component of the velocity. Bending and torsion
-are
-neglected. Half a segment belongs to each end: its weight and drag act on the body, its mass is neglected.
+the drag 1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its component of the velocity. Bending
+and torsion are neglected. Half a segment belongs to each end: its weight and drag act on the body, its mass is
+neglected.
 
 A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). Bodies
-take part
-in the substeps: each starts from the motion of its tick, computed with the previous force of its lines, and departs
-from it by
-the change of that force. So a stiff line on a light body needs short substeps but not short ticks, and a hanging line
-at rest
-stays at rest.
+take part in the substeps: each starts from the motion of its tick, computed with the previous force of its lines, and
+departs from it by the change of that force. So a stiff line on a light body needs short substeps but not short ticks,
+and a hanging line at rest stays at rest.
 
 On the bed a node's downward speed is limited to what the gap allows, and that impulse bounds the friction.
 """
@@ -38,21 +34,18 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 BED_EXIT_SPEED = 0.2  #: m/s at which a node below the bed rises
 
 #: a node: position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed;
-#: force on the
-#: node; tension, direction and submerged share of the segment behind it; whether it touches the bed
+#: force on the node; tension, direction and submerged share of the segment behind it; whether it touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (
     0, 3, 6, 9, 12, 13, 14, 17, 18, 21, 22, 23,
 )  # fmt: skip
 #: a line: for a segment its length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of
-#: the drag
-#: across and along; diameter, friction, breaking load (0 = unlimited), tension at which it broke
+#: the drag across and along; diameter, friction, breaking load (0 = unlimited), tension at which it broke
 (
     L_LENGTH, L_EA, L_DAMPING, L_MASS, L_WEIGHT, L_DISPLACED_WEIGHT, L_DISPLACED_MASS, L_ADDED, L_NORMAL_DRAG, L_TANGENTIAL_DRAG, L_DIAMETER, L_FRICTION, L_BREAKING_LOAD,
     L_BROKEN_TENSION, LINE,
 ) = range(15)  # fmt: skip
 #: integers of a line: first node, segments, bodies at its ends (rows of the rig; -1 = anchor), whether both are
-#: present, broken
-#: segment (-1 = none), tick of the break
+#: present, broken segment (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
 #: an end: its position in B or W; position and velocity, W, before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15

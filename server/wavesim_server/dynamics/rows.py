@@ -91,16 +91,13 @@ CONTACT_MARGIN = _parameter_rows.allocate()  # contact: radius by which the core
 THRUSTER_WRENCH = _parameter_rows.allocate(THRUSTERS * 6)  # force and torque of unit thrust
 THRUSTER_WRENCH_TURNED = _parameter_rows.allocate(SWIVELS * 6)  # the same, thruster turned 90 degrees to starboard
 # a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the whole speed; 1 - wake; for a
-# KT
-# table: rho D^4, D, minimum J, points per J; maximum thrust
+# KT table: rho D^4, D, minimum J, points per J; maximum thrust
 LAW_AHEAD, LAW_ASTERN, LAW_TORQUE_AHEAD, LAW_TORQUE_ASTERN = 0, 3, 6, 8
 LAW_WHOLE, LAW_WAKE, LAW_SCALE, LAW_DIAMETER, LAW_LEAST_J, LAW_PER_J, LAW_LIMIT, LAW = range(10, 18)
 THRUSTER_LAW = _parameter_rows.allocate(THRUSTERS * LAW)
 PROPELLER_TORQUE_AXIS = _parameter_rows.allocate(THRUSTERS * 3)  # torque per propeller torque
 ACTUATOR_RATE = _parameter_rows.allocate(SLOTS)  # maximum change in a step
-ACTUATOR_IMMEDIATE = _parameter_rows.allocate(
-    SLOTS
-)  # 1 for actuators without lag and rate limit: they follow at once
+ACTUATOR_IMMEDIATE = _parameter_rows.allocate(SLOTS)  # 1 for actuators without lag and rate limit: they follow at once
 GAINS = 5
 ACTUATOR_GAIN = _parameter_rows.allocate(GAINS * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
 
@@ -147,7 +144,9 @@ HEAVE_ADDED_MASS = _parameter_rows.allocate(
     6
 )  # column of M_A (and M_RB, for models without C) for heave, for hulls on the surface
 FREE_DOFS = _parameter_rows.allocate(6)  # 1 for the degrees of freedom that move
-TOTAL_INERTIA = _parameter_rows.allocate(36)  # M_RB + M_A as given, for the reported forces; MINV is its inverse
+TOTAL_INERTIA = _parameter_rows.allocate(
+    36
+)  # M_RB + M_A as given, for the reported forces; MASS_INVERSE is its inverse
 ADDED_MASS = _parameter_rows.allocate(36)  # M_A as given, for bodies that leave the water,
 ADDED_MOMENTUM = _parameter_rows.allocate(36)  # and its part of MASS
 OTHER_COEFFICIENTS = 16
@@ -225,8 +224,7 @@ WORK = _work_rows.next * LANES
 ) = (1 << k for k in range(24))
 
 #: integers of a model: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of
-#: state,
-#: oscillators and the first of their states
+#: state, oscillators and the first of their states
 MODEL_FLAGS, MODEL_THRUSTERS, MODEL_FINS, MODEL_DERIVATIVES, MODEL_MEMORY, MODEL_STRIPS, MODEL_STATES = range(7)
 MODEL_OSCILLATORS, MODEL_FIRST_OSCILLATOR = 7, 8
 MODEL_DERIVATIVE = 9  # axis and four factors of each named derivative

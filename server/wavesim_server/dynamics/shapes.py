@@ -2,10 +2,9 @@
 triangles.
 
 Each body is a core that is rounded by a margin. The distance is between cores, by the algorithm of Gilbert, Johnson &
-Keerthi (1988).  A body is described by (code, three half sizes, pose). The pose holds its position (3) and R_WB by rows
-(9)
-as one array of 12 numbers.  A triangle has its corners, in W relative to its centre, in place of R_WB, and its bounding
-radius as its first half size.
+Keerthi (1988). A body is described by (code, three half sizes, pose). The pose holds its position (3) and R_WB by rows
+(9) as one array of 12 numbers. A triangle has its corners, in W relative to its centre, in place of R_WB, and its
+bounding radius as its first half size.
 """
 
 from __future__ import annotations
@@ -90,8 +89,7 @@ def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Float
     """Fill in point i of the eight that represent a flat or straight side facing a direction of W.
 
     These are the corners of a box; the foremost point and three more on both rims of a cylinder; the centre of a
-    sphere; the
-    corners of a triangle.
+    sphere; the corners of a triangle.
     """
     if g[SHAPE_CODE] == TRIANGLE:
         _set_to_corner(g, i % 3, out)

@@ -1,22 +1,16 @@
 """Sleep of bodies at rest: they are neither stepped nor checked for contacts until something changes. Compiled.
 
 A body falls asleep after one second in which three conditions hold. It has touched only the sea bed or obstacles, in
-every
-tick. Nothing that drives it has changed. It has moved by less than CREEP, and evenly: a body that begins to tip or
-swings
-through its turning point moves unevenly.  It keeps its pose, and its velocity is zero.
+every tick. Nothing that drives it has changed. It has moved by less than CREEP_TOLERANCE, and evenly: a body that
+begins to tip or swings through its turning point moves unevenly. It keeps its pose, and its velocity is zero.
 
 It wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves, density, the
-pull of
-a line. A current must change by more than DRIFT, because a tide changes it in every tick. It also wakes when another
-body
-touches it, and when its pose or its coefficients are set.  Bodies that touch other bodies, float, or have lines or a
-mooring
-do not sleep.
+pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every tick. It also
+wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other bodies,
+float, or have lines or a mooring do not sleep.
 
 Sleep omits the creep of a resting body that is awake: that body falls for half a tick before its contacts hold it,
-along a
-slope or with a current, and is moved back along the contact normals only.
+along a slope or with a current, and is moved back along the contact normals only.
 """
 
 from __future__ import annotations
@@ -55,8 +49,7 @@ CREEP_TOLERANCE = 5e-4  #: maximum displacement of any of its points meanwhile, 
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6  #: maximum difference between the halves of the displacement: share of it, and m
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
 #: columns of the notes: last tick in which the body was at rest, tick since which it has been at rest, tick in which it
-#: last
-#: touched another body
+#: last touched another body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
@@ -88,8 +81,7 @@ def wake(s: SleepState, row: int) -> None:
 
 @always_inline
 def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
-    """Return whether all inputs of a body are unchanged. The water plane does not count: bodies near it do not sleep.
-    """
+    """Return whether all inputs of a body are unchanged. The water plane does not count: bodies near it do not sleep."""
     alike = True
     for k in range(ACTUATOR_COMMAND, V_WF_W):
         alike &= b[k * LANES + l] == kept[k]

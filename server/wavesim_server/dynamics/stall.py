@@ -33,9 +33,9 @@ def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> fl
     """Correction of the normal force of fin k, whose angle in the linear law, delta - w_n/u, exceeds F_STALL.
 
     From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) /
-    cos(a_s)^2),
-    with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan
-    (1982) for the normal force. The linear force, including its inflow wherever a model holds it, is subtracted.
+    cos(a_s)^2), with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna
+    and Corrigan (1982) for the normal force. The linear force, including its inflow wherever a model holds it, is
+    subtracted.
     """
     stall, forward = params[F_STALL + k], abs(along)
     speed2 = along * along + wn * wn

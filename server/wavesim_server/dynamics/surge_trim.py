@@ -1,5 +1,4 @@
-"""Commands that hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water.
-"""
+"""Commands that hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water."""
 
 from __future__ import annotations
 
@@ -36,9 +35,7 @@ class TowedModel:
             self._tables[1 + k] = table
         block = np.zeros((r.BLOCK_ROWS, r.LANES))
         block[r.QW] = block[r.PRESENT] = 1.0
-        block[r.PZ] = (
-            100.0 * kind.params[r.BOUNDING_RADIUS]
-        )  # fully submerged; heave, roll and pitch are ignored
+        block[r.PZ] = 100.0 * kind.params[r.BOUNDING_RADIUS]  # fully submerged; heave, roll and pitch are ignored
         block[r.ACTUATOR_EFFECT : r.ACTUATOR_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         block[r.NU] = speed
         self._rest = np.tile(kind.rest_values[:, None], r.LANES)

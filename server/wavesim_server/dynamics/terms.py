@@ -1,7 +1,6 @@
 """Optional terms of the equation of motion, each adding to the force rows of one block.
 
-Every function processes the eight lanes at literal offsets; only table lookups process them one by one.  Each term
-names
+Every function processes the eight lanes at literal offsets; only table lookups process them one by one. Each term names
 its source.
 """
 
@@ -232,8 +231,7 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Int
 @always_inline
 def swivels(params: Floats, work: Floats, count: int) -> None:
     """Turn the thrust of azimuths and jets, already added along the fixed direction, by their angle; a deflector scales
-    the part
-    along the fixed direction.
+    the part along the fixed direction.
     """
     for k in range(min(count, SWIVELS)):
         sine, cosine = sin_cos(load(work, STAGE_ACTUATORS + SLOT_ANGLE + k))
@@ -360,8 +358,8 @@ def seakeeping(params: Floats, work: Floats) -> None:
     """Compute heave of hulls on the surface: the water that they carry is lifted, not swept along.
 
     Its inertia acts against the vertical acceleration w' - u q + v p, drag and memory act against the vertical speed,
-    as in linear
-    seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). Along the body's z axis they would make it porpoise at speed.
+    as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). Along the body's z axis they would make it porpoise
+    at speed.
     """
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     store(work, HEAVE_SPEED, load(work, ROT + 6) * u + load(work, ROT + 7) * v + load(work, ROT + 8) * w)
@@ -423,8 +421,7 @@ def cross_flow(params: Floats, work: Floats) -> None:
 
 @always_inline
 def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
-    """Add cross-flow drag as a sum over strips, each of width L/(strips - 1), as some codes compute it; for comparison.
-    """
+    """Add cross-flow drag as a sum over strips, each of width L/(strips - 1), as some codes compute it; for comparison."""
     h = broadcast(params, CROSS_HALF)
     dx = 2.0 * h / float(strips - 1)
     for i in range(strips):

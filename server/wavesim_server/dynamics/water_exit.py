@@ -2,20 +2,17 @@
 
 With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
 ``w = min(1, B/B_0)`` and the share is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own
-draft, where
-the model was identified. So small motions about that draft have the model's own coefficients.  The equation of motion
-becomes
+draft, where the model was identified. So small motions about that draft have the model's own coefficients. The equation
+of motion becomes
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
     rest.
 
 A body that falls into the water shares its momentum with the water it entrains (von Karman 1929: slamming at entry). A
-body that
-leaves the water leaves that momentum behind.  Both ways the sum of (m + s a) v^2 / 2 and the potential energy only
-decreases.
-Neglected are water lifted off with the body, spray, air behind a blunt tail and the greater added mass near the
-surface.  Bodies
-that cannot heave, and those with a linear restoring matrix instead of a shape, do not leave the water.
+body that leaves the water leaves that momentum behind. Both ways the sum of (m + s a) v^2 / 2 and the potential energy
+only decreases. Neglected are water lifted off with the body, spray, air behind a blunt tail and the greater added mass
+near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do not leave
+the water.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
 @dataclass(frozen=True)
 class RadiationCoefficients:
     """Added mass and damping (frequencies, 6, 6), SI, by ascending frequency (rad/s); added mass at infinite frequency
-    (6, 6) if
-    it was computed.
+    (6, 6) if it was computed.
     """
 
     frequencies: Array
@@ -49,8 +48,7 @@ class PanelOperators:
 @dataclass
 class PanelResults:
     """Everything found for a hull: stiffness (6, 6) including the part of the weight, M_RB (6, 6), all about the
-    origin, and the
-    depth of the origin below the mean surface (m).
+    origin, and the depth of the origin below the mean surface (m).
     """
 
     coefficients: RadiationCoefficients | None = None
@@ -111,7 +109,9 @@ def _check_symmetry(x: Array, heading_name: str) -> None:
     for odd, even in ((1, (0, 2)), (3, (4,)), (5, (4,))):
         most = max(np.abs(x[list(even)]).max(), 1e-300)
         if np.abs(x[odd]).max() > 0.02 * most:
-            raise ValueError(f"{heading_name}; this hull is not symmetric: a following or head sea moves it in {DOFS[odd]}")
+            raise ValueError(
+                f"{heading_name}; this hull is not symmetric: a following or head sea moves it in {DOFS[odd]}"
+            )
 
 
 def operators_csv(o: PanelOperators) -> str:

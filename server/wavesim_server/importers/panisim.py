@@ -233,7 +233,9 @@ def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedT
         else:
             element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # per sample -> per square root of Hz
         if np.count_nonzero(m - np.diag(np.diag(m))) or np.ptp(np.diag(m)):
-            draft.notes.append(f"{element.tag}: the noise of {key} is the mean of the variances, the same for each axis")
+            draft.notes.append(
+                f"{element.tag}: the noise of {key} is the mean of the variances, the same for each axis"
+            )
     draft.record_unused(covariances)
 
 

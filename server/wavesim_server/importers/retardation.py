@@ -4,12 +4,9 @@
     K_fit(s) = s P^T (s^2 + R s + diag(w_n^2))^-1 P,      R = L L^T
 
 K_fit is fitted in the frequency domain by least squares (SciPy's trust region), to all motions that radiate the same
-waves
-at once.  It is zero at zero frequency, falls as 1/s, and is passive and stable for any coefficients: no pole needs to
-be
-moved or removed afterwards.  If the table lacks the added mass at infinite frequency, that is fitted too.  The number
-of
-oscillators grows until the error is small enough.
+waves at once. It is zero at zero frequency, falls as 1/s, and is passive and stable for any coefficients: no pole needs
+to be moved or removed afterwards. If the table lacks the added mass at infinite frequency, that is fitted too. The
+number of oscillators grows until the error is small enough.
 """
 
 from __future__ import annotations
@@ -38,8 +35,7 @@ class RadiationMemory:
     """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and errors of the fit.
 
     The errors are the rms and maximum error of damping and the maximum error of added mass for each pair of motions,
-    relative
-    to the maximum of each table.
+    relative to the maximum of each table.
     """
 
     frequencies: Array
@@ -205,7 +201,7 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T + LEAST
+    """Residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T + MIN_DAMPING_RATIO
     diag(w_n).
     """
 

@@ -17,7 +17,9 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     """Return the draft: masses and matrices of the file, with their axes converted."""
     d = TrackedTable(data)
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(d.get("model") or d.get("name") or path.stem)).lower()
-    draft = ModelDraft(name, f"{path.name} (forward-left-up axes converted to forward-starboard-down)", settings, angles)
+    draft = ModelDraft(
+        name, f"{path.name} (forward-left-up axes converted to forward-starboard-down)", settings, angles
+    )
     draft.attributes["type"] = "underwater"
     size = [d[k] for k in ("length", "width", "height")] if "length" in d else draft.require_numbers("size", 3)
     if size is not None:
