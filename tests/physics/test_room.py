@@ -28,7 +28,7 @@ def box(name: str, place: str, client: str = "none") -> str:
 @pytest.mark.parametrize(
     ("world", "bodies", "message"),
     [
-        (BED, [box("b", "0 0 21")], "'b': it starts 1.33 m inside the bed: its lowest point is 21.30 m deep, the bed there 19.96 m"),
+        (BED, [box("b", "0 0 21")], "'b': it starts 1.33 m inside the bed: its lowest point is 21.30 m deep, but the bed there is 19.96 m deep"),
         (BED, [box("b", "40 0 23.72")], "inside the bed"),  # the bed is at 24 m: the lowest corner is 2 cm too deep
         (WALL, [box("b", "60 39 5")], "'b': it starts inside block 1 (at 60, 0, 10 m): it starts at 60 39 5 m"),
         (WALL, [box("b", "10 52 8")], "inside a wall of tunnel 1"),

@@ -401,7 +401,7 @@ def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str)
     names = [o.name for o in offers]
     if name not in names:
         raise ValueError(
-            f"no installed package offers the {what} '{shorten(name)}'{suggest_name(shorten(name), names)}"
+            f"no installed package provides the {what} '{shorten(name)}'{suggest_name(shorten(name), names)}"
         )
     return names.index(name)
 
