@@ -28,7 +28,7 @@ PARTS := broker_sdk server emulators viz bridges studies
 PACKAGES := wavesim_sdk wavesim_server wavesim_emulators wavesim_viz wavesim_bridges wavesim_studies
 KERNELS := wavesim_server.dynamics wavesim_server.environment wavesim_server.acoustics
 PROJECTS := broker_sdk/pyproject.toml server/pyproject.toml emulators/pyproject.toml viz/pyproject.toml bridges/pyproject.toml studies/pyproject.toml
-SOURCES := broker_sdk server emulators viz bridges studies examples tests benchmarks locked
+SOURCES := broker_sdk server emulators viz bridges studies examples tests benchmarks locked docs
 # more than the usual two cores: tests wait for other processes a third of their time (four were no faster)
 WORKERS ?= 3
 
@@ -174,6 +174,8 @@ audit: $(VENV)/.audit $(VENV)/.installed
 lint: $(VENV)/.tools $(PAGE)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/codespell $$(git ls-files ":!tests")
+	@$(BIN)/python -m docs.english
 	@cd $(WEB) && npm run --silent lint && npm run --silent test
 
 types: $(VENV)/.tools $(PAGE)

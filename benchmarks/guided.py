@@ -50,7 +50,7 @@ def _fails(error: Exception) -> None:
 
 def session(data: bytes) -> None:
     """A server and a client with a session, and datagrams with right headers and any bodies."""
-    sessions, client, now = sessions_for_tests(broke=_fails), ClientSession(Join(name="a")), 100.0
+    sessions, client, now = sessions_for_tests(on_error=_fails), ClientSession(Join(name="a")), 100.0
     for _ in range(3):
         now += 0.3
         for out in client.outgoing(now):
@@ -65,7 +65,7 @@ def session(data: bytes) -> None:
             client.receive(head + part[1:], now)
             client.outgoing(now)
             sessions.poll(now)
-    sealed = sessions_for_tests(keys=seal.Keyring([seal.KeyHolder("*", bytes(32))]), broke=_fails)
+    sealed = sessions_for_tests(keys=seal.Keyring([seal.KeyHolder("*", bytes(32))]), on_error=_fails)
     sealed.receive(data, ("127.0.0.1", 4), now)
 
 

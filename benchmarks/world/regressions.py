@@ -111,7 +111,7 @@ def endless_refusals() -> Any:
         session.outbox.push(EVENTS.encode(event))
         self._unflushed[session.token] = session
 
-    return mock.patch.object(ServerSessions, "push", push)
+    return mock.patch.object(ServerSessions, "push_event", push)
 
 
 def engine_uncontained() -> Any:
@@ -145,7 +145,7 @@ def one_datagram() -> Iterator[None]:
     """A state of any size goes in one datagram."""
     state_datagrams.divide_sensors.cache_clear()
     state_datagrams.cached_template.cache_clear()
-    with mock.patch.object(state_datagrams, "ROOM", 10**6), mock.patch.object(codec, "MAX_DATAGRAM", 1200):
+    with mock.patch.object(state_datagrams, "MAX_BODY_BYTES", 10**6), mock.patch.object(codec, "MAX_DATAGRAM", 1200):
         yield
     state_datagrams.divide_sensors.cache_clear()
     state_datagrams.cached_template.cache_clear()
@@ -195,7 +195,7 @@ def stale_welcome() -> Any:
     def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
         return real(session, (0, 0) if session.resumed else clock, keepalive)
 
-    return mock.patch.object(joining, "welcome", welcome)
+    return mock.patch.object(joining, "make_welcome", welcome)
 
 
 def new_or_resumed() -> Any:
@@ -209,7 +209,7 @@ def new_or_resumed() -> Any:
         finally:
             session.resumed = how
 
-    return mock.patch.object(joining, "welcome", welcome)
+    return mock.patch.object(joining, "make_welcome", welcome)
 
 
 def expired_is_new() -> Any:
@@ -225,7 +225,7 @@ def expired_is_new() -> Any:
             fresh = (*body[:JOIN_PREVIOUS], 0, *body[JOIN_PREVIOUS + 1 :])
             return real(fresh, owner, by_token, *more)
 
-    return mock.patch.object(joining, "wanted", wanted)
+    return mock.patch.object(joining, "resolve_join", wanted)
 
 
 JOIN_PREVIOUS = [i.name for i in schema_of(Join).fields].index("previous")
@@ -260,7 +260,7 @@ def nested_requests() -> Any:
             raise codec.Dropped("body")
         return real(plain, kind)
 
-    return mock.patch.object(codec, "unpack", unpack)
+    return mock.patch.object(codec, "unpack_body", unpack)
 
 
 def address_is_fixed() -> Any:
@@ -269,7 +269,7 @@ def address_is_fixed() -> Any:
     def elsewhere(*_: Any) -> Any:
         raise codec.Dropped("address")
 
-    return mock.patch.object(ServerSessions, "_elsewhere", elsewhere)
+    return mock.patch.object(ServerSessions, "_receive_from_new_address", elsewhere)
 
 
 def locked_out() -> Any:
@@ -289,7 +289,7 @@ def locked_out() -> Any:
 
 def no_repeats() -> Any:
     """What was lost is not sent again."""
-    return mock.patch.object(reliable.RttEstimator, "wait", lambda self, repeats=0: 1e9)
+    return mock.patch.object(reliable.RttEstimator, "timeout", lambda self, repeats=0: 1e9)
 
 
 # -- bodies and steps --------------------------------------------------------------------------------------------------
@@ -305,12 +305,12 @@ def orphans_crew() -> Any:
         self.send_to_engine(LeaveCommand(row))
         self.tables.mark_departed(row, 2 if silent else 3)
 
-    return mock.patch.object(Front, "_body_leaves", body_leaves)
+    return mock.patch.object(Front, "_remove_body", body_leaves)
 
 
 def epochs_anew() -> Any:
     """Numbers of sessions begin anew with the front."""
-    return mock.patch.object(Crews, "goes_on", lambda self, dice: None)
+    return mock.patch.object(Crews, "start_new_epochs", lambda self, dice: None)
 
 
 def endless_barrier() -> Any:
@@ -320,7 +320,7 @@ def endless_barrier() -> Any:
     def opened(self: Barrier, now: float) -> Any:
         return None if self.waiting else real(self, now)
 
-    return mock.patch.object(Barrier, "open", opened)
+    return mock.patch.object(Barrier, "take_replies", opened)
 
 
 def late_answers() -> Any:
@@ -340,7 +340,7 @@ def requests_of_the_gone() -> Any:
     """Nothing that was asked by who left is forgotten."""
     from wavesim_server.network.requests import RequestHandler as Service
 
-    return mock.patch.object(Service, "forget", lambda self, session: None)
+    return mock.patch.object(Service, "discard", lambda self, session: None)
 
 
 def copies_recorded() -> Any:
@@ -358,7 +358,7 @@ def forged_life() -> Iterator[None]:
         session.last_heard = now
         return real(self, session, header, data, address, now)
 
-    with mock.patch.object(ServerSessions, "_of_session", of_session):
+    with mock.patch.object(ServerSessions, "_receive_in_session", of_session):
         yield
 
 
@@ -375,7 +375,7 @@ def blamed_for_standing_still() -> Iterator[None]:
         self._take_events(now)
 
     with (
-        mock.patch.object(Front, "at", lambda self, now: setattr(self, "now", now)),
+        mock.patch.object(Front, "set_time", lambda self, now: setattr(self, "now", now)),
         mock.patch.object(Server, "_wakes", wakes),
     ):
         yield
@@ -388,7 +388,7 @@ def rows_without_generations() -> Any:
     def tell(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
         real(sent, receptions, np.ones_like(senders), np.ones_like(receivers), *more)
 
-    return mock.patch.object(acoustic_events, "tell", tell)
+    return mock.patch.object(acoustic_events, "push_signal_events", tell)
 
 
 @contextlib.contextmanager
@@ -402,7 +402,7 @@ def unseen_bodies() -> Iterator[None]:
 
     with (
         mock.patch.object(CommandExecutor, "_enter", enter),
-        mock.patch.object(Front, "_roster", lambda self, r: None if r.present else roster(self, r)),
+        mock.patch.object(Front, "_on_body_presence", lambda self, r: None if r.present else roster(self, r)),
     ):
         yield
 

@@ -70,7 +70,7 @@ def altered() -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "MAX_PENDING", PENDING))
         # The picture of the bed in the log costs as much as all else of a short log; and there are no processes here.
         stack.enter_context(mock.patch.object(writer, "around", lambda loaded: {}))
-        stack.enter_context(mock.patch.object(asked, "alive", lambda pid, start: (pid, start) == SELF))
+        stack.enter_context(mock.patch.object(asked, "is_process_alive", lambda pid, start: (pid, start) == SELF))
         yield
 
 

@@ -283,9 +283,9 @@ def test_time_does_not_run_before_the_emulators_are_ready(tmp_path: Path) -> Non
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, time\n"
         "if 'trial' in sys.orig_argv:\n"
-        "    from wavesim_emulators.sensor_bank import Station\n"
-        "    begin = Station.__init__\n"
-        "    Station.__init__ = lambda *a, **b: (time.sleep(2.0), begin(*a, **b))[1]\n"
+        "    from wavesim_emulators.sensor_bank import SensorBank\n"
+        "    begin = SensorBank.__init__\n"
+        "    SensorBank.__init__ = lambda *a, **b: (time.sleep(2.0), begin(*a, **b))[1]\n"
     )
     path = tmp_path / "config.xml"
     path.write_text(

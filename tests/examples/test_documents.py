@@ -68,7 +68,8 @@ def listed(block: Block) -> tuple[str, str] | None:
 
 def is_commands(block: Block) -> bool:
     """Commands alone, of ours, of make, or of programs that are not ours."""
-    first = {line.split()[0] for line in block.text.replace("\\\n", " ").splitlines() if line.strip()}
+    lines = block.text.replace("\\\n", " ").splitlines()  # a command may continue on the next line
+    first = {line.split()[0] for line in lines if line.strip()}
     return block.language in ("", "sh") and first <= {"wavesim", "make", *FOREIGN}
 
 

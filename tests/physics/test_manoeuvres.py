@@ -97,6 +97,18 @@ def test_blue_robotics_vehicles_are_alike(found: dict[tuple[str, str, float], Ma
     assert max(drags) < 1.05 * min(drags), "surge drag at 1.5 m/s"
 
 
+def test_heave_drag_of_a_bluerov2_lies_among_the_published() -> None:
+    """Its ratio to surge is that of the sets of Wu, of von Benzon et al. (1.35) or of others (2.1); on the top of six thrusters'
+    hull its coefficient is that of an open frame, near a plate's 1.2, and its size lies between Wu's (37) and von Benzon's (190)."""
+    for name in ("bluerov2", "bluerov2-vectored", "bluerov2-heavy"):
+        drag = matrix(MODELS[name].quadratic_drag)
+        assert 1.3 < drag[2, 2] / drag[0, 0] < 2.2, name
+    for name in ("bluerov2", "bluerov2-vectored"):
+        drag, box = matrix(MODELS[name].quadratic_drag)[2, 2], MODELS[name].box
+        assert box is not None and 37.0 < drag < 190.0
+        assert 0.9 < drag / (0.5 * 1025.0 * box.length * box.width) < 1.35, name
+
+
 def test_remus100_has_the_coefficients_that_were_identified_from_trials(
     found: dict[tuple[str, str, float], ManoeuvreTrial],
 ) -> None:

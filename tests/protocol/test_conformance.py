@@ -107,11 +107,13 @@ def test_the_command_asks_a_server() -> None:
 WRONG_SERVERS = {
     "a repeated JOIN gets the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
     "a second pilot is refused": lambda s: setattr(s, "takeover", True),
-    "a cookie belongs to an address": lambda s: setattr(s._address_validator, "knows", lambda *a: True),
+    "a cookie belongs to an address": lambda s: setattr(s._address_validator, "is_valid_cookie", lambda *a: True),
     "events are repeated until they are acknowledged": lambda s: setattr(s, "_tick", lambda session, now: None),
     "KEEPALIVE comes every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
-    "a session that speaks from elsewhere has to prove it": lambda s: setattr(s, "_elsewhere", lambda *a: []),
-    "LEAVE is answered by BYE": lambda s: setattr(s, "_say", lambda *a: None),
+    "a session that speaks from elsewhere has to prove it": lambda s: setattr(
+        s, "_receive_from_new_address", lambda *a: []
+    ),
+    "LEAVE is answered by BYE": lambda s: setattr(s, "_send_bye", lambda *a: None),
 }
 
 
@@ -153,21 +155,21 @@ from wavesim_sdk.console import main
 sys.argv = ["wavesim", "emulate", "ctd", sys.argv[1], "--server", sys.argv[2]]
 main()
 """
-OLD = "from wavesim_emulators.sensor_bank import Station, Group\n"
+OLD = "from wavesim_emulators.sensor_bank import SensorBank, InstrumentGroup\n"
 WRONG = {
-    "each instrument has a value at each multiple of its period, and its number grows by one": OLD + "old = Station._come_out\n"
+    "each instrument has a value at each multiple of its period, and its number grows by one": OLD + "old = SensorBank._publish\n"
     "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"
-    "Station._come_out = twice",
-    "a value carries the tick and the time of its bodies": OLD + "old = Station._come_out\n"
+    "SensorBank._publish = twice",
+    "a value carries the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"
     "def late(self, places, values):\n    new = old(self, places, values)\n    self.table['tick'][places] -= 1\n    return new\n"
-    "Station._come_out = late",
+    "SensorBank._publish = late",
     "a value carries the generation of its instrument": ""
     "import wavesim_sdk.attach as a\nwrite = a.SensorColumn.write\ndef wrong(self, rows, tick):\n    rows = rows.copy()\n"
     "    rows['generation'] += 1\n    write(self, rows, tick)\na.SensorColumn.write = wrong",
-    "the fault 'lost' makes values invalid": OLD + "Station._break = lambda *a: None",
-    "a fault acts on the numbers that it names, and on no others": OLD + "old = Station._break\n"
+    "the fault 'lost' makes values invalid": OLD + "SensorBank._apply_faults = lambda *a: None",
+    "a fault acts on the numbers that it names, and on no others": OLD + "old = SensorBank._apply_faults\n"
     "def all(self, group, batch, before, now, faults):\n    faults['fault_count'] = 99\n    old(self, group, batch, before, now, faults)\n"
-    "Station._break = all",
+    "SensorBank._apply_faults = all",
     "the same seed and the same motion give the same values": OLD + "import time\nimport wavesim_sdk.randomness as r\nr.key = lambda *a: time.time_ns()",
 }  # fmt: skip
 

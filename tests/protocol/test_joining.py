@@ -135,7 +135,7 @@ def test_a_wrong_or_old_cookie_is_refused_with_no_more_than_was_sent() -> None:
 def test_the_order_of_refusals() -> None:
     """Each line mends what the line before was refused for."""
     ring = seal.Keyring([seal.KeyHolder("a", KEY)])
-    full = sessions_for_tests(keys=ring, limit=1)
+    full = sessions_for_tests(keys=ring, max_sessions=1)
     link = InMemoryLink(ClientSession(Join(name="a"), KEY), full)
     link.run(0.1)
 
@@ -186,7 +186,7 @@ def test_an_admission_that_fails_costs_this_join_only() -> None:
             raise ZeroDivisionError("a fault of ours")
         return admit_all(join, old)
 
-    sessions = sessions_for_tests(admit, broke=told.append)
+    sessions = sessions_for_tests(admit, on_error=told.append)
     refuse = ask(sessions, name="b")
     assert isinstance(refuse, Refuse) and refuse.code == Refusal.INTERNAL and "ours" not in refuse.text
     assert sessions.drops == {"internal": 1} and isinstance(told[0], ZeroDivisionError)

@@ -73,7 +73,7 @@ def test_a_single_item_waits_and_is_due_at_once() -> None:
     assert not outbox.has_unsent and outbox.next_timer() is None
     outbox.push(1)
     assert outbox.has_unsent and outbox.next_timer() == 0.0
-    outbox.due(0.0)
+    outbox.take_due(0.0)
     assert not outbox.waiting
 
 
@@ -82,7 +82,7 @@ def test_new_items_go_at_once_and_only_once() -> None:
     assert outbox.has_unsent and numbers(outbox.take_due(0.0)) == [1, 2, 3]
     assert not outbox.has_unsent and outbox.take_due(0.0) == []
     outbox.push(4)
-    assert numbers(outbox.due(0.01)) == [4]
+    assert numbers(outbox.take_due(0.01)) == [4]
 
 
 def test_what_is_not_acknowledged_is_repeated_after_the_wait_and_then_ever_later() -> None:

@@ -141,7 +141,7 @@ def test_requests_of_a_session_come_with_their_numbers_and_types() -> None:
 
 def broken() -> tuple[InMemoryLink, InMemoryLink, list[Exception]]:
     told: list[Exception] = []
-    sessions = sessions_for_tests(broke=told.append)
+    sessions = sessions_for_tests(on_error=told.append)
     return joined("a", sessions, 4000), joined("b", sessions, 4001), told
 
 
@@ -209,7 +209,7 @@ def test_a_fault_while_a_datagram_is_taken_ends_its_session_and_loses_no_other_n
 
 def test_a_fault_before_a_session_is_counted() -> None:
     told: list[Exception] = []
-    sessions = sessions_for_tests(broke=told.append)
+    sessions = sessions_for_tests(on_error=told.append)
     sessions._address_validator = None  # type: ignore[assignment]  # a fault on purpose
     assert sessions.receive(codec.encode(m.Hello(1, bytes(40))), ADDRESS, 0.0) == []
     assert sessions.drops == {"internal": 1} and len(told) == 1
@@ -753,7 +753,7 @@ def test_a_token_is_that_of_one_session_and_of_none_that_was_just_there() -> Non
             token, *self.tokens = self.tokens  # type: ignore[assignment]  # one after the other
             return token
 
-    sessions = sessions_for_tests(dice=Dice(1))
+    sessions = sessions_for_tests(rng=Dice(1))
     a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
     assert (a.client.token, b.client.token) == (5, 7)
     a.client.leave()
@@ -775,7 +775,7 @@ def test_a_join_of_just_the_size_is_told_that_its_cookie_is_wrong() -> None:
 
 
 def test_as_many_sessions_as_may_be() -> None:
-    sessions = sessions_for_tests(limit=2)
+    sessions = sessions_for_tests(max_sessions=2)
     a, b = joined("a", sessions, 4000), joined("b", sessions, 4001)
     c = InMemoryLink(ClientSession(Join(name="c")), sessions, address=("127.0.0.1", 4002))
     c.run(0.2)

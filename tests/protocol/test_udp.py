@@ -76,7 +76,7 @@ async def test_datagrams_come_in_order_with_their_sender(peer: socket.socket) ->
 
 
 async def test_what_does_not_fit_is_dropped_and_counted(peer: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(udp, "QUEUE", 3)
+    monkeypatch.setattr(udp, "QUEUE_LENGTH", 3)
     port = await UdpSocket.wrap(sock := beside(peer))
     for k in range(5):
         peer.sendto(b"%d" % k, address_of(sock))
@@ -90,7 +90,7 @@ async def test_what_does_not_fit_is_dropped_and_counted(peer: socket.socket, mon
 
 
 def test_the_end_is_told_even_where_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(udp, "QUEUE", 1)
+    monkeypatch.setattr(udp, "QUEUE_LENGTH", 1)
     queue = udp._BoundedQueue()
     for item in ((b"a", NOWHERE), (b"b", NOWHERE), (None, None)):
         queue.put_nowait(item)
@@ -141,7 +141,7 @@ async def test_all_that_came_by_now_is_drained(peer: socket.socket, monkeypatch:
     for k in range(5):
         peer.sendto(b"%d" % k, address_of(sock))
     peer.sendto(bytes(1400), address_of(sock))
-    monkeypatch.setattr(udp, "QUEUE", 3)
+    monkeypatch.setattr(udp, "QUEUE_LENGTH", 3)
     first = list(port.receive_pending())
     assert first == [(b"%d" % k, address_of(peer)) for k in range(3)], "no more in a turn: others want to be served"
     rest = [data for data, _ in port.receive_pending()]
@@ -182,7 +182,7 @@ async def test_many_go_by_one_call_and_few_by_one_each(
         calls.append(len(datagrams))
         return real(sock, datagrams, addresses)
 
-    monkeypatch.setattr(sendmmsg, "send_each", counted)
+    monkeypatch.setattr(sendmmsg, "send_datagrams", counted)
     port = await UdpSocket.wrap(beside(peer))
     to = [(address_of(peer)[0], 0) if k == 1 else address_of(peer) for k in range(count)]  # the second goes nowhere
     for turn in (1, 2):

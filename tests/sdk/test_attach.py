@@ -164,7 +164,7 @@ def test_who_claims_holds_the_lock_from_the_look_to_the_entry(stage: Stage, monk
         return process_start(pid)
 
     state = SharedState(stage.name)
-    monkeypatch.setattr(module, "alive", alive)
+    monkeypatch.setattr(module, "is_process_alive", alive)
     monkeypatch.setattr(module, "process_start", start)
     SensorTableClaim(state, SENSOR.name)
     assert held == [0, 0] and value(claim) == 1

@@ -366,7 +366,7 @@ def test_where_there_is_no_room_the_dead_of_other_servers_make_it(
         return make(queue)
 
     monkeypatch.setattr(reply_queue.ReplyQueue, "_make", refused_once)
-    monkeypatch.setattr(reply_queue, "sweep", lambda name="*": swept.append(name))
+    monkeypatch.setattr(reply_queue, "remove_stale_queues", lambda name="*": swept.append(name))
     Commander(NAME).close()
     assert len(tries) == 2 and swept == [NAME, "*"]
 

@@ -12,7 +12,7 @@ import pytest
 
 HEAD = """
 import atexit, os, signal, subprocess, sys, time
-from wavesim_sdk import forks
+from wavesim_sdk import forked_process
 """
 
 
@@ -40,7 +40,7 @@ def test_the_end_of_a_fork_is_told_as_that_of_a_program(does: str, code: int) ->
     said = parent(f"""
     def run():
         {does}
-    child = forks.start("child", run)
+    child = forked_process.fork_process("child", run)
     print(child.wait(30), child.poll())
     """)
     assert said.split() == [str(code)] * 2
@@ -58,7 +58,7 @@ def test_a_fork_holds_nothing_of_its_parent() -> None:
         print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getsignal(signal.SIGINT) is signal.default_int_handler)
         print(os.getsid(0) == os.getpid(), open("/proc/self/comm").read().strip(), signal.pthread_sigmask(signal.SIG_BLOCK, []))
     sys.stdout.write("once\\n")
-    assert forks.start("a-name-too-long-for-linux", run, [mine]).wait(30) == 0
+    assert forked_process.fork_process("a-name-too-long-for-linux", run, [mine]).wait(30) == 0
     """)
     assert said.splitlines() == [
         "once",
@@ -75,7 +75,7 @@ def test_its_output_may_go_elsewhere(tmp_path: Path) -> None:
         def run():
             print("a line")
             sys.stderr.write("an error\\n")
-        assert forks.start("child", run, output=out.fileno()).wait(30) == 0
+        assert forked_process.fork_process("child", run, output=out.fileno()).wait(30) == 0
     """)
     assert said == ""
     assert sorted((tmp_path / "out").read_text().splitlines()) == ["a line", "an error"]
@@ -83,7 +83,7 @@ def test_its_output_may_go_elsewhere(tmp_path: Path) -> None:
 
 def test_who_waits_for_a_fork_waits_no_longer_than_asked_for() -> None:
     said = parent("""
-    child = forks.start("child", lambda: time.sleep(100))
+    child = forked_process.fork_process("child", lambda: time.sleep(100))
     try:
         child.wait(0.01)
     except subprocess.TimeoutExpired:
@@ -104,7 +104,7 @@ def test_the_parts_of_a_server_import_only_what_is_new_to_them() -> None:
         import importlib
         importlib.import_module(module)
         print(len(set(sys.modules) - before) < 60, "numba" in sys.modules)
-    forks.start("front", lambda: new("wavesim_server.network.process")).wait()
-    forks.start("engine", lambda: new("wavesim_server.engine.process")).wait()
+    forked_process.fork_process("front", lambda: new("wavesim_server.network.process")).wait()
+    forked_process.fork_process("engine", lambda: new("wavesim_server.engine.process")).wait()
     """)
     assert said.splitlines() == ["True False", "False True"]

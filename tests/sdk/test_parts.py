@@ -12,8 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.compiled
 INNER = """
-from wavesim_sdk.kernel_compiler import part
-@part
+from wavesim_sdk.kernel_compiler import device_function
+@device_function
 def added(x, y):
     return x + {} * y
 """

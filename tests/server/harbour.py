@@ -42,9 +42,9 @@ class Sea:
         self.meetings: list[list[tuple[int, int, str, float]]] = []
         self.broken: list[tuple[int, str, int, float]] = []
         self.signals: list[tuple[Any, Any]] = []
-        self.faults: list[str] = []
+        self.frozen_bodies: list[str] = []
         self.counters = (0, 0, 0)
-        self.climate = Calm()
+        self.weather_model = Calm()
         self.contacts_dropped = self.paths_dropped = 0
         self.breaks: set[str] = set()  #: names of methods that fail as nobody expects
 
@@ -180,7 +180,7 @@ class Bell:
         self.asked += 1
         self._waits = True
 
-    def answered(self, timeout: float = 0.0) -> bool:
+    def wait_answer(self, timeout: float = 0.0) -> bool:
         if self._waits and self.answers:
             self._waits = False
             return True

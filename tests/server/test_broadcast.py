@@ -40,7 +40,7 @@ class Quay:
         self.broke: list[Exception] = []
         keys = seal.Keyring([seal.KeyHolder("*", KEY)]) if keyed else None
         self.key = KEY if keyed else None
-        self.sessions = sessions_for_tests(self._admit, keys=keys, broke=self.broke.append)
+        self.sessions = sessions_for_tests(self._admit, keys=keys, on_error=self.broke.append)
         self.crews, self.observers = Crews(), Observers(self.sessions.push)
         self.bodies: dict[int, object] = {}
         self.clock = (500, 1)
@@ -205,7 +205,7 @@ def test_a_body_that_is_not_there_yet_has_no_state(quay: Quay, away: dict[str, A
 def test_where_nobody_is_aboard_nothing_is_written(quay: Quay, monkeypatch: pytest.MonkeyPatch) -> None:
     quay.member(0)
     quay.enter([0], present=0)
-    monkeypatch.setattr(quay.broadcast.writer, "bodies", None)
+    monkeypatch.setattr(quay.broadcast.writer, "write", None)
     quay.turn()
     assert not quay.broke
 
@@ -326,7 +326,7 @@ def breaks(quay: Quay, monkeypatch: pytest.MonkeyPatch, *rows: int) -> list[int]
                 raise ZeroDivisionError(m.session.name)
         yield from real(members, view, kind)
 
-    monkeypatch.setattr(quay.broadcast.writer, "bodies", bodies)
+    monkeypatch.setattr(quay.broadcast.writer, "write", bodies)
     return asked
 
 

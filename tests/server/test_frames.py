@@ -268,7 +268,7 @@ def test_frames_stand_in_the_log_and_none_is_lost_while_time_can_wait(logged: An
     now = 0.0
     while waited.is_alive() or rings.done[1] < 30:
         now += 0.005
-        front.turn(now)
+        front.poll(now)
     front.finish(now)
     every = list(read_frames(path, "a", "ahead"))
     assert [int(f.record["number"]) for f in every] == list(range(1, 31))
@@ -288,7 +288,7 @@ def test_in_real_time_frames_that_come_too_fast_are_counted(logged: Any) -> None
     front.areas["simulation"]["clock"].publish(running(), 0)
     for n in range(1, 11):
         rings.write(0, record(body=b"a", name=b"ahead", time_ns=n), whole(n).payload)
-    front.turn(1.0)
+    front.poll(1.0)
     front.finish(1.0)
     assert [int(f.record["number"]) for f in read_frames(path)] == [7, 8, 9, 10]
     assert front.damage.texts == ["6 frames of 'a' ahead came too fast for the log, at 0.0 s"]

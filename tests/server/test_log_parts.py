@@ -71,7 +71,7 @@ def test_a_log_in_parts_is_the_same_log(tmp_path: Path, config: Callable[..., Lo
 def test_the_hash_does_not_depend_on_where_a_log_was_divided(tmp_path: Path, config: Callable[..., LoadedConfig], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     loaded = config(FLEET.format(""))
     write(tmp_path / "one.mcap", loaded)
-    monkeypatch.setattr(parts, "MOST_TOPICS", 5)  # bed, bodies, notices, states ... : another body is too many
+    monkeypatch.setattr(parts, "MAX_TOPICS", 5)  # bed, bodies, notices, states ... : another body is too many
     write(tmp_path / "run.mcap", loaded)
     assert part_path(tmp_path / "run.mcap", 2).exists()
     assert same(read(tmp_path / "one.mcap"), read(tmp_path / "run.mcap"))
@@ -190,6 +190,6 @@ def test_the_log_says_what_of_the_machine_may_matter(tmp_path: Path, config: Cal
     } <= found.keys()
     assert found["numpy_simd"].split() and "glibc" in found["libc"]
     for core in ("Nehalem", "Sandybridge"):  # any x86-64 can be told to take these
-        code = "from wavesim_server.logbook.machine_traits import traits; print(traits()['blas_core'])"
+        code = "from wavesim_server.logbook.machine_traits import machine_traits; print(machine_traits()['blas_core'])"
         done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": core}, capture_output=True, text=True, check=True)  # fmt: skip
         assert done.stdout.strip() == core

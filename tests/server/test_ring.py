@@ -83,7 +83,7 @@ def test_the_last_byte_of_the_ring_is_used(ring: Ring) -> None:
 
 
 def test_a_record_beyond_every_bound_is_refused_and_counted(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RECORD_BYTES", 10_000)
+    monkeypatch.setattr(module, "MAX_RECORD_BYTES", 10_000)
     reader = Ring.attach(NAME)
     assert ring.push(1, bytes(10_001)) is PushResult.REFUSED
     assert ring.push(1, bytes(10_001)), "nobody shall wait for it"

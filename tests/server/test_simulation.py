@@ -49,7 +49,7 @@ def arrays(sim: Simulation) -> dict[str, int]:
     found |= {
         f"pool {k}": len(v._free) + v.size
         for k, v in (vars(channel) | vars(sim.fleet)).items()
-        if hasattr(v, "take") and hasattr(v, "_free")
+        if hasattr(v, "acquire") and hasattr(v, "_free")
     }
     found["heap"] = int(channel.medium.counters[0].events)
     return found

@@ -259,7 +259,7 @@ def test_the_first_value_of_all_is_told(fleet: Fleet, count: int) -> None:
     fleet.publish()
     members = fleet.members(count)
     for m in members:
-        m.grant = SessionGrant(**{**vars(m.grant), "fresh_ns": (NOW_NS, NOW_NS - 1, NOW_NS)})
+        m.grant = SessionGrant(**{**vars(m.grant), "max_age_ns": (NOW_NS, NOW_NS - 1, NOW_NS)})
     fleet.check(members)
     assert [sorted(fleet.expected(m)[-1]) for m in members] == [[0, 2]] * count
 

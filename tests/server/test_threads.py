@@ -74,7 +74,7 @@ def test_the_same_bits_by_any_number_of_threads(
 ) -> None:
     """Fails with a body that is left out or looked at twice, a speed that a share does not tell, or anything of a tick out of its
     order."""
-    monkeypatch.setattr(threads, "TOGETHER", 2)  # three threads have some blocks each
+    monkeypatch.setattr(threads, "BLOCKS_AT_A_TIME", 2)  # three threads have some blocks each
     loaded = config(WORLD.format(waves=waves, lines=lines))
     one, asleep = digests(loaded, 1)
     assert asleep == sleepers and len(set(one)) == len(one)
@@ -109,7 +109,7 @@ def test_a_server_of_several_threads_has_their_kernels_before_it_starts(
         seen.append(threads)
         raise ConfigError("enough")
 
-    monkeypatch.setattr(cache, "warm", refusing)
+    monkeypatch.setattr(cache, "ensure_compiled", refusing)
     refused = CliRunner().invoke(serve, [str(config("").path), "--threads", "3"]).exception
     assert isinstance(refused, ConfigError)
     assert seen == [3]

@@ -130,7 +130,7 @@ def test_keys_are_the_same_in_every_process_and_place(folder: Path, tmp_path: Pa
     expected = [r.key for r in plan(folder, inner, "base.xml").rows]
     moved = tmp_path / "moved" / "there"
     shutil.copytree(folder, moved)
-    program = f"from pathlib import Path; from wavesim_studies.campaign.plan import Plan; print(Plan(Path({str(moved / 'c.xml')!r})).rows[0].key)"
+    program = f"from pathlib import Path; from wavesim_studies.campaign.plan import CampaignPlan; print(CampaignPlan(Path({str(moved / 'c.xml')!r})).rows[0].key)"
     for seed in "123":
         done = subprocess.run(
             [sys.executable, "-c", program], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True

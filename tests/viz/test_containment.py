@@ -169,7 +169,7 @@ async def test_control_does_not_wait_for_work(client: TestClient[Any, Any], monk
     from wavesim_viz.configurator import Configurator
 
     done = threading.Event()
-    monkeypatch.setattr(Configurator, "test", lambda self, body: done.wait(20) and {})
+    monkeypatch.setattr(Configurator, "test_drive", lambda self, body: done.wait(20) and {})
     app = make_app(client.server.app[HUB].source, 50.0, client.server.app[ACCESS], Path())
     server = TestServer(app)
     await server.start_server()

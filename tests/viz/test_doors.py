@@ -95,7 +95,7 @@ async def test_sockets_of_one_address_do_not_lock_out_another(tmp_path: Path, mo
 
 async def test_another_machine_has_its_share_of_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "MOST_EACH", 2)
-    monkeypatch.setattr(web, "_is_here", lambda address: address != "127.0.0.4")
+    monkeypatch.setattr(web, "_is_local", lambda address: address != "127.0.0.4")
     async with site(tmp_path) as (port, _, app):
         url = f"http://127.0.0.1:{port}"
         connector = aiohttp.TCPConnector(local_addr=("127.0.0.4", 0))

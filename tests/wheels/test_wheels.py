@@ -28,14 +28,14 @@ TRIAL = """<wavesim name="{name}"><time step="20 ms" duration="0.4 s"/><fleet><s
 <vehicle name="auv" model="lauv" position="0 0 10 m" client="required"><program run="fly.py" period="100 ms"/></vehicle></fleet></wavesim>"""
 FLY = """import argparse
 from wavesim_sdk.broker import Broker
-from wavesim_sdk.control import Speed
+from wavesim_sdk.control import SpeedController
 parser = argparse.ArgumentParser()
 for name in ("--config", "--vehicle", "--port"):
     parser.add_argument(name)
 a = parser.parse_args()
 with Broker(a.vehicle, f"127.0.0.1:{a.port}", lockstep=0.1) as broker:
     for step in broker.steps():
-        broker.answer({"propeller": Speed(12.0, 4.0, 0.0, 10.0).thrust(1.0, 0.0, 0.1)})
+        broker.answer({"propeller": SpeedController(12.0, 4.0, 0.0, 10.0).thrust(1.0, 0.0, 0.1)})
 """
 
 

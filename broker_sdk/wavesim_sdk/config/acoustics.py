@@ -220,6 +220,6 @@ class TransducerConfig:
     head: UsblHead | None = child(UsblHead, "A USBL head.")
 
     @property
-    def effective_bandwidth(self) -> float:
+    def band(self) -> float:
         """Bandwidth of its pulses, Hz."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)

@@ -183,11 +183,11 @@ class AcousticChannel:
         """Set absorption and noise for the automatic emissions of a node."""
         n = self.medium.nodes[row]
         if t.reply:
-            n.reply_absorption, n.reply_noise = self.carrier_conditions(t.reply, t.effective_bandwidth)
+            n.reply_absorption, n.reply_noise = self.carrier_conditions(t.reply, t.band)
         if t.modem is not None:
             n.modem_absorption, n.modem_noise = self.carrier_conditions(t.modem.frequency, t.modem.bandwidth)
         if t.pinger is not None:
-            n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.effective_bandwidth)
+            n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.band)
 
     def set_wind(self, wind: float) -> None:
         """Update the sea noise after a change of the mean wind; signals under way keep their noise."""
@@ -212,7 +212,7 @@ class AcousticChannel:
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)
-        wanted = self._blank_emission(SignalKind.PULSE, frequency, t.pulse, t.effective_bandwidth)
+        wanted = self._blank_emission(SignalKind.PULSE, frequency, t.pulse, t.band)
         wanted.code = code
         self._plan_emission(row, level, at, number, now)
 

@@ -83,7 +83,7 @@ def write_frames(log: Path, out: Path, format_: Any, kind: str, vehicle: str = "
         with out.open("wb") as file, usable(log):
             for frame in frames_of(log, *mine[0]):
                 if not written:
-                    file.write(format_.head(frame, origin))
+                    file.write(format_.file_header(frame, origin))
                 file.write(format_.ping(frame, origin, period))
                 written += 1
     except OSError as error:

@@ -1,0 +1,128 @@
+"""Each rule of ``python -m docs.english`` finds a planted example; ``make lint`` applies the rules to every text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from docs import english, glossary
+from docs.sample import main as sample
+from docs.texts import DOCSTRING, DOCUMENT, HELP, KINDS, MESSAGE, Text, blocks, texts
+
+
+def one(words: str, kind: str = MESSAGE, table: bool = False) -> list[Text]:
+    return [Text(kind, "planted.py", 7, words, table)]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("'x' is no name: use 1 to 32 bytes", "English negates the verb"),
+        ("who asks is told the answer", "'told' says neither who nor how"),
+        ("What is left over stays", "a sentence opens with its actor"),
+        ("the file is written anew", "literary"),
+        ("a server runs so long as it can", "German word order"),
+        ("its motion grew beyond all numbers", "no term of the field"),
+    ],
+)
+def test_banned_phrases(words: str, reason: str) -> None:
+    assert any(reason in line for line in english.banned(one(words)))
+
+
+@pytest.mark.parametrize(
+    "words", ["the code `x is no name` is told apart", "there is no server 'demo'", "no later than 3 s"]
+)
+def test_code_and_ordinary_english_pass(words: str) -> None:
+    found = list(english.banned(one(words.replace("told apart", "data"))))
+    assert found == []
+
+
+def test_long_cells_and_paragraphs() -> None:
+    assert list(english.page_rules(one("x" * (english.CELL + 1), DOCUMENT, True)))
+    assert not list(english.page_rules(one("x" * english.CELL, DOCUMENT, True)))
+    assert list(english.page_rules(one("word " * 220, DOCUMENT)))
+    assert not list(english.page_rules(one("word " * 180, DOCUMENT)))
+
+
+def test_harper_reads_every_text() -> None:
+    texts_ = [*one("The engine could of advanced."), *one("A client sends a datagram.")]
+    (line,) = english.harper(texts_)
+    assert line.startswith("planted.py:7:") and "could" in line
+
+
+def test_a_harper_that_is_absent_or_fails_is_an_error(tmp_path: Path) -> None:
+    program = tmp_path / "harper"
+    program.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    program.chmod(0o755)
+    assert "exit code 3" in next(english.harper(one("Fine."), str(program)))
+    with pytest.raises(FileNotFoundError):
+        list(english.harper(one("Fine."), str(tmp_path / "absent")))
+
+
+def test_help_begins_with_a_verb_and_is_not_cut_off() -> None:
+    def command(text: str) -> click.Command:
+        return click.Command("status", help=text)
+
+    def found(text: str) -> list[str]:
+        return list(english.help_rules([("wavesim status", command(text))]))
+
+    assert "begins with 'everything'" in found("Everything the server knows.")[0]
+    assert (
+        "is longer than"
+        in found("Show the status of a running server, of each of its clients and of every emulator.")[0]
+    )
+    assert found("Show the status of a running server.") == []
+
+
+def test_public_classes_have_one_name_each() -> None:
+    files = [("a.py", "class Bridge: ...\nclass _Own: ..."), ("b.py", "class Bridge: ...\nclass _Own: ...")]
+    assert [line.split(":")[0] for line in english.class_names(english.public_classes(files))] == ["Bridge"]
+
+
+def test_names_are_made_of_the_words_of_the_glossary() -> None:
+    found = list(glossary.unknown([("TransducerConfig", "a.py"), ("FrobnicatorTable", "b.py")]))
+    assert any("'frobnicator'" in line and "b.py" in line for line in found)
+    assert not any("a.py" in line for line in found)
+
+
+def test_words_that_are_not_used_for_a_concept_are_not_in_the_vocabulary() -> None:
+    page = "| term | symbol | meaning | where | not |\n| track | m | Positions over time. | log | trail |\n\n## Words in names\n\nlog\n"
+    allowed = glossary.vocabulary(page)
+    assert "track" in allowed and "log" in allowed and "trail" not in allowed
+
+
+def test_texts_of_every_kind_are_collected() -> None:
+    found = texts()
+    assert {t.kind for t in found} == set(KINDS)
+    assert any(t.kind == DOCSTRING and t.file == "docs/english.py" for t in found) is False, "packages only"
+    assert any(t.kind == HELP and t.file.endswith(".ts") for t in found)
+    assert any("{" in t.words for t in found if t.kind == MESSAGE)
+
+
+def test_blocks_of_a_page() -> None:
+    page = "# Head\n\nA paragraph\nof two lines.\n\n- item\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| c d | e |\n"
+    assert list(blocks(page)) == [
+        (3, "A paragraph of two lines.", False), (6, "- item", False), (12, "a", True), (12, "b", True), (14, "c d", True), (14, "e", True),
+    ]  # fmt: skip
+
+
+def test_a_sample_is_repeatable_and_has_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    def draw(seed: int) -> Iterator[str]:
+        sample(["20", "--seed", str(seed)], standalone_mode=False)
+        return iter(capsys.readouterr().out.splitlines())
+
+    first, again, other = list(draw(1)), list(draw(1)), list(draw(2))
+    assert first == again != other
+    assert {line[1:].split("]")[0] for line in first if line.startswith("[")} == set(KINDS)
+
+
+def test_the_spelling_checker_knows_a_mistake(tmp_path: Path, root: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("The recieved datagram.\n")
+    program = Path(sys.executable).parent / "codespell"
+    done = subprocess.run([program, "--toml", root / "pyproject.toml", page], capture_output=True, text=True, cwd=root)
+    assert done.returncode != 0 and "received" in done.stdout
