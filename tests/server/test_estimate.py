@@ -84,4 +84,4 @@ def test_the_command(tmp_path: Path) -> None:
         "vehicles", "estimate", "mine", "--length", "2", "--diameter", "0.25", "--out", tmp_path / "mine.xml"
     )
     assert done.returncode == 0 and "wrote" in done.stdout, done.stderr
-    assert read_models(tmp_path / "mine.xml")["mine"].validated == "Not at all: every coefficient is an estimate."
+    assert read_models(tmp_path / "mine.xml")["mine"].validated == "Not validated: every coefficient is an estimate."

@@ -104,7 +104,7 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
     ]
     for file, always, missing, name in cases:
         refused = here("vehicles", "import", data_dir / file, *always)
-        assert refused.returncode == 2 and "give" in refused.stderr, file
+        assert refused.returncode == 2 and "supply" in refused.stderr, file
         for item in missing:
             key = item.removeprefix("--set=").partition("=")[0]
             assert item in ("--set", "deg") or key in refused.stderr, (file, item)
