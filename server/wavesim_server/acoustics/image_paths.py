@@ -71,10 +71,10 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
 
 @device_function
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Phase in rad that the same coefficient gives a bounce, for pressures as exp(+i w t), which travel as exp(-i w
+    """Phase in rad that the same coefficient gives a bounce, for pressures as ``exp(+i w t)``, which travel as exp(-i w
     tau).
 
-    It is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for exp(-i w t).
+    It is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w t)``.
     """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real

@@ -12,7 +12,7 @@ speed is constant.  Over a part of a layer from speed ca to cb, with sines sa an
 
 (its finite part: the turning point moves with p).  Where neighbouring rays cross, the formula diverges. A tube is
 therefore at least a tenth as wide as one in still water, which limits the gain to `MAX_FOCUSING_DB`.  Each such caustic
-that the ray has passed advances its phase by 90 degrees, where travel is exp(-i w tau) (pressure as exp(+i w t)).
+that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i w tau)`` (pressure as ``exp(+i w t)``).
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def find_reflections(
 
 @device_function
 def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
-    """Return whether the corners of a path are under the surface, and over a bed that is too."""
+    """Return whether the corners of a path are in the water, and the bed under them is below the surface."""
     n, first_down = path // 2, path % 2 == 1
     for i in range(n):
         corner = points[i + 1]

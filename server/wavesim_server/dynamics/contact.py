@@ -1,8 +1,8 @@
 """Contact between bodies, with obstacles and with the sea bed: impulses at the end of a tick, compiled.
 
-A contact limits the approach speed to what the gap allows in one step, so no body passes through a thin wall, however
+A contact limits the approach speed to what the gap allows in one step, so a body cannot pass through a thin wall, however
 fast it is.  Touching bodies do not bounce, and slide with Coulomb friction.  Impulses use the effective mass of a
-body at the point of contact, including added mass. A few sweeps over all contacts of the tick find them.  Any small
+body at the point of contact, including added mass. A few sweeps through the contacts of the tick find them.  Any small
 overlap that remains is removed by moving the bodies apart.
 
 Pairs that can meet are listed with a skin around each body. The list is rebuilt when something has moved by the skin.
@@ -38,7 +38,7 @@ from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 
-ITERATIONS = 24  #: sweeps over all contacts
+ITERATIONS = 24  #: sweeps through the contacts
 
 
 @device_function
@@ -57,7 +57,7 @@ def resolve_contacts(
 ) -> int:
     """Solve all contacts of this tick and return how many touch.
 
-    ``last`` holds the states before them, ``fastest`` is the maximum speed of any body.
+    ``last`` holds the states before them, ``fastest`` is the speed of the fastest body.
     """
     t.moved_since_listing[0] += 2.0 * fastest * h
     if t.moved_since_listing[0] > SKIN or t.counters[N_STALE]:

@@ -181,7 +181,7 @@ def _upright_box(params: Floats, work: Floats) -> None:
 
 @device_function
 def is_afloat(block: Floats, params: Floats) -> bool:
-    """Return whether any body of a block is near enough to the surface that its buoyancy may change within the step."""
+    """Return whether one of the bodies of a block is near enough to the surface that its buoyancy may change within the step."""
     for l in range(LANES):
         if (
             element(block, PRESENT, l) != 0.0

@@ -122,7 +122,7 @@ def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
 
 
 def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of the sum of c_k (i w)^k."""
+    """Real and imaginary part of the sum of ``c_k (i w)^k``."""
     real = imaginary = np.zeros_like(w)
     for c in reversed(coefficients):
         real, imaginary = c - w * imaginary, w * real

@@ -268,7 +268,7 @@ def apply_to_bodies(
     time: float,
     h: float,
 ) -> None:
-    """Compute current, water plane and held forces of every body in this tick."""
+    """Compute current, water plane and held forces of all bodies in this tick."""
     s = w.state
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)

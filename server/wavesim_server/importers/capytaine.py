@@ -1,6 +1,6 @@
 """Reader of Capytaine data sets (NetCDF, as ``export_dataset`` or xarray's ``to_netcdf`` writes them).
 
-Capytaine's time factor is exp(-i w t), so its forces are conjugated here.
+Capytaine's time factor is ``exp(-i w t)``, so its forces are conjugated here.
 """
 
 from __future__ import annotations

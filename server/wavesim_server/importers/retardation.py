@@ -45,7 +45,7 @@ class RadiationMemory:
     errors: dict[tuple[int, int], tuple[float, float, float]]
 
     def retardation(self, w: Array) -> Array:
-        """K(i w), (frequencies, 6, 6)."""
+        """Values ``K(i w)``, (frequencies, 6, 6)."""
         return _response(self.frequencies, self.damping, self.coupling, w)
 
     @property
