@@ -150,7 +150,7 @@ class LineSystem:
             away = float(norm(place - self._end_motion(k, 1 - mine, fleet)[0]))
             if away > STRETCHED * line.length:
                 raise ValueError(
-                    f"line '{line.name}' is {line.length:g} m long, and its ends would be {away:.4g} m apart"
+                    f"line '{line.name}' is {line.length:g} m long, but its ends would be {away:.4g} m apart"
                 )
 
     # -- published results -----------------------------------------------------------------------

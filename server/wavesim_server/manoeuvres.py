@@ -51,7 +51,7 @@ class ManoeuvreTrial:
 
     @property
     def before(self) -> Array:
-        """Velocity (u v w p q r) when the manoeuvre begins."""
+        """Velocity (u v w p q r) at the start of the manoeuvre."""
         return np.asarray(self.track[self.times < RUN_IN - 1e-9][-1, 7:13])
 
     @property
@@ -62,7 +62,7 @@ class ManoeuvreTrial:
 
     @property
     def rates(self) -> Array:
-        """Steady yaw rate of each step of the spiral, rad/s."""
+        """Steady yaw rate in each step of the spiral, rad/s."""
         step = (END - RUN_IN) / len(SPIRAL)
         ends = [RUN_IN + step * (k + 1) for k in range(len(SPIRAL))]
         return np.array([self.track[(self.times > e - 5.0) & (self.times < e), 12].mean() for e in ends])

@@ -57,12 +57,12 @@ class ManoeuvreRun:
 
     @property
     def end_speed(self) -> float:
-        """Mean speed of the last quarter, m/s."""
+        """Mean speed over the last quarter, m/s."""
         return float(self.speeds[-len(self.track) // 4 :].mean())
 
     @property
     def turning_circle(self) -> tuple[float, float]:
-        """(diameter in m, rate in rad/s) of the last quarter."""
+        """(diameter in m, rate in rad/s) over the last quarter."""
         end = self.track[-len(self.track) // 4 :]
         rate = float(np.abs(end[:, 12]).mean())
         return (2.0 * float(np.hypot(end[:, 7], end[:, 8]).mean()) / rate if rate > 1e-4 else math.inf), rate

@@ -1,4 +1,7 @@
-"""Sea bed, compiled, for the tick: bodies rest on it and sound meets it. Its readable twin is in ``wavesim_sdk.ocean``."""
+"""Compiled sea bed for the tick: bodies rest on it and sound reflects from it.
+
+``wavesim_sdk.ocean`` has a readable twin.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class SoundingsMesh(NamedTuple):
 
 
 def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
-    """The bed of a configuration for the kernels."""
+    """Make the bed of a configuration for the kernels."""
     t, slope = triangulated_bed(loaded), max_slope(loaded)
     if t is not None:
         return BedParameters(np.zeros(3), np.zeros((0, 5)), slope, True), SoundingsMesh(
@@ -52,7 +55,7 @@ def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
 
 @device_function
 def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Any, row: int, x: float, y: float) -> float:
-    """Depth of the bed under (x, y); NaN where no soundings reach."""
+    """Depth of the bed under (x, y); NaN outside the soundings."""
     if not bed.has_soundings:
         depth = bed.plane[0] + bed.plane[1] * x + bed.plane[2] * y
         for i in range(bed.bumps.shape[0]):
@@ -60,7 +63,7 @@ def bed_depth(bed: BedParameters, net: SoundingsMesh, cursor: Any, row: int, x: 
             dy = bed.bumps[i, 4] * (y - bed.bumps[i, 2])
             depth += bed.bumps[i, 0] * exp(-dx * dx - dy * dy)
         return depth
-    # Walk from the triangle found last time towards the point.
+    # walk from the last triangle found towards the point
     t = cursor[row]
     for _ in range(net.corners.shape[0]):
         a, b, c = net.corners[t, 0], net.corners[t, 1], net.corners[t, 2]

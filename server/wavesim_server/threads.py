@@ -1,11 +1,11 @@
-"""A tick by several threads, for large fleets: what bodies do by themselves is shared out, the rest is done by one.
+"""A tick with several threads, for large fleets: independent work is divided among them, coupled work runs on one.
 
-In the water, through a step of the equation of motion and in the look at its state a body is alone; so are transducers.
-Contacts, lines, sleep, weather and sound are between bodies, and remain one after the other.  Each thread works on
-blocks of its own, with a scratch of its own, by the same functions as the tick of one thread, and what they find is put
-together by sums of integers and a maximum: states are the same to the bit, however many threads there are.
+Each body is independent in the water, in a step of the equation of motion and in the check of its state; so are
+transducers. Contacts, lines, sleep, weather and sound couple bodies, and run one after the other.  Each thread works on
+its own blocks with its own scratch, by the same functions as the tick with one thread. Integer sums and a maximum
+combine the results, so states are identical to the bit for any number of threads.
 
-A thread takes a few blocks at a time through all that is to be done with them, while they are in its cache.
+A thread takes a few blocks at a time through all stages, while they are in its cache.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from wavesim_server.environment import weather
 from wavesim_server.row_pool import aligned_zeros
 from wavesim_server.tick import TickScratch, TickState, advance_acoustics, unpack_tick_state, update_transducers
 
-MIN_BODIES_PER_THREAD = 2500  #: bodies of a thread, from which on it is worth its while
+MIN_BODIES_PER_THREAD = 2500  #: minimum number of bodies per thread for which threads pay off
 BLOCKS_AT_A_TIME = 16  #: blocks that a thread takes at a time
-#: what threads do apart, and one does between them
+#: stages that threads run independently; coupled work is done between them
 STAGE_WEATHER, STAGE_STEP, STAGE_SURVEY, STAGE_TRANSDUCERS = 1, 2, 4, 8
 COUPLED_WEATHER, COUPLED_BEFORE_STEP, COUPLED_LINES, COUPLED_CONTACTS = 1, 2, 4, 8
 
 
 class ThreadShare(NamedTuple):
-    """What one thread works on."""
+    """Work of one thread."""
 
-    work: TickScratch  # of the bodies in its blocks, block by block
+    work: TickScratch  # for the bodies in its blocks, block by block
     scratch: Floats  # (WORK,)
     blocks: Ints
-    ends: Ints  # (n, 2): of the blocks taken at a time, and of their bodies
-    fastest: Floats  # (1,): greatest speed of these
+    ends: Ints  # (n, 2): ends of the groups of blocks taken at a time, and of their bodies
+    fastest: Floats  # (1,): maximum speed of its bodies
 
 
 unpack_share = array_tables.make_unpacker(ThreadShare)
@@ -48,7 +48,9 @@ unpack_share = array_tables.make_unpacker(ThreadShare)
 
 @kernel(nogil=True)
 def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: int) -> None:
-    """What the bodies of one thread do by themselves from ``tick`` to the next, by the tables of all and of its share."""
+    """Run the independent stages of one thread's bodies from ``tick`` to the next, with the tables of all and of its
+    share.
+    """
     f, machine, integrator, _, air, sea, _, _, sound, _ = unpack_tick_state(table)
     share = unpack_share(own)
     h, start = step_ns * 1e-9, tick * step_ns * 1e-9
@@ -74,7 +76,7 @@ def advance_independent(table: Any, own: Any, step_ns: int, tick: int, stages: i
 
 @kernel(nogil=True)
 def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages: int) -> None:
-    """What is between bodies, in the order of :func:`wavesim_server.tick.advance_motion`."""
+    """Run the coupled stages, in the order of :func:`wavesim_server.tick.advance_motion`."""
     f, machine, _, touch, air, sea, rig, work, _, _ = unpack_tick_state(table)
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, work.counters[0]
     tied, asleep = rig.groups.shape[0] > 0, touch.sleep.asleep_count[0] > 0
@@ -106,23 +108,23 @@ def advance_coupled(table: Any, step_ns: int, tick: int, fastest: float, stages:
 
 
 class TickThreads:
-    """So many threads for the ticks of a simulation."""
+    """Threads for the ticks of a simulation."""
 
     def __init__(self, count: int) -> None:
         self.count, self.min_bodies = count, MIN_BODIES_PER_THREAD
         self._pool: ThreadPoolExecutor | None = None
-        self._sequence: Ints | None = None  # that the shares are of
+        self._sequence: Ints | None = None  # sequence of the current shares
         self._shares: list[ThreadShare] = []
-        self._tables: list[Any] = []  # of them
+        self._tables: list[Any] = []  # tables of the shares
 
     def is_worthwhile(self, bodies: int) -> bool:
-        """Whether they are faster than one, with so many bodies."""
+        """Return whether several threads are faster than one for this number of bodies."""
         return self.count > 1 and bodies >= self.min_bodies * self.count
 
     def run_ticks(
         self, of: TickState, table: Any, step_ns: int, tick: int, last_tick: int, half: bool
     ) -> tuple[int, int, bool]:
-        """What :func:`wavesim_server.tick.run_ticks` does, for the tuple of all and its table."""
+        """Do the work of :func:`wavesim_server.tick.run_ticks`, for the tuple of all arrays and its table."""
         if of.fleet.sequence is not self._sequence:
             self._sequence, self._shares = (
                 of.fleet.sequence,
@@ -156,7 +158,7 @@ class TickThreads:
         return tick, medium_arrays.OK, False
 
     def _run_all_shares(self, table: Any, step_ns: int, tick: int, stages: int) -> None:
-        """Every share, the first of them by whoever asks."""
+        """Run every share, the first of them in the calling thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, "wavesim-tick")
         first, *others = self._tables
@@ -165,13 +167,13 @@ class TickThreads:
         ]
         try:
             advance_independent(table, first, step_ns, tick, stages)
-        finally:  # whoever interrupts this goes on when nobody works on the bodies any more
+        finally:  # an interrupt takes effect only when no thread works on the bodies any more
             for other in begun:
                 other.result()
 
 
 def divide_blocks(f: BodyArrays, sequence: Ints, work: TickScratch, count: int) -> list[ThreadShare]:
-    """The blocks for each thread, a few of every kind, and the bodies in them."""
+    """Divide the blocks among the threads, a few of every model, with the bodies in them."""
     rows = work.order[: work.counters[0]]
     place = np.full(len(f.block_heads), -1)
     place[sequence] = np.arange(len(sequence))

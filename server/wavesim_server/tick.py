@@ -18,7 +18,7 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh
 
 
 class Environment(NamedTuple):
-    """What the tick needs of the environment."""
+    """Arrays of the environment for the tick."""
 
     bed: BedParameters
     soundings_mesh: SoundingsMesh
@@ -27,7 +27,7 @@ class Environment(NamedTuple):
 
 
 class FleetArrays(NamedTuple):
-    """What the tick needs of the fleet, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """Arrays of the fleet for the tick, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     sequence: Ints
     model_ints: Ints
@@ -48,11 +48,11 @@ class TickScratch(NamedTuple):
     transducer_levers: Floats
     last_finite: Floats
     faults: Ints
-    counters: Ints  # bodies, contacts, new faults
+    counters: Ints  # number of bodies, contacts, new faults
 
 
 class TickState(NamedTuple):
-    """All that a tick works on."""
+    """All arrays that a tick works on."""
 
     bodies: BodyArrays
     fleet: FleetArrays
@@ -71,7 +71,7 @@ unpack_tick_state = array_tables.make_unpacker(TickState)
 
 @device_function
 def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Any, tick: int) -> None:
-    """Places of all transducers at the end of a tick: position and velocity in W, attitude."""
+    """Update all transducers at the end of a tick: position and velocity in W, attitude."""
     m = medium_arrays.unpack_medium(medium_table)
     for k in range(scratch.counters[0]):
         row = scratch.order[k]
@@ -111,7 +111,7 @@ def advance_motion(
     step_ns: int,
     tick: int,
 ) -> None:
-    """The motion of all bodies from ``tick`` to the next, and where that brings their transducers."""
+    """Advance the motion of all bodies from ``tick`` to the next, and update their transducers."""
     h, start, n = step_ns * 1e-9, tick * step_ns * 1e-9, scratch.counters[0]
     weather.advance_weather(weather_arrays, tick, start, h)
     weather.apply_to_bodies(weather_arrays, environment.flow, f.blocks, f.slots, scratch.order, n, tick, start, h)
@@ -166,7 +166,7 @@ def advance_motion(
 
 @kernel(nogil=True)
 def advance_acoustics(table: Any, tick: int, start: float, end: float) -> int:
-    """The sound of a tick that lasts from ``start`` to ``end``, s: :func:`wavesim_server.acoustics.medium.advance`."""
+    """Advance the sound of a tick from ``start`` to ``end``, s: :func:`wavesim_server.acoustics.medium.advance`."""
     state = unpack_tick_state(table)
     return medium.advance(state.medium_table, state.scene, tick, start, end, state.bodies.slots.shape[0])
 
@@ -175,10 +175,11 @@ def advance_acoustics(table: Any, tick: int, start: float, end: float) -> int:
 def run_ticks(
     table: Any, acoustics_address: int, step_ns: int, tick: int, last_tick: int, is_half_done: bool
 ) -> tuple[int, int, bool]:
-    """Ticks from ``tick`` to ``last_tick`` of the table of :class:`TickState`; ``hearing``: address of :func:`advance_acoustics`. Returns (tick
-    reached, code, whether a tick is half done).
+    """Run ticks from ``tick`` to ``last_tick`` with the table of :class:`TickState`; ``hearing``: address of
+    :func:`advance_acoustics`.
 
-    A tick is half done when its sound still needs room: the caller makes it and calls again.
+    Returns (tick reached, code, whether a tick is half done). A tick is half done when its sound still needs room: the
+    caller makes room and calls again.
     """
     f, fleet_arrays, integrator, contacts, weather_arrays, environment, line_arrays, scratch, medium_table, _ = (
         unpack_tick_state(table)
@@ -221,7 +222,7 @@ def publish(
 ) -> None:
     """Fill the flat views (capacity, 16) and (capacity, 3 SLOTS) of the state and actuation tables.
 
-    Actuators come in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
+    Actuators are in the order of the model: the k-th of a row has the slot ``places[row, k]``, k < ``counts[row]``.
     """
     for k in range(count):
         row = order[k]

@@ -1,4 +1,4 @@
-"""The page of models names tests for its figures: they are there."""
+"""The evidence page of the models names a test for each figure: the tests exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEADING = "## Which test shows which figure"
 
 def test_every_test_that_the_page_names_is_there(root: Path) -> None:
     """Fails when a test is renamed, and when a row has neither test nor command."""
-    section = (root / "docs/models.md").read_text().partition(HEADING)[2].partition("\n## ")[0]
+    section = (root / "docs/evidence/models.md").read_text().partition(HEADING)[2].partition("\n## ")[0]
     rows = [line.split("|")[2] for line in section.splitlines() if line.startswith("|")][2:]
     assert len(rows) > 20
     for row in rows:

@@ -155,7 +155,7 @@ def test_meshes_that_are_no_hull(config: Make, tmp_path: Path) -> None:
     for name, message in (
         ("open.stl", "not closed"),
         ("inside.stl", "inside out"),
-        ("fine.stl", f"at most {MAX_FACES} are taken"),
+        ("fine.stl", f"the maximum is {MAX_FACES}"),
         ("none.stl", "cannot read the mesh"),
         ("box.step", "unknown mesh format; use"),
     ):

@@ -330,7 +330,7 @@ def test_a_line_goes_and_comes_with_its_body() -> None:
     row = sim.enter("f")
     sim.advance(10)
     assert sim.lines()[0]["present"] == 1 and sim.lines()[0]["first_body"] == row
-    with pytest.raises(ValueError, match=r"line 'l' is 50 m long, and its ends would be 1[0-9.]+ m apart"):
+    with pytest.raises(ValueError, match=r"line 'l' is 50 m long, but its ends would be 1[0-9.]+ m apart"):
         sim.set_pose(row, position=(100.0, 0.0, 20.0))
     sim.set_pose(row, position=(20.0, 0.0, 20.0))
     assert np.allclose(nodes(sim)[0], (20.0, 0.0, 20.2), atol=1e-2)

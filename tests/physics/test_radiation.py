@@ -144,12 +144,12 @@ def test_tables_that_hold_too_little() -> None:
         retardation.identify_memory(panel_results.make_coefficients(h.FREQUENCIES[some], a[some], b[some]))
 
     with pytest.raises(
-        ValueError, match=r"periods longer than 5\.\d+ s are missing: there the damping in heave still is 9\d %"
+        ValueError, match=r"periods longer than 5\.\d+ s are missing: at this end the damping in heave is still 9\d %"
     ):
         identify(slice(6, None))
     with pytest.raises(ValueError, match=r"periods shorter than \d\.\d+ s are missing"):
         identify(slice(0, 12))
-    with pytest.raises(ValueError, match="it has 5 frequencies"):
+    with pytest.raises(ValueError, match="the table has 5 frequencies"):
         identify(slice(None, None, 5))
     a = np.zeros((len(h.FREQUENCIES), 6, 6))
     b = a.copy()
@@ -179,7 +179,7 @@ def imported(code: str, folder: Path) -> Model:
         arguments += ["--set", f"{key}={value}"]
     done = CliRunner().invoke(vehicles, arguments)
     assert done.exit_code == 0, done.output
-    assert "radiation heave-heave: missed of the damping" in done.output and "passive" in done.output
+    assert "radiation heave-heave: error of the damping" in done.output and "passive" in done.output
     return read_models(folder / "bowl.xml")["bowl"]
 
 
@@ -242,29 +242,29 @@ def test_refusals(tmp_path: Path) -> None:
     refused(h.capytaine(tmp_path / "b.nc", (0.0,)), "its headings are 0 deg")
     refused(h.capytaine(tmp_path / "c.nc", some=slice(6, None)), "periods longer than 5.*s are missing")
     (tmp_path / "d.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    refused(tmp_path / "d.nc", "it is NetCDF 4; `pip install h5py`|cannot|not hold")
+    refused(tmp_path / "d.nc", "the file is NetCDF 4; `pip install h5py`|cannot|unexpected content")
     folder = h.nemoh(tmp_path / "n")
     refused(folder, "--angles deg or --angles rad  .the file gives no unit for the phases", angles=None)
     cal = (folder / "Nemoh.cal").read_text()
     (folder / "Nemoh.cal").write_text(cal.replace("1\t! Number of bodies", "2\t! Number of bodies"))
-    refused(folder, "it has 2 bodies; one is taken")
+    refused(folder, "the run has 2 bodies; only one can be imported")
     (folder / "Nemoh.cal").write_text(cal)
     tec = folder / "Results/RadiationCoefficients.tec"
     tec.write_text(tec.read_text().replace("w (rad/s)", "T (s)"))
-    refused(folder, "its first column is .*must be w")
+    refused(folder, "the first column is .*must be w")
     one = h.wamit(tmp_path / "w.1")
     refused(one, r"--set gravity=(.|\n)*--set water-density=(.|\n)*--set origin-depth=")
     units = {"length": "2", "gravity": "9.81", "water_density": "1000", "origin_depth": "0"}
-    refused(one, "wave-column=hours: it is period or frequency", wave_column="hours", **units)
+    refused(one, "wave-column=hours: use period or frequency", wave_column="hours", **units)
     one.write_text(one.read_text() + " 5.0 7 7 1.0 1.0\n")
-    refused(one, "w.1 has the mode 7; one rigid body has 1 to 6", **units)
+    refused(one, "w.1 has the mode 7; one rigid body has modes 1 to 6", **units)
     one.with_suffix(".3").unlink()
-    refused(one, "it needs w.3 .exciting force. or w.4", **units)
+    refused(one, "missing w.3 .exciting force. or w.4", **units)
 
 
 def test_a_hull_that_is_not_alike_on_both_sides_needs_all_headings() -> None:
     w, x = np.array([0.5, 1.0]), np.ones((6, 2, 3), complex)
-    with pytest.raises(ValueError, match="this one is not: a following or head sea moves it in sway"):
+    with pytest.raises(ValueError, match="this hull is not symmetric: a following or head sea moves it in sway"):
         panel_results.make_operators(w, np.radians([0.0, 90.0, 180.0]), x, "force")
     x[[1, 3, 5]] = 0.0
     x[[1, 3, 5], :, 1] = 2.0  # pushed to port by a sea that travels to port

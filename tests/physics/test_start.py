@@ -87,8 +87,8 @@ def test_astern(config: Callable[..., LoadedConfig]) -> None:
 @pytest.mark.parametrize(
     ("model", "speed", "message"),
     [
-        ("lauv", "5 m/s", r"cannot hold 5 m/s: 'propeller' would have to push 72 N and can push -6 to 12 N"),
-        ("sookshma", "1 m/s", "has no thruster that pushes ahead"),
+        ("lauv", "5 m/s", r"cannot hold 5 m/s: 'propeller' needs a thrust of 72 N, but its range at that speed is -6 to 12 N"),
+        ("sookshma", "1 m/s", "cannot hold a speed: it has no forward thruster"),
     ],
 )
 def test_what_cannot_be_held_is_refused(

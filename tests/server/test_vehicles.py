@@ -104,7 +104,7 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
     ]
     for file, always, missing, name in cases:
         refused = here("vehicles", "import", data_dir / file, *always)
-        assert refused.returncode == 2 and "give" in refused.stderr, file
+        assert refused.returncode == 2 and "supply" in refused.stderr, file
         for item in missing:
             key = item.removeprefix("--set=").partition("=")[0]
             assert item in ("--set", "deg") or key in refused.stderr, (file, item)
@@ -113,7 +113,7 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         shown = here("vehicles", "explain", name, "--models", out, "--json")
         assert json.loads(shown.stdout)["name"] == name
-    assert "name one of its models" in here("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
+    assert "select one of its models" in here("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
     wrong = wavesim("vehicles", "import", data_dir / "dune/bathymetry-apdl.ini", "--section", "x")
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
 

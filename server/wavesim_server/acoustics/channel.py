@@ -1,4 +1,4 @@
-"""The acoustic channel as an object: transducers come and go, are told what to send, and its records are collected."""
+"""The acoustic channel: adds and removes transducers, plans their emissions, and collects records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wavesim_server.acoustics.types import Array, Records
 from wavesim_server.row_pool import RowPool, grown_to
 
 Table = np.ndarray[Any, np.dtype[np.void]]  #: records of the log
-MAX_AHEAD = 3600.0  #: s, that a signal may be planned
+MAX_AHEAD = 3600.0  #: s, maximum time ahead for which a signal can be planned
 
 
 @dataclass
@@ -32,17 +32,17 @@ class ActiveTransducer:
     transducer: TransducerConfig
     clock: tuple[float, float]  # offset (s) and drift
     head: int
-    payloads: set[int] = field(default_factory=set)  # of packets to come
-    packets: int = 0  # drawn for, by its type of modem
-    next_departure: float = -math.inf  # end of the last of them, by its clock, s
+    payloads: set[int] = field(default_factory=set)  # payloads of planned packets
+    packets: int = 0  # random numbers drawn for packets by the type of modem
+    next_departure: float = -math.inf  # end of the last planned packet, by the node's clock, s
 
 
 @dataclass(frozen=True)
 class PreparedTransducer:
-    """What a transducer brings along, computed before it enters."""
+    """Data of a transducer, computed before it enters."""
 
-    pattern: Array | None  #: of its beam, if that is a new one
-    head: tuple[Records, Records] | None  #: and its hydrophones
+    pattern: Array | None  #: pattern of its beam, if that is a new one
+    head: tuple[Records, Records] | None  #: the head and its hydrophones
 
 
 class AcousticChannel:
@@ -59,10 +59,10 @@ class AcousticChannel:
         self._handles = 0
         self._emission_array = array_tables.record_argument(
             medium_arrays.make_record(medium_arrays.EMISSION)
-        )  #: the emission that is asked for,
+        )  #: the requested emission,
         self._emission = self._emission_array.view(np.recarray)[0]  #: and its members, to be filled in
         self._head_pool, self._beam_pool = RowPool(), RowPool()
-        self._beam_rows: dict[BeamPattern, int] = {}  # row of the loss of each beam pattern
+        self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
         self._detection_thresholds: Counter[float] = Counter()
         self._sent: list[Table] = []
@@ -71,24 +71,24 @@ class AcousticChannel:
     def _set_medium(self, m: medium_arrays.Medium) -> None:
         """Keep the arrays of the medium, and the table of their addresses for the kernels."""
         self.medium, self.table = m, array_tables.address_table(m)
-        counters = np.asarray(m.counters)  # members of a record array are slow to ask for
+        counters = np.asarray(m.counters)  # members of a record array are slow to access
         self._record_counts = counters["sent"], counters["receptions"]
 
     def grow(self) -> None:
-        """More room for signals, emissions and events."""
+        """Make more room for signals, emissions and events."""
         self._set_medium(medium_arrays.grow_medium(self.medium))
 
     # -- nodes -------------------------------------------------------------------------------
 
     def prepare(self, t: TransducerConfig | None) -> PreparedTransducer | None:
-        """What a transducer will need; ValueError if its beam or head cannot be."""
+        """Prepare the data of a transducer; ValueError for an invalid beam or head."""
         if t is None:
             return None
         pattern = head = None
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
-                raise ValueError("its transducer's beam has no such pattern")
+                raise ValueError("invalid beam pattern of its transducer")
         if t.modem is not None:
             modems.modem_type_of(t.modem)
         if t.head is not None:
@@ -96,7 +96,7 @@ class AcousticChannel:
         return PreparedTransducer(pattern, head)
 
     def add(self, row: int, name: str, t: TransducerConfig, fittings: PreparedTransducer, time: float) -> None:
-        """A transducer can hear and send from now on."""
+        """Add a transducer, which can receive and send from now on."""
         m, head = self.medium, -1
         if fittings.head is not None:
             head = self._head_pool.acquire()
@@ -112,12 +112,12 @@ class AcousticChannel:
         self._count_listener(t, +1)
 
     def start_pinger(self, row: int, time: float) -> None:
-        """A pinger plans its first ping; its place must be known."""
+        """Plan the first ping of a pinger; its position must be known."""
         while not medium.plan_first_ping(self.table, row, time):
             self.grow()
 
     def remove(self, row: int) -> None:
-        """A transducer is gone: silent and deaf, and what it had planned with it. Its signals under way live on."""
+        """Remove a transducer and its planned emissions. Its signals under way continue."""
         node = self.nodes.pop(row, None)
         if node is None:
             return
@@ -131,7 +131,7 @@ class AcousticChannel:
         self._count_listener(node.transducer, -1)
 
     def _beam(self, beam: BeamPattern, pattern: Array | None) -> int:
-        """The row of a beam's pattern, shared by all that have it."""
+        """Row of a beam's pattern, shared by all transducers with this pattern."""
         if beam not in self._beam_rows:
             self._forget_beams()
             row = self._beam_pool.acquire()
@@ -143,7 +143,7 @@ class AcousticChannel:
         return self._beam_rows[beam]
 
     def _forget_beams(self) -> None:
-        """Free the rows of patterns that no transducer has and no signal under way left by."""
+        """Free the rows of patterns that neither a transducer nor a signal under way uses."""
         signals = self.medium.signals
         live = signals.beam[signals.id > 0]
         for beam in [b for b, users in self._beam_users.items() if not users and self._beam_rows[b] not in live]:
@@ -151,7 +151,9 @@ class AcousticChannel:
             del self._beam_users[beam]
 
     def _count_listener(self, t: TransducerConfig, by: int) -> None:
-        """How far below the noise the best ears here still hear, with one pair more or less."""
+        """Update the margin below the noise at which the most sensitive receiver detects, for one transducer more or
+        less.
+        """
         if t.detection == "snr":
             self._detection_thresholds[t.snr] += by
             self.medium.water[0].floor = min(
@@ -159,7 +161,7 @@ class AcousticChannel:
             )
 
     def _clock_of(self, name: str, t: TransducerConfig) -> tuple[float, float]:
-        """Offset and drift of a node's clock, with their seeded parts."""
+        """Offset and drift of a node's clock, including their seeded parts."""
         keys = np.array([randomness.key(self.seed, name, "clock")], np.uint64)
         draws = [float(randomness.normal(keys, 0, k)[0]) for k in (0, 1)]
         c = t.clock
@@ -168,7 +170,7 @@ class AcousticChannel:
     # -- ambient noise -----------------------------------------------------------------------
 
     def carrier_conditions(self, frequency: float, band: float) -> tuple[float, float]:
-        """(absorption dB/m, noise in band dB) of a signal in this weather."""
+        """(absorption dB/m, noise in band dB) for a signal in the current weather."""
         found = self._carriers.get((frequency, band))
         if found is None:
             if len(self._carriers) > 4096:
@@ -178,7 +180,7 @@ class AcousticChannel:
         return found
 
     def _set_carrier_conditions(self, row: int, t: TransducerConfig) -> None:
-        """Absorption and noise of what a node sends by itself."""
+        """Set absorption and noise for the automatic emissions of a node."""
         n = self.medium.nodes[row]
         if t.reply:
             n.reply_absorption, n.reply_noise = self.carrier_conditions(t.reply, t.band)
@@ -188,7 +190,7 @@ class AcousticChannel:
             n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.band)
 
     def set_wind(self, wind: float) -> None:
-        """The mean wind has changed, and with it the noise of the sea; signals under way keep theirs."""
+        """Update the sea noise after a change of the mean wind; signals under way keep their noise."""
         if wind == self._wind:
             return
         self._wind = wind
@@ -201,12 +203,12 @@ class AcousticChannel:
                 float(emission.frequency), float(emission.band)
             )
 
-    # -- what nodes are told -------------------------------------------------------------------
+    # -- requests to nodes -----------------------------------------------------------------------
 
     def ping(
         self, row: int, frequency: float, level: float | None, at: int | None, code: int | None, number: int, now: float
     ) -> None:
-        """See :meth:`wavesim_server.Simulation.ping`."""
+        """Plan a ping, see :meth:`wavesim_server.Simulation.ping`."""
         t = self._node(row).transducer
         frequency = _checked_number("frequency", frequency, "Hz", 1.0, 1e6)
         code = t.code if code is None else _checked_integer("code", code, 65535)
@@ -217,13 +219,13 @@ class AcousticChannel:
     def send(
         self, row: int, payload: bytes, to: int, level: float | None, at: int | None, number: int, now: float
     ) -> None:
-        """See :meth:`wavesim_server.Simulation.send`."""
+        """Plan a packet, see :meth:`wavesim_server.Simulation.send`."""
         node, modem = self._node(row), self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if not isinstance(payload, (bytes, bytearray)):
-            raise ValueError(f"a payload is bytes, not {type(payload).__name__}")
+            raise ValueError(f"a payload must be bytes, got {type(payload).__name__}")
         if len(payload) > modem.payload:
-            raise ValueError(f"the payload has {len(payload)} bytes; this modem sends at most {modem.payload}")
+            raise ValueError(f"the payload has {len(payload)} bytes; the maximum for this modem is {modem.payload}")
         handle, kind = self._handles + 1, modems.modem_type_of(modem)
         bits = sent = 8.0 * len(payload)
         if kind is not None:
@@ -242,7 +244,7 @@ class AcousticChannel:
         node.payloads.add(handle)
 
     def _departure_time(self, row: int, kind: modems.ModemType, modem: Modem, at: int | None, now: float) -> int:
-        """When a packet leaves by the medium access of its modem, as a time of the node's own clock."""
+        """Departure time of a packet by the medium access of its modem, by the node's own clock."""
         node, n = self.nodes[row], self.medium.nodes[row]
         offset, drift = node.clock
         asked = max(
@@ -258,7 +260,7 @@ class AcousticChannel:
         return round(max(kind.departure(modem, asked, busy, draw), asked) * 1e9)
 
     def range_request(self, row: int, to: int, level: float | None, at: int | None, number: int, now: float) -> None:
-        """See :meth:`wavesim_server.Simulation.range_request`."""
+        """Plan a range query, see :meth:`wavesim_server.Simulation.range_request`."""
         code, modem = self._node(row).transducer.code, self._modem(row)
         to = _checked_integer("address", to, 2**31)
         if to == 0:
@@ -279,7 +281,7 @@ class AcousticChannel:
         return modem
 
     def _blank_emission(self, kind: SignalKind, frequency: float, duration: float, band: float) -> Records:
-        """The form for an emission that is asked for, which answers nothing and carries nothing."""
+        """Blank emission for a request, without an answer or a payload."""
         self._emission_array[0] = 0
         wanted = self._emission
         wanted.kind, wanted.frequency, wanted.duration, wanted.band = (
@@ -303,14 +305,14 @@ class AcousticChannel:
             offset, drift = node.clock
             time = max((_checked_integer("time", at, 2**62) * 1e-9 - offset) / (1.0 + drift), now)
         if time > now + MAX_AHEAD:
-            raise ValueError("a signal can be planned an hour ahead at most")
+            raise ValueError("a signal can be planned at most one hour ahead")
         while not medium.request_emission(self.table, row, time, self._emission_array):
             self.grow()
 
-    # -- what came of it -----------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------
 
     def collect(self) -> None:
-        """Take the records of an advance out of the medium."""
+        """Collect the records of an advance from the medium."""
         if not (self._record_counts[0][0] or self._record_counts[1][0]):
             return
         sent, receptions = medium_setup.take_records(self.medium)
@@ -332,20 +334,20 @@ class AcousticChannel:
         return sent, receptions
 
     def live_signals(self, table: Table, time: float) -> int:
-        """Fill rows of the signals table with the live signals; returns how many."""
+        """Fill rows of the signals table with the live signals; return their number."""
         n = int(medium.fill_live_signals(self.table, time, array_tables.record_argument(table)))
         table["id"][n:] = 0
         return n
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """(signals sent, receptions heard, signals live)."""
+        """(signals sent, signals received, signals live)."""
         c = self.medium.counters[0]
         return int(c.signals_sent), int(c.heard), int(c.live)
 
 
 def _concatenated(parts: list[Table], kind: np.dtype[np.void]) -> Table:
-    if len(parts) == 1:  # as in nearly every tick: no second copy
+    if len(parts) == 1:  # true in nearly every tick: avoids a second copy
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, kind)
 

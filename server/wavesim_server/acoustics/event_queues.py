@@ -1,7 +1,7 @@
-"""What comes next: a wheel of candidates by tick, and a heap of exact events in order of time, compiled.
+"""Queues of future events: a wheel of candidates by tick, and a heap of exact events in order of time, compiled.
 
-A candidate is a signal on its way to a node; its place in the wheel is the earliest tick at which it can arrive.
-Only what happens in the tick under way, and what is planned to the nanosecond, stands in the heap.
+A candidate is a signal on its way to a node; its slot in the wheel is the earliest tick at which it can arrive.
+The heap holds only events of the current tick, and events planned to the nanosecond.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wavesim_server.acoustics.medium_arrays import ISOVELOCITY, WHEEL_TICKS, Med
 
 @device_function
 def _comes_before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
-    """Whether entry i of the heap comes before (time, kind, key)."""
+    """Return whether entry i of the heap precedes (time, kind, key)."""
     event = m.events[i]
     if event.time != time:
         return bool(event.time < time)
@@ -23,7 +23,7 @@ def _comes_before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
 
 @device_function
 def push_event(m: Medium, time: float, kind: int, key: int, subject: int, node: int) -> None:
-    """Add an event; events of one time come in the order of kind and key."""
+    """Add an event; events of one time are ordered by kind and key."""
     k = m.counters[0].events
     m.counters[0].events += 1
     while k > 0:
@@ -62,7 +62,7 @@ def pop_event(m: Medium) -> None:
 
 @device_function
 def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel: float) -> int:
-    """A free record made a candidate; :func:`schedule_candidate` gives it its tick."""
+    """Make a free record a candidate; :func:`schedule_candidate` gives it its tick."""
     k = m.counters[0].free_candidate
     candidate = m.candidates[k]
     m.counters[0].free_candidate = candidate.next
@@ -77,9 +77,9 @@ def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, tr
 
 @device_function
 def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> None:
-    """Look at a candidate again in the tick that holds ``time``, and after ``tick``."""
+    """Schedule the next check of a candidate in the tick that contains ``time``, and after ``tick``."""
     due, k = time / m.water[0].step, tick + 1
-    if due > k:  # what comes at no time (a body thrown out of all bounds) is looked at in the next tick
+    if due > k:  # an infinite time (a body whose state diverged) is checked in the next tick
         k = int(min(due, float(tick + WHEEL_TICKS - 1)))
     k &= WHEEL_TICKS - 1
     m.candidates[candidate].next = m.wheel[k]
@@ -88,7 +88,7 @@ def schedule_candidate(m: Medium, candidate: int, time: float, tick: int) -> Non
 
 @device_function
 def free_candidate(m: Medium, candidate: int) -> None:
-    """A candidate has done its work."""
+    """Free the record of a candidate."""
     m.signals[m.candidates[candidate].signal].pending -= 1
     m.candidates[candidate].next = m.counters[0].free_candidate
     m.counters[0].free_candidate = candidate

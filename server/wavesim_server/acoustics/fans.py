@@ -1,9 +1,9 @@
-"""All rays from a source to a receiver that bounce off a bed which is not level, compiled: by a fan that is refined.
+"""All rays from a source to a receiver that bounce off a bed which is not level, by a refined fan, compiled.
 
-A fan of rays in the vertical plane through both brackets those that come near, leg by leg between reversals.  Between two of
-its rays that meet the same on their way (surface, bed, turns, crests of the sound speed) the range is taken to be smooth; where
-what they meet changes, the place of that change is sought.  An interval that comes near the receiver is halved, and halved
-again while the range bends so much that a pair of rays may hide in it.  Each ray is then aimed as in :mod:`terrain`.
+A fan of rays in the vertical plane through both brackets the nearby rays, leg by leg between reversals.  The range is
+taken to be smooth between two rays of the fan with the same history (surface, bed, turning points, maxima of the sound
+speed). Where the history changes, the angle of that change is searched.  An interval near the receiver is halved, and
+halved again while the range is so curved that it may hide a pair of rays.  Each ray is then aimed as in :mod:`range_dependent_rays`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,16 @@ from wavesim_server.acoustics.range_dependent_rays import (
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: rays of the fan to each side; of them beyond the vertical
-FLAT = 2e-2  #: rad, above which their steps grow
-REACH = 0.06  #: of how far rays are followed: within it of the receiver, the fan is looked at once more
-CLOSE = 0.01  #: m, by which a ray of the fan may miss before it is aimed
-ALWAYS = 2  #: times that the angle between two rays of the fan is halved where they come near the receiver
-DIVISIONS = 64  #: changes of kind that are looked for between two rays of the fan
+ANGLES, BACK = 332, 12  #: rays of the fan to each side; number of them beyond the vertical
+FLAT = 2e-2  #: rad, above which the steps of the fan grow
+REACH = 0.06  #: share of the maximum range of a ray; within it of the receiver, the fan is checked once more
+CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
+ALWAYS = 2  #: times that the angle between two rays of the fan is halved near the receiver
+DIVISIONS = 64  #: changes of history that are searched between two rays of the fan
 
 
 class Course(NamedTuple):
-    """What a scan has in hand: the profile and the ground, source and receiver, the horizontal direction from one to the other, and
-    its arrays."""
+    """Data of a scan: profile and bed, source and receiver, horizontal direction between them, and its arrays."""
 
     z: Array
     c: Array
@@ -63,7 +62,7 @@ class Course(NamedTuple):
 
 @device_function
 def _angle(k: int) -> float:
-    """Launch angle of a ray of the fan: from level, in steps that grow from `FLAT` on, to the vertical and somewhat beyond."""
+    """Launch angle of a ray of the fan: from level, in steps that grow above `FLAT`, to slightly beyond the vertical."""
     if k >= ANGLES - BACK:
         return 1.5706 + 0.05 * (k - (ANGLES - BACK) + 1)
     u = k * asinh(1.5706 / FLAT) / (ANGLES - BACK - 1)
@@ -75,8 +74,11 @@ def scan(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, found: Records,
     count: int, legs: Array, none: Array, out: Record,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` of those found: (how many
-    there are then, how many more at least: for which there is no room, or that turn too often)."""
+    """Add all rays from a to b that bounce off the bed, with at most ``g.order`` bounces, to the ``count`` found so
+    far.
+
+    Returns (number of rays then, minimum number of dropped rays: those without room, or with too many reversals).
+    """
     far = hypot(bx - ax, by - ay)
     lx, ly = ((bx - ax) / far, (by - ay) / far) if far > 1e-9 else (1.0, 0.0)
     w = Course(z, c, g, ax, ay, az, bx, by, bz, lx, ly, legs, none, found)
@@ -98,7 +100,7 @@ def scan(
 
 @device_function
 def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None:
-    """Follow a ray of the fan; ``legs[slot]`` gets where it comes."""
+    """Follow a ray of the fan; ``legs[slot]`` receives its legs."""
     level, rise = cos(angle), sign * sin(angle)
     range_dependent_rays.trace_ray(
         w.z, w.c, w.g, w.ax, w.ay, w.az, level * w.lx, level * w.ly, rise, w.bz, MAX_LEGS - 1, False, w.legs[slot], w.none, out
@@ -107,13 +109,15 @@ def _shoot(w: Course, sign: float, angle: float, slot: int, out: Record) -> None
 
 @device_function
 def _ahead(w: Course, leg: Array) -> float:
-    """How far beyond the receiver a leg of a ray comes, m."""
+    """Distance by which a leg of a ray passes the receiver, m."""
     return float((leg[X] - w.bx) * w.lx + (leg[Y] - w.by) * w.ly)
 
 
 @device_function
 def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int, out: Record) -> tuple[int, int]:
-    """Add the rays between two of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``: piece by piece of what they have met."""
+    """Add the rays between two rays of the fan, ``legs[BEFORE]`` and ``legs[NEXT]``, one part of equal history after
+    the other.
+    """
     legs, edge = w.legs, False
     copy(legs[BEFORE], legs[LOW])
     for division in range(DIVISIONS + 1):
@@ -148,15 +152,18 @@ def _interval(w: Course, sign: float, a: float, b: float, count: int, left: int,
 def _refined(
     w: Course, sign: float, a: float, b: float, edge: bool, count: int, left: int, out: Record
 ) -> tuple[int, int]:
-    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, from left to right, halving the angle between them where a bend of the
-    range may hide a pair; ``edge``: whether other rays begin at one of them, so that the range may bend up to there."""
+    """Add the rays between ``legs[LOW]`` and ``legs[HIGH]``, from left to right.
+
+    The angle between them is halved where curvature of the range may hide a pair. ``edge``: whether one of them is next
+    to rays of another history, so that the range may be curved up to it.
+    """
     legs = w.legs
     depth = i = 0  # part i of 2^depth
     halve = (
         (1 << ALWAYS) - 1 if edge or _within_reach(w, legs[LOW], legs[HIGH]) else 0
     )  # bit k: parts at depth k are halved
     while True:
-        # where a part ends: at the middle of the last that was halved and of which it lies in the left half
+        # end of a part: the middle of the last halved part whose left half contains it
         ends, bits = HIGH + depth, i
         while bits & 1:
             ends, bits = ends - 1, bits >> 1
@@ -180,7 +187,7 @@ def _refined(
 
 @device_function
 def _within_reach(w: Course, low: Array, high: Array) -> bool:
-    """Whether a leg of two rays of the fan comes so near the receiver that others between them may reach it."""
+    """Return whether a leg of two rays of the fan is so near the receiver that other rays between them may reach it."""
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])
@@ -191,12 +198,14 @@ def _within_reach(w: Course, low: Array, high: Array) -> bool:
 
 @device_function
 def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
-    """Whether the range of a leg may have an extreme between two rays, by that midway between them, and come to the receiver there."""
+    """Return whether the range of a leg may have an extreme near the receiver between two rays, from the ray midway
+    between them.
+    """
     for r in range(MAX_LEGS):
         kinds = middle[r, HISTORY]
         if low[r, HISTORY] == kinds and high[r, HISTORY] == kinds and middle[r, BEDS_MET] > 0.0:
             a, m, b = _ahead(w, low[r]), _ahead(w, middle[r]), _ahead(w, high[r])
-            bow = abs(m - 0.5 * (a + b))  # of a parabola: an extreme if more than a quarter of the difference
+            bow = abs(m - 0.5 * (a + b))  # of a parabola: it has an extreme if this exceeds a quarter of the difference
             if bow > 1e-3 and abs(b - a) < 6.0 * bow and min(abs(a), abs(m), abs(b)) < 2.0 * bow:
                 return True
     return False
@@ -204,7 +213,7 @@ def _bends(w: Course, low: Array, middle: Array, high: Array) -> bool:
 
 @device_function
 def _alike(g: BedAlongPath, one: Array, other: Array, ax: float, ay: float) -> bool:
-    """Whether two rays have met the same as far as they come near the receiver."""
+    """Return whether two rays have the same history up to the receiver."""
     for r in range(MAX_LEGS):
         a, b = hypot(one[r, X] - ax, one[r, Y] - ay), hypot(other[r, X] - ax, other[r, Y] - ay)
         away = a != a or b != b or one[r, HISTORY] != other[r, HISTORY]
@@ -217,7 +226,9 @@ def _alike(g: BedAlongPath, one: Array, other: Array, ax: float, ay: float) -> b
 def _between(
     w: Course, sign: float, a: float, b: float, end: int, count: int, left: int, out: Record
 ) -> tuple[int, int]:
-    """Add the rays to the receiver between two angles, of ``legs[LOW]`` and ``legs[end]``, one for each leg that passes it."""
+    """Add the rays to the receiver between two angles, of ``legs[LOW]`` and ``legs[end]``, one for each leg that passes
+    it.
+    """
     low, high = w.legs[LOW], w.legs[end]
     for r in range(MAX_LEGS):
         kinds = low[r, HISTORY]
@@ -246,7 +257,7 @@ def _between(
 
 @device_function
 def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
-    """Whether an aimed ray has been found before: Newton's method can come from one of a pair to the other."""
+    """Return whether an aimed ray is already known: Newton's method can jump between the two rays of a pair."""
     for k in range(count):
         ray = w.found[k]
         same = ray.bed and ray.reversals == reversals and (ray.down > 0) == (out.sz > 0.0)
@@ -257,7 +268,7 @@ def _known(w: Course, count: int, reversals: int, out: Record) -> bool:
 
 @device_function
 def _root(w: Course, sign: float, a: float, fa: float, b: float, fb: float, r: int, kinds: float, out: Record) -> float:
-    """Angle between two at which a leg passes the receiver (Illinois); NaN where it jumps across."""
+    """Launch angle between two at which a leg passes the receiver (Illinois); NaN where it jumps across."""
     side, middle, f = 0, a, fa
     for _ in range(60):
         middle = (a * fb - b * fa) / (fb - fa) if fa != fb else 0.5 * (a + b)

@@ -1,6 +1,6 @@
-"""Paths in water of one sound speed by image sources, losses at the bounces, and what stands in the way, compiled.
+"""Paths in water of one sound speed by image sources, losses at bounces, and blocking by obstacles, compiled.
 
-A path is numbered 2 bounces + (1 if the first bounce is off the bottom); 0 is the direct one.
+The index of a path is 2 bounces + (1 if the first bounce is off the bottom); 0 is the direct path.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from wavesim_server.dynamics.shapes import BOX, CORE, POSE, SHAPE_CODE, TRIANGLE
 from wavesim_server.elementary import atan2, log10
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-ROTATION = POSE + 3  #: R_WB by rows; of a triangle its corners, from its middle
-END_CLEARANCE = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may stand on it
+ROTATION = POSE + 3  #: R_WB by rows; for a triangle its corners, relative to its centre
+END_CLEARANCE = 1.0  #: m at both ends of a path where the sea bed cannot block it: transducers may rest on the bed
 
 
 class AcousticScene(NamedTuple):
-    """What may stand in the way of sound: obstacles (n, GEOMETRY), the sea bed, and where in its soundings (1,) was last looked."""
+    """Obstacles for sound: (n, GEOMETRY), the sea bed, and the last triangle used in its soundings (1,)."""
 
     obstacles: Array
     bed: BedParameters
@@ -50,7 +50,7 @@ def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tup
     """Real and imaginary part of sqrt(n^2 - cos^2), n = speed (1 + i k) the index of the bottom (see :func:`bottom_loss`)."""
     k = attenuation / (40.0 * math.pi * 0.4342944819032518)  # log10 e
     a, b = speed * speed * (1.0 - k * k) - (1.0 - sine * sine), 2.0 * k * speed * speed
-    # the root of a + i b that has positive parts
+    # the root of a + i b with positive parts
     size = math.sqrt(0.5 * (math.sqrt(a * a + b * b) + abs(a)))
     rest = 0.5 * b / size if size > 0.0 else 0.0
     return (size, rest) if a >= 0.0 else (rest, size)
@@ -58,9 +58,10 @@ def bottom_wavenumber_sine(sine: float, speed: float, attenuation: float) -> tup
 
 @device_function
 def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Loss in dB of one bounce off a fluid bottom at a grazing angle: Rayleigh's reflection coefficient.
+    """Loss in dB of one bounce off a fluid bottom at a grazing angle, by the Rayleigh reflection coefficient.
 
-    Density over the water's, sound speed of the water over the bottom's, attenuation in dB per wavelength.
+    The ratios are the bottom's density over the water's, and the water's sound speed over the bottom's. Attenuation is
+    in dB per wavelength.
     """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real
@@ -70,8 +71,11 @@ def bottom_loss(sine: float, density: float, speed: float, attenuation: float) -
 
 @device_function
 def bottom_phase(sine: float, density: float, speed: float, attenuation: float) -> float:
-    """Phase in rad that the same coefficient gives a bounce where pressures are as exp(+i w t), and so travel as exp(-i w tau): minus the
-    argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are those of exp(-i w t)."""
+    """Phase in rad that the same coefficient gives a bounce, for pressures as ``exp(+i w t)``, which travel as exp(-i w
+    tau).
+
+    It is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w t)``.
+    """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real
     return float(atan2(imaginary * (less + more), less * more - imaginary * imaginary))
@@ -79,14 +83,14 @@ def bottom_phase(sine: float, density: float, speed: float, attenuation: float) 
 
 @device_function
 def _to_body(g: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A vector of W in the axes of an obstacle."""
+    """Rotate a vector from W to the axes of an obstacle."""
     R = g[ROTATION : ROTATION + 9]
     return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
 
 
 @device_function
 def _segment_hits(g: Array, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
-    """Whether a segment passes through an obstacle."""
+    """Return whether a segment passes through an obstacle."""
     dx, dy, dz = ax - g[POSE], ay - g[POSE + 1], az - g[POSE + 2]
     ex, ey, ez = bx - ax, by - ay, bz - az
     if g[SHAPE_CODE] == TRIANGLE:
@@ -124,7 +128,7 @@ def _segment_hits(g: Array, ax: float, ay: float, az: float, bx: float, by: floa
 
 @device_function
 def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
-    """Whether a segment dips into the sea bed, its ends apart."""
+    """Return whether a segment enters the sea bed, apart from its ends."""
     ex, ey, ez = bx - ax, by - ay, bz - az
     length = math.sqrt(ex * ex + ey * ey + ez * ez)
     if length == 0.0:
@@ -137,15 +141,15 @@ def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: fl
         if clear < 0.0:
             return True
         if fall == 0.0:
-            return False  # level over a level bed
-        # the bed cannot rise faster than its steepest slope; beyond soundings (NaN) there is none
+            return False  # a level segment over a level bed
+        # the bed cannot rise faster than its steepest slope; beyond the soundings (NaN) there is no bed
         s += max(clear / fall, 0.25) if clear == clear else 5.0
     return False
 
 
 @device_function
 def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> bool:
-    """Whether anything stands in the way of a path through ``n`` points (n, 3); ``bed``: that, too."""
+    """Return whether anything blocks a path through ``n`` points (n, 3); ``bed``: include the sea bed."""
     rough = bed and (scene.bed.has_soundings or scene.bed.max_slope > 0.0)
     for i in range(n - 1):
         a, b = points[i], points[i + 1]
@@ -161,7 +165,7 @@ def is_path_blocked(scene: AcousticScene, points: Array, n: int, bed: bool) -> b
 def unfold_image_path(
     path: int, bottom: float, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> int:
-    """The corners of an image path from a to b; returns how many."""
+    """Fill in the corners of an image path from a to b; return their number."""
     n = path // 2
     total = abs(image_depth(az, bottom, path) - bz)
     points[0, 0], points[0, 1], points[0, 2] = ax, ay, az

@@ -1,14 +1,14 @@
-"""The acoustic medium, compiled: exact times inside the tick, in order.
+"""The acoustic medium, compiled: events at their exact times within the tick, in order.
 
-A signal is a front that leaves a point of emission.  At emission each node within reach gets a *candidate* for
-each path: the tick in which the front can reach it at the earliest, given a bound on the node's speed.  A tick
-looks only at its own candidates; where the front has passed a node by the end of the tick, the crossing is solved: in
+A signal is a front that leaves its point of emission.  At emission each node within reach gets a *candidate* for
+each path: the earliest tick in which the front can reach the node, given a bound on the node's speed.  A tick
+checks only its own candidates. When the front has passed a node by the end of the tick, the crossing is solved: in
 closed form for straight motion (spec: T = (q.v + sqrt((q.v)^2 + (c^2 - v.v) q.q)) / (c^2 - v.v)), then corrected
-for the cubic on which the node really moves.  Arrivals, ends of receptions and replies then happen in the order
-of their exact times, also when a reply and its arrival fall into the same tick.
+for the cubic on which the node really moves.  Arrivals, ends of receptions and replies are then processed in the order
+of their exact times, even when a reply and its arrival are in the same tick.
 
-Times are float64 seconds since the start: below 2e-12 s of rounding in the first three hours.
-Signals, nodes, candidates and emissions are told to functions by their rows in the arrays of the medium.
+Times are float64 seconds since the start: rounding stays below 2e-12 s in the first three hours.
+Functions identify signals, nodes, candidates and emissions by their rows in the arrays of the medium.
 """
 
 from __future__ import annotations
@@ -56,13 +56,14 @@ def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: floa
     return (qv + math.sqrt(qv * qv + cc * qq)) / cc
 
 
-# ------------------------------------------------------------------ emissions to come
+# ------------------------------------------------------------------ planned emissions
 
 
 @device_function
 def _new_emission(m: Medium, node: int) -> int:
-    """A free record made an emission of a node that answers nothing and carries nothing; -1 when there is no room (grow,
-    then ask again)."""
+    """Make a free record an emission of a node, without an answer or a payload; -1 if there is no room (grow, then call
+    again).
+    """
     if m.counters[0].events + 1 > m.events.shape[0] or m.counters[0].left_emissions < 1:
         return -1
     k = m.counters[0].free_emission
@@ -107,7 +108,7 @@ def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
 
 @device_function
 def _answers_pulse(node: Record, heard: Record) -> bool:
-    """Whether a node answers a pulse that it has heard."""
+    """Return whether a node answers a pulse that it has received."""
     frequency = heard.frequency + heard.doppler
     if node.query <= 0.0 or heard.query > 0 or abs(frequency - node.query) > node.tolerance:
         return False
@@ -116,7 +117,7 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
 
 @device_function
 def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
-    """A node answers what it has just heard, if that was a query to it."""
+    """Plan the reply of a node to what it has just received, if that was a query to it."""
     heard, node = m.receptions[row], m.nodes[j]
     pulse = heard.kind == PULSE
     if pulse:
@@ -160,7 +161,7 @@ def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
 def _emit_signal(
     m: Medium, scene: AcousticScene, e: int, j: int, time: float, tick: TickInterval, capacity: int
 ) -> None:
-    """A signal leaves a transducer (or does not, while it recharges)."""
+    """Emit a signal from a transducer, unless it is recharging."""
     node, emission = m.nodes[j], m.emissions[e]
     by_itself = emission.request == a.PINGER_REQUEST
     if node.active == 0 or emission.entry != node.entry:
@@ -189,7 +190,7 @@ def _emit_signal(
 
 @device_function
 def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> int:
-    """A free record made the signal that an emission becomes."""
+    """Make a free record the signal of an emission."""
     m.counters[0].signals_sent += 1
     m.counters[0].live += 1
     k = m.counters[0].free_signal
@@ -222,7 +223,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
     focus = ray_tubes.MAX_FOCUSING_DB if w.spreading == 0.0 and w.mode != a.ISOVELOCITY else 0.0
     signal.reach = detection_range(signal.source_level - signal.noise - w.floor + focus, w.spreading, signal.absorption)
     signal.id, signal.source, signal.pending, signal.key = m.counters[0].last_id, j, 0, node.key
-    # draws count a sender's own signals, so that nobody else's change them
+    # draws count a sender's own signals, so that other senders do not change them
     signal.draw = node.emitted
     node.emitted += 1
     return int(k)
@@ -230,7 +231,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
 
 @device_function
 def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """A node sends from now on: half duplex, what it was hearing is lost."""
+    """Mark a node as transmitting: it is half duplex and loses its receptions under way."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
@@ -245,14 +246,14 @@ def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
 def _spread_to_nodes(
     m: Medium, scene: AcousticScene, e: int, node: int, time: float, tick: TickInterval, capacity: int
 ) -> int:
-    """A new live signal and its candidates; returns how many nodes lie beyond its reach."""
+    """Add a live signal and its candidates; return the number of nodes beyond its reach."""
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
     signal = m.signals[s]
     _mark_transmitting(m, node, time, signal.duration)
     x, y, z = signal.x, signal.y, signal.z
     c, mode = w.fastest, w.mode
     max_speed = c + a.MAX_SPEED
-    slack = a.MAX_SPEED * w.step  # places are those at the end of the tick
+    slack = a.MAX_SPEED * w.step  # positions are those at the end of the tick
     angles = 0
     if mode == a.RAYS:
         angles = rays.launch_fan(m.profile_z, m.profile_c, min(max(z, 0.0), m.profile_z[-1]), m.fan)
@@ -277,7 +278,7 @@ def _spread_to_nodes(
             for path in range(2, 2 * w.order + 2):
                 ox, oy, oz = source_image(m, scene, s, path, place.x, place.y, place.z)
                 if ox != ox:
-                    continue  # there is no such path
+                    continue  # this path does not exist
                 ix, iy, up = place.x - ox, place.y - oy, place.z - oz
                 way = max(math.sqrt(ix * ix + iy * iy + up * up) - slack, 0.0)
                 if way * c / max_speed <= signal.reach:
@@ -297,7 +298,9 @@ def _spread_to_nodes(
 def _add_eigenray_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
-    """Candidates for the eigenrays to where a node is now: the strongest with echoes, else only the first to arrive."""
+    """Add candidates for the eigenrays to a node's current position: the strongest with echoes, else only the first
+    arrival.
+    """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     signal, w = m.signals[s], m.water[0]
     across = hypot(x - signal.x, y - signal.y)
@@ -323,7 +326,7 @@ def _add_eigenray_candidates(
         m.counters[0].paths_dropped += dropped + max(count - w.paths, 0)
         if count > w.paths:
             _weigh(m, scene, s, j, time, tick, count, first)
-    slower = 1.0 - 2.0 * a.MAX_SPEED / w.fastest  # the node may come towards it at full speed
+    slower = 1.0 - 2.0 * a.MAX_SPEED / w.fastest  # the node may approach at full speed
     for k in range(count):
         if k == first or (every and _among_strongest(m, k, count)):
             found = m.eigenrays[k]
@@ -337,8 +340,9 @@ def _add_eigenray_candidates(
 def _weigh(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, count: int, first: int
 ) -> None:
-    """Give each eigenray the level that its signal would have at a node which stays where it is. The first to arrive, which gives the
-    range, goes before all others."""
+    """Set the level of each eigenray as if the node stayed where it is. The first arrival, which gives the range, has
+    priority.
+    """
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
     for k in range(count):
         there, way = found_way(m, scene, s, k, x, y, z)
@@ -348,7 +352,7 @@ def _weigh(
 
 @device_function
 def _among_strongest(m: Medium, k: int, count: int) -> bool:
-    """Whether an eigenray is one of those that are followed."""
+    """Return whether an eigenray is among those to be followed."""
     if count <= m.water[0].paths:
         return True
     mine, stronger = m.eigenrays[k].level, 0
@@ -362,7 +366,7 @@ def _among_strongest(m: Medium, k: int, count: int) -> bool:
 def _add_candidate(
     m: Medium, s: int, j: int, path: int, first: bool, angle: float, travel: float, earliest: float, tick: TickInterval
 ) -> int:
-    """A new candidate; one that may arrive in this tick is looked at before the next event."""
+    """Add a candidate; one that may arrive in this tick is checked before the next event."""
     e = new_candidate(m, s, j, path, angle, travel)
     m.candidates[e].first = 1 if first else 0
     schedule_candidate(m, e, earliest, tick.number if earliest > tick.end else tick.number - 1)
@@ -371,14 +375,14 @@ def _add_candidate(
 
 @device_function
 def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
-    """A signal ends when it can reach nobody any more."""
+    """Retire a signal when it can no longer reach any node."""
     s = a.to_row(m.candidates[e].signal)
     signal = m.signals[s]
     due = signal.emission + signal.reach / m.water[0].fastest
     if tick.end < due or signal.pending > 1:
         schedule_candidate(
             m, e, max(due, tick.end), tick.number
-        )  # not yet, or a candidate that was bounded early is on its way
+        )  # not yet, or a candidate with an early bound is still on its way
         return
     free_candidate(m, e)
     signal.id = 0
@@ -392,7 +396,9 @@ def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
-    """(whether a candidate in water of one sound speed arrives in this tick, when); else it has been given a later look."""
+    """(whether a candidate in water of one sound speed arrives in this tick, when); if not, its next check is
+    scheduled.
+    """
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal = m.signals[s]
@@ -421,7 +427,7 @@ def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickI
 
 @device_function
 def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> None:
-    """Does a candidate arrive in this tick? Then it gets its exact time, else a later look."""
+    """Process the arrival of a candidate in this tick at its exact time, or schedule its next check."""
     candidate, w, end = m.candidates[e], m.water[0], tick.end
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, place = m.signals[s], m.places[tick.number & 1, j]
@@ -437,7 +443,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
             return
     else:
         t = end
-        for k in range(4):  # at the end of the tick, then where it has brought the node back to
+        for k in range(4):  # at the end of the tick, then at the node position of the improved time
             x, y, z, _, _, _ = position_and_velocity(m, tick, j, t)
             travel = travel_time(m, scene, s, e, x, y, z)
             if travel != travel:
@@ -450,7 +456,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
                 schedule_candidate(m, e, end + gap / (1.0 + 2.0 * a.MAX_SPEED / w.fastest), tick.number)
                 return
             t = emission + travel
-    if t != t:  # one of both was thrown out of all bounds in this tick: no sound comes there
+    if t != t:  # the state of one of them diverged in this tick: no sound arrives
         if candidate.first:
             record_loss(m, s, j, path, a.FADED, end, place.x, place.y, place.z)
         free_candidate(m, e)
@@ -459,12 +465,13 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
     push_event(m, t, a.ARRIVAL, (signal.id * m.nodes.shape[0] + j) * 64 + path, e, j)
 
 
-# ------------------------------------------------------------------ entries: `t` is the table of the medium's addresses
+# ------------------------------------------------------------------ entry points: `t` is the table of the medium's
+# addresses
 
 
 @device_function
 def _max_paths_per_node(m: Medium) -> int:
-    """Most candidates that a signal has to one node."""
+    """Maximum number of candidates of a signal for one node."""
     if m.water[0].mode == a.ISOVELOCITY:
         return int(1 + 2 * m.water[0].order)
     return (
@@ -474,8 +481,9 @@ def _max_paths_per_node(m: Medium) -> int:
 
 @device_function
 def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
-    """What the candidate that comes next will need, and the one after it, is on its way from memory while this one is looked at: they
-    are too many for the caches, and in no order."""
+    """Prefetch the data of the next two candidates while the current one is checked: they are too many for the caches,
+    and in no order.
+    """
     if e >= 0:
         candidate = m.candidates[e]
         prefetch(m.candidates, candidate.next)
@@ -487,7 +495,9 @@ def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
-    """Every event of tick ``number`` that ends at ``end``. Returns OK, or GROW / FLUSH: make room and call again."""
+    """Process every event of tick ``number``, which ends at ``end``. Returns OK, or GROW / FLUSH: make room and call
+    again.
+    """
     m, tick = a.unpack_medium(t), TickInterval(number, start, end)
     counters = m.counters[0]
     most = capacity * _max_paths_per_node(m) + 1
@@ -510,7 +520,7 @@ def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float,
             return a.OK
         event = m.events[0]
         time, kind, key, subject, node = event.time, event.kind, event.key, event.subject, event.node
-        # of what an emission does not reach there is a record for each node
+        # an emission may write one record for each node beyond its reach
         records, candidates = (capacity, most) if kind == a.EMIT else (1, 0)
         if counters.receptions + records > m.receptions.shape[0] or counters.sent + 1 > m.sent.shape[0]:
             return a.FLUSH
@@ -545,8 +555,9 @@ def advance(t: Any, scene: AcousticScene, number: int, start: float, end: float,
 
 @kernel
 def request_emission(t: Any, node: int, time: float, wanted: Records) -> bool:
-    """Plan an emission as ``wanted`` (1,) says, of which ``entry`` and ``next`` are not read; False when there is no room
-    (grow, then ask again)."""
+    """Plan the emission ``wanted`` (1,), of which ``entry`` and ``next`` are not read; False if there is no room (grow,
+    then call again).
+    """
     m = a.unpack_medium(t)
     k = _new_emission(m, node)
     if k < 0:
@@ -560,13 +571,13 @@ def request_emission(t: Any, node: int, time: float, wanted: Records) -> bool:
 
 @kernel
 def plan_first_ping(t: Any, node: int, time: float) -> bool:
-    """Plan the first ping of a pinger; False when there is no room (grow, then ask again)."""
+    """Plan the first ping of a pinger; False if there is no room (grow, then call again)."""
     return bool(_plan_next_ping(a.unpack_medium(t), node, time))
 
 
 @kernel
 def fill_live_signals(t: Any, time: float, table: Records) -> int:
-    """Fill rows of the table `signals` with the signals under way; returns how many."""
+    """Fill rows of the table `signals` with the signals under way; return their number."""
     k, m = 0, a.unpack_medium(t)
     for s in range(m.signals.shape[0]):
         signal = m.signals[s]

@@ -1,7 +1,7 @@
 """The memory of the medium, declared once: the members of each record with their units, and the size of each array.
 
-Allocation, growth and the views that kernels work on follow from the declaration, so nothing is filled or read by its
-position.  A member of a record is a load at a fixed offset in compiled code; with compilation off the same
+Allocation, growth and the views for kernels follow from the declaration, so nothing is accessed by position.
+A member of a record is a load at a fixed offset in compiled code; with compilation off the same
 lines run on NumPy's record arrays.  Sent signals and receptions are records of the log's tables, written in place.
 
 Frames: W north-east-down, B the body.  Times are seconds since the start; in the log's records, integer nanoseconds.
@@ -22,23 +22,23 @@ from wavesim_server.acoustics.types import Array, Ints, Records
 
 MAX_SPEED = 50.0  #: bound on the speed of a node, m/s
 MAX_HYDROPHONES = 8
-DETECTED_HISTORY = 16  #: signals that a node remembers, to know their echoes
-WHEEL_TICKS = 4096  #: ticks ahead for which candidates have a place
+DETECTED_HISTORY = 16  #: signals that a node remembers, to recognise their echoes
+WHEEL_TICKS = 4096  #: ticks ahead that the wheel covers
 FOUND = 512  #: eigenrays to one node, of which the strongest are followed
-DEGREES = 181  #: losses of a beam's pattern, by degrees from its axis
-PINGER_REQUEST = -1  #: the request number of a node that pings by itself
-RETIRE_NODE = -1  #: the node of the candidate that ends a signal
+DEGREES = 181  #: losses of a beam pattern, by degrees from its axis
+PINGER_REQUEST = -1  #: request number of automatic pings
+RETIRE_NODE = -1  #: node of the candidate that ends a signal
 
-#: a number of a small member, as all others are: what is called with it is compiled once
+#: small members as 64-bit integers, like all others: each function is then compiled once
 to_row: Any = np.int64
 
-# kinds of events, in the order in which those of one time happen
+# kinds of events, in the order in which simultaneous events are processed
 END, EMIT, ARRIVAL = range(3)
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
-# how sound travels
+# propagation models
 ISOVELOCITY, GRADIENT, RAYS = range(3)
-# what the level of a reception is when further paths of its signal arrive within it
+# level of a reception when further paths of its signal arrive during it
 PATH_SUMS = ("first", "incoherent", "coherent")
 COHERENT = PATH_SUMS.index("coherent")
 
@@ -60,65 +60,65 @@ _KEY = Field("key", "u8", "", "Stream of its random numbers.")
 
 NODE = _record(
     "node",
-    "A transducer: its electronics, its clock, and what it is doing. What each reception asks for comes first, in few lines of a cache.",
+    "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = in the water."),
     integer("first_hearing", "", "First of its receptions under way; -1 = none."),
     value("sending_from", "s", "Start of its last transmission."),
-    value("sending_until", "s", "End of it."),
-    value("ready", "s", "When it can send again."),
-    value("since", "s", "When it entered."),
-    value("listen_low", "Hz", "Lowest frequency that it hears."),
+    value("sending_until", "s", "End of its last transmission."),
+    value("ready", "s", "Earliest time of its next transmission."),
+    value("since", "s", "Time at which it entered."),
+    value("listen_low", "Hz", "Lowest frequency that it receives."),
     value("listen_high", "Hz", "Highest."),
-    value("threshold", "dB re 1 uPa", "Weakest level that it detects."),
-    value("snr", "dB", "The same over the noise; NaN = by level."),
-    value("capture", "dB", "By how much a reception must be stronger than others to survive them."),
+    value("threshold", "dB re 1 uPa", "Minimum level that it detects."),
+    value("snr", "dB", "Minimum level over the noise; NaN = by level."),
+    value("capture", "dB", "Margin by which a reception must be stronger than others to survive them."),
     value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of its own body at rest; 0 = none."),
-    integer("beam", "", "Row of its beam's pattern; -1 = none."),
-    integer("head", "", "Row of its head of hydrophones; -1 = none."),
-    integer("deaf_in_recharge", "", "1 = it cannot hear then either."),
+    integer("beam", "", "Row of its beam pattern; -1 = none."),
+    integer("head", "", "Row of its hydrophone head; -1 = none."),
+    integer("deaf_in_recharge", "", "1 = it cannot receive while recharging."),
     _KEY,
-    value("clock_offset", "s", "Of its clock at the start."),
-    value("clock_drift", "", "Seconds per second."),
-    value("timing_noise", "s", "Standard deviation of an arrival as it is reported."),
-    value("timing_resolution", "s", "Step of an arrival as it is reported; 0 = none."),
+    value("clock_offset", "s", "Offset of its clock at the start."),
+    value("clock_drift", "", "Drift of its clock, seconds per second."),
+    value("timing_noise", "s", "Standard deviation of a reported arrival."),
+    value("timing_resolution", "s", "Resolution of a reported arrival; 0 = none."),
     value("outlier", "", "Share of receptions that are reported late."),
-    value("doppler_noise", "Hz", "Standard deviation of a frequency."),
-    value("level_noise", "dB", "Standard deviation of a level."),
-    value("drop_out", "", "Share of receptions that are lost by chance."),
+    value("doppler_noise", "Hz", "Standard deviation of a reported frequency."),
+    value("level_noise", "dB", "Standard deviation of a reported level."),
+    value("drop_out", "", "Share of receptions that are lost at random."),
     value("bit_error", "", "Probability that a bit is wrong."),
-    integer("next_detected", "", "Where the next signal that it detects is noted."),
-    value("sound_speed", "m/s", "What it takes for the speed of sound."),
+    integer("next_detected", "", "Position of the next entry in its list of detected signals."),
+    value("sound_speed", "m/s", "Sound speed that it assumes."),
     value("query", "Hz", "Carrier that it answers; 0 = none."),
-    integer("address", "", "Of its modem; 0 = none."),
+    integer("address", "", "Address of its modem; 0 = none."),
     value("pulse", "s", "Length of its pulse."),
     value("band", "Hz", "Bandwidth of its pulse."),
     value("turn_around", "s", "From a query to its reply, by its own clock."),
-    value("recharge", "s", "After a transmission, until it can send again."),
-    value("reply", "Hz", "Carrier of its answer."),
-    value("tolerance", "Hz", "By how much a query may be off."),
-    value("source_level", "dB re 1 uPa at 1 m", "Level of what it sends."),
-    integer("code", "", "Code of what it sends; 0 = none."),
+    value("recharge", "s", "Time after a transmission until the next one is possible."),
+    value("reply", "Hz", "Carrier of its reply."),
+    value("tolerance", "Hz", "Maximum deviation of the frequency of a query."),
+    value("source_level", "dB re 1 uPa at 1 m", "Source level of its emissions."),
+    integer("code", "", "Code of its emissions; 0 = none."),
     integer("query_code", "", "Code that it answers; 0 = any."),
-    value("outlier_time", "s", "By at most so much."),
-    value("self_noise_slope", "dB s/m", "More of it by speed."),
+    value("outlier_time", "s", "Maximum delay of a late report."),
+    value("self_noise_slope", "dB s/m", "Increase of its self-noise with speed."),
     value("modem_frequency", "Hz", "Carrier of its modem."),
     value("modem_band", "Hz", "Bandwidth of its modem."),
     value("preamble", "s", "Length of a packet without payload."),
     value("axis_x", "", "Axis of the beam, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    value("ping_period", "s", "Of a pinger; 0 = none."),
+    value("ping_period", "s", "Period of a pinger; 0 = none."),
     value("ping_offset", "s", "First ping, by its own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
-    value("reply_absorption", "dB/m", "Of what it sends by itself, in this weather: replies,"),
+    value("reply_absorption", "dB/m", "Of its automatic emissions, in the current weather: absorption of replies,"),
     value("reply_noise", "dB re 1 uPa", "noise in their band,"),
     value("modem_absorption", "dB/m", "packets,"),
     value("modem_noise", "dB re 1 uPa", ""),
     value("ping_absorption", "dB/m", "pings."),
     value("ping_noise", "dB re 1 uPa", ""),
     value("pings", "", "Number of the next ping."),
-    integer("entry", "", "How many transducers this row has had."),
-    integer("emitted", "", "Signals that it has sent."),
+    integer("entry", "", "Number of transducers that this row has had."),
+    integer("emitted", "", "Number of signals that it has sent."),
 )
 
 PLACE = _record(
@@ -139,77 +139,77 @@ PLACE = _record(
 PHONE = _record(
     "phone",
     "A hydrophone of a head.",
-    value("x", "m", "From the transducer, B."),
+    value("x", "m", "Position relative to the transducer, B."),
     value("y", "m", ""),
     value("z", "m", ""),
-    value("slowness_x", "1/m", "What a delay here adds to the slowness of the front (row of the pseudo-inverse)."),
+    value("slowness_x", "1/m", "Change of the front's slowness per delay here (row of the pseudo-inverse)."),
     value("slowness_y", "1/m", ""),
     value("slowness_z", "1/m", ""),
 )
 
 HEAD = _record(
     "head",
-    "A head of hydrophones, which measures directions.",
-    integer("phones", "", "How many."),
+    "A hydrophone head, which measures directions.",
+    integer("phones", "", "Number of hydrophones."),
     integer("rank", "", "2 = all in one plane."),
-    value("sound_speed", "m/s", "What it takes for the speed of sound."),
-    value("timing_noise", "s", "Standard deviation at each hydrophone."),
-    value("timing_resolution", "s", "Step of the times; 0 = none."),
-    value("axis_x", "", "The side of a plane head that looks outwards, B."),
+    value("sound_speed", "m/s", "Sound speed that it assumes."),
+    value("timing_noise", "s", "Standard deviation of the time at each hydrophone."),
+    value("timing_resolution", "s", "Resolution of the times; 0 = none."),
+    value("axis_x", "", "Outward side of a plane head, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
 )
 
-#: what is sent, and travels along
+#: properties of an emission that travel with the signal
 _SOUND = (
     value("frequency", "Hz", "Carrier."),
     value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
     value("duration", "s", "Length."),
     value("band", "Hz", "Bandwidth."),
-    value("absorption", "dB/m", "Of the water, at this carrier."),
+    value("absorption", "dB/m", "Absorption of the water, at this carrier."),
     value("noise", "dB re 1 uPa", "Ambient noise in its band."),
-    value("bits", "", "Of the payload."),
-    value("turn_around", "s", "Of a reply, as its sender kept it."),
-    value("query_emission", "s", "Of a reply: when its query was sent."),
+    value("bits", "", "Bits of the payload."),
+    value("turn_around", "s", "For a reply: actual turn-around time of its sender."),
+    value("query_emission", "s", "For a reply: time at which its query was sent."),
     integer("query", "", "Number of the signal that it answers; 0 = none."),
     integer("query_source", "", "Row of the sender of that query; -1 = none."),
-    integer("kind", "", "As in the table `sent`."),
+    integer("kind", "", "Same as in the table `sent`."),
     integer("code", "", "0 = none."),
     integer("to_address", "", "0 = all."),
 )
 
 EMISSION = _record(
     "emission",
-    "A signal to come.",
+    "A planned emission.",
     *_SOUND,
-    integer("request", "", "Number of the client's request; PINGER = by itself."),
+    integer("request", "", "Number of the client's request; PINGER_REQUEST = automatic."),
     integer("payload_bytes", "", "Length of the payload."),
-    integer("handle", "", "By which its payload is found again."),
-    integer("entry", "", "Of its sender's row, when it was planned."),
+    integer("handle", "", "Key of its payload."),
+    integer("entry", "", "Entry number of its sender's row when it was planned."),
     integer("next", "", "Next free record."),
 )
 
 SIGNAL = _record(
     "signal",
     "A front under way.",
-    value("emission", "s", "When it was sent."),
+    value("emission", "s", "Time at which it was sent."),
     value("x", "m", "Where, W."),
     value("y", "m", ""),
     value("z", "m", ""),
-    integer("pending", "", "Candidates on their way."),
-    integer("id", "", "Its number, from 1; 0 = a free record."),
-    value("reach", "m", "How far it can be heard."),
+    integer("pending", "", "Number of its candidates under way."),
+    integer("id", "", "Number of the signal, from 1; 0 = a free record."),
+    value("reach", "m", "Maximum distance at which it can be received."),
     *_SOUND,
-    value("vx", "m/s", "Velocity of its sender then, W."),
+    value("vx", "m/s", "Velocity of its sender at emission, W."),
     value("vy", "m/s", ""),
     value("vz", "m/s", ""),
     integer("beam", "", "Row of its sender's pattern; -1 = none."),
     value("axis_x", "", "Axis of that beam, W."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    value("clock", "s", "When it was sent, by its sender's clock."),
+    value("clock", "s", "Time of emission, by its sender's clock."),
     integer("source", "", "Row of its sender."),
-    integer("draw", "", "Its number among its sender's, for random numbers."),
+    integer("draw", "", "Its number among its sender's signals, for random numbers."),
     integer("from_address", "", "0 = none."),
     integer("next", "", "Next free record."),
     _KEY,
@@ -217,19 +217,19 @@ SIGNAL = _record(
 
 CANDIDATE = _record(
     "candidate",
-    "A path of a signal on its way to a node. There are as many as signals times nodes, each is read when its turn comes and few are"
-    " in a cache then: four stand in a line of it.",
+    "A path of a signal on its way to a node. There are as many as signals times nodes, and each is read once, when few are in a"
+    " cache: so four share a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
-    _small_integer("node", 4, "Row of the node; RETIRE = the end of the signal."),
+    _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
     _small_integer("next", 4, "Next of the same tick, or next free record."),
     _small_integer("path", 2, "2 bounces + (1 if the first is off the bottom)."),
-    _small_integer("first", 1, "1 = the first of this signal to this node: its loss is recorded."),
+    _small_integer("first", 1, "1 = the first candidate of this signal for this node: its loss is recorded."),
     _small_integer("bed", 1, "1 = its ray bounces off a bed that is not level."),
 )
 
 KEPT_RAY = _record(
     "kept ray",
-    "Of a candidate in a profile: its ray, when it was last looked at.",
+    "Ray of a candidate in a profile, at its last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
     value("sx", "", "Over a bed that is not level: direction at the source, W."),
@@ -238,14 +238,14 @@ KEPT_RAY = _record(
 
 HEARING = _record(
     "hearing",
-    "A reception under way, beside its record of the log.",
-    value("end", "s", "When it ends."),
+    "A reception under way, in addition to its record of the log.",
+    value("end", "s", "End of the reception."),
     value("half_band", "Hz", "Half of its bandwidth."),
-    value("bits", "", "Of the payload."),
-    value("query_emission", "s", "Of a reply: when its query was sent."),
-    value("turn_around", "s", "Of a reply, as its sender kept it."),
-    value("clock", "s", "When it was sent, by its sender's clock."),
-    value("arrival", "s", "When it began."),
+    value("bits", "", "Bits of the payload."),
+    value("query_emission", "s", "For a reply: time at which its query was sent."),
+    value("turn_around", "s", "For a reply: actual turn-around time of its sender."),
+    value("clock", "s", "Time of emission, by its sender's clock."),
+    value("arrival", "s", "Start of the reception."),
     value("sum_real", "uPa", "Sum of the pressures of its paths (or of their squares)."),
     value("sum_imaginary", "uPa", ""),
     integer("draw", "", "Counter of its random numbers."),
@@ -256,20 +256,20 @@ HEARING = _record(
 
 EVENT = _record(
     "event",
-    "What is planned to the nanosecond: an entry of the heap.",
+    "An entry of the heap: an event planned to the nanosecond.",
     value("time", "s", "When."),
     integer("kind", "", "END, EMIT or ARRIVAL."),
-    integer("key", "", "Order among those of one time and kind."),
-    integer("subject", "", "Row of the hearing, emission or candidate."),
+    integer("key", "", "Order among events of the same time and kind."),
+    integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
 )
 
 COUNTERS = _record(
     "counters",
-    "How much of everything there is.",
-    integer("events", "", "In the heap."),
+    "Number of entries in each array.",
+    integer("events", "", "Events in the heap."),
     integer("last_id", "", "Number of the newest signal."),
-    integer("signals_sent", "", "Since the start."),
+    integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
     integer("live", "", "Signals under way."),
     integer("sent", "", "Records that wait to be collected: sent,"),
@@ -278,7 +278,7 @@ COUNTERS = _record(
     integer("free_emission", "", ""),
     integer("free_candidate", "", ""),
     integer("free_hearing", "", ""),
-    integer("left_emissions", "", "and how many are left."),
+    integer("left_emissions", "", "and number of free records left."),
     integer("left_candidates", "", ""),
     integer("left_hearings", "", ""),
     integer("nodes", "", "Transducers in the water."),
@@ -287,42 +287,44 @@ COUNTERS = _record(
 
 WATER = _record(
     "water",
-    "The water and its bounds, as sound knows them.",
+    "Acoustic properties and bounds of the water.",
     integer("mode", "", "ISO, GRADIENT or RAYS."),
-    value("speed", "m/s", "Speed of sound, at the surface."),
-    value("gradient", "1/s", "Of it over depth."),
-    value("fastest", "m/s", "Greatest speed of sound."),
-    value("spreading", "dB", "Per decade of distance; 0 = by the tubes of rays."),
-    value("floor", "dB", "How far below the noise the best ears still hear."),
+    value("speed", "m/s", "Sound speed at the surface."),
+    value("gradient", "1/s", "Gradient of the sound speed over depth."),
+    value("fastest", "m/s", "Maximum sound speed."),
+    value("spreading", "dB", "Per decade of distance; 0 = by ray tubes."),
+    value("floor", "dB", "Margin below the noise at which the most sensitive receiver detects."),
     value("bottom", "m", "Depth of the flat bottom."),
-    integer("uneven", "", "1 = echoes off the bottom know its depth and slope where they meet it."),
-    integer("order", "", "Most bounces of a path."),
-    integer("paths", "", "Most paths of a signal to a node in a profile: the strongest."),
-    value("surface_loss", "dB", "Of each bounce."),
-    value("density_ratio", "", "Density of the bottom over the water's."),
-    value("speed_ratio", "", "Speed of sound in the water over the bottom's."),
-    value("attenuation", "dB", "Of the bottom, per wavelength."),
-    integer("blocking", "", "1 = obstacles and hills can stand in the way."),
-    integer("faded", "", "1 = what fades before a node is recorded."),
-    integer("echoes", "", "1 = a signal can come on several paths."),
-    integer("summing", "", "Of the paths of a signal, see SUMS."),
+    integer("uneven", "", "1 = echoes off the bottom use its depth and slope where they meet it."),
+    integer("order", "", "Maximum number of bounces of a path."),
+    integer("paths", "", "Maximum number of paths of a signal to a node in a profile: the strongest."),
+    value("surface_loss", "dB", "Loss of each bounce off the surface."),
+    value("density_ratio", "", "Density of the bottom over that of the water."),
+    value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
+    value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
+    integer("blocking", "", "1 = obstacles and hills can block sound."),
+    integer("faded", "", "1 = signals too weak to reach a node are recorded."),
+    integer("echoes", "", "1 = a signal can arrive on several paths."),
+    integer("summing", "", "Sum over the paths of a signal, see PATH_SUMS."),
     value("roughness", "m", "Standard deviation of the surface."),
-    value("bubbles", "dB", "Loss by bubbles, see tubes.surface_loss."),
+    value("bubbles", "dB", "Loss by bubbles, see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),
 )
 
 
 def _with_handle() -> np.dtype[np.void]:
-    """A record of the table `sent` whose payload is, until it is collected, the number by which it is found."""
+    """Record type of the table `sent`, with a handle in place of the payload until it is collected."""
     fields = [(f.name, f"<{f.type}", f.shape) for f in SENT.fields if f.name != "payload"]
     return np.dtype([*fields, ("handle", "<i8"), ("rest", "<i8", (MAX_PAYLOAD // 8 - 1,))])
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of the medium: what it holds, its lengths (numbers, or names of those that :func:`allocate_medium` is given),
-    what it is filled with, whether it grows, and whether its free records are chained (``free_...``, ``left_...`` of the
-    counters)."""
+    """An array of the medium: type of its elements, its lengths, fill value, growth and free list.
+
+    Lengths are numbers, or names of arguments of :func:`allocate_medium`. Free records of some arrays are chained
+    (``free_...``, ``left_...`` of the counters).
+    """
 
     dtype: Any
     lengths: tuple[int | str, ...]
@@ -340,11 +342,11 @@ def _growing_array(record: Table, length: str, chain: str = "") -> Any:
 
 
 class Medium(NamedTuple):
-    """All arrays of the medium; one object so that kernels take it whole."""
+    """All arrays of the medium, in one tuple that is passed to kernels as a whole."""
 
     nodes: Records = _fixed_array(NODE, "nodes")
     places: Records = _fixed_array(PLACE, 2, "nodes")  #: by the parity of the tick at whose end they hold
-    detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: signals heard of late
+    detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: recently detected signals
     beams: Array = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
     heads: Records = _fixed_array(HEAD, 0)
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
@@ -352,21 +354,19 @@ class Medium(NamedTuple):
     emissions: Records = _growing_array(EMISSION, "emissions", "emission")
     wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
-    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: beside them
-    ongoing_receptions: Records = _growing_array(
-        RECEPTION, "hearings"
-    )  #: receptions under way, as they will be in the log
+    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: one for each candidate
+    ongoing_receptions: Records = _growing_array(RECEPTION, "hearings")  #: receptions under way, in the form of the log
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: the same receptions
     events: Records = _growing_array(EVENT, "events")  #: a heap
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
     profile_z: Array = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
-    profile_c: Array = _fixed_array(np.float64, "profile")  #: speed of sound, m/s
+    profile_c: Array = _fixed_array(np.float64, "profile")  #: sound speed, m/s
     fan: Records = _fixed_array(FAN, "fan")
     eigenrays: Records = _fixed_array(EIGENRAY, FOUND)
     ray: Records = _fixed_array(RAY, 1)
     shot: Records = _fixed_array(SHOT, 1)
-    legs: Array = _fixed_array(np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS)  #: of rays over a bed that is not level
+    legs: Array = _fixed_array(np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS)  #: legs of rays over a bed that is not level
     points: Array = _fixed_array(np.float64, "points", 3)  #: of a path, W, m
     no_points: Array = _fixed_array(np.float64, 0, 2)
     sent: Records = _fixed_array(_with_handle(), "sent")
@@ -384,12 +384,12 @@ unpack_medium: Any = array_tables.make_views(
 
 
 def make_record(of: Table) -> Records:
-    """One record by itself, (1,)."""
+    """Make a single record, (1,)."""
     return np.zeros(1, of.dtype).view(np.recarray)
 
 
 def allocate_medium(**lengths: int) -> Medium:
-    """An empty medium: all records free, no node."""
+    """Allocate an empty medium: all records free, no node."""
     new: dict[str, Any] = {}
     knots = lengths["profile"]
     lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))
@@ -404,7 +404,7 @@ def allocate_medium(**lengths: int) -> Medium:
 
 
 def grow_medium(m: Medium) -> Medium:
-    """The same medium with twice the room for signals, emissions and events."""
+    """Return the same medium with twice the room for signals, emissions and events."""
     new: dict[str, Any] = {}
     for name, a in ARRAY_SPECS.items():
         if a.grows:
@@ -417,7 +417,7 @@ def grow_medium(m: Medium) -> Medium:
 
 
 def _chain_free_records(m: Medium, name: str, start: int) -> None:
-    """Chain the records from ``start`` on as free; those that were free come after them."""
+    """Chain the records from ``start`` on as free, in front of those that were already free."""
     records, chain, counters = getattr(m, name), _CHAINED[name], m.counters[0]
     records.next[start:] = np.arange(start + 1, len(records) + 1)
     if start:

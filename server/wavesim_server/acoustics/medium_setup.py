@@ -1,4 +1,4 @@
-"""What goes into the medium from a configuration: its water, the nodes and what they carry."""
+"""Setup of the medium from a configuration: its water, the nodes and their equipment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wavesim_server.acoustics.types import Array, Ints, Records
 def make_medium(
     loaded: LoadedConfig, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096
 ) -> Medium:
-    """An empty medium for the acoustics of a configuration."""
+    """Make an empty medium for the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = flat_bottom_depth(loaded)
     mode = (
@@ -80,8 +80,10 @@ def make_medium(
 
 
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:
-    """What :func:`wavesim_server.acoustics.ray_tubes.surface_loss` needs of the sea as it is configured: standard deviation of
-    the surface in m, bubbles by the wind (APL-UW 1994)."""
+    """(standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
+
+    These are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
+    """
     if surface == "rough":
         return 0.25 * sea_state(world.waves)[0], 0.0
     wind = world.wind.mean
@@ -89,13 +91,15 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Depth of the flat bottom that echoes and profiles know: of the bed at the origin (the mean of soundings)."""
+    """Depth of the flat bottom for echoes and profiles: of the bed at the origin (the mean of soundings)."""
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
 
 def profile_depth(loaded: LoadedConfig) -> float:
-    """Depth in m to which a profile is needed over a bed that is not level; of a plane that falls, twice that at the origin."""
+    """Depth in m to which a profile is needed over a bed that is not level; for a sloping plane, twice that at the
+    origin.
+    """
     t, bed = triangulated_bed(loaded), loaded.config.world.bed
     if t is not None:
         return float(t.points[:, 2].max())
@@ -104,7 +108,7 @@ def profile_depth(loaded: LoadedConfig) -> float:
 
 
 def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:
-    """(absorption dB/m, noise in band dB) of a signal."""
+    """(absorption dB/m, noise in band dB) for a signal."""
     return sound.absorption(a, frequency), sound.noise_in_band(a, wind, frequency, band)
 
 
@@ -128,15 +132,17 @@ def beam_pattern(beam: BeamPattern) -> Array:
 
 
 def bessel_j1(x: Array) -> Array:
-    """Bessel's J1 by the mean of cos(a - x sin a) over a circle, which converges like a geometric series."""
+    """Bessel function J1 by the mean of cos(a - x sin a) over a circle, which converges like a geometric series."""
     n = 40 + 2 * math.ceil(float(x.max()))
     a = 2.0 * math.pi / n * np.arange(n)
     return np.asarray(cos(a - x[:, None] * sin(a)).mean(axis=1))
 
 
 def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
-    """The record of a head, and those of its hydrophones: their places from the transducer, with the least-squares
-    solution of t = t0 + s p for s."""
+    """The record of a head and those of its hydrophones.
+
+    They hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
+    """
     p = np.array([h.position for h in head.hydrophone])
     phones = np.zeros(medium_arrays.MAX_HYDROPHONES, medium_arrays.PHONE.dtype).view(np.recarray)
     solution, rank, directions = pseudo_inverse(p - p.mean(axis=0))
@@ -144,7 +150,7 @@ def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records
     phones.x[:n], phones.y[:n], phones.z[:n] = (p - np.array(position)).T
     phones.slowness_x[:n], phones.slowness_y[:n], phones.slowness_z[:n] = solution
     axis = np.array(head.axis) / norm(head.axis)
-    if rank == 2:  # the side to which the axis points, normal to the plane
+    if rank == 2:  # the side that the axis points to, normal to the plane
         normal = directions[2]
         axis = normal * (1.0 if dot(normal, axis) >= 0.0 else -1.0)
     made = medium_arrays.make_record(medium_arrays.HEAD)
@@ -155,7 +161,7 @@ def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records
     return made, phones
 
 
-#: members of a node that a transducer's configuration gives under the same name
+#: members of a node with the same name in a transducer's configuration
 _COPIED_FIELDS = (
     "listen_low", "listen_high", "threshold", "pulse", "band", "capture", "turn_around", "recharge", "deaf_in_recharge",
     "query", "reply", "tolerance", "source_level", "code", "query_code", "timing_noise", "timing_resolution",
@@ -167,11 +173,13 @@ def set_node(
     m: Medium, a: Acoustics, row: int, t: TransducerConfig, time: float, key: int, clock: tuple[float, float], beam: int,
     head: int,
 ) -> None:  # fmt: skip
-    """Make a row a node that can hear and send from now on; ``clock`` is its (offset, drift), ``beam`` and ``head`` are
-    rows of those arrays, -1 for none."""
+    """Make a row a node that can receive and send from now on.
+
+    ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of those arrays, -1 for none.
+    """
     m.counters[0].nodes += 1
     n = m.nodes[row]
-    entry, emitted = n.entry + 1, n.emitted  # what is counted on from one transducer of a row to the next
+    entry, emitted = n.entry + 1, n.emitted  # counters that continue from one transducer of a row to the next
     m.nodes[row] = 0
     n.active, n.entry, n.emitted, n.since, n.key = 1, entry, emitted, time, key
     for name in _COPIED_FIELDS:
@@ -194,7 +202,7 @@ def set_node(
 
 
 def drop_node(m: Medium, row: int) -> None:
-    """The node of a row falls silent and deaf; what it had planned to send is forgotten."""
+    """Remove the node of a row and its planned emissions."""
     c = m.counters[0]
     c.nodes -= 1
     m.nodes[row].active = 0
@@ -207,20 +215,20 @@ def drop_node(m: Medium, row: int) -> None:
         c.free_emission = e
         c.left_emissions += 1
     kept = events[~mine]
-    kept = kept[np.lexsort((kept.key, kept.kind, kept.time))]  # sorted, it is a heap
+    kept = kept[np.lexsort((kept.key, kept.kind, kept.time))]  # a sorted array is a heap
     c.events = len(kept)
     m.events[: len(kept)] = kept
 
 
 def planned_emissions(m: Medium) -> Ints:
-    """Rows of the emissions to come."""
+    """Rows of the planned emissions."""
     events = m.events[: int(m.counters[0].events)].view(np.recarray)
     rows: Ints = events.subject[events.kind == medium_arrays.EMIT]
     return rows
 
 
 def take_records(m: Medium) -> tuple[Any, Any]:
-    """(sent, receptions) since the last call, as records of the log's tables; empties the buffers."""
+    """Return (sent, receptions) since the last call, as records of the log's tables, and empty the buffers."""
     c = np.asarray(m.counters)
     sent, receptions = np.asarray(m.sent)[: c["sent"][0]], np.asarray(m.receptions)[: c["receptions"][0]]
     c["sent"] = c["receptions"] = 0

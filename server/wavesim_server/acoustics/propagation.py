@@ -1,4 +1,4 @@
-"""By which way a signal comes to a node: straight or along a ray, and what stands in it, compiled."""
+"""Propagation path of a signal to a node, straight or along a ray, and what blocks it, compiled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from wavesim_server.elementary import cos
 
 
 class PropagationPath(NamedTuple):
-    """How a signal has come: its path's length, unit vectors W along it at both ends, sound speed there, bounces, caustics
-    passed, mean sine of the grazing angles at the surface, losses in dB by spreading (-1: as of a straight line) and of all
-    bounces off the bottom, and the phase of these in rad (0 if nobody asks for it)."""
+    """Path of a signal: its length, unit vectors along it in W at both ends, sound speed there, bounces, caustics
+    passed, mean sine of the grazing angles at the surface, loss in dB by spreading (-1: as for a straight line), loss
+    in dB of all bounces off the bottom, and the phase of these in rad (0 if not requested).
+    """
 
     length: float
     sx: float
@@ -38,10 +39,11 @@ class PropagationPath(NamedTuple):
 
 @device_function
 def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
-    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` then holds the ray, or ``m.shot``.
+    """Travel time of a candidate's path to a point, in a profile; NaN if there is none. ``m.ray`` or ``m.shot`` then
+    holds the ray.
 
-    The ray is followed from where it was when last looked at. Where it has turned into one of another kind, as a ray
-    whose turning point passes the receiver does, the ray with the nearest travel time takes its place.
+    The ray is followed from its last check. If it has become a ray of another kind, for example because its turning
+    point passes the receiver, the ray with the nearest travel time replaces it.
     """
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     candidate, kept = m.candidates[e], m.kept_rays[e]
@@ -76,8 +78,10 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
 def find_bed_eigenrays(
     m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
 ) -> tuple[int, int]:
-    """Add to the ``found`` eigenrays of the medium those to a point that bounce off a bed which is not level: (how many there are
-    then, how many more there is no room for)."""
+    """Add the eigenrays to a point that bounce off a bed which is not level to the ``found`` ones of the medium.
+
+    Returns (number of eigenrays then, number without room).
+    """
     signal, w = m.signals[s], m.water[0]
     ground = range_dependent_rays.bed_along_path(scene, w.order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
@@ -90,7 +94,7 @@ def find_bed_eigenrays(
 def found_way(
     m: Medium, scene: AcousticScene, s: int, k: int, x: float, y: float, z: float
 ) -> tuple[bool, PropagationPath]:
-    """(whether it is there, its way) of eigenray ``k`` of those found to a point."""
+    """(whether it exists, its path) for eigenray ``k`` of those found to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:
@@ -106,7 +110,7 @@ def found_way(
 
 @device_function
 def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
-    """The same of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
+    """Travel time of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
     if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, x, y, z):
         best, gap = -1, 1e-3
@@ -129,7 +133,7 @@ def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, 
 def _aim_at_point(
     m: Medium, scene: AcousticScene, s: int, path: int, sx: float, sy: float, x: float, y: float, z: float
 ) -> bool:
-    """Whether a ray near a direction comes to a point; ``m.shot`` then holds it."""
+    """Return whether a ray near a direction reaches a point; ``m.shot`` then holds it."""
     signal = m.signals[s]
     ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
@@ -142,7 +146,7 @@ def _aim_at_point(
 
 @device_function
 def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
-    """Of the ray over a bed which is not level that ``m.shot`` holds."""
+    """Path of the ray over a bed that is not level in ``m.shot``."""
     signal, w, shot = m.signals[s], m.water[0], m.shot[0]
     bottom_loss, turned = range_dependent_rays.bed_loss(
         range_dependent_rays.legs_view(m.legs)[range_dependent_rays.NOW], shot.bottom, w.density_ratio, w.speed_ratio, w.attenuation,
@@ -161,7 +165,7 @@ def reflected_path(m: Medium, s: int, z: float) -> PropagationPath:
 
 @device_function
 def meets_sloping_bed(m: Medium, path: int) -> bool:
-    """Whether a path in water of one sound speed meets a bed that is not level."""
+    """Return whether a path in water of one sound speed meets a bed that is not level."""
     return bool(m.water[0].uneven != 0 and image_paths.bounce_counts(path)[1] > 0)
 
 
@@ -169,9 +173,11 @@ def meets_sloping_bed(m: Medium, path: int) -> bool:
 def source_image(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
-    """Where a path to a point, in water of one sound speed, seems to come from; NaN if there is no such path. Over a bed that is
-    not level ``m.points`` then holds its corners."""
-    if path == 0:  # nearly all: without a call
+    """Image position of the source of a path to a point, in water of one sound speed; NaN if there is no such path.
+
+    Over a bed that is not level ``m.points`` then holds its corners.
+    """
+    if path == 0:  # nearly all paths: avoids a call
         return m.signals[s].x, m.signals[s].y, m.signals[s].z
     return _mirrored_source(m, scene, s, path, x, y, z)
 
@@ -180,7 +186,7 @@ def source_image(
 def _mirrored_source(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
-    """The same of a path with bounces."""
+    """Image position of the source of a path with bounces."""
     signal = m.signals[s]
     if not meets_sloping_bed(m, path):
         return signal.x, signal.y, image_paths.image_depth(signal.z, m.water[0].bottom, path)
@@ -194,7 +200,7 @@ def _mirrored_source(
 def _sloping_bed_path(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> PropagationPath:
-    """Of a path that meets a bed that is not level; its length is NaN if there is none."""
+    """Path that meets a bed which is not level; its length is NaN if there is none."""
     w = m.water[0]
     ox, oy, oz = source_image(m, scene, s, path, x, y, z)
     dx, dy, dz = x - ox, y - oy, z - oz
@@ -212,7 +218,7 @@ def _sloping_bed_path(
 
 @device_function
 def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
-    """Of a path in water of one sound speed; its length is NaN if there is none."""
+    """Path in water of one sound speed; its length is NaN if there is none."""
     if meets_sloping_bed(m, path):
         return _sloping_bed_path(m, scene, s, path, x, y, z)
     signal, w = m.signals[s], m.water[0]
@@ -234,7 +240,7 @@ def straight_path(m: Medium, scene: AcousticScene, s: int, path: int, x: float, 
 
 @device_function
 def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -> PropagationPath:
-    """Of the ray that ``m.ray`` holds."""
+    """Path of the ray that ``m.ray`` holds."""
     signal, w, ray = m.signals[s], m.water[0], m.ray[0]
     dx, dy = x - signal.x, y - signal.y
     far = math.sqrt(dx * dx + dy * dy)
@@ -278,7 +284,7 @@ def refracted_path(m: Medium, s: int, path: int, x: float, y: float, z: float) -
 
 @device_function
 def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> bool:
-    """Whether something stands in the way of a candidate's path to a point."""
+    """Return whether anything blocks a candidate's path to a point."""
     signal, candidate, n = m.signals[s], m.candidates[e], 0
     path = a.to_row(candidate.path)
     if m.water[0].mode == a.ISOVELOCITY and meets_sloping_bed(m, path):
@@ -296,7 +302,7 @@ def is_blocked(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: flo
 
 @device_function
 def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float) -> bool:
-    """Whether an obstacle stands in the way of the ray that ``m.shot`` holds; the bed does not, which has turned it."""
+    """Return whether an obstacle blocks the ray in ``m.shot``; the bed does not, because it has reflected the ray."""
     signal, shot = m.signals[s], m.shot[0]
     ground = range_dependent_rays.bed_along_path(scene, m.water[0].order, signal.x, signal.y, x, y)
     zs, zr, _ = rays.clamp_to_water(m.profile_z, signal.z, z, 0.0)
@@ -311,7 +317,7 @@ def _is_bed_ray_blocked(m: Medium, scene: AcousticScene, s: int, path: int, x: f
 
 @device_function
 def _ray_points(m: Medium, s: int, path: int, angle: float, x: float, y: float, z: float) -> int:
-    """Points along a ray, for obstacles; returns how many."""
+    """Fill in points along a ray, for obstacles; return their number."""
     signal = m.signals[s]
     dx, dy = x - signal.x, y - signal.y
     across = math.sqrt(dx * dx + dy * dy)

@@ -1,14 +1,15 @@
-"""Rays in a sound speed that depends on depth, over a bed whose depth changes along their way, compiled.
+"""Rays in a sound speed that depends on depth, over a bed whose depth changes along their path, compiled.
 
-A ray is shot, not solved for: from layer to layer as in :mod:`rays`, and where it meets the bed it is mirrored in the plane
-that touches it there, in three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical plane
-through source and receiver brackets those that come near, and is refined where their range may come back between two of it; each
-is then aimed by Newton's method with two neighbours, to the two sides and up and down, which are the edges of its tube as well:
+A ray is traced, not solved for: from layer to layer as in :mod:`rays`. Where it meets the bed it is mirrored in the
+tangent plane, in three dimensions, so that its invariant and its bearing change.  A fan of such rays in the vertical
+plane through source and receiver brackets the nearby rays, and is refined where their range may reverse between two of
+them. Each ray is then aimed by Newton's method with two neighbours, sideways and up or down, which are the edges of its
+tube as well:
 
     |pressure at 1 m / pressure|^2 = |d1 x d2| s_receiver c_source / c_receiver
 
-with d1, d2 what the neighbours move by at the receiver's depth, per rad.  The bed's curvature is in it.
-Left out: diffraction; a bed finer than a 128th of the way.
+with d1, d2 the displacement of the neighbours at the receiver's depth, per rad.  This includes the bed's curvature.
+Neglected: diffraction; bed features smaller than a 128th of the path.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ SHOT = Table(
     "A ray over a bed that is not level.",
     "medium",
     (
-        value("x", "m", "Where it crosses the receiver's depth, W."),
+        value("x", "m", "Position at which it crosses the receiver's depth, W."),
         value("y", "m", ""),
         value("time", "s", "Travel time."),
-        value("length", "m", "Along it."),
+        value("length", "m", "Length along it."),
         value("sx", "", "Its direction at the source, W."),
         value("sy", "", ""),
         value("sz", "", ""),
-        value("rx", "", "At the receiver."),
+        value("rx", "", "Its direction at the receiver."),
         value("ry", "", ""),
         value("rz", "", ""),
         integer("surface", "", "Bounces off the surface."),
@@ -47,24 +48,25 @@ SHOT = Table(
         integer("caustics", "", "Passed."),
     ),
 )
-MAX_LEGS = rays.REVERSALS + 1  #: between reversals, at most
+MAX_LEGS = rays.REVERSALS + 1  #: maximum number of legs between reversals
 DEEP = 10  #: times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: arrays of legs:
-#: the last and those after it are of angles that are halved
+#: the last and those after it belong to halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: and their columns: where, what has been met till there, turns in the water and bounces off the bed till there; sines at the bed, by bounce
+#: their columns: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
-TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: what a ray has met,
-KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: and how that is told by one number: a remainder, exact in 53 bits
+TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray,
+KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: and their encoding in one number: a remainder, exact in 53 bits
 NEIGHBOUR_ANGLE = 1e-6  #: rad, between a ray and its neighbours
-AIM_TOLERANCE = 1e-3  #: m, by which an aimed ray may miss; its time is corrected to second order
+AIM_TOLERANCE = 1e-3  #: m, maximum miss of an aimed ray; its time is corrected to second order
 MAX_AIM_STEPS = 24
 
 
 class BedAlongPath(NamedTuple):
-    """What a ray must look out for: the bed, above which depth there is none on this way, how steep it is, in which steps it
-    is looked at and how far, in m; most bounces."""
+    """Bed along a path: the bed, the depth above which there is none on this path, its steepest slope, the step and the
+    range in m in which it is checked; maximum number of bounces.
+    """
 
     scene: AcousticScene
     min_depth: float
@@ -76,13 +78,13 @@ class BedAlongPath(NamedTuple):
 
 @device_function
 def legs_view(legs: Array) -> Array:
-    """The arrays of legs, (FANS, LEGS, COLUMNS), in one of two dimensions."""
+    """View the two-dimensional arrays of legs as (LEG_ARRAYS, MAX_LEGS, COLUMNS)."""
     return legs.reshape(LEG_ARRAYS, MAX_LEGS, COLUMNS)
 
 
 @device_function
 def _met(kinds: float, what: float) -> float:
-    """Number of what a ray has met, once it has met something more."""
+    """Add an event to the number that encodes the history of a ray."""
     kinds = KINDS_OF * kinds + what
     return float(kinds - KINDS_MOST * math.floor(kinds / KINDS_MOST))
 
@@ -94,7 +96,7 @@ def bed_depth_at(g: BedAlongPath, x: float, y: float) -> float:
 
 @device_function
 def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: float, by: float) -> BedAlongPath:
-    """The bed between two places, looked at in 32 steps."""
+    """The bed between two positions, sampled in 32 steps."""
     horizontal_range, min_depth, max_slope = hypot(bx - ax, by - ay), math.inf, 0.0
     before = math.nan
     for k in range(33):
@@ -112,8 +114,10 @@ def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: f
 
 @device_function
 def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
-    """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine; ``turn`` is what the sine loses
-    per metre of range. No trigonometry, exact."""
+    """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine.
+
+    ``turn`` is the decrease of the sine per metre of range. Exact, without trigonometry.
+    """
     loss = turn * way
     sb = sa - loss
     cb = math.sqrt(max(ca * ca + loss * (sa + sb), 0.0))
@@ -125,8 +129,10 @@ def range_to_bed(
     g: BedAlongPath, x: float, y: float, z: float, hx: float, hy: float, down: bool, rise: float, way: float, sa: float,
     sb: float, ca: float, turn: float,
 ) -> float:  # fmt: skip
-    """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not. ``rise``: how much its depth
-    changes, over the range ``way``."""
+    """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not.
+
+    ``rise``: change of its depth over the range ``way``.
+    """
     sign = 1.0 if down else -1.0
     if max(z, z + sign * rise) < g.min_depth:
         return -1.0
@@ -173,8 +179,9 @@ def range_to_bed(
 def _layer_ahead(
     z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
-    """(depth to which it goes, dc/dz, whether the receiver's depth lies in it) of the layer that a ray enters; below the profile
-    the speed stays the same."""
+    """(depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters; below the
+    profile the speed is constant.
+    """
     bottom = z.shape[0] - 1
     if here > z[bottom] or (down and here == z[bottom]):
         edge, fall = (here + limit if down else z[bottom]), 0.0
@@ -190,7 +197,9 @@ def _layer_ahead(
 def _reflect_off_bed(
     g: BedAlongPath, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """(slowness after a bounce off the bed, its part across the bed before; not positive if it comes from below), s/m."""
+    """(slowness after a bounce off the bed, its component normal to the bed before; not positive if it comes from
+    below), s/m.
+    """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(g.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
     return qx - 2.0 * along * nx, qy - 2.0 * along * ny, qz - 2.0 * along * nz, -along
@@ -198,14 +207,14 @@ def _reflect_off_bed(
 
 @device_function
 def _crest(z: Array, c: Array, depth: float) -> float:
-    """1 if a depth is that of a knot of the profile at which the speed is greatest."""
+    """1 if a depth is that of a knot of the profile with a maximum of the speed."""
     k = rays.layer_of(z, depth)
     return 1.0 if z[k] == depth and k > 0 and c[k] > c[k - 1] and c[k] >= c[k + 1] else 0.0
 
 
 @device_function
 def copy(legs: Array, to: Array) -> None:
-    """Number by number: of a row assigned to a row the compiler would make NumPy's error of shapes, a text, too."""
+    """Copy number by number: for a row assigned to a row the compiler would also make NumPy's error text about shapes."""
     for k in range(MAX_LEGS):
         for i in range(COLUMNS):
             to[k, i] = legs[k, i]
@@ -216,10 +225,12 @@ def trace_ray(
     z: Array, c: Array, g: BedAlongPath, x: float, y: float, depth: float, sx: float, sy: float, sz: float, receiver: float,
     last: int, with_time: bool, legs: Array, track: Array, out: Record,
 ) -> int:  # fmt: skip
-    """Follow a ray from a place by a direction: ``legs`` gets where each of its ways between reversals crosses the receiver's depth.
+    """Follow a ray from a position and direction; ``legs`` receives the point where each leg between reversals crosses
+    the receiver's depth.
 
-    Ends where the way after ``last`` reversals does so: 1, or the number of points if ``track`` (n, 3) has room for them; ``out``
-    is filled then. 0 if that does not come about. Times and lengths only if it is ``whole``.
+    Ends where the leg after ``last`` reversals crosses it, and fills in ``out``. Returns 1, or the number of points if
+    ``track`` (n, 3) has room for them. Returns 0 if the ray does not get there. Times and lengths are computed only if
+    it is ``whole``.
     """
     legs[:, X], legs[:, HISTORY] = math.nan, 0.0
     here, down = depth, sz > 0.0
@@ -267,7 +278,7 @@ def trace_ray(
                 break
             legs[min(beds, MAX_LEGS - 1), SINE] = sine * ca
             beds, history, is_reversal = beds + 1, _met(history, BED), (qz > 0.0) != down
-        elif turns:  # one beyond a greatest speed has jumped there
+        elif turns:  # a ray beyond a maximum of the speed has jumped there
             water, history, is_reversal = water + 1, _met(history, TURNED + 4.0 * crests), True
         elif not down and target == z[0]:
             surface, top, history, is_reversal = surface + 1, top + sb, _met(history, SURFACE), True
@@ -275,7 +286,7 @@ def trace_ray(
             crests += _crest(z, c, target)
         if is_reversal:
             down, leg, crests = not down, leg + 1, 0.0
-        # done, or away, or where no bed is known
+        # finished, left the area, or the bed is unknown
         spent = leg > last or beds + surface > g.max_bounces
         if spent or not hypot(x - x0, y - y0) < g.max_range or here > z[-1] + g.max_range:
             break
@@ -293,8 +304,10 @@ def aim_ray(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, bx: float, by: float, bz: float, reversals: int,
     sx: float, sy: float, sz: float, legs: Array, none: Array, out: Record,
 ) -> bool:  # fmt: skip
-    """The ray from a to b near a direction, with so many reversals (Newton); ``out`` holds it. False if it has gone."""
-    e = f = h = i = 0.0  # what its place moves by, per rad: up and down (e, f), to the side (h, i)
+    """Find the ray from a to b near a direction, with the given number of reversals (Newton); ``out`` holds it. False
+    if there is none.
+    """
+    e = f = h = i = 0.0  # displacement of its end point per rad: up and down (e, f), sideways (h, i)
     tx = ty = tz = ux = uy = 0.0
     caustics, history, previous, fresh, whole = 0, 0.0, math.inf, False, False
     px, py, pz = sx, sy, sz
@@ -304,7 +317,7 @@ def aim_ray(
         ):
             if math.isinf(previous):
                 return False
-            sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)  # back half of the way
+            sx, sy, sz = 0.5 * (sx + px), 0.5 * (sy + py), 0.5 * (sz + pz)  # back by half of the step
             continue
         mx, my = bx - out.x, by - out.y
         miss = hypot(mx, my)
@@ -361,9 +374,11 @@ def _neighbour_shift(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
     ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
 ) -> tuple[bool, int, float, float]:  # fmt: skip
-    """(whether there is such a neighbour, caustics between both rays, by how much it has moved per rad) of a ray beside that of
-    ``legs[NOW]``, on the one side or the other. The steeper ray comes down nearer by, and farther away from after a turn, unless
-    both have crossed."""
+    """(whether the neighbour exists, caustics between both rays, displacement per rad) of a ray on either side of that
+    of ``legs[NOW]``.
+
+    The steeper ray comes down nearer by, and after a turning point farther away, unless the two have crossed.
+    """
     for k in range(2):
         d = NEIGHBOUR_ANGLE if k == 0 else -NEIGHBOUR_ANGLE
         ok = trace_ray(
@@ -390,7 +405,8 @@ def bed_loss(
     legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
     """(loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
-    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
+    """
     total = turned = 0.0
     for k in range(min(bottom, MAX_LEGS)):
         total += image_paths.bottom_loss(legs[k, SINE], density, speed, attenuation)

@@ -1,18 +1,18 @@
-"""How sound thins out along a ray: the width of its tube, what rough water and the bottom take and turn, compiled.
+"""Level of sound along a ray: width of its tube, and loss and phase at a rough surface and at the bottom, compiled.
 
-The rays from a point source between launch angles a and a + da carry the same power wherever they are.  With the range x
-that a ray has reached when it is at the receiver's depth, p its Snell invariant and s the sines at both ends,
+The rays from a point source between launch angles a and a + da carry the same power everywhere.  With the range x
+of a ray at the receiver's depth, p its Snell invariant and s the sines at both ends,
 
     |pressure at 1 m / pressure|^2 = x s_source s_receiver |dx/dp| / (p c_source c_receiver)
 
-(Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), the square of the path's length where the sound speed is
-constant.  Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
+(Jensen, Kuperman, Porter and Schmidt 2011, sec. 3.3.5.2), which is the square of the path's length where the sound
+speed is constant.  Over a part of a layer from speed ca to cb, with sines sa and sb, in closed form
 
-    dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends in a turn
+    dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
-(its finite part: the place of the turn moves with p).  Where neighbouring rays cross, the formula has no bound: a tube is
-taken to be no narrower than a tenth of one in still water, `MAX_FOCUSING_DB` of gain at most.  Each such caustic that the ray
-has passed advances its phase by 90 degrees, where travel is exp(-i w tau) (pressure as exp(+i w t)).
+(its finite part: the turning point moves with p).  Where neighbouring rays cross, the formula diverges. A tube is
+therefore at least a tenth as wide as one in still water, which limits the gain to `MAX_FOCUSING_DB`.  Each such caustic
+that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i w tau)`` (pressure as ``exp(+i w t)``).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from wavesim_server.acoustics import rays
 from wavesim_server.acoustics.types import Array, Record
 from wavesim_server.elementary import log10, power
 
-MAX_FOCUSING_DB = 20.0  #: most that a ray's level gains over 20 log10 of its length
-MAX_SURFACE_LOSS_DB = 40.0  #: greatest loss of one bounce off a rough surface, dB
+MAX_FOCUSING_DB = 20.0  #: maximum gain of a ray's level over 20 log10 of its length
+MAX_SURFACE_LOSS_DB = 40.0  #: maximum loss of one bounce off a rough surface, dB
 _FLAT = 1e-12
 
 
@@ -41,7 +41,7 @@ def tube_spreading(
         k -= 1
     cs, cr = ca, rays.sound_speed_at(z, c, receiver)
     slope, turns, caustics, side = 0.0, 0, 0, 1.0
-    turned = False  # whether the part begins in a turn
+    turned = False  # whether the part begins at a turning point
     for r in range(reversals + 1):
         while True:
             edge = z[k + 1] if down else z[k]
@@ -54,7 +54,7 @@ def tube_spreading(
             if turns_here:
                 cb = 1.0 / p
                 target = z[k] + (cb - c[k]) / g
-                if not turned:  # else it only grazes its layer
+                if not turned:  # otherwise it only grazes its layer
                     slope -= 1.0 / (abs(g) * p * p * sa)
             else:
                 sb = max(rays.sine_from_cosine(p * cb), _FLAT)
@@ -82,7 +82,7 @@ def tube_spreading(
 
 @device_function
 def arc_spreading(x: float, length: float, rise: float, c_source: float, c_receiver: float) -> float:
-    """Spreading loss in dB of an arc over a range x in one layer: there dx/dp = x c / (s_source s_receiver cos)."""
+    """Spreading loss in dB of an arc over a range x in one layer, where dx/dp = x c / (s_source s_receiver cos)."""
     level = math.sqrt(max(1.0 - rise * rise, 0.0))
     way = x / level * math.sqrt(c_source / c_receiver) if level > 1e-6 else length
     return 20.0 * log10(max(way, 1.0))
@@ -90,8 +90,11 @@ def arc_spreading(x: float, length: float, rise: float, c_source: float, c_recei
 
 @device_function
 def surface_loss(sine: float, frequency: float, speed: float, roughness: float, bubbles: float) -> float:
-    """Loss in dB of one bounce off a rough surface: of the mirror-like part (Eckart 1953), exp(-2 (k s sin)^2) for a
-    standard deviation s of the surface in m; and of bubbles (APL-UW 1994, 10 to 100 kHz), b f^0.85 / sin with f in kHz."""
+    """Loss in dB of one bounce off a rough surface.
+
+    The mirror-like part (Eckart 1953) loses exp(-2 (k s sin)^2), for a standard deviation s of the surface in m.
+    Bubbles (APL-UW 1994, 10 to 100 kHz) take b f^0.85 / sin, with f in kHz.
+    """
     rough = 2.0 * math.pi * frequency / speed * roughness * sine
     foam = bubbles * power(1e-3 * frequency, 0.85) / max(sine, 1e-6)
     return min(17.371779276130073 * rough * rough + foam, MAX_SURFACE_LOSS_DB)

@@ -5,9 +5,9 @@ p = cos(theta)/c (theta from the horizontal).  Over a layer from speed ca to cb,
 
     dx = p dz (ca + cb)/(sa + sb),   dt = (2/g) asinh(g d / (2 sqrt(ca cb))),   ds = d h / sin h
 
-(d the chord, h half the angle turned): forms without cancellation for small gradients and flat rays.
-A path is named by its first direction (up or down) and its number of reversals, each a turn in the water or a
-bounce off surface or bottom.  Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
+(d the chord, h half the angle turned): forms without cancellation for small gradients and flat rays. A path is
+identified by its first direction (up or down) and its number of reversals, each a turning point or a bounce off surface
+or bottom.  Travel time is stationary at the eigenray, so p times the miss corrects it to second order.
 """
 
 from __future__ import annotations
@@ -28,62 +28,64 @@ RAY = Table(
     (
         value("x", "m", "Range at which it is at the receiver's depth."),
         value("time", "s", "Travel time."),
-        value("length", "m", "Along it."),
-        value("invariant", "s/m", "Snell's: cos(angle) over sound speed."),
+        value("length", "m", "Length along it."),
+        value("invariant", "s/m", "Snell invariant: cos(angle) over sound speed."),
         integer("surface", "", "Bounces off the surface."),
         integer("bottom", "", "Bounces off the bottom."),
         value("sin_source", "", "Sine of its angle to the horizontal at the source."),
-        value("sin_receiver", "", "At the receiver."),
-        value("sin_bottom", "", "At the bottom."),
+        value("sin_receiver", "", "The same sine at the receiver."),
+        value("sin_bottom", "", "The same sine at the bottom."),
     ),
 )
 FAN = Table(
     "fan",
-    "One of many launch angles from a source, and the ray that leaves by it.",
+    "One of many launch angles from a source, and its ray.",
     "medium",
     (
         value("angle", "rad", "From the horizontal."),
         value("upper_x", "m", "Range from the upper reversal to the source."),
-        value("lower_x", "m", "From the source to the lower reversal."),
+        value("lower_x", "m", "Range from the source to the lower reversal."),
         value("upper", "m", "Depth of the upper reversal."),
-        value("lower", "m", "Of the lower one."),
-        integer("bounces", "", "1 if it bounces off the surface, 2 off the bottom, added."),
-        value("upper_slope", "m2/s", "Derivative of upper_x by the invariant."),
+        value("lower", "m", "Depth of the lower reversal."),
+        integer("bounces", "", "Sum of 1 if it bounces off the surface and 2 if off the bottom."),
+        value("upper_slope", "m2/s", "Derivative of upper_x with respect to the invariant."),
         value("lower_slope", "m2/s", "Of lower_x."),
         value(
-            "way", "m", "Range from the source to the receiver at hand, negative if that lies above; NaN = not there."
+            "way",
+            "m",
+            "Range from the source to the current receiver, negative if the receiver is higher; NaN = not reached.",
         ),
-        value("way_slope", "m2/s", "Derivative of it by the invariant."),
+        value("way_slope", "m2/s", "Derivative of this range with respect to the invariant."),
     ),
 )
 EIGENRAY = Table(
     "eigenray",
-    "A ray that meets a receiver.",
+    "A ray that reaches a receiver.",
     "medium",
     (
         value("angle", "rad", "Launch angle."),
         integer("down", "", "1 = launched downwards."),
-        integer("reversals", "", "Turns in the water and bounces."),
+        integer("reversals", "", "Turning points and bounces."),
         value("time", "s", "Travel time."),
-        value("sx", "", "Of one that bounces off a bed which is not level: its direction at the source, W."),
+        value("sx", "", "For a ray that bounces off a bed which is not level: its direction at the source, W."),
         value("sy", "", ""),
-        integer("bed", "", "1 = it is such a one."),
-        value("level", "dB re 1 uPa", "Of its signal at the receiver, where there are more rays than are followed."),
+        integer("bed", "", "1 = it bounces off a bed which is not level."),
+        value("level", "dB re 1 uPa", "Level of its signal at the receiver, if there are more rays than are followed."),
     ),
 )
-MIN_LAUNCH_ANGLE = 1e-5  #: the flattest launch angle of the fan, rad
-FAN_ANGLES = 256  #: of the fan, besides those that graze a knot of the profile
-SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and one to try
-REVERSALS = 31  #: of a path, at most; what turns oftener is counted as left out
-GRAZE = 1e-7  #: share of its angle by which a ray of the fan is steeper or flatter than that which grazes a knot
-#: m, by which an eigenray may miss: where it grazes a knot its end moves by millimetres with the last bit of its angle; its time is
-#: corrected to second order
+MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
+FAN_ANGLES = 256  #: angles of the fan, besides those that graze a knot of the profile
+SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and a trial ray
+REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
+GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray which grazes a knot
+#: m, maximum miss of an eigenray. Where it grazes a knot its end moves by millimetres with the last bit of its angle;
+#: its time is corrected to second order
 MAX_MISS = 0.1
 
 
 @device_function
 def layer_of(z: Array, depth: float) -> int:
-    """The layer that holds a depth."""
+    """Index of the layer that contains a depth."""
     low, high = 0, z.shape[0] - 2
     while low < high:
         mid = (low + high + 1) // 2
@@ -96,7 +98,7 @@ def layer_of(z: Array, depth: float) -> int:
 
 @device_function
 def sound_speed_at(z: Array, c: Array, depth: float) -> float:
-    """Sound speed at a depth; beyond the profile, of its ends."""
+    """Sound speed at a depth; outside the profile, the speed at its end."""
     if depth <= z[0]:
         return float(c[0])
     if depth >= z[-1]:
@@ -131,7 +133,7 @@ def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, 
 def march_ray(
     z: Array, c: Array, p: float, start: float, down: bool, stop: float, points: Array
 ) -> tuple[float, float, float, float, int, int]:
-    """Follow a ray until ``stop``, a turn or a boundary. Returns (x, t, s, depth reached, how, points).
+    """Follow a ray until ``stop``, a turning point or a boundary. Returns (x, t, s, depth reached, how, points).
 
     ``points`` (n, 2) receives (x, z) at each knot passed; n may be 0.
     """
@@ -178,7 +180,8 @@ def trace_ray(
     none: Array,
     out: Record,
 ) -> bool:
-    """The ray with launch angle theta > 0, up or down, to the receiver's depth after so many reversals.
+    """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
+    reversals.
 
     Fills ``out``; False if this ray does not get there.
     """
@@ -231,8 +234,12 @@ def solve_launch_angle(
     none: Array,
     out: Record,
 ) -> float:
-    """Launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is none: where a ray grazes a
-    maximum of the speed its range jumps, from that of a ray which turns there to that of one which goes on, and nothing lies between."""
+    """Find the launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is
+    none.
+
+    Where a ray grazes a maximum of the speed its range jumps, from that of a ray which turns there to that of one which
+    continues, and no ray reaches the ranges in between.
+    """
     if not trace_ray(z, c, source, receiver, low, down, reversals, none, out):
         return math.nan
     fa = out.x - distance
@@ -280,7 +287,7 @@ def refine_eigenray(
     none: Array,
     out: Record,
 ) -> float:
-    """The eigenray of the same path near a known launch angle (secant). NaN if it has gone."""
+    """Find the eigenray of the same path near a known launch angle (secant). NaN if it no longer exists."""
     a, b = theta, theta * (1.0 + 1e-5)
     if not trace_ray(z, c, source, receiver, a, down, reversals, none, out):
         return math.nan
@@ -298,7 +305,7 @@ def refine_eigenray(
         if fa == fb:
             break
         step = fb * (b - a) / (fb - fa)
-        limit = 0.3 * b  # a bad slope must not throw it to another path
+        limit = 0.3 * b  # a bad slope must not move it to another path
         a, fa, b = b, fb, b - min(max(step, -limit), limit)
     if least > MAX_MISS:
         return math.nan
@@ -309,7 +316,7 @@ def refine_eigenray(
 
 @device_function
 def _insert(fan: Records, n: int, angle: float) -> int:
-    """Add an angle to the ``n`` of a fan, which ascend; returns how many they are then."""
+    """Insert an angle among the ``n`` ascending angles of a fan; return their new number."""
     k = n
     while k > 0 and fan[k - 1].angle > angle:
         fan[k].angle = fan[k - 1].angle
@@ -320,8 +327,11 @@ def _insert(fan: Records, n: int, angle: float) -> int:
 
 @device_function
 def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Records, n: int) -> int:
-    """Add a ray to each side of that which turns at a knot. There the derivative of the range jumps, and the range too where the
-    speed falls beyond: between two such angles it is smooth."""
+    """Insert a ray on each side of the ray that turns at a knot.
+
+    The derivative of the range jumps there, and so does the range where the speed decreases beyond. Between two such
+    angles the range is smooth.
+    """
     if 0 < k < z.shape[0] - 1:
         above, below = (c[k] - c[k - 1]) / (z[k] - z[k - 1]), (c[k + 1] - c[k]) / (z[k + 1] - z[k])
         if abs(above - below) <= 1e-9 * (abs(above) + abs(below)):
@@ -334,14 +344,15 @@ def _insert_grazing(z: Array, c: Array, k: int, source_speed: float, fan: Record
 
 
 def fan_size(knots: int) -> int:
-    """Records that the fan of a profile needs."""
+    """Number of records that the fan of a profile needs."""
     return FAN_ANGLES + 2 * knots + SPARE
 
 
 @device_function
 def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
-    """(range, its derivative by the invariant as in :mod:`tubes`, depth reached, how) of a ray until ``stop``, a turn or a
-    boundary: :func:`march_ray` without time and length."""
+    """(range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, how) of a ray until
+    ``stop``, a turning point or a boundary: :func:`march_ray` without time and length.
+    """
     x = slope = 0.0
     here, k = start, layer_of(z, start)
     if not down and k > 0 and start <= z[k]:
@@ -376,7 +387,7 @@ def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: floa
 
 @device_function
 def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
-    """Fill a record of the fan by its angle."""
+    """Fill in a record of the fan from its angle."""
     p = cos(leaving.angle) / sound_speed_at(z, c, source)
     ux, us, high, up_how = excursion(z, c, p, source, False, z[0] - 1.0)
     lx, ls, low, low_how = excursion(z, c, p, source, True, z[-1] + 1.0)
@@ -387,8 +398,11 @@ def _leave(z: Array, c: Array, source: float, leaving: Record) -> None:
 
 @device_function
 def launch_fan(z: Array, c: Array, source: float, fan: Records) -> int:
-    """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for :func:`find_eigenrays`; returns how
-    many. The angles ascend."""
+    """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for
+    :func:`find_eigenrays`.
+
+    Returns their number. The angles ascend.
+    """
     cs = sound_speed_at(z, c, source)
     ratio = log(1.5706 / MIN_LAUNCH_ANGLE) / (FAN_ANGLES - 1)
     for k in range(FAN_ANGLES):
@@ -410,12 +424,12 @@ def launch_fan(z: Array, c: Array, source: float, fan: Records) -> int:
 
 @device_function
 def _pass(z: Array, c: Array, source: float, receiver: float, leaving: Record) -> bool:
-    """Whether a ray of the fan comes to the receiver's depth; fills in the range to there."""
+    """Return whether a ray of the fan reaches the receiver's depth; fill in the range to that depth."""
     leaving.way = math.nan
     if receiver < leaving.upper or receiver > leaving.lower:
         return False
     p = cos(leaving.angle) / sound_speed_at(z, c, source)
-    # between source and receiver the ray of the fan has no turn, since both lie between its reversals
+    # between source and receiver the ray of the fan does not turn, since both are between its reversals
     x, slope, _, _ = excursion(z, c, p, min(source, receiver), True, max(source, receiver))
     sign = 1.0 if receiver > source else -1.0
     leaving.way, leaving.way_slope = sign * x, sign * slope
@@ -448,12 +462,16 @@ def find_eigenrays(
     out: Record,
     bed: bool = True,
 ) -> tuple[int, int]:
-    """All paths to a receiver with at most so many bounces and ``REVERSALS`` reversals, by a fan of ``n`` rays: (how many, how many
-    more there are, which turn oftener or for which ``found`` has no room). ``found``: records EIGENRAY; ``out``: a record RAY;
-    ``bed``: whether they may bounce off the bottom.
+    """Find all paths to a receiver with at most the given number of bounces and ``REVERSALS`` reversals, from a fan of
+    ``n`` rays.
 
-    Between two rays of the fan that bounce off the same the range is smooth: a receiver between their ranges has a path there, and
-    one beyond both has two where the range comes back on the way, for which its derivative has another sign at either end."""
+    Returns (number of paths, number of dropped paths: those with more reversals or without room in ``found``).
+    ``found``: records EIGENRAY; ``out``: a record RAY; ``bed``: whether paths may bounce off the bottom.
+
+    Between two rays of the fan with the same bounces the range is smooth. A receiver between their ranges has one path
+    there. A receiver beyond both has two where the range reverses in between, which shows as opposite signs of its
+    derivative at the ends.
+    """
     count = left = 0
     flattest, last = _flattest_angle(z, c, source, receiver), -1
     if flattest >= fan[0].angle:
@@ -478,7 +496,7 @@ def find_eigenrays(
 
 @device_function
 def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
-    """(range at which a ray of the fan reaches the receiver's depth, its derivative by the invariant)."""
+    """(range at which a ray of the fan reaches the receiver's depth, its derivative with respect to the invariant)."""
     if reversals == 0:
         sign = 1.0 if down else -1.0
         return sign * leaving.way, sign * leaving.way_slope
@@ -501,7 +519,7 @@ def _side(
     one, other = fan[i], fan[k]
     kind = one.bounces
     cycle_1, cycle_2 = one.upper_x + one.lower_x, other.upper_x + other.lower_x
-    # how many reversals would lead there, at either end
+    # number of reversals that would lead there, at either end
     start_1, start_2 = _range(one, down, 1)[0] - cycle_1, _range(other, down, 1)[0] - cycle_2
     r1, r2 = (distance - start_1) / max(cycle_1, 1e-9), (distance - start_2) / max(cycle_2, 1e-9)
     first, most = max(math.floor(min(r1, r2)) - 2, 0.0), math.ceil(max(r1, r2)) + 2
@@ -525,14 +543,14 @@ def _pair(
     z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
     reversals: int, found: Records, count: int, left: int, none: Array, out: Record,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the paths of so many reversals between two neighbours of the fan."""
+    """Add the paths with the given number of reversals between two neighbours of the fan."""
     low, high = fan[i].angle, fan[k].angle
     a, slope_a = _range(fan[i], down, reversals)
     b, slope_b = _range(fan[k], down, reversals)
     a, b = a - distance, b - distance
     if a * b <= 0.0:
         return _keep(z, c, source, receiver, distance, low, high, down, reversals, found, count, left, none, out)
-    # the invariant falls while the angle rises
+    # the invariant decreases while the angle increases
     if a * slope_a > 0.0 and b * slope_b < 0.0:
         middle = _come_back(z, c, source, receiver, distance, fan, n, i, k, down, reversals)
         if middle == middle:
@@ -567,8 +585,12 @@ def _come_back(
     z: Array, c: Array, source: float, receiver: float, distance: float, fan: Records, n: int, i: int, k: int, down: bool,
     reversals: int,
 ) -> float:  # fmt: skip
-    """An angle between two neighbours of the fan whose ray comes to the other side of the receiver than theirs; NaN if none does: by
-    bisection for the extreme of the range, and where the tangents at both ends do not meet beyond the receiver, none can."""
+    """Find an angle between two neighbours of the fan whose ray is on the other side of the receiver than theirs; NaN
+    if there is none.
+
+    Uses bisection for the extreme of the range. There is no such angle if the tangents at both ends do not meet beyond
+    the receiver.
+    """
     cs, tried = sound_speed_at(z, c, source), fan[n + 1]
     low, high = fan[i].angle, fan[k].angle
     a, slope_a = _range(fan[i], down, reversals)
@@ -623,7 +645,7 @@ def match_by_travel_time(
     out: Record,
     bed: bool,
 ) -> int:
-    """The eigenray whose travel time is nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
+    """Index of the eigenray with the travel time nearest to a known one, within 1 ms; -1 = none. ``out`` holds it."""
     n = launch_fan(z, c, source, fan)
     count, _ = find_eigenrays(z, c, source, receiver, distance, bounces, fan, n, found, none, out, bed)
     best, gap = -1, 1e-3
@@ -641,7 +663,7 @@ def match_by_travel_time(
 def gradient_arc(
     speed_0: float, g: float, bottom: float, source: float, receiver: float, x: float, out: Record
 ) -> bool:
-    """The direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
+    """Compute the direct ray where c = speed_0 + g z, in closed form (a circle about the depth where c = 0).
 
     Fills ``out``, the sines with their sign (positive down). False if the arc leaves the water.
     """

@@ -1,6 +1,6 @@
-"""What a node makes of a signal: level, Doppler, detection, collisions, what its instrument reports, compiled.
+"""Reception of a signal by a node: level, Doppler, detection, collisions, and reported values, compiled.
 
-Signals, nodes and candidates are told to functions by their rows (s, j, e) in the arrays of the medium.
+Functions identify signals, nodes and candidates by their rows (s, j, e) in the arrays of the medium.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from wavesim_server.rng import normal, uniform
 
 @device_function
 def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
-    """Loss in dB of a beam along an axis of W towards a direction of W."""
+    """Loss in dB of a beam with an axis of W, towards a direction of W."""
     degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
@@ -38,7 +38,7 @@ def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, 
 
 @device_function
 def spreading_loss(r: float, spreading: float) -> float:
-    """Spreading in dB over r metres: of spheres where it is by tubes, which say more than a distance alone."""
+    """Spreading loss in dB over r metres; spherical where ray tubes apply, because they need more than a distance."""
     return (spreading if spreading > 0.0 else 20.0) * log10(max(r, 1.0))
 
 
@@ -66,7 +66,7 @@ def detection_range(excess: float, spreading: float, alpha: float) -> float:
 
 @device_function
 def fill_reception(m: Medium, record: Record, s: int, j: int, path: int, outcome: int, time: float) -> None:
-    """Fill a record of a reception with what the signal brings along."""
+    """Fill a record of a reception with the properties of the signal."""
     signal = m.signals[s]
     record.id, record.source, record.receiver, record.query = signal.id, signal.source, j, signal.query
     record.query_source, record.outcome, record.kind = signal.query_source, outcome, signal.kind
@@ -83,7 +83,7 @@ def fill_reception(m: Medium, record: Record, s: int, j: int, path: int, outcome
 
 @device_function
 def fill_reception_place(m: Medium, record: Record, s: int, x: float, y: float, z: float) -> None:
-    """Where the front of a signal met a node, and how far that is from its source."""
+    """Fill in the position at which the front of a signal met a node, and its distance from the source."""
     signal = m.signals[s]
     dx, dy, dz = x - signal.x, y - signal.y, z - signal.z
     record.distance = math.sqrt(dx * dx + dy * dy + dz * dz)
@@ -92,7 +92,7 @@ def fill_reception_place(m: Medium, record: Record, s: int, x: float, y: float, 
 
 @device_function
 def record_loss(m: Medium, s: int, j: int, path: int, outcome: int, time: float, x: float, y: float, z: float) -> None:
-    """A record of a signal that did not come to a reception."""
+    """Record a signal that did not lead to a reception."""
     record = m.receptions[m.counters[0].receptions]
     m.counters[0].receptions += 1
     fill_reception(m, record, s, j, path, outcome, time)
@@ -101,7 +101,7 @@ def record_loss(m: Medium, s: int, j: int, path: int, outcome: int, time: float,
 
 @device_function
 def _is_already_detected(m: Medium, j: int, number: int) -> bool:
-    """Whether a node has detected a signal, or is hearing it, on an earlier path."""
+    """Return whether a node has detected a signal, or is receiving it, on an earlier path."""
     for k in range(a.DETECTED_HISTORY):
         if m.detected[j, k] == number:
             return True
@@ -110,7 +110,7 @@ def _is_already_detected(m: Medium, j: int, number: int) -> bool:
 
 @device_function
 def _ongoing_reception(m: Medium, j: int, number: int) -> int:
-    """The reception under way by which a node is hearing a signal; -1 = none."""
+    """Reception under way of a signal at a node; -1 = none."""
     k = m.nodes[j].first_hearing
     while k >= 0 and not (m.ongoing_receptions[k].id == number and m.ongoing_receptions[k].outcome == a.HEARD):
         k = m.hearings[k].next
@@ -137,7 +137,7 @@ def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval
 
 @device_function
 def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
-    """Noise in the band of a signal at a node that moves at a speed: of the sea, and of its own body."""
+    """Noise in the band of a signal at a node that moves at a speed: of the sea and of its own body."""
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise
     if node.self_noise > 0.0:
@@ -149,7 +149,7 @@ def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
 
 @device_function
 def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, time: float) -> int:
-    """Outcome of a reception as it begins, before others may spoil it."""
+    """Outcome of a reception at its start, before other signals may interfere."""
     node = m.nodes[j]
     if node.sending_from <= time < node.sending_until:
         return a.TRANSMITTING
@@ -164,14 +164,14 @@ def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, ti
 
 @device_function
 def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> int:
-    """The front of a signal crosses a transducer. Returns the reception under way that this starts; -1 = none."""
+    """Begin the arrival of a front at a transducer. Returns the reception under way that this starts; -1 = none."""
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, node = m.signals[s], m.nodes[j]
     x, y, z, vx, vy, vz = position_and_velocity(m, tick, j, time)
     if w.mode == a.ISOVELOCITY:
         propagation_path = straight_path(m, scene, s, path, x, y, z)
-        if propagation_path.length != propagation_path.length:  # where it is now, no such path leads
+        if propagation_path.length != propagation_path.length:  # no such path leads to its current position
             return -1
     else:
         travel = travel_time(m, scene, s, e, x, y, z)
@@ -198,7 +198,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     if outcome == a.HEARD and w.blocking != 0 and is_blocked(m, scene, s, e, x, y, z):
         outcome = a.BLOCKED
     if outcome != a.HEARD and not candidate.first:
-        return -1  # an echo that cannot be heard leaves no trace
+        return -1  # an inaudible echo leaves no trace
     begun = outcome == a.HEARD
     slot = -1
     if begun:
@@ -228,12 +228,12 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
 def _begin_reception(
     m: Medium, s: int, j: int, slot: int, path: int, propagation_path: PropagationPath, outcome: int, time: float
 ) -> None:
-    """What is kept beside the record of a reception under way."""
+    """Fill in the additional data of a reception under way."""
     signal, hearing, w = m.signals[s], m.hearings[slot], m.water[0]
     if w.summing != 0:
         phase = 0.0
         if w.summing == a.COHERENT:
-            # pressures as exp(+i w t): travel takes phase away, a caustic adds to it
+            # pressures as exp(+i w t): travel reduces the phase, a caustic increases it
             turns = (
                 math.pi * propagation_path.surface + 0.5 * math.pi * propagation_path.caustics + propagation_path.turned
             )
@@ -249,8 +249,9 @@ def _begin_reception(
 
 @device_function
 def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase: float) -> None:
-    """The path of a reception that begins joins those of the same signal that its node is hearing: real and imaginary part
-    of the pressure, or its square."""
+    """Add the path of a new reception to those of the same signal that its node is receiving: real and imaginary part
+    of the pressure, or its square.
+    """
     if echo:
         slot = _ongoing_reception(m, j, m.ongoing_receptions[slot].id)
         if slot < 0:
@@ -266,7 +267,7 @@ def _add_multipath(m: Medium, j: int, slot: int, echo: bool, level: float, phase
 
 @device_function
 def _resolve_collisions(m: Medium, j: int, slot: int) -> None:
-    """Receptions that overlap in time and band are lost, unless one is stronger by the capture ratio."""
+    """Mark receptions that overlap in time and band as lost, unless one is stronger by the capture ratio."""
     new, capture = m.ongoing_receptions[slot], m.nodes[j].capture
     k = m.nodes[j].first_hearing
     while k >= 0:
@@ -294,7 +295,7 @@ def _measure_bearing(
     tick: TickInterval,
     propagation_path: PropagationPath,
 ) -> None:
-    """Direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
+    """Compute the direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
     row, c = m.nodes[j].head, propagation_path.c_receiver
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
     sx = sy = sz = ox = oy = oz = 0.0
@@ -312,7 +313,7 @@ def _measure_bearing(
                 dx, dy, dz = x + ax - ox, y + ay - oy, z + az - oz
                 far = math.sqrt(dx * dx + dy * dy + dz * dz)
                 t -= (far - c * (t - signal.emission)) / ((dx * vx + dy * vy + dz * vz) / max(far, 1e-9) - c)
-            else:  # the ray is straight over the head; its front is curved with the length of the path
+            else:  # the ray is straight across the head; its front has the curvature of the path's length
                 along = ax * propagation_path.rx + ay * propagation_path.ry + az * propagation_path.rz
                 bow = (ax * ax + ay * ay + az * az - along * along) / (2.0 * max(propagation_path.length, 1.0))
                 t = time + (along + bow) / (
@@ -334,7 +335,7 @@ def _measure_bearing(
 
 @device_function
 def _unlink_reception(m: Medium, slot: int, j: int) -> None:
-    """A reception is no longer among those of its node."""
+    """Remove a reception from the list of its node."""
     node, following = m.nodes[j], m.hearings[slot].next
     k = node.first_hearing
     if k == slot:
@@ -349,7 +350,9 @@ def _unlink_reception(m: Medium, slot: int, j: int) -> None:
 
 @device_function
 def _report_arrival(m: Medium, slot: int, j: int) -> float:
-    """What the instrument of a node makes of a reception that it has detected; returns when it says that it came."""
+    """Compute the values that a node's instrument reports for a detected reception; return the reported time of
+    arrival.
+    """
     record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
     key, draw = hearing.key, hearing.draw
     reported = clock_reading(m, j, hearing.arrival)
@@ -374,7 +377,7 @@ def _report_arrival(m: Medium, slot: int, j: int) -> float:
 
 @device_function
 def finish_reception(m: Medium, slot: int, j: int) -> int:
-    """A reception ends: what the instrument makes of it is recorded. Returns the row of its record."""
+    """Finish a reception and record the reported values. Returns the row of its record."""
     record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
     _unlink_reception(m, slot, j)
     if node.active == 0 or node.since > hearing.arrival:

@@ -1,9 +1,10 @@
 """Echoes off a bed whose depth changes along the path, in water of one sound speed, compiled.
 
-Each bounce off the bed mirrors the source in the plane that touches the bed where the path meets it.  Where that is depends
-on the planes: they are found in turn, beginning with level ones.  For a plane bed, however steep, this is the method of images
-in three dimensions, exact; elsewhere the bed's curvature is left out of the level (not of the time, which is stationary at
-the point of reflection), and of several such points on one path that nearest to the level bed's is taken.
+Each bounce off the bed mirrors the source in the plane that is tangent to the bed at the point of reflection.  That
+point depends on the planes, so both are found by iteration, starting with level planes.  For a plane bed, however
+steep, this is the exact method of images in three dimensions. Elsewhere the level neglects the bed's curvature; the
+time does not, because it is stationary at the point of reflection.  If a path has several such points, the one nearest
+to that of a level bed is used.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.types import Array
 from wavesim_server.seabed import bed_depth
 
-MAX_ITERATIONS = 24  #: times that the planes are looked for, at most
-CONVERGENCE_TOLERANCE = 1e-4  #: m, within which the corners must stay
+MAX_ITERATIONS = 24  #: maximum number of iterations of the planes
+CONVERGENCE_TOLERANCE = 1e-4  #: m, convergence tolerance of the corners
 ACCEPTANCE_TOLERANCE = (
-    1.0  #: m, within which they must be in the end: the way is stationary there, so its error is far less
+    1.0  #: m, maximum change of the corners at the end: the length is stationary there, so its error is far less
 )
-SLOPE_HALF_WIDTH = 0.5  #: m to each side, over which the bed's slope is taken
+SLOPE_HALF_WIDTH = 0.5  #: m to each side over which the bed's slope is computed
 
 
 @device_function
 def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, float, float, float]:
-    """The plane that touches the bed under a point, n . p = d with n upwards; NaN where no soundings reach."""
+    """Tangent plane of the bed under a point, n . p = d with n upwards; NaN outside the soundings."""
     depth = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x, y)
     sx = bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x + SLOPE_HALF_WIDTH, y)
     sx -= bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, x - SLOPE_HALF_WIDTH, y)
@@ -42,8 +43,12 @@ def tangent_plane(scene: AcousticScene, x: float, y: float) -> tuple[float, floa
 def find_reflections(
     scene: AcousticScene, path: int, ax: float, ay: float, az: float, bx: float, by: float, bz: float, points: Array
 ) -> bool:
-    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b; after them stand the n + 1
-    images of a, the normals of the n planes, what they are from the origin, and what the search needs. False if there is no such path."""
+    """Fill ``points`` (rows of three) with the n + 2 corners of a path of n bounces from a to b. False if there is no
+    such path.
+
+    The following rows are the n + 1 images of a, the normals of the n planes, their distances from the origin, and
+    scratch of the search.
+    """
     n = path // 2
     bottom = max(bed_depth(scene.bed, scene.soundings_mesh, scene.cursor, 0, 0.5 * (ax + bx), 0.5 * (ay + by)), az, bz)
     if bottom != bottom:
@@ -66,12 +71,12 @@ def find_reflections(
             _set_point(points, normals + i, nx, ny, nz)
             points[normals + n + i, 0] = d
         x, y, z = bx, by, bz
-        for i in range(n - 1, -1, -1):  # and where its path meets them, from the receiver back
+        for i in range(n - 1, -1, -1):  # and the intersections of its path with them, from the receiver back
             nx, ny, nz = points[normals + i, 0], points[normals + i, 1], points[normals + i, 2]
             d, image = points[normals + n + i, 0], points[images + i + 1]
             here, there = nx * x + ny * y + nz * z - d, nx * image[0] + ny * image[1] + nz * image[2] - d
             if not here * there < 0.0:
-                return False  # both on one side: no point of this plane lies between them
+                return False  # both on one side: no point of this plane is between them
             t = here / (here - there)
             x, y, z = x + t * (image[0] - x), y + t * (image[1] - y), z + t * (image[2] - z)
             _set_point(points, wanted + i, x, y, z)
@@ -91,7 +96,7 @@ def find_reflections(
 
 @device_function
 def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
-    """Whether the corners of a path lie under the surface, and over a bed that does."""
+    """Return whether the corners of a path are in the water, and the bed under them is below the surface."""
     n, first_down = path // 2, path % 2 == 1
     for i in range(n):
         corner = points[i + 1]
@@ -105,8 +110,11 @@ def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
 
 @device_function
 def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
-    """(greatest way from the corners on the bed to where they belong, what of it to go next): all of it at first, then by how
-    the last step has changed it (Barzilai and Borwein 1988), without which corners on a hill would jump across its top."""
+    """(maximum distance of the bed corners from their target, share of that distance for the next step).
+
+    The first step goes all the way; later steps use the change by the last one (Barzilai and Borwein 1988). Without
+    this, corners on a hill would jump across its top.
+    """
     n = path // 2
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3
     moved = along = square = 0.0
@@ -150,9 +158,12 @@ def grazing_sine(points: Array, path: int, k: int) -> float:
 def bed_loss(
     points: Array, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
-    """(loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of the bounces off the bed
-    if ``phases``) of a path that :func:`find_reflections` has filled in; in a wedge it meets the bed at another angle each time. See
-    :func:`paths.bottom_loss` and :func:`paths.bottom_phase`."""
+    """(loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of the
+    bounces off the bed if ``phases``) of a path that :func:`find_reflections` has filled in.
+
+    In a wedge the path meets the bed at another angle each time. See :func:`image_paths.bottom_loss` and
+    :func:`image_paths.bottom_phase`.
+    """
     total = surface = turned = 0.0
     for k in range(path // 2):
         grazing = grazing_sine(points, path, k)

@@ -1,4 +1,4 @@
-"""Where transducers are within a tick, and what their clocks read, compiled."""
+"""Poses of transducers within a tick, and readings of their clocks, compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wavesim_server.acoustics.medium_arrays import Medium
 
 
 class TickInterval(NamedTuple):
-    """The tick under way: its number, and its start and end in s."""
+    """The current tick: its number, and its start and end in s."""
 
     number: int
     start: float
@@ -21,7 +21,7 @@ class TickInterval(NamedTuple):
 def position_and_velocity(
     m: Medium, tick: TickInterval, j: int, time: float
 ) -> tuple[float, float, float, float, float, float]:
-    """Position and velocity of a transducer at a time of the tick: cubic between both ends."""
+    """Position and velocity of a transducer at a time of the tick: a cubic between both ends."""
     p, q, h = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j], m.water[0].step
     u = (time - tick.start) / h
     w = 1.0 - u
@@ -39,7 +39,7 @@ def position_and_velocity(
 
 @device_function
 def attitude(m: Medium, tick: TickInterval, j: int, time: float) -> tuple[float, float, float, float]:
-    """q_WB at a time of the tick: the chord between both ends, made a unit."""
+    """Attitude q_WB at a time of the tick: the chord between both ends, normalised."""
     p, q = m.places[(tick.number - 1) & 1, j], m.places[tick.number & 1, j]
     u = (time - tick.start) / m.water[0].step
     s = 1.0 if p.qw * q.qw + p.qx * q.qx + p.qy * q.qy + p.qz * q.qz >= 0.0 else -1.0
@@ -55,5 +55,5 @@ def attitude(m: Medium, tick: TickInterval, j: int, time: float) -> tuple[float,
 
 @device_function
 def clock_reading(m: Medium, j: int, time: float) -> float:
-    """What the clock of a node reads."""
+    """Reading of a node's clock."""
     return float(time + m.nodes[j].clock_offset + m.nodes[j].clock_drift * time)

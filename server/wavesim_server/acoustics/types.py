@@ -1,4 +1,4 @@
-"""Types of what the kernels of sound are given; with compilation off they are what is said here."""
+"""Argument types of the acoustic kernels; with compilation off the arguments have exactly these types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contacts and forces need of the fleet: where a body is, how large, how fast; and whether its state is finite. Compiled."""
+"""Pose, size, speed and finiteness of bodies, for contacts and forces; compiled."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class BodyArrays(NamedTuple):
     """All bodies, see :class:`~wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Floats  # (n, BLOCK)
-    slots: Ints  # of each row: block times LANES plus lane
+    slots: Ints  # slot of each row: block times LANES plus lane
     block_heads: Ints  # (n, 3)
     params: Floats  # (kinds, PARAMS)
 
 
 @device_function
 def geometry(f: BodyArrays, row: int, g: Floats) -> None:
-    """The geometry of a body at its present pose."""
+    """Fill in the geometry of a body at its current pose."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
@@ -73,7 +73,7 @@ def geometry(f: BodyArrays, row: int, g: Floats) -> None:
 
 @always_inline
 def bounding_sphere(f: BodyArrays, row: int) -> tuple[float, float, float, float]:
-    """Place of a body, and the radius of a ball around it."""
+    """Position of a body and radius of its bounding sphere."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     p = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
@@ -82,7 +82,7 @@ def bounding_sphere(f: BodyArrays, row: int) -> tuple[float, float, float, float
 
 @always_inline
 def speed_bound(f: BodyArrays, row: int) -> float:
-    """Greatest speed that any point of a body can have."""
+    """Upper bound of the speed of any point of a body."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     reach = f.params[f.block_heads[slot // LANES, BLOCK_MODEL]][BOUNDING_RADIUS]
@@ -93,15 +93,16 @@ def speed_bound(f: BodyArrays, row: int) -> float:
 
 @always_inline
 def is_asleep(f: BodyArrays, row: int) -> bool:
-    """Whether a body lies still and is left alone, see :mod:`wavesim_server.dynamics.sleep`."""
+    """Return whether a body is at rest and skipped, see :mod:`wavesim_server.dynamics.sleep`."""
     slot = f.slots[row]
     return bool(f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] != 0.0)
 
 
 @device_function
 def hold_diverged(f: BodyArrays, order: Ints, count: int, last_finite: Floats, faults: Ints) -> tuple[int, float]:
-    """Hold bodies whose state is no longer finite at their last finite one. (how many are new, greatest speed). Who sleeps is
-    as before."""
+    """Hold bodies whose state is no longer finite at their last finite state. Returns (number of new ones, maximum
+    speed). Sleeping bodies stay unchanged.
+    """
     newly_diverged, fastest = 0, 0.0
     for i in range(count):
         row = order[i]

@@ -1,4 +1,4 @@
-"""Which bodies and obstacles can meet before something has moved by a skin around each; compiled."""
+"""Broad phase of contact: pairs of bodies and obstacles that can meet before anything has moved by its skin; compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SKIN = 1.0  #: m around a body
 
 @device_function
 def list_pairs(f: BodyArrays, order: Ints, count: int, t: ContactMemory) -> None:
-    """All pairs that can meet before something has moved by the skin. ``order`` is kept sorted by lowest x."""
+    """List all pairs that can meet before anything has moved by the skin. ``order`` stays sorted by lowest x."""
     for i in range(1, count):  # insertion sort: the order hardly changes
         row = order[i]
         key = _lowest_x(f, row)

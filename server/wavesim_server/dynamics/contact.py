@@ -1,11 +1,11 @@
 """Contact between bodies, with obstacles and with the sea bed: impulses at the end of a tick, compiled.
 
-A contact limits the speed of approach to what the gap allows in one step, so that nothing passes through a thin
-wall however fast it is; bodies that touch do not bounce, and rub with Coulomb's friction.  Impulses use the
-mass that a body shows at the point of contact, added mass included, and are found by a few sweeps over all
-contacts of the tick.  What little overlap remains is undone by moving bodies apart.
+A contact limits the approach speed to what the gap allows in one step, so a body cannot pass through a thin wall, however
+fast it is.  Touching bodies do not bounce, and slide with Coulomb friction.  Impulses use the effective mass of a
+body at the point of contact, including added mass. A few sweeps through the contacts of the tick find them.  Any small
+overlap that remains is removed by moving the bodies apart.
 
-Pairs that can meet are listed with a skin around each body, and listed anew when something has moved by it.
+Pairs that can meet are listed with a skin around each body. The list is rebuilt when something has moved by the skin.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from wavesim_server.dynamics.rows import ASLEEP, CLEARANCE, LANES
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh
 
-ITERATIONS = 24  #: sweeps over all contacts
+ITERATIONS = 24  #: sweeps through the contacts
 
 
 @device_function
@@ -55,8 +55,10 @@ def resolve_contacts(
     cursor: Ints,
     tick: int,
 ) -> int:
-    """All contacts of this tick; ``last`` holds the states before them, ``fastest`` is the greatest speed of any body. Returns how
-    many touch."""
+    """Solve all contacts of this tick and return how many touch.
+
+    ``last`` holds the states before them, ``fastest`` is the speed of the fastest body.
+    """
     t.moved_since_listing[0] += 2.0 * fastest * h
     if t.moved_since_listing[0] > SKIN or t.counters[N_STALE]:
         t.counters[N_STALE] = 0
@@ -69,8 +71,9 @@ def resolve_contacts(
         a, b = t.pairs[i, 0], t.pairs[i, 1]
         if not (sleepers and (is_asleep(f, a) or (b >= 0 and is_asleep(f, b)))):
             n = contacts_of_pair(f, t, n, a, b, h)
-    # A body is looked at only when it may have used up its last clearance, were it as fast as the fastest: the test stands
-    # here because a call costs more than all the rest of it (NamedTuples are counted in and out).
+    # A body is checked only when it may have used up its last clearance, if it were as fast as the fastest body. The
+    # test is inline because a call costs more than everything else in it (reference counts of NamedTuples change at
+    # each call).
     way = fastest * h * (1.0 + bed.max_slope)
     for i in range(count):
         slot = f.slots[order[i]]
@@ -101,7 +104,7 @@ def resolve_contacts(
 
 @always_inline
 def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: float, tick: int) -> int:
-    """What comes of the contacts that were solved: news, overlaps undone, bodies that lie still. Returns how many touch."""
+    """Apply the solved contacts: record events, remove overlaps, put bodies at rest. Returns how many touch."""
     touching = 0
     for i in range(n):
         c = t.contacts[i]
@@ -127,7 +130,7 @@ def _finish_contacts(f: BodyArrays, t: ContactMemory, n: int, last: Floats, h: f
 
 @device_function
 def _wake_touched(f: BodyArrays, t: ContactMemory, h: float, tick: int) -> None:
-    """Wake whom another body comes to touch in this tick: its own contacts are looked for then as well."""
+    """Wake each body that another body touches in this tick, so that its own contacts are found as well."""
     for i in range(t.counters[N_PAIRS]):
         a, b = t.pairs[i, 0], t.pairs[i, 1]
         if b >= 0 and is_asleep(f, a) != is_asleep(f, b) and may_touch(f, t, a, b, h):

@@ -1,6 +1,6 @@
-"""Which contacts are news: a body that rests on something touches it in every tick, and is told of it once.
+"""New contacts for events: a body that rests on something touches it in every tick, but reports it once.
 
-Compiled; each row remembers the last few things that its body touched.
+Compiled; each row remembers the last few partners that its body touched.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ import numpy as np
 from wavesim_sdk.kernel_compiler import device_function
 from wavesim_server.dynamics.types import Floats, Ints
 
-QUIET_S = 1.0  #: without touching for so long: then it is a new meeting
-PARTNERS = 4  #: things that a body remembers to be touching
+QUIET_S = 1.0  #: time without touching after which a contact counts as new
+PARTNERS = 4  #: partners that a body remembers
 BED = -1  #: partner: the sea bed; a row = another body; -2 - k = obstacle k
-#: of what a row remembers; of a piece of news: row, partner, tick at whose end, speed of approach (m/s)
+#: columns of the memory of a row; columns of an event: row, partner, tick at the end of which it touched, approach
+#: speed (m/s)
 PARTNER, LAST_TICK = 0, 1
 N_EVENTS, N_QUIET = 0, 1
 
 
 class ContactEvents(NamedTuple):
-    """Memory of them."""
+    """Memory of contacts and events."""
 
-    last_contacts: Floats  # (rows, PARTNERS, 2): WHO, WHEN
+    last_contacts: Floats  # (rows, PARTNERS, 2): partner, tick
     events: Floats  # (n, 4)
     owners: Ints  # obstacle of each fixed geometry
     counters: Ints
 
 
 def make_contact_events(capacity: int, owners: Sequence[int], step: float) -> ContactEvents:
-    """Memory for a fleet of this size; ``step`` is the tick in s."""
+    """Make the memory for a fleet of this size; ``step`` is the tick in s."""
     found = ContactEvents(
         np.zeros((capacity, PARTNERS, 2)),
         np.zeros((4 * capacity, 4)),
@@ -44,7 +45,7 @@ def make_contact_events(capacity: int, owners: Sequence[int], step: float) -> Co
 
 @device_function
 def record_contact(m: ContactEvents, row: int, partner: int, tick: int, speed: float) -> None:
-    """A body touches something at the end of this tick, which it approached at this speed."""
+    """Record that a body touches a partner at the end of this tick, with the given approach speed."""
     mine = m.last_contacts[row]
     oldest = 0
     for k in range(PARTNERS):
@@ -55,7 +56,7 @@ def record_contact(m: ContactEvents, row: int, partner: int, tick: int, speed: f
             oldest = k
     known, quiet = mine[oldest, PARTNER] == partner, tick - mine[oldest, LAST_TICK] > m.counters[N_QUIET]
     if not known and not quiet:
-        return  # it touches many things at once, and is told of some
+        return  # the body touches many partners at once, and some are not reported
     mine[oldest, PARTNER], mine[oldest, LAST_TICK] = partner, tick
     if quiet and m.counters[N_EVENTS] < m.events.shape[0]:
         n = m.events[m.counters[N_EVENTS]]

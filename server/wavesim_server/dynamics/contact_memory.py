@@ -1,4 +1,4 @@
-"""Memory of contacts: pairs of bodies that can meet, contacts of the tick, what bodies touched of late."""
+"""Memory of contacts: pairs of bodies that can meet, contacts of the tick, recent contacts of bodies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from wavesim_server.dynamics.shapes import GEOMETRY
 from wavesim_server.dynamics.sleep import SleepState, make_sleep_state
 from wavesim_server.dynamics.types import Floats, Ints
 
-#: a contact: row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse
-#: on b (3), speed of approach, inverse mass of a and of b along the normal
+#: a contact: row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction
+#: impulse on b (3), approach speed, inverse mass of a and of b along the normal
 C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, CONTACT = (
     0,
     1,
@@ -27,16 +27,16 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
     14,
     16,
 )
-#: of each body of a contact: R_WB by rows (9), arm of the contact's point, B (3); the Jacobian along the normal (6) and how an
-#: impulse along it changes the body's velocity (6)
+#: for each body of a contact: R_WB by rows (9), arm of the contact's point, B (3); the Jacobian along the normal (6),
+#: and the change of the body's velocity by an impulse along it (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
-#: of a direction: Jacobian, and response to an impulse
+#: for a direction: Jacobian, and response to an impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: counters
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
-#: rows of the scratch: 16 of the distance of two bodies, their nearest points, a point of a side
+#: rows of the scratch: 16 for the distance of two bodies, their nearest points, a point of a side
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
-OVERLAP_TOLERANCE = 1e-4  #: overlap that is left alone, m
+OVERLAP_TOLERANCE = 1e-4  #: overlap that is tolerated, m
 
 
 class ContactMemory(NamedTuple):
@@ -46,17 +46,17 @@ class ContactMemory(NamedTuple):
     pairs: Ints  # (n, 2): row, row; or row, -1 - obstacle
     contacts: Floats  # (n, CONTACT)
     scratch: Floats  # (SCRATCH, 3)
-    levers: Floats  # (n, 2, LEVER), of the contacts of the tick
+    levers: Floats  # (n, 2, LEVER), for the contacts of the tick
     directions: Floats  # (2, DIRECTION), scratch
     shapes: Floats  # (2, GEOMETRY)
-    moved_since_listing: Floats  # (1,): way since the pairs were listed
+    moved_since_listing: Floats  # (1,): distance moved since the pairs were listed
     counters: Ints
     events: ContactEvents
     sleep: SleepState
 
 
 def make_contact_memory(capacity: int, fixed: Floats, owners: Sequence[int], step: float) -> ContactMemory:
-    """Memory for a fleet of this size, fixed geometries and which obstacle each is of."""
+    """Make the memory for a fleet of this size, fixed geometries, and the obstacle that owns each geometry."""
     pairs = capacity * capacity if capacity <= 512 else 128 * capacity
     contacts = max(256, 16 * capacity)
     return ContactMemory(

@@ -1,13 +1,13 @@
-"""Forces and accelerations of single bodies, part by part, for those who ask; compiled, and no part of the step.
+"""Forces and accelerations of single bodies, term by term, on request; compiled, and not used by the step.
 
-The parts are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated at the state and the
-actuators of now.  With M = M_RB + M_A they satisfy, in the degrees of freedom that move,
+The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated at the current state
+and actuators.  With M = M_RB + M_A they satisfy, in the degrees of freedom that move,
 
     M nu' = restoring + drag + actuators + environment + external + contact,
 
-where ``restoring`` is weight and buoyancy in the water's own frame, which accelerates in waves, ``drag`` holds -C(nu_r) nu_r
-and M v_c', the inertia in a current that turns in B and accelerates, and ``contact`` the mooring
-and the impulses of contacts averaged over the last tick.
+``restoring`` is weight and buoyancy in the frame of the water, which accelerates in waves. ``drag`` includes -C(nu_r)
+nu_r and M v_c', the inertia in a current that turns in B and accelerates. ``contact`` includes the mooring and the
+impulses of contacts averaged over the last tick.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 #: columns of a row of the table `effort`
 ACCELERATION, TOTAL, RESTORING, DRAG, ACTUATORS, ENVIRONMENT, EXTERNAL, CONTACT, EFFORT = range(0, 54, 6)
-# parts that are computed on all lanes of a block at once
+# terms that are computed on all lanes of a block at once
 _ACTUATORS, _HULL, _RESTORING, _MOORING, _LANE_PARTS = range(0, 30, 6)
 
 
 def scratch() -> Floats:
-    """Room for the parts of a block."""
+    """Scratch arrays for the terms of a block."""
     return np.zeros(_LANE_PARTS * r.LANES)
 
 
@@ -41,7 +41,7 @@ def _clear(work: Floats) -> None:
 
 @always_inline
 def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
-    """The force rows are a part; they begin anew."""
+    """Move the force rows to one term and clear them for the next."""
     for i in range(6):
         store(parts, part + i, load(work, r.FORCE + i))
     _clear(work)
@@ -51,7 +51,7 @@ def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
 def _block_parts(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
-    """The parts of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
+    """Compute the terms of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
     flags, k = model_ints[r.MODEL_FLAGS], r.DERIVATIVES
     for i in range(model_ints[r.MODEL_STATES]):
         store(work, r.STATE + i, load(block, i))
@@ -81,7 +81,10 @@ def _block_parts(
 
 @device_function
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
-    """Those by the parts of a body, then what makes the equation one of nu'; ``turn``: acceleration of the water in B."""
+    """Compute accelerations from the terms of a body, then add the terms that turn the equation into one for nu'.
+
+    ``turn``: acceleration of the water in B.
+    """
     wet = element(work, r.WET_SHARE, l)
     for i in range(6):
         load = o[RESTORING + i] + o[DRAG + i] + o[ACTUATORS + i] + o[ENVIRONMENT + i] + o[EXTERNAL + i] + o[CONTACT + i]
@@ -107,7 +110,7 @@ def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Flo
 def _fill_row(
     block: Floats, params: Floats, work: Floats, l: int, parts: Floats, jump: Floats, h: float, o: Floats
 ) -> None:
-    """The row of one body; ``jump`` is what contacts changed of its velocity in the last tick."""
+    """Fill the row of one body; ``jump`` is the change of its velocity by contacts in the last tick."""
     nu, momentum, turn = np.empty(6), np.zeros(6), np.zeros(6)
     wet = element(work, r.WET_SHARE, l)
     for i in range(6):
@@ -171,8 +174,10 @@ def fill_efforts(
     h: float,
     out: Floats,
 ) -> None:
-    """Fill rows of the flat view (capacity, EFFORT) of the table. ``last`` holds each state before its last contacts;
-    rows in the order of their seats are quickest."""
+    """Fill rows of the flat view (capacity, EFFORT) of the table.
+
+    ``last`` holds each state before its last contacts. Rows in the order of their slots are fastest.
+    """
     jump = np.zeros(6)
     before = -1
     for i in range(rows.shape[0]):
@@ -180,7 +185,7 @@ def fill_efforts(
         block, l = f.slots[row] // r.LANES, f.slots[row] % r.LANES
         b, k = f.blocks[block], f.block_heads[block, r.BLOCK_MODEL]
         p = f.params[k]
-        if faults[row]:  # its state was no longer finite: it is held
+        if faults[row]:  # its state diverged, and it is frozen
             for c in range(EFFORT):
                 out[row, c] = 0.0
             continue

@@ -1,9 +1,9 @@
-"""The fleet: bodies in blocks of their kind, their commands and their faults.
+"""The fleet: bodies in blocks of one compiled model, with their commands and faults.
 
-A body keeps its row in the tables for life; ``slots[row]`` says where it lies in the blocks (block times
-eight plus lane).  Bodies of one model share their parameters; a body whose coefficients are changed on the
-way (an allocation matrix, a parameter study) gets its own, and a block of its own.  Letting a body in or out costs
-the same however many there are, and what it leaves behind is used again.
+A body keeps its row in the tables as long as it exists; ``slots[row]`` is its slot in the blocks (block times
+eight plus lane).  Bodies of one model share their parameters.  A body whose coefficients change during the run
+(an allocation matrix, a parameter study) gets its own parameters and its own block.  Adding or removing a body costs
+the same for any number of bodies, and its slot is reused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HOLD_FOREVER = math.inf
 def release_holds(
     blocks: Floats, slots: Ints, actuator_holds: Floats, setpoints: Floats, count: Ints, time: float
 ) -> None:
-    """Keep held actuators where they are until their time comes; then give them their command."""
+    """Hold actuators until their time is over; then apply their command."""
     i = 0
     while i < count[0]:
         row, slot = int(actuator_holds[i, 0]), int(actuator_holds[i, 1])
@@ -58,7 +58,7 @@ def release_holds(
 def average_shaft_speeds(
     blocks: Floats, slots: Ints, speed_averages: Ints, average_windows: Floats, feedback: Floats
 ) -> None:
-    """Moving average of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
+    """Update the moving averages of reported shaft speeds. ``meters`` (n, 4): row, slot, window in ticks, ticks seen."""
     for i in range(speed_averages.shape[0]):
         row, slot, window, seen = speed_averages[i, 0], speed_averages[i, 1], speed_averages[i, 2], speed_averages[i, 3]
         value = blocks[slots[row] // r.LANES, (r.ACTUATOR_STATE + slot) * r.LANES + slots[row] % r.LANES]
@@ -73,23 +73,23 @@ def average_shaft_speeds(
 
 @dataclass(frozen=True)
 class VehicleType:
-    """What a body of a model will be: made before it enters, so that what is wrong with it changes nothing."""
+    """Compiled form of a body's model, made before the body enters, so that an invalid model changes nothing."""
 
     model: Model
     compiled: CompiledModel
     actuators: tuple[Actuator, ...]
-    is_shared: bool  #: with other bodies of the model
+    is_shared: bool  #: shared with other bodies of the model
 
 
-SLACK = 1e-9  #: share of an actuator's range: a limit that was computed is no command beyond it
+SLACK = 1e-9  #: share of an actuator's range that counts as rounding: a computed limit is not a command beyond it
 
 
 class ActuatorState:
-    """What one body has been told, how it understands that, and what is wrong with its actuators."""
+    """Commands of one body, their interpretation, and the faults of its actuators."""
 
     def __init__(self, vehicle_type: VehicleType) -> None:
         self.vehicle_type, self.actuators, kind = vehicle_type, vehicle_type.actuators, vehicle_type.compiled
-        # slot, limits, dead band, motor law, by position: plain numbers, which are quicker one by one
+        # slot, limits, dead band, motor law, by position: plain numbers, which are faster one by one
         self.command_laws: list[tuple[int, float, float, float, float, float]] = []
         for a in self.actuators:
             (low, high), (offset, gain) = kind.limits[a.slot].tolist(), kind.motor_laws[a.slot].tolist()
@@ -99,11 +99,11 @@ class ActuatorState:
         }
         self.commands = [a.rest_value for a in self.actuators]
         self.signs = [1.0] * len(self.actuators)
-        self.clipped = [0] * len(self.actuators)  #: how often a command was beyond the limits
-        self.tell = [1] * len(self.actuators)  #: how often it may be so before somebody is told
+        self.clipped = [0] * len(self.actuators)  #: number of commands beyond the limits
+        self.tell = [1] * len(self.actuators)  #: number of such commands at which the next notice is due
 
     def setpoint(self, position: int) -> tuple[int, float]:
-        """(slot, value it goes to): the command freed of the dead band and put through the motor law."""
+        """(slot, target value): the command after the dead band and the motor law."""
         slot, _, _, dead, offset, gain = self.command_laws[position]
         value = self.signs[position] * self.commands[position]
         if abs(value) < dead:
@@ -128,7 +128,7 @@ class FleetDynamics:
         self.capacity, self.step, self.world = capacity, step, world
         self.integrator = integrators.integrator_index(integrator)
         self.slots = np.full(capacity, -1, np.int64)
-        #: (row, position) of an actuator -> (command beyond its limits, how many there were), until somebody is told
+        #: (row, position) of an actuator -> (command beyond its limits, number of such commands), until reported
         self.clipped: dict[tuple[int, int], tuple[float, int]] = {}
         self.blocks = np.zeros((0, r.BLOCK))
         self.block_heads = np.zeros((0, 3), np.int64)
@@ -149,14 +149,15 @@ class FleetDynamics:
         self._average_count = 0
         self.speed_averages = (
             self._all_speed_averages
-        )  # those in use: moving averages of shaft speeds, for `average_shaft_speeds`
+        )  # entries in use: moving averages of shaft speeds, for `average_shaft_speeds`
         self._vehicle_types: dict[int, VehicleType] = {}  # by model
-        self._model_rows: dict[int, int] = {}  # row of the kinds, by model
-        self._own_models: dict[int, tuple[int, list[int]]] = {}  # bodies with a kind of their own: its row, its tables
+        self._model_rows: dict[int, int] = {}  # parameter row by model
+        # bodies with their own parameters: parameter row, tables
+        self._own_models: dict[int, tuple[int, list[int]]] = {}
         self._actuator_states: dict[int, ActuatorState] = {}
         self._model_pool, self._table_pool, self._block_pool = RowPool(), RowPool(), RowPool()
-        self._table_pool.acquire()  # the first is of those that have none
-        self._open_blocks: dict[int, dict[int, None]] = {}  # blocks of a kind that have a free lane
+        self._table_pool.acquire()  # the first is for models without tables
+        self._open_blocks: dict[int, dict[int, None]] = {}  # blocks of a model that have a free lane
         self._sequence: Ints | None = None
 
     # -- views -------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ class FleetDynamics:
 
     @property
     def sequence(self) -> Ints:
-        """Blocks in the order of their kinds."""
+        """Blocks in the order of their models."""
         if self._sequence is None:
             used = np.flatnonzero(self.block_heads[:, r.BLOCK_BODIES])
             self._sequence = used[np.argsort(self.block_heads[used, r.BLOCK_MODEL], kind="stable")]
@@ -185,7 +186,7 @@ class FleetDynamics:
     # -- bodies ------------------------------------------------------------------------------
 
     def vehicle_type(self, model: Model, shared: bool = True) -> VehicleType:
-        """What a body of a model will be; ConfigError if it cannot be simulated at this step."""
+        """Compile a model for a body; ConfigError if it cannot be simulated at this step."""
         vehicle_type = self._vehicle_types.get(id(model)) if shared else None
         if vehicle_type is None:
             if not shared:
@@ -198,9 +199,10 @@ class FleetDynamics:
         return vehicle_type
 
     def set_current(self, current: Current) -> None:
-        """Take a current from now on; ConfigError, and no change, if a body's model would be unstable in it at this step.
+        """Use a current from now on; ConfigError, without any change, if a body's model would be unstable in it at this
+        step.
 
-        Models of which there is no body are asked when one comes.
+        Models without a body are checked when their first body enters.
         """
         if current.max_speed > self.world.current.max_speed:
             used = {id(helm.vehicle_type): helm.vehicle_type for helm in self._actuator_states.values()}
@@ -250,12 +252,13 @@ class FleetDynamics:
             self._start_averaging(row, slot, max(1, round(vehicle_type.compiled.averaging_windows[slot] / self.step)))
 
     def remove(self, row: int) -> None:
-        """Take a body out."""
+        """Remove a body."""
         self._clear_lane(row)
         held = self.actuator_holds[: self.hold_count[0]]
         keep = held[held[:, 0] != row]
         self.actuator_holds[: len(keep)], self.hold_count[0] = keep, len(keep)
-        for k in np.flatnonzero(self.speed_averages[:, 0] == row)[::-1].tolist():  # the last one takes the free place
+        # move the last entry to the free position
+        for k in np.flatnonzero(self.speed_averages[:, 0] == row)[::-1].tolist():
             self._average_count -= 1
             self._all_speed_averages[k], self.average_windows[k] = (
                 self._all_speed_averages[self._average_count],
@@ -269,7 +272,7 @@ class FleetDynamics:
             self._release_model(*self._own_models.pop(row))
 
     def override_parameters(self, row: int, parameters: dict[int, float]) -> None:
-        """Give one body parameters of its own (row of the parameters -> value)."""
+        """Give one body its own parameters (row of the parameters -> value)."""
         if row not in self._own_models:
             body, old = self.body(row).copy(), int(self.block_heads[self.slots[row] // r.LANES, r.BLOCK_MODEL])
             self._clear_lane(row)
@@ -277,7 +280,7 @@ class FleetDynamics:
             self.model_ints[kind], self.params[kind] = (
                 self.model_ints[old],
                 self.params[old],
-            )  # its tables are the model's
+            )  # its tables belong to the model
             self._own_models[row] = kind, []
             self._assign_lane(row, kind)
             self.body(row)[:] = body
@@ -286,7 +289,7 @@ class FleetDynamics:
         for index, value in parameters.items():
             self.params[kind, index] = value
 
-    # -- kinds and seats ---------------------------------------------------------------------
+    # -- models and slots --------------------------------------------------------------------
 
     def _acquire_model_row(self) -> int:
         kind = self._model_pool.acquire()
@@ -294,7 +297,7 @@ class FleetDynamics:
         return kind
 
     def _add_model(self, kind: CompiledModel) -> tuple[int, list[int]]:
-        """A row for the numbers of a kind, and those of its tables."""
+        """Add the parameters of a compiled model; return its row and those of its tables."""
         row, tables = self._acquire_model_row(), [self._table_pool.acquire() for _ in kind.tables]
         self.tables = grown_to(self.tables, max(tables, default=0) + 1)
         for place, table in zip(tables, kind.tables, strict=True):
@@ -313,7 +316,7 @@ class FleetDynamics:
             self._table_pool.release(table)
 
     def _assign_lane(self, row: int, kind: int) -> None:
-        """A free lane for a row in a block of a kind."""
+        """Assign a free lane in a block of a model to a row."""
         blocks = self._open_blocks.setdefault(kind, {})
         if not blocks:
             block = self._block_pool.acquire()
@@ -328,7 +331,7 @@ class FleetDynamics:
         self.slots[row] = block * r.LANES + int(np.argmin(present))
 
     def _update_occupancy(self, row: int, by: int) -> None:
-        """A body has come to its seat (+1), or leaves it (-1)."""
+        """Count a body that has entered its slot (+1) or leaves it (-1)."""
         block, b = int(self.slots[row]) // r.LANES, self.body(row)
         head = self.block_heads[block]
         b[r.PRESENT] = float(by > 0)
@@ -362,7 +365,7 @@ class FleetDynamics:
     # -- commands and faults -----------------------------------------------------------------
 
     def command(self, row: int, values: Sequence[float | None]) -> None:
-        """Set actuator commands by position, finite numbers; None keeps the earlier one."""
+        """Set actuator commands by position, finite numbers; None keeps the earlier command."""
         actuator_state = self._actuator_states[row]
         for k, value in enumerate(values):
             if value is not None:
@@ -375,11 +378,11 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped_of(self, row: int) -> tuple[int, ...]:
-        """How many commands beyond its limits each actuator of a body got."""
+        """Number of commands beyond its limits that each actuator of a body has received."""
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:
-        """Count a command beyond the limits; to be told at the 1st, 10th, 100th ... of an actuator."""
+        """Count a command beyond the limits; report the 1st, 10th, 100th ... of an actuator."""
         helm = self._actuator_states[row]
         _, low, high, *_ = helm.command_laws[position]
         if low - SLACK * (high - low) <= value <= high + SLACK * (high - low):
@@ -397,15 +400,18 @@ class FleetDynamics:
             self.blocks[seat // r.LANES, (r.ACTUATOR_COMMAND + slot) * r.LANES + seat % r.LANES] = value
 
     def settle_actuators(self, row: int) -> None:
-        """Let the actuators be where they are told to go."""
+        """Set the actuators to their commanded values at once."""
         b = self.body(row)
         b[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = b[r.ACTUATOR_COMMAND : r.ACTUATOR_COMMAND + r.SLOTS] = (
             self.setpoints[row]
         )
 
     def set_actuator_fault(self, row: int, position: int, fault: str, amount: float, now: float) -> None:
-        """A fault of one actuator, by its position: ``stuck`` (stays where it is), ``frozen`` (the same for ``amount`` s),
-        ``lost`` (no force), ``reduced`` (to the share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired)."""
+        """Set a fault of one actuator by its position.
+
+        ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
+        share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
+        """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot
         if fault in ("stuck", "frozen"):

@@ -1,4 +1,4 @@
-"""The hull of a model from the mesh that it names."""
+"""Hull of a model from the mesh that it names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wavesim_sdk.hull import Hull
 from wavesim_sdk.ocean import mesh
 from wavesim_server.dynamics.rows import HULL_TABLES, TABLE_FACES
 
-MAX_FACES = HULL_TABLES * TABLE_FACES  #: triangles: each step of a body at the surface looks at each of them four times
+MAX_FACES = HULL_TABLES * TABLE_FACES  #: triangles; each step of a body at the surface visits each of them four times
 
 
 def hull_of(model: Model) -> Hull | None:
-    """The hull of a model in body axes; None if it has no mesh. ConfigError for a mesh that cannot be one."""
+    """Return the hull of a model in body axes; None if it has no mesh. ConfigError for an invalid mesh."""
     h = model.hull
     if h is None:
         return None
@@ -26,7 +26,7 @@ def hull_of(model: Model) -> Hull | None:
     triangles = mesh.read_mesh(path)
     if len(triangles) > MAX_FACES:
         raise ConfigError(
-            f"the hull has {len(triangles)} triangles; at most {MAX_FACES} are taken. Simplify it", str(path)
+            f"the hull has {len(triangles)} triangles; the maximum is {MAX_FACES}. Simplify it", str(path)
         )
     turned = matvec(frames.rotation(frames.quaternion(*h.attitude)), h.scale * triangles) + np.array(h.position)
     try:

@@ -1,8 +1,8 @@
-"""Buoyancy of box, cylinder, sphere and closed meshes, partly submerged, exactly.
+"""Exact buoyancy of partly submerged boxes, cylinders, spheres and closed meshes.
 
 Each function takes the water plane in body axes, ``n . x = d`` with ``n`` the unit vector that points
 down in B: the part with ``n . x > d`` is under water.  It returns the submerged volume and its first
-moments (volume times centroid), by closed forms.
+moments (volume times centroid), in closed form.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def _chord(s: float, radius: float) -> tuple[float, float, float]:
 def cylinder(
     half: float, radius: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """(volume, mx, my, mz) under water of a cylinder along x.
+    """Submerged (volume, mx, my, mz) of a cylinder along x.
 
     The submerged length over a point of the circular section is linear in the coordinate ``s`` along
-    the plane's tilt, clamped to 0..2 half: integrate it with the chord's moments.
+    the plane's tilt, clamped to 0..2 half. It is integrated with the chord's moments.
     """
     tilt = math.sqrt(ny * ny + nz * nz)
     sign = 1.0 if nx >= 0.0 else -1.0
@@ -59,7 +59,7 @@ def cylinder(
     # Submerged length along the axis: half - X0(s), X0 = (d - tilt s)/a, clamped.
     if tilt > 1e-9:
         s_dry = (d - a * half) / tilt  # below this s nothing is submerged
-        s_full = (d + a * half) / tilt  # above it the whole length
+        s_full = (d + a * half) / tilt  # above this s the whole length is submerged
     else:
         s_dry = -2.0 * radius if d < a * half else 2.0 * radius
         s_full = -2.0 * radius if d < -a * half else 2.0 * radius
@@ -108,7 +108,7 @@ def submerged_share(
 def box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """(volume, mx, my, mz) under water of a box about the origin."""
+    """Submerged (volume, mx, my, mz) of a box about the origin, for a plane that cuts only upright edges."""
     if abs(nx) * hx + abs(ny) * hy + abs(d) < abs(nz) * hz:
         # The plane cuts the four upright edges only: the depth of a column is linear in x and y.
         area, at = 4.0 * hx * hy, d / nz
@@ -128,17 +128,17 @@ def box(
 def clipped_box(
     hx: float, hy: float, hz: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """The same for any attitude.
+    """Submerged (volume, mx, my, mz) of a box at any attitude.
 
-    Each face is clipped by the plane and joined to a point of the plane: the tetrahedra of the
-    clipped faces add up to the submerged body, and the cut itself adds nothing.
+    Each face is clipped by the plane and joined to a point of the plane. The tetrahedra of the clipped faces add up to
+    the submerged body, and the cut itself adds nothing.
     """
     ox, oy, oz = nx * d, ny * d, nz * d  # the apex, on the plane
     volume = mx = my = mz = 0.0
     for axis in range(3):
         for side in range(2):
             sign = 1.0 if side == 1 else -1.0
-            # First vertex of the fan, previous vertex, and how many were emitted.
+            # first vertex of the fan, previous vertex, number of vertices emitted
             fx = fy = fz = px = py = pz = 0.0
             count = 0
             for corner in range(4):
@@ -182,7 +182,7 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
     """Corner 0..3 of a face, counter-clockwise seen from outside."""
     a = 1.0 if corner == 1 or corner == 2 else -1.0
     b = 1.0 if corner >= 2 else -1.0
-    a *= sign  # mirrored faces turn the other way round
+    a *= sign  # mirrored faces have the opposite orientation
     if axis == 0:
         return sign * hx, a * hy, b * hz
     if axis == 1:
@@ -194,8 +194,9 @@ def _corner(axis: int, sign: float, corner: int, hx: float, hy: float, hz: float
 def mesh_volume(
     model_ints: Ints, tables: Floats, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """(volume, mx, my, mz) under water of the closed mesh of a kind: the wet parts of its faces, joined to a point of the plane
-    (the readable twin is :class:`wavesim_sdk.hull.Hull`)."""
+    """Submerged (volume, mx, my, mz) of a model's closed mesh: the wet parts of its faces, joined to a point of the
+    plane (:class:`wavesim_sdk.hull.Hull` is the readable twin).
+    """
     ox, oy, oz = nx * d, ny * d, nz * d
     volume = mx = my = mz = 0.0
     for f in range(model_ints[MODEL_FACES]):
@@ -238,5 +239,5 @@ def mesh_volume(
 
 @device_function
 def _number(table: Floats, k: int) -> float:
-    """Element of a table, as if it were flat."""
+    """Element of a table by its flat index."""
     return table[0, k] if k < TABLE_POINTS else table[1, k - TABLE_POINTS]

@@ -1,4 +1,4 @@
-"""How much of a body is under water in a stage, and where its centre is: constant far below the surface, by its shape at it."""
+"""Submerged volume and its centre in a stage: constant far below the surface, computed from the shape at the surface."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 @always_inline
 def submerged_buoyancy(params: Floats, work: Floats) -> None:
-    """Buoyancy of bodies that are under water in this whole step."""
+    """Set the buoyancy of bodies that are under water during the whole step."""
     store(work, BUOYANCY, broadcast(params, FULL_BUOYANCY))
     store(work, BUOYANCY_CENTRE, broadcast(params, FULL_BUOYANCY_CENTRE))
     store(work, BUOYANCY_CENTRE + 1, broadcast(params, FULL_BUOYANCY_CENTRE + 1))
@@ -43,8 +43,10 @@ def submerged_buoyancy(params: Floats, work: Floats) -> None:
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Buoyancy of bodies at the surface: the true volume under the local water plane and its centre. It acts against DOWN,
-    upright on the slope of a wave whose water accelerates so."""
+    """Set the buoyancy of bodies at the surface: the true volume under the local water plane, and its centre.
+
+    It acts against G_EFF_B, which is normal to the slope of a wave whose water accelerates.
+    """
     z = load(work, STATE + PZ) - load(block, WATER_LEVEL)
     r31, r32, r33 = load(work, ROT + 6), load(work, ROT + 7), load(work, ROT + 8)
     sx, sy = -load(block, WATER_SLOPE), -load(block, WATER_SLOPE + 1)
@@ -63,7 +65,7 @@ def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: In
 def buoyancy_after_instant(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, instant: float
 ) -> None:
-    """Buoyancy when a body has moved on through the water for an instant; its centre stays that of now."""
+    """Set the buoyancy after a body has moved through the water for an instant; its centre stays at the current one."""
     nx, ny, nz = load(work, LANE_SCRATCH), load(work, LANE_SCRATCH + 1), load(work, LANE_SCRATCH + 2)
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
@@ -80,7 +82,7 @@ def buoyancy_after_instant(
 
 @device_function
 def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Buoyancy and its centre under the plane in the first rows of what is computed lane by lane."""
+    """Set the buoyancy and its centre under the plane in the first rows of the lane scratch."""
     nx, ny, nz = load(work, LANE_SCRATCH), load(work, LANE_SCRATCH + 1), load(work, LANE_SCRATCH + 2)
     if model_ints[MODEL_FACES]:
         _displaced_volume_of_mesh(block, params, work, model_ints, tables)
@@ -108,7 +110,7 @@ def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: I
 
 @device_function
 def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
-    """The same for one box or cylinder at any attitude."""
+    """Set the same for one box or cylinder at any attitude."""
     fraction, mx, my, mz = hydrostatics.submerged_share(
         params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[BOUNDING_RADIUS],
         element(work, LANE_SCRATCH, l), element(work, LANE_SCRATCH + 1, l), element(work, LANE_SCRATCH + 2, l), element(work, LANE_SCRATCH + 3, l),
@@ -121,13 +123,13 @@ def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
 
 @device_function
 def _displaced_volume_of_mesh(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Submerged part of hulls from meshes."""
+    """Set the submerged part of hulls from meshes."""
     for l in range(LANES):
         if element(block, PRESENT, l) == 0.0:
             continue
         if (
             element(work, LANE_SCRATCH + 3, l) <= -params[BOUNDING_RADIUS]
-        ):  # to the bit as if nobody else were near the surface
+        ):  # identical to the bit to a block without other bodies near the surface
             work[BUOYANCY * LANES + l] = params[FULL_BUOYANCY]
             for i in range(3):
                 work[(BUOYANCY_CENTRE + i) * LANES + l] = params[FULL_BUOYANCY_CENTRE + i]
@@ -150,7 +152,7 @@ def _displaced_volume_of_mesh(block: Floats, params: Floats, work: Floats, model
 
 @always_inline
 def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
-    """Whether the water plane cuts only the four upright edges of a box, or there is none."""
+    """Return whether the water plane cuts only the four upright edges of a box, or misses it."""
     tilt = (
         abs(element(work, LANE_SCRATCH, l)) * params[HALF] + abs(element(work, LANE_SCRATCH + 1, l)) * params[HALF + 1]
     )
@@ -160,7 +162,7 @@ def _is_upright(block: Floats, params: Floats, work: Floats, l: int) -> bool:
 
 @always_inline
 def _upright_box(params: Floats, work: Floats) -> None:
-    """Submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
+    """Set the submerged part of boxes whose upright edges the water cuts: a column's depth is linear in x and y."""
     hx, hy, hz = broadcast(params, HALF), broadcast(params, HALF + 1), broadcast(params, HALF + 2)
     nz = load(work, LANE_SCRATCH + 2)
     nz = select(abs(nz) < 1e-9, 1.0, nz)  # lanes without a body
@@ -179,7 +181,7 @@ def _upright_box(params: Floats, work: Floats) -> None:
 
 @device_function
 def is_afloat(block: Floats, params: Floats) -> bool:
-    """Whether any body of a block is so near the surface that its buoyancy may change within the step."""
+    """Return whether one of the bodies of a block is near enough to the surface that its buoyancy may change within the step."""
     for l in range(LANES):
         if (
             element(block, PRESENT, l) != 0.0

@@ -1,7 +1,7 @@
-"""Impulses at contacts: normal ones, Coulomb's friction, and what undoes an overlap; compiled.
+"""Contact impulses: normal impulses, Coulomb friction, and the correction of overlap; compiled.
 
-A Jacobian is [n; r x n], in B: a body's velocity times it is the speed of its point of contact along n, and an impulse along
-n changes the body's momentum by it.
+A Jacobian is [n; r x n], in B. Its product with a body's velocity is the speed of the contact point along n, and an
+impulse along n changes the body's momentum by it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
-OVERLAP_CORRECTION = 0.2  #: part of the overlap that is undone per tick
-MAX_CORRECTION_SPEED = (
-    0.2  #: but no faster than this at each point of contact, m/s: a body that got inside another rises out of it
-)
+OVERLAP_CORRECTION = 0.2  #: share of the overlap that is removed per tick
+MAX_CORRECTION_SPEED = 0.2  #: maximum speed of this at each contact point, m/s: a body inside another rises out of it
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
-    0.08  #: of rolling, over the radius: wheels on firm soil (Gillespie 1992; on sand 0.3, on concrete 0.015)
+    #: coefficient of rolling resistance over the radius: wheels on firm soil (Gillespie 1992; 0.3 on sand, 0.015 on
+    #: concrete)
+    0.08
 )
 
 
@@ -71,7 +71,7 @@ def _set_jacobian(lever: Floats, x: float, y: float, z: float, j: Floats, first:
 
 @always_inline
 def _inverse_mass(f: BodyArrays, row: int, j: Floats, first: int) -> float:
-    """Of a body, as it shows at a point of contact along a direction."""
+    """Inverse effective mass of a body at a contact point along a direction."""
     p = f.params[f.block_heads[f.slots[row] // LANES, BLOCK_MODEL]]
     inverse = 0.0
     for i in range(6):
@@ -93,7 +93,7 @@ def _set_response(f: BodyArrays, row: int, j: Floats, first: int, response: Floa
 
 @always_inline
 def _point_speed(f: BodyArrays, row: int, j: Floats, first: int) -> float:
-    """Of a body's point of contact along a direction."""
+    """Speed of a body's contact point along a direction."""
     slot, speed = f.slots[row], 0.0
     b, l = f.blocks[slot // LANES], slot % LANES
     for i in range(6):
@@ -103,7 +103,7 @@ def _point_speed(f: BodyArrays, row: int, j: Floats, first: int) -> float:
 
 @always_inline
 def _apply_impulse(f: BodyArrays, row: int, response: Floats, at: int, size: float) -> None:
-    """An impulse on a body."""
+    """Apply an impulse to a body."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     for i in range(6):
@@ -112,8 +112,9 @@ def _apply_impulse(f: BodyArrays, row: int, response: Floats, at: int, size: flo
 
 @device_function
 def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
-    """Fill in what the poses of a contact's bodies decide: their levers (2, LEVER), and their inverse masses along the normal.
-    What is fixed has infinite mass."""
+    """Fill in the values of a contact that depend on the poses: levers (2, LEVER), and inverse masses along the normal.
+    Fixed bodies have infinite mass.
+    """
     for side in range(2):
         row, lever = int(c[C_A + side]), levers[side]
         c[C_INVERSE + side] = 0.0
@@ -139,14 +140,16 @@ def prepare_contact(f: BodyArrays, c: Floats, levers: Floats) -> None:
 
 @always_inline
 def approach_speed(f: BodyArrays, c: Floats, levers: Floats) -> float:
-    """Speed with which the bodies of a contact come nearer, along its normal."""
+    """Speed at which the bodies of a contact approach, along its normal."""
     a, b = int(c[C_A]), int(c[C_B])
     return _point_speed(f, a, levers[0], L_NORMAL) - (0.0 if b < 0 else _point_speed(f, b, levers[1], L_NORMAL))
 
 
 @always_inline
 def normal_impulse(f: BodyArrays, c: Floats, levers: Floats, limit: float) -> None:
-    """Impulse along the normal of a contact that brings its approach to ``limit``; the sum of its impulses is not negative."""
+    """Apply a normal impulse that brings the approach of a contact to ``limit``; the sum of its impulses is not
+    negative.
+    """
     a, b, inverse = int(c[C_A]), int(c[C_B]), c[C_INVERSE] + c[C_INVERSE + 1]
     if inverse <= 0.0:
         return
@@ -172,7 +175,7 @@ def _sliding_speed(f: BodyArrays, c: Floats, levers: Floats, directions: Floats,
 
 @always_inline
 def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Floats) -> None:
-    """Friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
+    """Apply friction against the sliding of a contact, at most FRICTION times its impulse; ``directions`` is scratch."""
     a, b = int(c[C_A]), int(c[C_B])
     x = _sliding_speed(f, c, levers, directions, 1.0, 0.0, 0.0)
     y = _sliding_speed(f, c, levers, directions, 0.0, 1.0, 0.0)
@@ -209,10 +212,11 @@ def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Float
 
 @device_function
 def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> None:
-    """Resistance of what does not move to a round body that rolls or turns on it, at most ROLLING times its radius times the
-    contact's impulse: less of its turning about the point of contact, which stays where it is. ``twist`` (6,) is scratch.
+    """Apply rolling resistance to a round body that rolls or turns on a fixed one.
 
-    Friction at a point does no work on a wheel: without this a torpedo on the bed would rock on its keel for minutes.
+    It is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation about the
+    contact point, which stays where it is. ``twist`` (6,) is scratch. Friction at a point does no work on a wheel:
+    without this resistance a torpedo on the bed would rock on its keel for minutes.
     """
     row, lever = int(c[C_A]), levers[0]
     slot = f.slots[row]
@@ -244,7 +248,7 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
 
 @device_function
 def correct_overlap(f: BodyArrays, c: Floats, levers: Floats, h: float) -> None:
-    """Move overlapping bodies apart by a part of the overlap, the lighter one farther."""
+    """Move overlapping bodies apart by a share of the overlap, the lighter one farther."""
     push = min(OVERLAP_CORRECTION * max(-c[C_GAP] - OVERLAP_TOLERANCE, 0.0), MAX_CORRECTION_SPEED * h)
     if push == 0.0:
         return

@@ -1,9 +1,9 @@
-"""Steps of fixed length through the equation of motion, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand &
-Prince's fifth order, and those of other packages.
+"""Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand & Prince's fifth
+order, and the methods of other packages.
 
-Lagged actuators are evaluated exactly at the integrator's times, so the order is kept; current, wind and
-waves are held over a step. All numbers of the state, and the actuators, end a step at zero or with at least LEAST in size, so a
-body that comes to rest does so.
+Lagged actuators are evaluated exactly at the integrator's times, so the order is kept. Current, wind and waves are held
+over a step. Each number of the state and of the actuators ends a step at zero or with a size of at least LEAST, so a
+body can come fully to rest.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ ALL: tuple[Integrator, ...] = (
 
 
 def integrator_index(name: str) -> int:
-    """Which of ALL has a name; ConfigError names the nearest."""
+    """Index of the method of this name in ALL; ConfigError suggests the nearest name."""
     names = [i.name for i in ALL]
     if name not in names:
-        raise ConfigError(f"there is no integrator '{shorten(name)}'{suggest_name(shorten(name), names)}")
+        raise ConfigError(f"unknown integrator '{shorten(name)}'{suggest_name(shorten(name), names)}")
     return names.index(name)
 
 
-#: weights of earlier stages, of all stages in the sum, times, and which of the gains each is (-1: the start)
+#: weights of earlier stages, weights of all stages in the sum, times, and the gain for each time (-1: the start)
 _WEIGHTS, _SUM = np.zeros((len(ALL), STAGES, STAGES)), np.zeros((len(ALL), STAGES))
 _TIME, _GAIN = np.zeros((len(ALL), STAGES)), np.full((len(ALL), STAGES), -1)
 _COUNT = np.array([len(i.times) for i in ALL])
@@ -95,14 +95,14 @@ for _k, _i in enumerate(ALL):
 
 @always_inline
 def _keep_actuators(block: Floats, work: Floats, first: int, last: int) -> None:
-    """The actuators of the last stage are those of the next step."""
+    """Keep the actuators of the last stage for the next step."""
     for k in range(first, last):
         store(block, ACTUATOR_STATE + k, flush(load(work, STAGE_ACTUATORS + k)))
 
 
 @always_inline
 def _add_weighted_stages(to: Floats, work: Floats, first: int, n: int, h: float, weights: Floats, stages: int) -> None:
-    """Rows from ``first`` of an array += h times the weighted derivatives."""
+    """Add h times the weighted derivatives to the rows of an array, from ``first`` on."""
     for s in range(stages):
         weight = weights[s] * h
         if weight != 0.0:
@@ -122,7 +122,7 @@ def step_block(
     integrator: int,
     moored: bool,
 ) -> None:
-    """One step of one block."""
+    """Advance one block by one step."""
     flags = model_ints[MODEL_FLAGS]
     # Far below the surface the buoyancy is constant within a step.
     afloat = flags & HAS_RESTORING == 0 and is_afloat(block, params)
@@ -131,7 +131,7 @@ def step_block(
     n = model_ints[MODEL_STATES]
     stages = _COUNT[integrator]
     for s in range(stages):
-        if integrator == RK4:  # one earlier stage counts
+        if integrator == RK4:  # only one earlier stage counts
             weight = _WEIGHTS[RK4, s, max(s - 1, 0)] * h
             k = DERIVATIVES + STATE_ROWS * max(s - 1, 0)
             for i in range(n):
@@ -186,8 +186,11 @@ def step_all(
     h: float,
     integrator: int,
 ) -> None:
-    """One step of every block. ``blocks`` (n, BLOCK), ``heads`` (n, 3), ``sequence`` (n) the order to take them in,
-    ``params`` (kinds, PARAMS), ``kinds`` (kinds, KIND), ``tables`` (t, 2, TABLE_POINTS), ``work`` (WORK)."""
+    """Advance every block by one step.
+
+    ``blocks`` (n, BLOCK), ``heads`` (n, 3), ``sequence`` (n) the order of the blocks, ``params`` (kinds, PARAMS),
+    ``kinds`` (kinds, KIND), ``tables`` (t, 2, TABLE_POINTS), ``work`` (WORK).
+    """
     for i in sequence:
         awake = float(heads[i, BLOCK_BODIES])
         for l in range(LANES):

@@ -2,12 +2,12 @@
 
     M nu_r' = tau - C(nu_r) nu_r - D(nu_r) nu_r + gravity + buoyancy + ...,   nu' = nu_r' + [v_c x w; 0]
 
-with M = M_RB + M_A and nu_r = nu - nu_c.  For a current that is constant in the world this is the usual form
-M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r exactly (Fossen 2021, sec. 10.3: C_RB in the form that
-does not hold linear velocity), with one matrix less.  D = D_L + abs(u_r) L + D_Q abs(nu_r), element by
-element; the other terms are in :mod:`wavesim_server.dynamics.terms`.
+with M = M_RB + M_A and nu_r = nu - nu_c.  For a current that is constant in the world this equals the usual form
+M_RB nu' + C_RB(nu) nu + M_A nu_r' + C_A(nu_r) nu_r exactly (Fossen 2021, sec. 10.3: C_RB in the form without linear
+velocity), with one matrix less.  D = D_L + abs(u_r) L + D_Q abs(nu_r), element by element; the other terms are in
+:mod:`wavesim_server.dynamics.terms`.
 
-Steps through it are in :mod:`wavesim_server.dynamics.integrators`.
+:mod:`wavesim_server.dynamics.integrators` steps through it.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ def _row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes, x3: Lanes
 
 @always_inline
 def _half_row_product(a: Floats, row: int, x0: Lanes, x1: Lanes, x2: Lanes) -> Lanes:
-    """Every second element of one row of a 6x6 matrix times three numbers."""
+    """Every second element of one row of a 6x6 matrix, times three numbers."""
     return broadcast(a, row) * x0 + broadcast(a, row + 2) * x1 + broadcast(a, row + 4) * x2
 
 
 @always_inline
 def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lanes:
-    """The part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
+    """Part of row i of (D_L + D_Q abs(nu_r)) nu_r from columns j, j + 2, j + 4."""
     o, s = LINEAR_DRAG + 6 * i + j, QUADRATIC_DRAG + 6 * i + j
     return (
         (broadcast(params, o) + broadcast(params, s) * abs(x)) * x
@@ -127,7 +127,7 @@ def _drag3(params: Floats, i: int, j: int, x: Lanes, y: Lanes, z: Lanes) -> Lane
 
 @always_inline
 def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
-    """Rotation, velocity through the water and its acceleration, and the derivative of position and attitude into row k."""
+    """Compute rotation, velocity through the water and its acceleration; write the derivative of the pose into row k."""
     q0, q1, q2, q3 = load(work, STATE + QW), load(work, STATE + QX), load(work, STATE + QY), load(work, STATE + QZ)
     u, v, w = load(work, STATE + NU), load(work, STATE + NU + 1), load(work, STATE + NU + 2)
     p, q, r = load(work, STATE + NU + 3), load(work, STATE + NU + 4), load(work, STATE + NU + 5)
@@ -173,7 +173,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def body_lift(params: Floats, work: Floats) -> None:
-    """Body lift and the fins' share of it: -abs(u_r) L nu_r."""
+    """Add body lift and the fins' share of it: -abs(u_r) L nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     for i in range(6):
@@ -188,7 +188,7 @@ def body_lift(params: Floats, work: Floats) -> None:
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
-    """Force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
+    """Return the force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     r1, r2, r3 = load(work, G_EFF_B), load(work, G_EFF_B + 1), load(work, G_EFF_B + 2)
@@ -209,7 +209,7 @@ def _coriolis_and_weight(
 
 @always_inline
 def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes, Lanes]:
-    """v_c' in B of the degrees of freedom that move: how the water accelerates, and turns in B, [v_c x w]."""
+    """v_c' in B for the degrees of freedom that move: acceleration of the water, and its rotation in B, [v_c x w]."""
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     cu, cv, cw = load(work, V_WF_B), load(work, V_WF_B + 1), load(work, V_WF_B + 2)
     return (
@@ -221,7 +221,7 @@ def _acceleration_of_current(params: Floats, work: Floats) -> tuple[Lanes, Lanes
 
 @always_inline
 def _keep_loads(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: Lanes, fn: Lanes) -> None:
-    """All that acts on bodies in the water, for those that leave it."""
+    """Keep the total load for bodies that are partly out of the water."""
     store(work, FORCE, fx)
     store(work, FORCE + 1, fy)
     store(work, FORCE + 2, fz)
@@ -232,7 +232,7 @@ def _keep_loads(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: La
 
 @always_inline
 def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """Drag, Coriolis, gravity; then the accelerations into row k. Any couplings."""
+    """Add drag, Coriolis force and gravity; write the accelerations into row k. For any couplings."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     hx, hy, hz = (
@@ -266,7 +266,7 @@ def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
 
 @always_inline
 def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """The same for bodies that are alike to port and starboard: half of each matrix is zero."""
+    """Do the same for bodies with port-starboard symmetry: half of each matrix is zero."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     hx, hy, hz = (
@@ -300,7 +300,9 @@ def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> N
 
 @always_inline
 def mooring(block: Floats, work: Floats, k: int) -> None:
-    """An elastic line from the origin of the body to its anchor: it pulls, never pushes; and what other lines pull."""
+    """Add an elastic line from the body's origin to its anchor, which pulls and never pushes, and the pull of other
+    lines.
+    """
     dx = load(block, MOORING) - load(work, STATE + PX)
     dy = load(block, MOORING + 1) - load(work, STATE + PY)
     dz = load(block, MOORING + 2) - load(work, STATE + PZ)
@@ -321,7 +323,7 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
-    """Lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
+    """Compute lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
     for k in range(first, last):
         now = load(block, ACTUATOR_STATE + k)
         change = load(block, ACTUATOR_COMMAND + k) - now
@@ -335,7 +337,7 @@ def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int
 
 @always_inline
 def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints, gain: int, part: float) -> None:
-    """All actuators that a kind has, as they are at a part of the step."""
+    """Compute all actuators of a model at a part of the step."""
     lag_slots(block, params, work, 0, model_ints[MODEL_THRUSTERS], gain, part)
     lag_slots(block, params, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS], gain, part)
     if model_ints[MODEL_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):
@@ -344,7 +346,7 @@ def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints,
 
 @always_inline
 def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Forces of all actuators that push, onto the force rows."""
+    """Add the forces of all actuators to the force rows."""
     flags = model_ints[MODEL_FLAGS]
     if flags & HAS_THRUSTER_LAW:
         terms.thrusters(block, params, work, model_ints[MODEL_THRUSTERS], flags & HAS_TORQUE != 0)
@@ -367,7 +369,7 @@ def actuator_forces(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, number: int) -> None:
-    """Forces of the hull that are no matrix times a velocity, onto the force rows; ``number`` is that of the stage."""
+    """Add hull forces that are not a matrix times a velocity to the force rows; ``number`` is the index of the stage."""
     flags = model_ints[MODEL_FLAGS]
     if flags & ON_SURFACE:
         terms.seakeeping(params, work)
@@ -396,7 +398,7 @@ def hull_forces(block: Floats, params: Floats, work: Floats, model_ints: Ints, n
 
 @always_inline
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> bool:
-    """Of bodies at the surface, with the share of the water's forces that is left; whether one of them is partly out of it."""
+    """Set the buoyancy and wet share of bodies at the surface; return whether one of them is partly out of the water."""
     surface.surface_buoyancy(block, params, work, model_ints, tables)
     partly_out = water_exit.is_partly_out(block, params, work)
     if partly_out:
@@ -420,7 +422,7 @@ def evaluate_stage(
     afloat: bool,
     moored: bool,
 ) -> None:
-    """One evaluation of the equation of motion at X, into the derivative rows of a stage."""
+    """Evaluate the equation of motion once at X, into the derivative rows of a stage."""
     flags, k = model_ints[MODEL_FLAGS], DERIVATIVES + STATE_ROWS * number
     lag_actuators(block, params, work, model_ints, gain, part)
     kinematics(block, params, work, k)

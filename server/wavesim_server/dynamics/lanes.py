@@ -1,9 +1,10 @@
 """A vector of numbers, one per lane, for compiled code.
 
-The kernel computes several bodies at once.  Left to itself, a compiler turns a loop over lanes into vector
-instructions only while it can prove that no two arrays overlap, and gives up without a word.  So the vector is a
-type here: :func:`load` reads a row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and the like work on all lanes,
-:func:`store` and :func:`add_to` write.  With compilation off the same code runs on small NumPy arrays, to the same bits.
+The kernel computes several bodies at once. A compiler turns a loop over lanes into vector instructions only while it
+can prove that no two arrays overlap, and gives up without a message. So the vector is a type here: :func:`load` reads a
+row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and similar functions work on all lanes,
+:func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy arrays, with identical
+bits.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _splat(builder: Any, value: Any) -> Any:
 
 
 def _to_vector(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """A value as a vector."""
+    """Convert a value to a vector."""
     if kind == VECTOR:
         return value
     return _splat(builder, context.cast(builder, value, kind, _F))
@@ -82,7 +83,7 @@ _ORDER = {operator.gt: ">", operator.lt: "<", operator.ge: ">=", operator.le: "<
 
 
 def _define_binary(function: Any, result: Any, body: Any) -> None:
-    """Typing and code of a binary operator on vectors."""
+    """Define type and code of a binary operator on vectors."""
 
     class Template(ConcreteTemplate):
         key = function
@@ -125,7 +126,7 @@ _define_unary(abs, lambda builder, a: _call(builder, "fabs", a))
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
-    """Where a row of a flat array begins."""
+    """Address of a row of a flat array."""
     data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
     first = builder.mul(row, ir.Constant(row.type, LANES))
     return builder.bitcast(builder.gep(data, [first]), _DOUBLES.as_pointer())
@@ -167,7 +168,7 @@ def _splat_number(typing: Any, a: Any) -> Any:
 
 
 def _overload_for_lanes(function: Any, made: Any) -> None:
-    """What the elementary functions are made of, for vectors."""
+    """Overload an elementary function for vectors."""
 
     @overload(function, strict=False)
     def _(x: Any) -> Any:
@@ -198,7 +199,7 @@ def _elementary_where(mask: Any, a: Any, b: Any) -> Any:
 
 @always_inline
 def element(array: Floats, row: int, lane: int) -> float:
-    """One number, for what cannot be done on all lanes at once."""
+    """Element of one lane, for operations that cannot run on all lanes at once."""
     return array[row * LANES + lane]
 
 
@@ -221,7 +222,7 @@ splat = cast("Callable[[float], Lanes]", _splat_number)
 maximum = cast("Callable[[Lanes, Lanes | float], Lanes]", max)
 minimum = cast("Callable[[Lanes, Lanes | float], Lanes]", min)
 
-if nb_config.DISABLE_JIT:  # the twins of the intrinsics
+if nb_config.DISABLE_JIT:  # twins of the intrinsics
 
     def _row(array: Any, row: int) -> Any:
         return array[row * LANES : row * LANES + LANES]

@@ -1,19 +1,21 @@
 """Lines of lumped masses, compiled: tethers, moorings, tow cables.
 
-A line is cut into equal segments; their mass, weight, buoyancy and drag act at the nodes between them (Walton and Polachek 1960;
-Hall and Goupee 2015). Of a node with the tangent t, for its share of the line,
+A line is divided into equal segments. Their mass, weight, buoyancy and drag act at the nodes between them (Walton and
+Polachek 1960; Hall and Goupee 2015). For the share of the line that belongs to a node with the tangent t,
 
     (m + A) a = T_+ t_+ - T_- t_- + (m - rho V) g + (rho V + A) a_w + D,   T = max(0, EA e + C e')
 
-e the strain of a segment, V its volume, A = Ca rho V across t and none along, a_w the acceleration of the water, D the drag
-1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its part of the velocity. No bending, no torsion. Half a
-segment belongs to each end: its weight and drag act on the body, its mass is left out.
+e is the strain of a segment, V its volume, A = Ca rho V across t and none along, a_w the acceleration of the water, D
+the drag 1/2 rho Cd d l across and 1/2 rho Cdt pi d l along, each quadratic in its component of the velocity. Bending
+and torsion are neglected. Half a segment belongs to each end: its weight and drag act on the body, its mass is
+neglected.
 
-A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). A body follows in
-them, too: from the motion that the tick gave it, with the force that its lines had before, it departs by what they pull otherwise
-meanwhile. So a stiff line on a light body needs short substeps, not short ticks, and what hangs at rest is at rest.
+A tick of the bodies is divided into substeps of the lines (semi-implicit Euler, drag implicit in the speed). Bodies
+take part in the substeps: each starts from the motion of its tick, computed with the previous force of its lines, and
+departs from it by the change of that force. So a stiff line on a light body needs short substeps but not short ticks,
+and a hanging line at rest stays at rest.
 
-On the bed a node's speed downwards is limited to what the gap allows, and what that takes bounds the friction.
+On the bed a node's downward speed is limited to what the gap allows, and that impulse bounds the friction.
 """
 
 from __future__ import annotations
@@ -29,27 +31,28 @@ from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.elementary import flush
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-BED_EXIT_SPEED = 0.2  #: m/s at which a node that got under the bed comes up
+BED_EXIT_SPEED = 0.2  #: m/s at which a node below the bed rises
 
-#: a node: place and velocity W; of the water: velocity, acceleration, depth of its surface, depth of the bed; force on it; of the
-#: segment behind it: tension, direction, share under water; whether it lies on the bed
+#: a node: position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed;
+#: force on the node; tension, direction and submerged share of the segment behind it; whether it touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (
     0, 3, 6, 9, 12, 13, 14, 17, 18, 21, 22, 23,
 )  # fmt: skip
-#: a line: of a segment its length, EA, C, mass, weight, weight and mass of the water it displaces, added mass, factors of the drag
-#: across and along; diameter, friction, load that it bears (0 = any), tension at which it broke
+#: a line: for a segment its length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of
+#: the drag across and along; diameter, friction, breaking load (0 = unlimited), tension at which it broke
 (
     L_LENGTH, L_EA, L_DAMPING, L_MASS, L_WEIGHT, L_DISPLACED_WEIGHT, L_DISPLACED_MASS, L_ADDED, L_NORMAL_DRAG, L_TANGENTIAL_DRAG, L_DIAMETER, L_FRICTION, L_BREAKING_LOAD,
     L_BROKEN_TENSION, LINE,
 ) = range(15)  # fmt: skip
-#: whole numbers of a line: first node, segments, bodies at its ends (rows of the rig; -1 = anchor), whether both are there, segment
-#: that has broken (-1 = none), the tick of that
+#: integers of a line: first node, segments, bodies at its ends (rows of the rig; -1 = anchor), whether both are
+#: present, broken segment (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
-#: an end: its place in B or W; place and velocity, W, before and after the tick
+#: an end: its position in B or W; position and velocity, W, before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
-#: a body: position, attitude, velocity before and after its step; departure from that, B: velocity, place; sum of its lines' force
+#: a body: position, attitude, velocity before and after its step; departure from that, B: velocity, position; sum of
+#: its line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
-#: what hangs together is stepped together: first line and past the last, the same of bodies, substeps
+#: connected lines and bodies are stepped together: first and past-last line, first and past-last body, substeps
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)
 
 
@@ -61,14 +64,14 @@ class LineArrays(NamedTuple):
     ints: Ints  # (m, LINE_INTS)
     ends: Floats  # (2 m, END)
     bodies: Floats  # (k, BODY)
-    rows: Ints  # (k,): of the bodies in the tables
+    rows: Ints  # (k,): rows of the bodies in the tables
     groups: Ints  # (g, GROUP)
-    cursors: Ints  # (n,): of the bed's triangles
+    cursors: Ints  # (n,): triangles of the bed
 
 
 @device_function
 def _store_bodies(f: BodyArrays, rig: LineArrays, to: int) -> None:
-    """Position, attitude and velocity of all bodies with lines."""
+    """Store position, attitude and velocity of all bodies with lines."""
     for k in range(rig.rows.shape[0]):
         slot = f.slots[rig.rows[k]]
         if slot >= 0:
@@ -79,20 +82,20 @@ def _store_bodies(f: BodyArrays, rig: LineArrays, to: int) -> None:
 
 @device_function
 def store_before(f: BodyArrays, rig: LineArrays) -> None:
-    """Where bodies with lines are before they move."""
+    """Store the state of bodies with lines before they move."""
     _store_bodies(f, rig, B_BEFORE)
 
 
 @device_function
 def update_bed_depths(rig: LineArrays, bed: BedParameters, net: SoundingsMesh) -> None:
-    """The bed under all nodes."""
+    """Update the depth of the bed under all nodes."""
     for i in range(rig.nodes.shape[0]):
         rig.nodes[i, N_BED] = bed_depth(bed, net, rig.cursors, i, rig.nodes[i, N_P], rig.nodes[i, N_P + 1])
 
 
 @device_function
 def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None:
-    """Place and velocity of an end on a body in a state."""
+    """Compute position and velocity of an end on a body in a given state."""
     w, x, y, z = o[at + 3], o[at + 4], o[at + 5], o[at + 6]
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     p, q, s = o[at + 10], o[at + 11], o[at + 12]
@@ -106,7 +109,7 @@ def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None
 
 @device_function
 def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
-    """An end at the part ``s`` of a tick, on Hermite's path from before to after it."""
+    """Move an end to the part ``s`` of a tick, on a Hermite path from before to after it."""
     square, cube = s * s, s * s * s
     rest, there = 2.0 * cube - 3.0 * square + 1.0, 3.0 * square - 2.0 * cube
     leave, arrive = (cube - 2.0 * square + s) * h, (cube - square) * h
@@ -119,7 +122,7 @@ def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
 
 @device_function
 def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
-    """An end is away from its path as its body is."""
+    """Displace an end from its path by the departure of its body."""
     ax, ay, az = end[E_AT], end[E_AT + 1], end[E_AT + 2]
     for to, k in ((N_P, B_DEPARTURE), (N_V, B_DEPARTURE_VELOCITY)):
         x, y, z = rotation.to_world(
@@ -135,7 +138,7 @@ def _displace_end(end: Floats, node: Floats, o: Floats) -> None:
 
 @device_function
 def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
-    """Tension of all segments, and with their weight the force on all nodes."""
+    """Compute the tension of all segments and, with their weight, the force on all nodes."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first, last + 1):
         for k in range(3):
@@ -172,7 +175,7 @@ def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
 
 @device_function
 def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
-    """Tangent at a node, and the share under water of the two halves of segments that belong to it."""
+    """Tangent at a node, and the submerged share of the two half segments that belong to it."""
     x = y = z = wet = 0.0
     for k in range(max(i - 1, first), min(i + 1, last)):
         x += nodes[k, N_DIRECTION]
@@ -185,7 +188,7 @@ def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, 
 
 @device_function
 def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> None:
-    """Nodes between the ends move."""
+    """Move the nodes between the ends."""
     first, last = ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS]
     for i in range(first + 1, last):
         n = nodes[i]
@@ -226,7 +229,7 @@ def _step_inner_nodes(nodes: Floats, line: Floats, ints: Ints, dt: float) -> Non
 
 @device_function
 def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
-    """Drag of the half segment at an end, onto the force on its node."""
+    """Add the drag of the half segment at an end to the force on its node."""
     n = nodes[i]
     tx, ty, tz, wet = _node_tangent(nodes, i, ints[I_FIRST], ints[I_FIRST] + ints[I_SEGMENTS])
     ux, uy, uz = (
@@ -245,7 +248,7 @@ def _drag_at_end(nodes: Floats, line: Floats, ints: Ints, i: int) -> None:
 
 @device_function
 def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: float) -> None:
-    """The force at an end changes the velocity of its body."""
+    """Change the velocity of a body by the force at an end."""
     x, y, z = rotation.to_world(
         o[B_AFTER + 3], -o[B_AFTER + 4], -o[B_AFTER + 5], -o[B_AFTER + 6],
         node[N_FORCE], node[N_FORCE + 1], node[N_FORCE + 2],
@@ -265,7 +268,7 @@ def _apply_end_force(end: Floats, node: Floats, o: Floats, params: Floats, dt: f
 def _apply_wrench(
     o: Floats, params: Floats, x: float, y: float, z: float, k: float, m: float, n: float, dt: float
 ) -> None:
-    """A force and a moment in B, for a time."""
+    """Apply a force and a moment in B for a time."""
     for i in range(6):
         row = r.MASS_INVERSE + 6 * i
         o[B_DEPARTURE_VELOCITY + i] += dt * (
@@ -276,14 +279,14 @@ def _apply_wrench(
 
 @device_function
 def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
-    """A substep of a group; ``s``: the part of the tick at which it ends."""
+    """Advance a group by one substep; ``s``: the part of the tick at which it ends."""
     for m in range(g[G_LINE], g[G_LINES]):
         if rig.ints[m, I_BOTH_PRESENT]:
             _segment_forces(rig.nodes, rig.lines[m], rig.ints[m], tick)
             _step_inner_nodes(rig.nodes, rig.lines[m], rig.ints[m], dt)
     for k in range(g[G_BODY], g[G_BODIES]):
         slot, o = f.slots[rig.rows[k]], rig.bodies[k]
-        if slot >= 0:  # what it had in its own step
+        if slot >= 0:  # force that already acted in the body's own step
             b, l = f.blocks[slot // r.LANES], slot % r.LANES
             _apply_wrench(
                 o, f.params[f.block_heads[slot // r.LANES, r.BLOCK_MODEL]],
@@ -314,7 +317,7 @@ def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: fl
 
 @device_function
 def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> None:
-    """A body is where its own motion and its lines have brought it; the mean of their force acts in its next step."""
+    """Store the body state that its own motion and its lines give; the mean line force acts in its next step."""
     slot, o = f.slots[rig.rows[k]], rig.bodies[k]
     b, l = f.blocks[slot // r.LANES], slot % r.LANES
     total = 0.0
@@ -344,7 +347,7 @@ def _store_body_motion(f: BodyArrays, rig: LineArrays, k: int, steps: int) -> No
 
 @device_function
 def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) -> None:
-    """A group of lines in the tick in which its bodies moved."""
+    """Advance a group of lines by the tick in which its bodies moved."""
     total = 0.0
     for k in range(g[G_BODY], g[G_BODIES]):
         if f.slots[rig.rows[k]] >= 0:
@@ -353,7 +356,7 @@ def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) ->
             for i in range(r.RIGID_ROWS):
                 total += rig.bodies[k, B_AFTER + i]
     if not math.isfinite(total):
-        return  # the body will be held where it was
+        return  # the body will be held at its previous state
     for m in range(g[G_LINE], g[G_LINES]):
         for j in range(2):
             k = rig.ints[m, I_BODY + j]
@@ -370,7 +373,7 @@ def _step_group(f: BodyArrays, rig: LineArrays, g: Ints, h: float, tick: int) ->
 
 @device_function
 def advance(f: BodyArrays, rig: LineArrays, h: float, tick: int) -> None:
-    """All lines in the tick in which the bodies moved, and what they pull."""
+    """Advance all lines by the tick in which the bodies moved, and compute their pull."""
     _store_bodies(f, rig, B_AFTER)
     for i in range(rig.groups.shape[0]):
         _step_group(f, rig, rig.groups[i], h, tick)

@@ -1,4 +1,4 @@
-"""From a model to the kernel's numbers: parameter rows, flags, tables."""
+"""Compilation of a model into the kernel's numbers: parameter rows, flags, tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wavesim_server.dynamics import rows as r
 from wavesim_server.dynamics.extension_points import ActuatorType, Term
 from wavesim_server.dynamics.types import Floats, Ints, Mask
 
-#: actuator time constants below this are taken as immediate, s
+#: actuator time constants below this count as zero, s
 MIN_TIME_CONSTANT = 1e-9
 AXES = "XYZKMN"
 MOTIONS = "uvwpqr"
@@ -42,7 +42,7 @@ def skew(v: Sequence[float] | Floats) -> Floats:
 
 
 def mass_matrices(model: Model) -> tuple[Floats, Floats]:
-    """(M_RB, M_A) of a model about the origin; M_A as it is given, not made symmetric."""
+    """(M_RB, M_A) of a model about the origin; M_A as given, not symmetrised."""
     if model.rigid_body is not None:
         return matrix(model.rigid_body), matrix(model.added_mass)
     i = model.inertia
@@ -55,7 +55,7 @@ def mass_matrices(model: Model) -> tuple[Floats, Floats]:
 
 
 def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
-    """(squares of the frequencies (n,), damping (n, n), couplings (n, 6)) of radiated waves."""
+    """(squares of the frequencies (n,), damping (n, n), couplings (n, 6)) of the oscillators for radiated waves."""
     o = radiation.oscillator
     return (
         np.array([x.frequency * x.frequency for x in o]),
@@ -71,22 +71,22 @@ def free_dofs(model: Model) -> list[int]:
 
 @dataclass
 class CompiledModel:
-    """What the kernel needs of a model, and how its commands are understood."""
+    """Compiled model: parameters for the kernel, and limits and laws for its commands."""
 
     params: Floats  # (PARAMS,)
     ints: Ints  # (KIND,)
     tables: list[Floats]  # each (2, TABLE_POINTS)
-    limits: Floats  # (SLOTS, 2), of commands
+    limits: Floats  # (SLOTS, 2), for commands
     dead_bands: Floats  # (SLOTS,)
     motor_laws: Floats  # (SLOTS, 2)
     start_delays: Floats  # (SLOTS,), s
     averaging_windows: Floats  # (SLOTS,), s
     rest_values: Floats  # (SLOTS,), values before any command
-    has_actuator: Mask  # (SLOTS,), which actuators there are
+    has_actuator: Mask  # (SLOTS,), true for existing actuators
 
 
 def compile_model(model: Model, world: World, step: float, integrator: int) -> CompiledModel:
-    """A model as numbers for a world, a step and an integrator; ConfigError if they make no sense."""
+    """Compile a model for a world, a step and an integrator; ConfigError if they do not fit together."""
     try:
         return _compile_model(model, world, step, integrator)
     except (ValueError, ArithmeticError) as error:
@@ -138,13 +138,14 @@ def _compile_model(model: Model, world: World, step: float, integrator: int) -> 
 
 
 def check_step_stability(p: Floats, model: Model, step: float, integrator: int, flow: float) -> None:
-    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the flow.
+    """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the
+    flow.
 
-    Of its parameters (PARAMS,), for a step in s and a flow in m/s. ConfigError.
+    Takes the parameters (PARAMS,), a step in s and a flow in m/s. ConfigError.
     """
     inverse, stiffness = p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
-    if model.restoring is None:  # of a floating primitive: waterplane area; of any body: weight above buoyancy
+    if model.restoring is None:  # for a floating primitive: waterplane area; for any body: weight above buoyancy
         shape = shape_of(model)
         plane = 4.0 * shape.half_size[0] * shape.half_size[1]
         stiffness[2, 2] = p[r.FULL_BUOYANCY] / max(p[r.VOLUME] or shape.volume, 1e-9) * plane
@@ -176,13 +177,13 @@ def _coupling_matrices(model: Model) -> list[Matrix6 | None]:
 
 
 def _couples_planes(m: Floats) -> bool:
-    """Whether a matrix ties surge, heave, pitch to sway, roll, yaw."""
+    """Return whether a matrix couples surge, heave, pitch to sway, roll, yaw."""
     i, j = np.indices((6, 6))
     return bool(np.abs(m[(i + j) % 2 == 1]).max() > 0.0)
 
 
 def _set_hull_mesh(kind: CompiledModel, hull: Hull) -> None:
-    """The triangles of a hull, in tables."""
+    """Store the triangles of a hull in tables."""
     faces = hull.triangles.reshape(-1, 9)
     kind.ints[r.MODEL_FACES] = len(faces)
     for k, first in enumerate(range(0, len(faces), r.TABLE_FACES)):
@@ -198,7 +199,7 @@ def _set_rigid_body(p: Floats, model: Model, world: World, hull: Hull | None) ->
     total = rigid + added
     if model.coriolis_added == "plane":
         p[r.HEAVE_ADDED_MASS : r.HEAVE_ADDED_MASS + 6] = added[:, 2] if model.coriolis else total[:, 2]
-    if model.coriolis:  # C is made of this momentum; being of a symmetric matrix it does no work
+    if model.coriolis:  # C is computed from this momentum; because the matrix is symmetric it does no work
         swept = added if model.coriolis_added == "whole" else added * np.outer(HORIZONTAL_DOFS, HORIZONTAL_DOFS)
         carried = rigid + swept
         p[r.MASS : r.MASS + 36] = (0.5 * (carried + carried.T)).ravel()
@@ -306,7 +307,7 @@ def _set_hull_terms(p: Floats, ints: Ints, model: Model, world: World) -> int:
     return flags
 
 
-#: factors of a named derivative -> place in the basis
+#: factors of a named derivative -> index in the basis
 BASIS_INDEX = {c: 1 + i for i, c in enumerate(MOTIONS)} | {f"a{c}": 7 + i for i, c in enumerate(MOTIONS)}
 _U, _U2, _INVERSE, _DELTA = 13, 14, 15, 16
 BASIS_INDEX |= {"d": _DELTA, "dr": _DELTA} | {f"d{1 + k}": _DELTA + k for k in range(r.FINS)}
@@ -314,10 +315,10 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """(axis, factors) of a derivative's name; ValueError says what is wrong with it."""
+    """(axis, factors) of a derivative's name; ValueError states what is wrong with it."""
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
-        raise ValueError(f"'{name}' is no derivative; write a force X Y Z K M N, an underscore and the factors")
+        raise ValueError(f"invalid derivative '{name}': write a force X Y Z K M N, an underscore and the factors")
     found: list[str] = []
     for part in rest.split("_"):
         at = 0
@@ -325,7 +326,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
             match = _FACTOR.match(part, at)
             if match is None:
                 raise ValueError(
-                    f"derivative '{name}': '{part[at:]}' is no factor; allowed are u v w p q r, au .. ar, d, d1 .. d{r.FINS}"
+                    f"derivative '{name}': unknown factor '{part[at:]}'; allowed are u v w p q r, au .. ar, d, d1 .. d{r.FINS}"
                 )
             found.append(match[0])
             at = match.end()
@@ -335,7 +336,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
 
 
 def derivative_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, list[int], float]]:
-    """(axis, places of the factors in the basis, dimensional coefficient) of each derivative."""
+    """(axis, indices of the factors in the basis, dimensional coefficient) of each derivative."""
     terms = []
     for item in d.derivative:
         axis, names = derivative_factors(item.name)
@@ -343,7 +344,7 @@ def derivative_terms(d: Derivatives, density: float, fins: int) -> list[tuple[in
         for name, place in zip(names, places, strict=True):
             if place >= _DELTA + fins:
                 raise ValueError(
-                    f"derivative '{item.name}': '{name}' is the angle of a fin that the model does not have"
+                    f"derivative '{item.name}': '{name}' is the angle of a fin, but the model does not have this fin"
                 )
         if d.system == "prime":
             motions = [n[-1] for n in names if not n.startswith("d")]
@@ -374,12 +375,12 @@ def _set_actuator_lag(
 
 
 def _set_extensions(kind: CompiledModel, model: Model, timing: tuple[float, Sequence[float]]) -> int:
-    """What other packages offer and the model uses, see :mod:`wavesim_server.dynamics.registry`."""
+    """Set the extensions of other packages that the model uses, see :mod:`wavesim_server.dynamics.registry`."""
     flags = 0
     for term in model.term:
         k = _find_extension(term.name, registry.TERMS, "term")
         if flags & registry.term_flag(k):
-            raise ValueError(f"there are two terms '{term.name}'")
+            raise ValueError(f"term '{term.name}' is given twice")
         flags |= registry.term_flag(k)
         names = registry.TERMS[k].coefficients
         kind.params[registry.FIRST_COEFFICIENT[k] : registry.FIRST_COEFFICIENT[k + 1]] = _ordered_coefficients(
@@ -400,7 +401,7 @@ def _find_extension(name: str, offers: Sequence[Term | ActuatorType], what: str)
     names = [o.name for o in offers]
     if name not in names:
         raise ValueError(
-            f"no installed package offers the {what} '{shorten(name)}'{suggest_name(shorten(name), names)}"
+            f"no installed package provides the {what} '{shorten(name)}'{suggest_name(shorten(name), names)}"
         )
     return names.index(name)
 
@@ -456,7 +457,7 @@ def _set_thrusters(kind: CompiledModel, model: Model, world: World, timing: tupl
 
 
 def _set_thruster_law(kind: CompiledModel, law: Floats, k: int, t: Thruster, world: World) -> int:
-    """Rows of a thruster's law; returns its flags."""
+    """Set the rows of a thruster's law; return its flags."""
     o = t.open_water
     if o is None:
         law[r.LAW_AHEAD : r.LAW_AHEAD + 3] = t.coefficients
@@ -522,8 +523,10 @@ def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[flo
 
 
 def aerofoil_table(a: Aerofoil, across: float) -> Floats:
-    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate whose normal force is `across` times
-    the sine of the angle."""
+    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate.
+
+    The normal force of the plate is `across` times the sine of the angle.
+    """
     rows = np.array(a.rows).reshape(-1, 3)
     alpha = np.linspace(-180.0, 180.0, r.TABLE_POINTS)
     rad = np.radians(alpha)

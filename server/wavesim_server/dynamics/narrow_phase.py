@@ -1,4 +1,6 @@
-"""Where two bodies touch, or a body and an obstacle or the sea bed, or may do so within the step: contacts, compiled."""
+"""Narrow phase of contact: points where a body touches another body, an obstacle or the bed, now or within the step;
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,8 @@ from wavesim_server.dynamics.shapes import (
 from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
-FEATURE_TOLERANCE = 0.01  #: points of a side within this of the nearest one bear too, m
-EDGE_TOLERANCE = 1e-3  #: and where the other body ends no farther than this beside them, m
+FEATURE_TOLERANCE = 0.01  #: points of a side within this distance of the nearest one carry load too, m
+EDGE_TOLERANCE = 1e-3  #: and the other body may end this far beside them, m
 
 
 @device_function
@@ -70,7 +72,7 @@ def _add_contact(
 
 @device_function
 def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, h: float) -> int:
-    """Contacts of a pair: the nearest points, and the points of flat sides that are as near."""
+    """Find the contacts of a pair: the nearest points, and the equally near points of flat sides."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     if rb >= 0:
@@ -85,7 +87,7 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
     if far - round_ > reach:
         return n
     other = rb if rb >= 0 else rb - 1
-    if far <= 0.0:  # the cores overlap: part them along the line of centres, or from a side of what is fixed
+    if far <= 0.0:  # the cores overlap: separate them along the line of centres, or through a side of a fixed body
         nx, ny, nz = gb[X] - ga[X], gb[Y] - ga[Y], gb[Z] - ga[Z]
         if gb[SHAPE_CODE] == TRIANGLE:
             fx, fy, fz = shapes.triangle_normal(gb)
@@ -115,7 +117,7 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
             gap = sign * (nx * (base[0] - point[0]) + ny * (base[1] - point[1]) + nz * (base[2] - point[2]))
             if gap < 0.0 or (gap > far + FEATURE_TOLERANCE and gap - round_ > reach):
                 continue
-            # the point bears only where the other body faces it
+            # the point carries load only where the other body faces it
             px, py, pz = point[0] + sign * nx * gap, point[1] + sign * ny * gap, point[2] + sign * nz * gap
             if not _is_in_core(o, px, py, pz):
                 continue
@@ -129,7 +131,7 @@ def contacts_of_pair(f: BodyArrays, t: ContactMemory, n: int, ra: int, rb: int, 
 
 @device_function
 def may_touch(f: BodyArrays, t: ContactMemory, ra: int, rb: int, h: float) -> bool:
-    """Whether two bodies touch, or may do so within the step."""
+    """Return whether two bodies touch, or may do so within the step."""
     ga, gb = t.shapes[0], t.shapes[1]
     geometry(f, ra, ga)
     geometry(f, rb, gb)
@@ -139,7 +141,7 @@ def may_touch(f: BodyArrays, t: ContactMemory, ra: int, rb: int, h: float) -> bo
 
 @device_function
 def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
-    """Whether a point lies in a core, or within a hair of it."""
+    """Return whether a point is in a core, or within rounding of it."""
     dx, dy, dz = x - g[X], y - g[Y], z - g[Z]
     if g[SHAPE_CODE] == TRIANGLE:
         return shapes.is_over_triangle(g, dx, dy, dz, EDGE_TOLERANCE)
@@ -161,13 +163,13 @@ def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
 def contacts_with_bed(
     f: BodyArrays, t: ContactMemory, n: int, row: int, h: float, bed: BedParameters, net: SoundingsMesh, cursor: Ints
 ) -> int:
-    """Contacts of a body with the sea bed, and its clearance from now on."""
+    """Find the contacts of a body with the sea bed, and its clearance from now on."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     way = speed_bound(f, row) * h * (1.0 + bed.max_slope)
     x, y, z, reach = bounding_sphere(f, row)
     gap = bed_depth(bed, net, cursor, row, x, y) - z - reach * (1.0 + bed.max_slope) - way
-    if not gap <= 0.0:  # far above, or no bed is known here
+    if not gap <= 0.0:  # far above the bed, or the bed is unknown here
         b[CLEARANCE * LANES + l] = gap if gap > 0.0 else 1.0
         return n
     b[CLEARANCE * LANES + l] = 0.0

@@ -1,9 +1,9 @@
-"""Waves that a hull radiates, as oscillators that its motion drives, compiled.
+"""Radiated waves of a hull, as oscillators that its motion drives, compiled.
 
     q'' + R q' + diag(w^2) q = B nu_r,   tau = -B^T q'
 
-R is symmetric without negative eigenvalues, so the energy (q'^2 + w^2 q^2)/2 of the oscillators grows by no more than the
-hull gives them: a passive model of the retardation forces (Cummins 1962), whatever its coefficients.
+R is symmetric without negative eigenvalues, so the energy (q'^2 + w^2 q^2)/2 of the oscillators grows by no more than
+the hull supplies. The model of the retardation forces (Cummins 1962) is therefore passive for any coefficients.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 @always_inline
 def oscillators(params: Floats, work: Floats, model_ints: Ints, stage: int) -> None:
-    """Their derivatives in a stage, and the force of the waves, onto the force rows."""
+    """Write the derivatives of the oscillators in a stage, and add the wave force to the force rows."""
     n, first = model_ints[MODEL_OSCILLATORS], model_ints[MODEL_FIRST_OSCILLATOR]
     place = STATE + MEMORY_STATE + first
     k = DERIVATIVES + STATE_ROWS * stage + RIGID_ROWS + first

@@ -1,7 +1,7 @@
-"""What installed packages add to the equation of motion, see :mod:`wavesim_server.dynamics.extension_points`.
+"""Registry of the extensions of installed packages, see :mod:`wavesim_server.dynamics.extension_points`.
 
-The forces are called one after the other by functions that are made here and inlined into the kernel: with nothing
-registered they are empty, and cost nothing.
+Functions generated here call the forces one after the other and are inlined into the kernel. Without extensions they
+are empty and cost nothing.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.types import Floats, Ints
 
 GROUP = "wavesim.dynamics"
-MAX_TERMS = 32  #: each takes a flag
+MAX_TERMS = 32  #: each uses a flag
 Extension = Term | ActuatorType | Integrator
-Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: of block, params, work, kind
+Forces = Callable[[Floats, Floats, Floats, Ints], None]  #: arguments: block, params, work, kind
 
 
 def _load_extensions() -> list[Extension]:
-    """What all packages offer; ConfigError names the package whose offer cannot be used."""
+    """Load the extensions of all packages; ConfigError names the package whose extension cannot be used."""
     found: list[Extension] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
         try:
@@ -42,16 +42,16 @@ def _load_extensions() -> list[Extension]:
             raise ConfigError(f"the entry point '{entry.name}' of {GROUP} cannot be loaded: {error}") from error
         if not isinstance(made, (Term, ActuatorType, Integrator)) or made.name != entry.name:
             raise ConfigError(
-                f"the entry point '{entry.name}' of {GROUP} is no term, type of actuator or integrator of that name"
+                f"the entry point '{entry.name}' of {GROUP} is not a term, type of actuator or integrator of that name"
             )
         if made.name in (f.name for f in found):
-            raise ConfigError(f"two packages offer '{entry.name}' by entry points of {GROUP}")
+            raise ConfigError(f"two packages provide '{entry.name}' as entry points of {GROUP}")
         found.append(made)
     return found
 
 
 load_error: ConfigError | None = (
-    None  #: with what is registered; raised where a fleet is made, not where this is imported
+    None  #: error in a registered extension; raised when a fleet is made, not when this module is imported
 )
 try:
     _all = _load_extensions()
@@ -64,12 +64,12 @@ INTEGRATORS: tuple[Integrator, ...] = tuple(t for t in _all if isinstance(t, Int
 FIRST_COEFFICIENT = [EXTENSION_COEFFICIENT + sum(len(t.coefficients) for t in TERMS[:k]) for k in range(len(TERMS) + 1)]
 if FIRST_COEFFICIENT[-1] > EXTENSION_COEFFICIENT + MAX_EXTENSION_COEFFICIENTS or len(TERMS) > MAX_TERMS:
     load_error = ConfigError(
-        f"{len(TERMS)} terms with {FIRST_COEFFICIENT[-1] - EXTENSION_COEFFICIENT} coefficients are registered; there is room for {MAX_TERMS} with {MAX_EXTENSION_COEFFICIENTS}"
+        f"{len(TERMS)} terms with {FIRST_COEFFICIENT[-1] - EXTENSION_COEFFICIENT} coefficients are registered; the maximum is {MAX_TERMS} terms with {MAX_EXTENSION_COEFFICIENTS} coefficients"
     )
 
 
 def term_flag(k: int) -> int:
-    """The flag of kinds that have term k."""
+    """The flag of models that have term k."""
     return FIRST_EXTRA_FLAG << k
 
 
@@ -101,7 +101,7 @@ def _chain_actuator_type(before: Forces, force: Callable[..., None], number: int
     return forces
 
 
-#: forces of all registered terms that a kind has, and of its actuators of registered types
+#: forces of all registered terms of a model, and of its actuators of registered types
 terms: Forces = _no_force
 for _k, _term in enumerate(TERMS):
     terms = _chain_term(terms, _term.force, term_flag(_k), FIRST_COEFFICIENT[_k])

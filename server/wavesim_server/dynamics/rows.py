@@ -1,10 +1,9 @@
-"""Rows of the kernel's arrays: what lies where.
+"""Row layout of the kernel's arrays.
 
-A *block* holds eight bodies of one kind side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
-flat float64 array, so each statement of the kernel is a load at a literal offset and the compiler
-works on all lanes at once.  The *work* (what a step computes and forgets; there is only one) has the same
-shape.  The *parameters* are the coefficients of a kind, one number each: they serve all its blocks and stay in the
-cache.
+A *block* holds eight bodies of one model side by side: row ``r`` of lane ``l`` is element ``8 r + l`` of a
+flat float64 array. Each statement of the kernel is a load at a literal offset, and the compiler works on all lanes at
+once.  The *work* holds intermediate values of a step (there is only one) and has the same shape.  The *parameters* are
+the coefficients of a model, one number each: all its blocks share them, and they stay in the cache.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ LANES = 8
 
 
 class _RowAllocator:
-    """Hands out rows one after the other."""
+    """Allocator of consecutive rows."""
 
     def __init__(self) -> None:
         self.next = 0
@@ -38,7 +37,7 @@ THRUSTERS, FINS, SWIVELS, BALLASTS = (
 SLOT_FIN = FIRST_SLOT[ActuatorKind.FIN]
 SLOT_ANGLE = FIRST_SLOT[ActuatorKind.ANGLE]  # angle of the first thrusters (azimuth, nozzle)
 SLOT_BUCKET = FIRST_SLOT[ActuatorKind.DEFLECTOR]  # their astern deflector, -1..1
-SLOT_BALLAST = FIRST_SLOT[ActuatorKind.BALLAST]  # ballast tanks, kg; after them actuators of registered types
+SLOT_BALLAST = FIRST_SLOT[ActuatorKind.BALLAST]  # ballast tanks, kg; actuators of registered types follow
 SLOTS = actuators.MAX_ACTUATORS
 
 # ------------------------------------------------------------------ block
@@ -47,16 +46,16 @@ _block_rows = _RowAllocator()
 PX, PY, PZ, QW, QX, QY, QZ = (_block_rows.allocate() for _ in range(7))  # position W, attitude q_WB
 NU = _block_rows.allocate(6)  # u v w, p q r: velocity and angular velocity, B
 RIGID_ROWS = _block_rows.next
-MEMORIES, MEMORY_STATES = 24, 64  # systems of fluid memory, and their states in all
-OSCILLATORS = 16  # of radiated waves; each has two of these states
+MEMORIES, MEMORY_STATES = 24, 64  # systems of fluid memory, and the sum of their states
+OSCILLATORS = 16  # oscillators of radiated waves; each uses two of these states
 MEMORY_STATE = _block_rows.allocate(
     MEMORY_STATES
-)  # fluid memory, system by system; after them places and rates of the oscillators
+)  # fluid memory, system by system; then displacements and rates of the oscillators
 STATE_ROWS = _block_rows.next
-ACTUATOR_STATE = _block_rows.allocate(SLOTS)  # actuators now
-ACTUATOR_COMMAND = _block_rows.allocate(SLOTS)  # where they are told to go
-ACTUATOR_EFFECT = _block_rows.allocate(THRUSTERS + FINS)  # share of the force that is left (faults)
-V_WF_W = _block_rows.allocate(3)  # water velocity, W; orbital velocity of waves included
+ACTUATOR_STATE = _block_rows.allocate(SLOTS)  # current actuator values
+ACTUATOR_COMMAND = _block_rows.allocate(SLOTS)  # commanded actuator values
+ACTUATOR_EFFECT = _block_rows.allocate(THRUSTERS + FINS)  # remaining share of the force (faults)
+V_WF_W = _block_rows.allocate(3)  # water velocity, W; includes the orbital velocity of waves
 A_WF_W = _block_rows.allocate(3)  # acceleration of the water, W
 WATER_LEVEL = _block_rows.allocate()  # water plane over the body: z = LEVEL + SLOPE . (p - body)
 WATER_SLOPE = _block_rows.allocate(2)
@@ -64,9 +63,9 @@ ENVIRONMENT_WRENCH = _block_rows.allocate(6)  # wind and wave forces held for th
 EXTERNAL_WRENCH = _block_rows.allocate(6)  # external force and torque, B
 MOORING = _block_rows.allocate(6)  # anchor W (3), length, stiffness, damping
 LINE_WRENCH = _block_rows.allocate(6)  # force and torque of the lines, held for this tick, B
-HAS_LINES = _block_rows.allocate()  # 1 of bodies that lines are made for
-CLEARANCE = _block_rows.allocate()  # way to go before the sea bed must be looked at again
-ASLEEP = _block_rows.allocate()  # 1 of bodies that lie still and are left where they are
+HAS_LINES = _block_rows.allocate()  # 1 for bodies that may have lines
+CLEARANCE = _block_rows.allocate()  # distance that the body can move before the bed must be checked again
+ASLEEP = _block_rows.allocate()  # 1 for bodies at rest that are skipped
 PRESENT = _block_rows.allocate()
 BLOCK_ROWS = _block_rows.next
 BLOCK = BLOCK_ROWS * LANES
@@ -83,35 +82,33 @@ WEIGHT = _parameter_rows.allocate()
 WEIGHT_MOMENT = _parameter_rows.allocate(3)  # weight times centre of mass, B
 FULL_BUOYANCY = _parameter_rows.allocate()  # buoyancy when submerged, N
 FULL_BUOYANCY_CENTRE = _parameter_rows.allocate(3)  # its centre, B
-VOLUME = _parameter_rows.allocate()  # of a hull's mesh, m3
+VOLUME = _parameter_rows.allocate()  # of a hull mesh, m3
 SHAPE = _parameter_rows.allocate()  # 0 box, 1 cylinder, 2 sphere
 HALF = _parameter_rows.allocate(3)  # half length, half width (or radius), half height
 BOUNDING_RADIUS = _parameter_rows.allocate()  # radius of the sphere around the body
 CONTACT_MARGIN = _parameter_rows.allocate()  # contact: radius by which the core is rounded
 
 THRUSTER_WRENCH = _parameter_rows.allocate(THRUSTERS * 6)  # force and torque of unit thrust
-THRUSTER_WRENCH_TURNED = _parameter_rows.allocate(SWIVELS * 6)  # the same, thruster turned by 90 degrees to starboard
-# a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the whole speed; 1 - wake; of a KT
-# table: rho D^4, D, least J, points per J; greatest thrust
+THRUSTER_WRENCH_TURNED = _parameter_rows.allocate(SWIVELS * 6)  # the same, thruster turned 90 degrees to starboard
+# a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the whole speed; 1 - wake; for a
+# KT table: rho D^4, D, minimum J, points per J; maximum thrust
 LAW_AHEAD, LAW_ASTERN, LAW_TORQUE_AHEAD, LAW_TORQUE_ASTERN = 0, 3, 6, 8
 LAW_WHOLE, LAW_WAKE, LAW_SCALE, LAW_DIAMETER, LAW_LEAST_J, LAW_PER_J, LAW_LIMIT, LAW = range(10, 18)
 THRUSTER_LAW = _parameter_rows.allocate(THRUSTERS * LAW)
 PROPELLER_TORQUE_AXIS = _parameter_rows.allocate(THRUSTERS * 3)  # torque per propeller torque
-ACTUATOR_RATE = _parameter_rows.allocate(SLOTS)  # greatest change in a step
-ACTUATOR_IMMEDIATE = _parameter_rows.allocate(
-    SLOTS
-)  # 1 for actuators without lag and rate limit: they are there at once
+ACTUATOR_RATE = _parameter_rows.allocate(SLOTS)  # maximum change in a step
+ACTUATOR_IMMEDIATE = _parameter_rows.allocate(SLOTS)  # 1 for actuators without lag and rate limit: they follow at once
 GAINS = 5
 ACTUATOR_GAIN = _parameter_rows.allocate(GAINS * SLOTS)  # 1 - exp(-c h / T) at the integrator's times c (first: c = 1)
 
 FIN_WRENCH = _parameter_rows.allocate(FINS * 6)  # force and torque of unit normal force
 FIN_LIFT = _parameter_rows.allocate(FINS)  # linear law: 1/2 rho A CL_a
-FIN_INFLOW = _parameter_rows.allocate(FINS)  # share of its inflow angle that the fin feels (0 or 1)
-FIN_PLACE_Y = _parameter_rows.allocate(FINS)  # place of the fin
+FIN_INFLOW = _parameter_rows.allocate(FINS)  # share of its inflow angle that acts on the fin (0 or 1)
+FIN_PLACE_Y = _parameter_rows.allocate(FINS)  # position of the fin
 FIN_PLACE_Z = _parameter_rows.allocate(FINS)
 F_STALL = _parameter_rows.allocate(FINS)  # linear law: angle of stall; 0 = none
 F_SLOPE = _parameter_rows.allocate(FINS)  # CL_a
-F_PLATE = _parameter_rows.allocate(FINS)  # normal-force coefficient across the flow, of stalled fins
+F_PLATE = _parameter_rows.allocate(FINS)  # normal-force coefficient of stalled fins at 90 deg
 FIN_SPAN = _parameter_rows.allocate(FINS * 3)  # span axis (coefficients per plane speed)
 FIN_PER_ANGLE = _parameter_rows.allocate(FINS * 6)  # force and torque per speed^2 and angle
 FIN_PER_SQUARE = _parameter_rows.allocate(FINS * 6)  # per speed^2 and angle^2
@@ -121,7 +118,7 @@ FIN_FOIL = _parameter_rows.allocate(FINS * FOIL)
 CROSS_SWAY, CROSS_YAW, CROSS_HEAVE, CROSS_PITCH, CROSS_HALF, CROSS_CENTRE, CROSS_STILL = (
     _parameter_rows.allocate() for _ in range(7)
 )
-#                                       cross-flow: coefficients, half length and centre of the hull, least sway speed
+# cross-flow: coefficients, half length and centre of the hull, minimum sway speed
 FRICTION, FRICTION_RESIDUAL, FRICTION_REYNOLDS = (
     _parameter_rows.allocate() for _ in range(3)
 )  # ITTC: factor, residual, L/nu
@@ -129,25 +126,27 @@ FADING_DRAG, FADING_RATE = _parameter_rows.allocate(6), _parameter_rows.allocate
 WING_AREA, WING_SLOPE, WING_DRAG, WING_INDUCED = (
     _parameter_rows.allocate() for _ in range(4)
 )  # 1/2 rho S, CL_a, CD_0, 1/(pi e A)
-OMITTED_MUNK = _parameter_rows.allocate(8)  # elements of C_A that are left out: 15 16 26 35 51 53 61 62
-ADDED_MASS_ROWS = _parameter_rows.allocate(18)  # first three rows of M_A, for them
+OMITTED_MUNK = _parameter_rows.allocate(8)  # omitted elements of C_A: 15 16 26 35 51 53 61 62
+ADDED_MASS_ROWS = _parameter_rows.allocate(18)  # first three rows of M_A, for the omitted elements
 RESTORING = _parameter_rows.allocate(18)  # linear restoring: columns z, phi, theta
 RESTORING_DEPTH = _parameter_rows.allocate()  # depth of the origin at equilibrium
 MEMORY_DENOMINATOR = _parameter_rows.allocate(MEMORY_STATES)  # memory: a of all systems, one after the other
-MEMORY_NUMERATOR = _parameter_rows.allocate(MEMORY_STATES)  # and c
+MEMORY_NUMERATOR = _parameter_rows.allocate(MEMORY_STATES)  # memory: c of all systems
 OSCILLATOR_SQUARE = _parameter_rows.allocate(OSCILLATORS)  # radiated waves: squares of the frequencies,
 OSCILLATOR_DAMPING = _parameter_rows.allocate(OSCILLATORS * OSCILLATORS)  # damping, row by row,
 OSCILLATOR_COUPLING = _parameter_rows.allocate(OSCILLATORS * 6)  # and couplings to the six motions
-BALLAST_PLACE = _parameter_rows.allocate(BALLASTS * 3)  # places of the ballast tanks
+BALLAST_PLACE = _parameter_rows.allocate(BALLASTS * 3)  # positions of the ballast tanks
 GRAVITY = _parameter_rows.allocate()
 INVERSE_GRAVITY = _parameter_rows.allocate()  # its inverse; 0 without gravity
 MAX_DERIVATIVES = 48
 DERIVATIVE_COEFFICIENT = _parameter_rows.allocate(MAX_DERIVATIVES)  # coefficients of named derivatives
 HEAVE_ADDED_MASS = _parameter_rows.allocate(
     6
-)  # column of M_A (and M_RB, of models without C) for heave: of hulls on the surface
-FREE_DOFS = _parameter_rows.allocate(6)  # 1 of the degrees of freedom that move
-TOTAL_INERTIA = _parameter_rows.allocate(36)  # M_RB + M_A as given, for what is told of forces; MINV is its inverse
+)  # column of M_A (and M_RB, for models without C) for heave, for hulls on the surface
+FREE_DOFS = _parameter_rows.allocate(6)  # 1 for the degrees of freedom that move
+TOTAL_INERTIA = _parameter_rows.allocate(
+    36
+)  # M_RB + M_A as given, for the reported forces; MASS_INVERSE is its inverse
 ADDED_MASS = _parameter_rows.allocate(36)  # M_A as given, for bodies that leave the water,
 ADDED_MOMENTUM = _parameter_rows.allocate(36)  # and its part of MASS
 OTHER_COEFFICIENTS = 16
@@ -172,7 +171,7 @@ V_WF_B = _work_rows.allocate(3)  # current, B
 A_WF_B = _work_rows.allocate(3)  # acceleration of the water, B
 G_EFF_B = _work_rows.allocate(
     3
-)  # gravity less that acceleration, B, in g: whither weight acts for those who move with the water
+)  # gravity less that acceleration, B, in g: direction of the apparent weight in the moving water
 FORCE = _work_rows.allocate(6)  # force and torque
 BUOYANCY = _work_rows.allocate()  # buoyancy, N
 BUOYANCY_CENTRE = _work_rows.allocate(3)  # its centre, B
@@ -185,17 +184,17 @@ FIN_ANGLES = _work_rows.allocate(FINS)
 BASIS = 16 + FINS
 HEAVE_SPEED = (
     _work_rows.allocate()
-)  # speed that drag and memory in heave feel: along B, or down, of hulls on the surface
-THRUST = _work_rows.allocate(THRUSTERS)  # of each thruster in this stage
-LANE_SCRATCH = _work_rows.allocate(4)  # what is computed lane by lane
-WET_SHARE = _work_rows.allocate()  # share of the water's forces and inertia that is left, see emerging,
-WET_SHARE_RATE = _work_rows.allocate()  # and how fast it grows, 1/s; 0 where it falls
+)  # heave speed for drag and memory: along B, or straight down for hulls on the surface
+THRUST = _work_rows.allocate(THRUSTERS)  # thrust of each thruster in this stage
+LANE_SCRATCH = _work_rows.allocate(4)  # values that are computed lane by lane
+WET_SHARE = _work_rows.allocate()  # remaining share of the water's forces and inertia, see water_exit,
+WET_SHARE_RATE = _work_rows.allocate()  # and its rate of growth, 1/s; 0 while it falls
 WET_INERTIA = _work_rows.allocate(36)  # inertia of bodies that are partly out of the water,
-LOADS = _work_rows.allocate(6)  # what acts on them,
+LOADS = _work_rows.allocate(6)  # loads on them,
 ADDED_MOMENTUM_LEFT = _work_rows.allocate(6)  # and momentum that they have left to the water
 WORK = _work_rows.next * LANES
 
-# ------------------------------------------------------------------ what a kind of body needs
+# ------------------------------------------------------------------ flags of a model
 
 (
     COUPLES_PLANES,  # couplings between the longitudinal and the lateral plane
@@ -218,14 +217,14 @@ WORK = _work_rows.next * LANES
     HAS_MEMORY,
     HAS_RADIATION,
     HAS_BALLAST,
-    ON_SURFACE,  # a hull whose heave, roll and pitch are those of seakeeping
+    ON_SURFACE,  # a hull with heave, roll and pitch by seakeeping theory
     HAS_OTHER,  # actuators of registered types
-    HAS_STALL,  # fins by the linear law that stall
+    HAS_STALL,  # fins by the linear law, with stall
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
 ) = (1 << k for k in range(24))
 
-#: integers of a kind: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state,
-#: oscillators and the first of their states
+#: integers of a model: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of
+#: state, oscillators and the first of their states
 MODEL_FLAGS, MODEL_THRUSTERS, MODEL_FINS, MODEL_DERIVATIVES, MODEL_MEMORY, MODEL_STRIPS, MODEL_STATES = range(7)
 MODEL_OSCILLATORS, MODEL_FIRST_OSCILLATOR = 7, 8
 MODEL_DERIVATIVE = 9  # axis and four factors of each named derivative
@@ -236,13 +235,13 @@ MEMORY_SOURCE, MEMORY_FORCE, MEMORY_ORDER, MEMORY_FIRST, MEMORY_INTS = range(
 )  # row of work, force, order, first state
 MODEL_TANKS = MODEL_MEMORIES + MEMORY_INTS * MEMORIES  # ballast tanks
 MODEL_OTHER = MODEL_TANKS + 1  # by slot from SLOT_BALLAST on: number of the registered type, from 1; 0 = none
-MODEL_FACES = MODEL_OTHER + BALLASTS  # triangles of a hull's mesh; 0 = its shape is the primitive
-MODEL_TABLE = MODEL_FACES + 1  # table of each fin and thruster, and those with the triangles; -1 = none
+MODEL_FACES = MODEL_OTHER + BALLASTS  # triangles of a hull mesh; 0 = the primitive is the shape
+MODEL_TABLE = MODEL_FACES + 1  # table of each fin and thruster, and tables with the triangles; -1 = none
 HULL_TABLES = 4
 MODEL_HULL = MODEL_TABLE + FINS + THRUSTERS
 MODEL_INTS = MODEL_HULL + HULL_TABLES
 
-#: (block): bodies present, kind, how many have a mooring or lines
+#: (block): number of bodies, model, number of bodies with a mooring or lines
 BLOCK_BODIES, BLOCK_MODEL, BLOCK_MOORED = range(3)
 
 TABLE_FACES = 320  # triangles in a table, nine numbers each

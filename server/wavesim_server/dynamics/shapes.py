@@ -1,9 +1,10 @@
-"""Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (spheres' centres), triangles.
+"""Distance between convex bodies, compiled: boxes, cylinders along their x axis, points (centres of spheres),
+triangles.
 
-Each body is a core and a margin by which it is rounded; the distance is between cores, by the algorithm of
-Gilbert, Johnson & Keerthi (1988).  A body is described by (code, three half sizes, pose): the pose holds its
-place (3) and R_WB by rows (9) as one array of 12 numbers.  A triangle has its corners, in W from its middle, in
-the place of R_WB, and the radius around its middle as its first half size.
+Each body is a core that is rounded by a margin. The distance is between cores, by the algorithm of Gilbert, Johnson &
+Keerthi (1988). A body is described by (code, three half sizes, pose). The pose holds its position (3) and R_WB by rows
+(9) as one array of 12 numbers. A triangle has its corners, in W relative to its centre, in place of R_WB, and its
+bounding radius as its first half size.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from wavesim_sdk.kernel_compiler import always_inline, device_function
 from wavesim_server.dynamics.types import Floats
 
 BOX, CYLINDER, SPHERE, TRIANGLE = 0, 1, 2, 3
-#: places in a geometry: code, half sizes of the core (3), margin by which it is rounded, pose (12)
+#: columns of a geometry: code, half sizes of the core (3), margin of rounding, pose (12)
 SHAPE_CODE, CORE, CORE_MARGIN, POSE = 0, 1, 4, 5
 HALF_X, HALF_Y, HALF_Z = range(CORE, CORE + 3)
-RADIUS = HALF_X  # of a triangle, around its middle
+RADIUS = HALF_X  # of a triangle, around its centre
 X, Y, Z = range(POSE, POSE + 3)  # in W
 ROTATION = POSE + 3  # R_WB, by rows
 R11, R12, R13, R21, R22, R23, R31, R32, R33 = range(ROTATION, ROTATION + 9)
-CORNERS = ROTATION  # of a triangle, from its middle, in W
+CORNERS = ROTATION  # of a triangle, relative to its centre, in W
 GEOMETRY = POSE + 12
 MAX_FEATURES = 8  #: feature points of a body
 
 
 @always_inline
 def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A vector of W in axes of the body."""
+    """Rotate a vector from W to body axes."""
     return (
         g[R11] * x + g[R21] * y + g[R31] * z,
         g[R12] * x + g[R22] * y + g[R32] * z,
@@ -38,7 +39,7 @@ def to_body(g: Floats, x: float, y: float, z: float) -> tuple[float, float, floa
 
 @always_inline
 def triangle_corner(g: Floats, k: int) -> tuple[float, float, float]:
-    """Corner k of a triangle, from its middle."""
+    """Corner k of a triangle, relative to its centre."""
     first = CORNERS + 3 * k
     return g[first], g[first + 1], g[first + 2]
 
@@ -59,7 +60,7 @@ def _set_to_corner(g: Floats, k: int, out: Floats) -> None:
 
 @device_function
 def support_point(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> None:
-    """The point of a core that lies farthest along a direction of W."""
+    """Fill in the point of a core that is farthest along a direction of W."""
     if g[SHAPE_CODE] == TRIANGLE:
         best, farthest = -math.inf, 0
         for k in range(3):
@@ -85,8 +86,11 @@ def support_point(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> No
 
 @device_function
 def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
-    """Point i of the eight that stand for a flat or straight side facing a direction of W: corners of a box;
-    on both rims of a cylinder the foremost point and three more; the centre of a sphere; the corners of a triangle."""
+    """Fill in point i of the eight that represent a flat or straight side facing a direction of W.
+
+    These are the corners of a box; the foremost point and three more on both rims of a cylinder; the centre of a
+    sphere; the corners of a triangle.
+    """
     if g[SHAPE_CODE] == TRIANGLE:
         _set_to_corner(g, i % 3, out)
         return
@@ -115,7 +119,7 @@ def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Float
 
 @device_function
 def feature_count(g: Floats) -> int:
-    """How many feature points a body has."""
+    """Number of feature points of a body."""
     return 3 if g[SHAPE_CODE] == TRIANGLE else 0 if g[SHAPE_CODE] == SPHERE else MAX_FEATURES
 
 
@@ -132,7 +136,9 @@ def triangle_normal(g: Floats) -> tuple[float, float, float]:
 
 @device_function
 def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) -> bool:
-    """Whether a point, given from a triangle's middle, lies over it: inside its edges, or within a hair of them."""
+    """Return whether a point, relative to a triangle's centre, is over it: inside its edges, or within ``hair`` of
+    them.
+    """
     nx, ny, nz = triangle_normal(g)
     for k in range(3):
         (ax, ay, az), (bx, by, bz) = triangle_corner(g, k), triangle_corner(g, (k + 1) % 3)
@@ -146,8 +152,11 @@ def is_over_triangle(g: Floats, dx: float, dy: float, dz: float, hair: float) ->
 
 @device_function
 def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> float:
-    """Weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin: of all faces whose
-    own nearest point has positive weights, the nearest. Returns its squared distance."""
+    """Find the weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
+    squared distance.
+
+    This is the nearest of all faces whose own nearest point has positive weights.
+    """
     best = math.inf
     for mask in range(1, 1 << n):
         count = first = 0
@@ -216,9 +225,11 @@ def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> fl
 
 @device_function
 def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> float:
-    """Distance between two cores; fills their nearest points. 0 if they overlap (then the points are not unique).
+    """Return the distance between two cores and fill in their nearest points. 0 if they overlap (then the points are
+    not unique).
 
-    ``work`` is a scratch array (16, 3)."""
+    ``work`` is a scratch array (16, 3).
+    """
     s, on_a, on_b = work[0:4], work[4:8], work[8:12]
     weights, trial = work[12:14].ravel(), work[14:16].ravel()
     d = pa  # direction from b to a, kept in the output until the end
@@ -231,7 +242,7 @@ def distance(ga: Floats, gb: Floats, work: Floats, pa: Floats, pb: Floats) -> fl
         support_point(gb, vx, vy, vz, on_b[n])
         for i in range(3):
             s[n, i] = on_a[n, i] - on_b[n, i]
-        # no point of the difference lies farther towards the origin: v is the nearest
+        # no point of the difference is farther towards the origin: v is the nearest
         if n and square - (vx * s[n, 0] + vy * s[n, 1] + vz * s[n, 2]) <= 1e-10 * square + 1e-18:
             break
         square = _nearest_of_simplex(s, n + 1, weights, trial)

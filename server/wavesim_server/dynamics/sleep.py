@@ -1,14 +1,16 @@
-"""Bodies that lie still sleep: they are neither stepped nor looked at for contacts until something changes. Compiled.
+"""Sleep of bodies at rest: they are neither stepped nor checked for contacts until something changes. Compiled.
 
-A body sleeps when for a second it has touched the sea bed or obstacles in every tick and nothing else, while nothing that
-drives it has changed and it has moved by less than CREEP, and evenly: what begins to tip or swings through its turning
-point moves unevenly.  It keeps its pose, and its velocity is zero.  It wakes before the tick in which a number that
-drives it is another one: a command, a fault, a push, wind, waves, density, the pull of a line; a current, by more than
-DRIFT, for a tide changes it in every tick; when another body comes to touch it; and when it is put somewhere, or given
-other coefficients.  Bodies that touch other bodies, float, have lines or a mooring do not sleep.
+A body falls asleep after one second in which three conditions hold. It has touched only the sea bed or obstacles, in
+every tick. Nothing that drives it has changed. It has moved by less than CREEP_TOLERANCE, and evenly: a body that
+begins to tip or swings through its turning point moves unevenly. It keeps its pose, and its velocity is zero.
 
-What is left out is the creep of a body at rest that is awake: it falls for half a tick before its contacts hold it, along a
-slope or with a current, and is brought back along their normals only.
+It wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves, density, the
+pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every tick. It also
+wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other bodies,
+float, or have lines or a mooring do not sleep.
+
+Sleep omits the creep of a resting body that is awake: that body falls for half a tick before its contacts hold it,
+along a slope or with a current, and is moved back along the contact normals only.
 """
 
 from __future__ import annotations
@@ -42,27 +44,27 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.types import Floats, Ints
 
-SETTLE_S = 1.0  #: for so long a body must lie still
-CREEP_TOLERANCE = 5e-4  #: and any point of it moves by less than this meanwhile, m
-EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6  #: of the way, and m, by which its halves may differ
-FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that does not count
-#: of the notes: tick in which a body was last seen to lie, tick since which it has lain as it does, tick in which it last
-#: touched another body
+SETTLE_S = 1.0  #: time for which a body must be at rest
+CREEP_TOLERANCE = 5e-4  #: maximum displacement of any of its points meanwhile, m
+EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6  #: maximum difference between the halves of the displacement: share of it, and m
+FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
+#: columns of the notes: last tick in which the body was at rest, tick since which it has been at rest, tick in which it
+#: last touched another body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
 class SleepState(NamedTuple):
-    """Memory of who sleeps, and of who may soon."""
+    """Memory of bodies that sleep or may soon sleep."""
 
-    resting_state: Floats  # (rows, BLOCK_ROWS): a body as it lay down
+    resting_state: Floats  # (rows, BLOCK_ROWS): state of a body when it came to rest
     rest_ticks: Ints  # (rows, 3)
-    half_displacement: Floats  # (rows,): way in the first half of its time, m
-    asleep_count: Ints  # (1,): how many
-    settle_ticks: Ints  # (1,): half of the time for which it must lie still
+    half_displacement: Floats  # (rows,): displacement in the first half of its time, m
+    asleep_count: Ints  # (1,): number of sleeping bodies
+    settle_ticks: Ints  # (1,): half of the time for which it must be at rest
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
-    """Memory for a fleet of this size; ``step`` is the tick in s."""
+    """Make the memory for a fleet of this size; ``step`` is the tick in s."""
     return SleepState(
         np.zeros((capacity, BLOCK_ROWS)),
         np.full((capacity, 3), -1, np.int64),
@@ -73,13 +75,13 @@ def make_sleep_state(capacity: int, step: float) -> SleepState:
 
 
 def wake(s: SleepState, row: int) -> None:
-    """A body was changed by hand: it wakes in the next tick, and has not lain still."""
+    """Wake a body after an outside change: it wakes in the next tick, and its time at rest starts again."""
     s.resting_state[row] = np.nan
 
 
 @always_inline
 def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
-    """Whether all that drives a body is as it was. The water plane does not: who is near it does not sleep."""
+    """Return whether all inputs of a body are unchanged. The water plane does not count: bodies near it do not sleep."""
     alike = True
     for k in range(ACTUATOR_COMMAND, V_WF_W):
         alike &= b[k * LANES + l] == kept[k]
@@ -92,14 +94,14 @@ def _is_driven_alike(b: Floats, l: int, kept: Floats) -> bool:
 
 @always_inline
 def _is_deep(f: BodyArrays, slot: int) -> bool:
-    """Whether the surface is far from a body, as far as its buoyancy is concerned."""
+    """Return whether a body is deep enough that the surface does not affect its buoyancy."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
     return b[PZ * LANES + l] - b[WATER_LEVEL * LANES + l] >= 1.5 * p[BOUNDING_RADIUS] + 1.0
 
 
 @always_inline
 def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
-    """How far any point of a body can have moved."""
+    """Upper bound of the displacement of any point of a body."""
     b, l, p = f.blocks[slot // LANES], slot % LANES, f.params[f.block_heads[slot // LANES, BLOCK_MODEL]]
     way = turn = 0.0
     for k in range(3):
@@ -113,8 +115,10 @@ def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
 
 @device_function
 def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int) -> None:
-    """A body lies at the end of this tick; lay it to sleep if it has done so for long enough. ``last``: (rows, RIGID_ROWS), its
-    state before contacts."""
+    """Record that a body is at rest at the end of this tick; put it to sleep if it has been so for long enough.
+
+    ``last``: (rows, RIGID_ROWS), its state before contacts.
+    """
     slot, note, kept = f.slots[row], s.rest_ticks[row], s.resting_state[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     still = note[LAST_AT_REST] == tick - 1 and _is_driven_alike(b, l, kept)
@@ -127,7 +131,7 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
         elif still and ticks >= 2 * s.settle_ticks[0]:
             still = False  # from here on, if it does not sleep now
             if abs(way - 2.0 * s.half_displacement[row]) <= EVENNESS_TOLERANCE * way + HAIR and _may_sleep(f, slot):
-                for k in range(6):  # contacts act on it as they did
+                for k in range(6):  # contacts act on it as before
                     last[row, NU + k] -= b[(NU + k) * LANES + l]
                     b[(NU + k) * LANES + l] = 0.0
                 b[ASLEEP * LANES + l] = 1.0
@@ -140,7 +144,7 @@ def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int)
 
 @always_inline
 def _may_sleep(f: BodyArrays, slot: int) -> bool:
-    """Whether a body is one of those that do: deep, free, its actuators where they are told to be."""
+    """Return whether a body may sleep: deep, free, its actuators at their commanded values."""
     b, l = f.blocks[slot // LANES], slot % LANES
     if b[HAS_LINES * LANES + l] != 0.0 or b[(MOORING + 4) * LANES + l] != 0.0 or not _is_deep(f, slot):
         return False
@@ -156,7 +160,7 @@ def _may_sleep(f: BodyArrays, slot: int) -> bool:
 
 @device_function
 def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: int) -> None:
-    """A body goes on from where it lies; what it touched when it fell asleep it has touched all the while."""
+    """Continue a body from where it is at rest; its contacts count as held throughout its sleep."""
     slot = f.slots[row]
     f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] = 0.0
     s.asleep_count[0] -= 1
@@ -168,7 +172,7 @@ def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: in
 
 @device_function
 def wake_changed(f: BodyArrays, s: SleepState, m: ContactEvents, order: Ints, count: int, tick: int) -> None:
-    """Wake whom anything drives otherwise in this tick than when it fell asleep, or whom the surface is near."""
+    """Wake each body with an input that differs from the time it fell asleep, or with the surface near."""
     for i in range(count):
         slot = f.slots[order[i]]
         b, l = f.blocks[slot // LANES], slot % LANES
@@ -180,7 +184,7 @@ def wake_changed(f: BodyArrays, s: SleepState, m: ContactEvents, order: Ints, co
 
 @device_function
 def restore_sleepers(f: BodyArrays, s: SleepState, order: Ints, count: int) -> int:
-    """Those that sleep stay what they were, though others of their block have been stepped. Returns how many."""
+    """Restore sleeping bodies after other bodies of their block have been stepped. Returns their number."""
     asleep = 0
     for i in range(count):
         slot = f.slots[order[i]]

@@ -1,4 +1,4 @@
-"""Fins beyond their stall: what it changes of the linear law's force, lane by lane where a fin stalls."""
+"""Fins beyond stall: correction of the linear law's force, lane by lane where a fin stalls."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ from wavesim_server.elementary import sin_cos
 
 @device_function
 def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
-    """What the stall changes of the normal force of fin k, whose linear law's own angle, delta - w_n/u, exceeds F_STALL.
+    """Correction of the normal force of fin k, whose angle in the linear law, delta - w_n/u, exceeds F_STALL.
 
-    From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2),
-    with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna and Corrigan
-    (1982) for the normal force. The linear force is taken back with its inflow, wherever a model holds that."""
+    From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) /
+    cos(a_s)^2), with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna
+    and Corrigan (1982) for the normal force. The linear force, including its inflow wherever a model holds it, is
+    subtracted.
+    """
     stall, forward = params[F_STALL + k], abs(along)
     speed2 = along * along + wn * wn
     if speed2 == 0.0:
@@ -55,7 +57,7 @@ def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> fl
 
 @device_function
 def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int) -> None:
-    """Forces of the stalled fins of one lane."""
+    """Add the forces of the stalled fins of one lane."""
     for k in range(count):
         along = (
             element(work, NU_R, l)
@@ -74,7 +76,7 @@ def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int)
 
 @always_inline
 def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Fins by the linear law that are beyond their stall; the others keep their bits."""
+    """Correct fins with the linear law that are beyond stall; the others keep their bits."""
     worst = splat(0.0)
     for k in range(count):
         if params[F_STALL + k] > 0.0:

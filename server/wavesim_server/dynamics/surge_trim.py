@@ -1,4 +1,4 @@
-"""Which commands hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water."""
+"""Commands that hold a surge speed: the equilibrium of a model's own equation, straight ahead, level, in still water."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
 from wavesim_server.dynamics.types import Floats
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
-MIN_FORWARD_SHARE = 0.3  #: thrusters whose force acts ahead or astern by at least this share take part
-MAX_IMBALANCE = 0.02  #: of the thrust, that may be left over to the side (for moments: times half the length)
-SEARCH_POINTS = 64  #: of the search for a command, from none to the limit
+MIN_FORWARD_SHARE = 0.3  #: minimum share of a thruster's force along surge for the thruster to take part
+MAX_IMBALANCE = 0.02  #: maximum lateral remainder as a share of the thrust (for moments: times half the length)
+SEARCH_POINTS = 64  #: search points for a command, from zero to the limit
 STRAIGHT_DOFS = [0, 1, 5]  #: surge, sway, yaw
-NEAR = 1e-9  #: of a thrust, relative
+NEAR = 1e-9  #: relative tolerance of a thrust
 
 
 class TowedModel:
-    """A model held at a surge speed, level: what its actuators and its hull make of that."""
+    """A model held at a surge speed, level: forces of its actuators and its hull."""
 
     def __init__(self, form: VehicleType, speed: float) -> None:
         kind = form.compiled
@@ -35,9 +35,7 @@ class TowedModel:
             self._tables[1 + k] = table
         block = np.zeros((r.BLOCK_ROWS, r.LANES))
         block[r.QW] = block[r.PRESENT] = 1.0
-        block[r.PZ] = (
-            100.0 * kind.params[r.BOUNDING_RADIUS]
-        )  # whole under water; heave, roll and pitch are not looked at
+        block[r.PZ] = 100.0 * kind.params[r.BOUNDING_RADIUS]  # fully submerged; heave, roll and pitch are ignored
         block[r.ACTUATOR_EFFECT : r.ACTUATOR_EFFECT + r.THRUSTERS + r.FINS] = 1.0
         block[r.NU] = speed
         self._rest = np.tile(kind.rest_values[:, None], r.LANES)
@@ -46,7 +44,7 @@ class TowedModel:
         self._last[:, r.NU] = speed
 
     def forces(self, actual: Floats) -> tuple[Floats, Floats]:
-        """(of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
+        """(forces of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
         self._block[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = actual
         bodies = BodyArrays(
             self._block.reshape(1, -1),
@@ -88,7 +86,7 @@ class TowedModel:
 
 
 def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
-    """Commands, by position, with which a body keeps a surge speed through the water; ValueError if it cannot."""
+    """Commands, by position, with which a body holds a surge speed through the water; ValueError if it cannot."""
     name = form.model.name
     if speed == 0.0:
         return []
@@ -96,7 +94,7 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
     columns = [towed.column(k) for k in range(len(form.model.thruster))]
     pushing = [k for k, c in enumerate(columns) if abs(c[0]) > MIN_FORWARD_SHARE * max(float(norm(c[:3])), 1e-300)]
     if not pushing:
-        raise ValueError(f"model '{name}' has no thruster that pushes ahead, so it holds no speed")
+        raise ValueError(f"model '{name}' cannot hold a speed: it has no forward thruster")
     idle, drag = towed.forces(towed.at_rest())
     wanted = -(idle + drag)[STRAIGHT_DOFS, 0]
     matrix = np.array([columns[k][STRAIGHT_DOFS] for k in pushing]).T
@@ -114,15 +112,15 @@ def trim_commands(form: VehicleType, speed: float) -> list[float | None]:
             actuator = form.actuators[k]
             most = towed.thrusts(k, np.array([actuator.minimum, actuator.maximum]))
             raise ValueError(
-                f"model '{name}' cannot hold {speed:g} m/s: '{actuator.name}' would have to push {size:.4g} N and can push "
-                f"{most[0]:.4g} to {most[1]:.4g} N at that speed"
+                f"model '{name}' cannot hold {speed:g} m/s: '{actuator.name}' needs a thrust of {size:.4g} N, but its range at that speed is "
+                f"{most[0]:.4g} to {most[1]:.4g} N"
             )
         commands[k] = found
     return commands
 
 
 def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
-    """The least command of a thruster that gives a thrust; None if there is none within its limits."""
+    """Smallest command of a thruster that gives a thrust; None if there is none within its limits."""
     actuator = towed.vehicle_type.actuators[k]
     if abs(thrust) < 1e-12:
         return 0.0
@@ -140,6 +138,7 @@ def _least_command(towed: TowedModel, k: int, thrust: float) -> float | None:
             if (low, high) == (parts[j], parts[j + 1]):
                 break
             low, high = float(parts[j]), float(parts[j + 1])
-        if abs(towed.thrusts(k, np.array([high]))[0] - thrust) <= NEAR * abs(thrust):  # else it jumps: a jet that idles
+        # otherwise the thrust jumps here: a jet that idles
+        if abs(towed.thrusts(k, np.array([high]))[0] - thrust) <= NEAR * abs(thrust):
             return high
     return None

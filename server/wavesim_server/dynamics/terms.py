@@ -1,7 +1,7 @@
 """Optional terms of the equation of motion, each adding to the force rows of one block.
 
-Every function walks over the eight lanes with literal offsets; only where a table is read do the lanes
-go one by one.  Sources are named at each term.
+Every function processes the eight lanes at literal offsets; only table lookups process them one by one. Each term names
+its source.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ from wavesim_server.elementary import LEAST, atan2, exp, log10, sin_cos
 
 @always_inline
 def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
-    """A force-and-torque column of the parameters times nu_r: speed along it at its place."""
+    """Speed along a force-and-torque column of the parameters, at its position: the column times nu_r."""
     return (
         broadcast(params, row) * load(work, NU_R)
         + broadcast(params, row + 1) * load(work, NU_R + 1)
@@ -139,7 +139,7 @@ def speed_along(params: Floats, row: int, work: Floats) -> Lanes:
 
 @always_inline
 def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
-    """F += column of the parameters times size."""
+    """Add a column of the parameters times size to the force rows."""
     for i in range(6):
         add_to(work, FORCE + i, broadcast(params, row + i) * size)
 
@@ -149,7 +149,7 @@ def _add_wrench(work: Floats, params: Floats, row: int, size: Lanes) -> None:
 
 @always_inline
 def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Thrust is the lagged command."""
+    """Add thrust that equals the lagged command."""
     for k in range(count):
         _add_wrench(
             work, params, THRUSTER_WRENCH + 6 * k, load(work, STAGE_ACTUATORS + k) * load(block, ACTUATOR_EFFECT + k)
@@ -158,7 +158,7 @@ def simple_thrusters(block: Floats, params: Floats, work: Floats, count: int) ->
 
 @always_inline
 def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
-    """c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
+    """Thrust c1 n + abs(n) (c2 n + c3 u_a), with coefficients by the sign of n."""
     n = load(work, STAGE_ACTUATORS + k)
     forward, astern = THRUSTER_LAW + LAW * k + LAW_AHEAD, THRUSTER_LAW + LAW * k + LAW_ASTERN
     ahead = n > 0.0
@@ -171,7 +171,9 @@ def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
-    """u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 - wake."""
+    """Advance speed u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 -
+    wake.
+    """
     whole = broadcast(params, THRUSTER_LAW + LAW * k + LAW_WHOLE)
     along = speed_along(params, THRUSTER_WRENCH + 6 * k, work)
     return ((1.0 - whole) * along + whole * load(work, SPEED_POWERS)) * broadcast(
@@ -181,7 +183,7 @@ def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
-    """Thrust by the laws, and the torque of propellers."""
+    """Add thrust by the laws, and the torque of propellers."""
     for k in range(count):
         effect = load(block, ACTUATOR_EFFECT + k)
         size = _thrust_by_law(params, work, k) * effect
@@ -200,7 +202,7 @@ def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: b
 
 @always_inline
 def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
-    """rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
+    """Add thrust rho D^4 KT(J) n abs(n), J = u_a/(n D), KT from a table."""
     for k in range(count):
         table = model_ints[MODEL_TABLE + FINS + k]
         if table < 0:
@@ -212,7 +214,7 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Int
         )
         for l in range(LANES):
             place = element(work, LANE_SCRATCH, l)
-            if element(work, STAGE_ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN has no place in a table
+            if element(work, STAGE_ACTUATORS + k, l) == 0.0 or not place > 0.0:  # NaN cannot index a table
                 place = 0.0
             place = min(place, TABLE_POINTS - 1.000001)
             i = int(place)
@@ -228,8 +230,9 @@ def table_thrusters(block: Floats, params: Floats, work: Floats, model_ints: Int
 
 @always_inline
 def swivels(params: Floats, work: Floats, count: int) -> None:
-    """Azimuths and jets: the thrust of the fixed direction, already added, is turned by its angle; a
-    deflector scales the part along the fixed direction."""
+    """Turn the thrust of azimuths and jets, already added along the fixed direction, by their angle; a deflector scales
+    the part along the fixed direction.
+    """
     for k in range(min(count, SWIVELS)):
         sine, cosine = sin_cos(load(work, STAGE_ACTUATORS + SLOT_ANGLE + k))
         size = load(work, THRUST + k)
@@ -241,7 +244,7 @@ def swivels(params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
+    """Add linear lift: 1/2 rho A CL_a abs(u) (u delta - w_n) along the normal."""
     for k in range(count):
         u, q, r = load(work, NU_R), load(work, NU_R + 4), load(work, NU_R + 5)
         along = u + q * broadcast(params, FIN_PLACE_Z + k) - r * broadcast(params, FIN_PLACE_Y + k)
@@ -252,7 +255,7 @@ def fins(block: Floats, params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def fin_coefficients(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Force and torque per angle and angle^2, times the square of the speed across the span."""
+    """Add force and torque per angle and angle^2, times the square of the speed across the span."""
     for k in range(count):
         u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
         along = (
@@ -273,7 +276,7 @@ def _load_vector(params: Floats, first: int) -> tuple[float, float, float]:
 
 @always_inline
 def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, count: int) -> None:
-    """Lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
+    """Add lift and drag from a table at the local angle of attack; lift across, drag along the local flow."""
     for k in range(count):
         table = model_ints[MODEL_TABLE + k]
         if table < 0:
@@ -291,7 +294,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tab
             speed2 = along * along + across * across
             if speed2 == 0.0:
                 continue
-            if not speed2 < math.inf:  # the state has diverged; NaN has no place in a table
+            if not speed2 < math.inf:  # the state has diverged; NaN cannot index a table
                 work[FORCE * LANES + l] = math.nan
                 continue
             attack = element(work, STAGE_ACTUATORS + SLOT_FIN + k, l) - atan2(across, along)
@@ -314,7 +317,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tab
 
 @always_inline
 def ballast(params: Floats, work: Floats, count: int) -> None:
-    """Weight of the ballast in each tank, kg times g; its inertia is small and left out."""
+    """Add the weight of the ballast in each tank, kg times g; its small inertia is neglected."""
     for k in range(count):
         weight = load(work, STAGE_ACTUATORS + SLOT_BALLAST + k) * broadcast(params, GRAVITY)
         fx, fy, fz = weight * load(work, ROT + 6), weight * load(work, ROT + 7), weight * load(work, ROT + 8)
@@ -336,7 +339,7 @@ def ballast(params: Floats, work: Floats, count: int) -> None:
 
 @always_inline
 def derivative_basis(work: Floats, fins: int) -> None:
-    """abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
+    """Compute abs(nu_r), U, U^2, 1/U and the fin angles, for the terms that need them."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     square = u * u + v * v + w * w
     speed = sqrt(square)
@@ -352,9 +355,12 @@ def derivative_basis(work: Floats, fins: int) -> None:
 
 @always_inline
 def seakeeping(params: Floats, work: Floats) -> None:
-    """Hulls on the surface: in heave the water that they carry is lifted, not swept along. Its inertia acts against the
-    vertical acceleration w' - u q + v p, drag and memory against the vertical speed, as in linear seakeeping theory
-    (Fossen 2021, sec. 6.3 and 5.4); along the body's z axis they would make it porpoise at speed."""
+    """Compute heave of hulls on the surface: the water that they carry is lifted, not swept along.
+
+    Its inertia acts against the vertical acceleration w' - u q + v p, drag and memory act against the vertical speed,
+    as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). Along the body's z axis they would make it porpoise
+    at speed.
+    """
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     store(work, HEAVE_SPEED, load(work, ROT + 6) * u + load(work, ROT + 7) * v + load(work, ROT + 8) * w)
     turn = u * load(work, NU_R + 4) - v * load(work, NU_R + 3)
@@ -364,7 +370,7 @@ def seakeeping(params: Floats, work: Floats) -> None:
 
 @always_inline
 def named_derivatives(params: Floats, work: Floats, model_ints: Ints, count: int) -> None:
-    """Named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
+    """Add named hydrodynamic derivatives: coefficient times up to four factors, added to one axis."""
     for t in range(count):
         term = MODEL_DERIVATIVE + TERM_INTS * t
         first = term + TERM_FACTORS
@@ -401,7 +407,7 @@ def _strip_integrals(v: Lanes, r: Lanes, h: Lanes) -> tuple[Lanes, Lanes]:
 
 @always_inline
 def cross_flow(params: Floats, work: Floats) -> None:
-    """Cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
+    """Add cross-flow drag along the hull (Faltinsen 1990): exact integral, sway-yaw and heave-pitch."""
     h, x = broadcast(params, CROSS_HALF), broadcast(params, CROSS_CENTRE)
     v, r, q = load(work, NU_R + 1), load(work, NU_R + 5), -load(work, NU_R + 4)
     y, n = _strip_integrals(v + x * r, r, h)
@@ -415,7 +421,7 @@ def cross_flow(params: Floats, work: Floats) -> None:
 
 @always_inline
 def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
-    """The same as a sum over strips, each of width L/(strips - 1), as some codes have it; to compare."""
+    """Add cross-flow drag as a sum over strips, each of width L/(strips - 1), as some codes compute it; for comparison."""
     h = broadcast(params, CROSS_HALF)
     dx = 2.0 * h / float(strips - 1)
     for i in range(strips):
@@ -429,8 +435,10 @@ def cross_flow_strips(params: Floats, work: Floats, strips: int) -> None:
 
 @always_inline
 def friction(params: Floats, work: Floats) -> None:
-    """Surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u). Below Rn = 1000
-    the coefficient stays that of 1000, where the line is no longer meant."""
+    """Add surge friction by the ITTC 1957 line: X = -c (0.075/(log10 Rn - 2)^2 + k) u abs(u).
+
+    Below Rn = 1000, outside the range of the line, the coefficient stays at its value for 1000.
+    """
     u = load(work, NU_R)
     lg = log10(maximum(abs(u) * broadcast(params, FRICTION_REYNOLDS), 1000.0)) - 2.0
     add_to(
@@ -442,7 +450,7 @@ def friction(params: Floats, work: Floats) -> None:
 
 @always_inline
 def fading_drag(params: Floats, work: Floats) -> None:
-    """Linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
+    """Add linear drag that fades as exp(-k U) (Fossen 2021, ch. 8: low-speed damping)."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     faded = exp(-(broadcast(params, FADING_RATE) * sqrt(u * u + v * v + w * w)))
     for i in range(6):
@@ -451,7 +459,7 @@ def fading_drag(params: Floats, work: Floats) -> None:
 
 @always_inline
 def wing_lift(params: Floats, work: Floats) -> None:
-    """Lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
+    """Add lift and drag of the hull as a slender wing at the angle of attack atan2(w, u) (Fossen 2021, ch. 8)."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     plane = sqrt(u * u + w * w)
     still = plane <= 0.0
@@ -467,7 +475,7 @@ def wing_lift(params: Floats, work: Floats) -> None:
 
 @always_inline
 def omit_munk_terms(params: Floats, work: Floats) -> None:
-    """Take out single elements of C_A(nu_r), which some published models set to zero."""
+    """Remove single elements of C_A(nu_r), which some published models set to zero."""
     a1, a2, a3 = (
         speed_along(params, ADDED_MASS_ROWS, work),
         speed_along(params, ADDED_MASS_ROWS + 6, work),
@@ -489,7 +497,9 @@ def omit_munk_terms(params: Floats, work: Floats) -> None:
 
 @always_inline
 def restoring(block: Floats, params: Floats, work: Floats) -> None:
-    """Linear restoring -G [z, phi, theta] about the equilibrium, over the water plane at the body and its slope."""
+    """Add linear restoring -G [z, phi, theta] about the equilibrium, relative to the water plane at the body and its
+    slope.
+    """
     z = load(work, STATE + PZ) - load(block, WATER_LEVEL) - broadcast(params, RESTORING_DEPTH)
     sx, sy = -load(block, WATER_SLOPE), -load(block, WATER_SLOPE + 1)
     unit = 1.0 / sqrt(1.0 + sx * sx + sy * sy)
@@ -508,7 +518,7 @@ def restoring(block: Floats, params: Floats, work: Floats) -> None:
 
 @always_inline
 def radiation_memory(params: Floats, work: Floats, model_ints: Ints, count: int, stage: int) -> None:
-    """Radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
+    """Add the radiation force -mu by linear systems, mu = c . x, x the companion form driven by nu_r."""
     for m in range(count):
         system = MODEL_MEMORIES + MEMORY_INTS * m
         last, first = model_ints[system + MEMORY_ORDER] - 1, model_ints[system + MEMORY_FIRST]

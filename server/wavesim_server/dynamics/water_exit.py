@@ -1,15 +1,18 @@
-"""Bodies that leave the water, and come back: what the water does to them fades with the part of them that is wet.
+"""Bodies that leave the water and return: the forces of the water fade with the wet part of the body.
 
-With B the buoyancy of now and B_0 that of the body at rest (its weight, or all its buoyancy if it does not float), ``w = min(1, B/B_0)``
-and the share is ``s = w (2 - w)``: 1 at its own draft, where the model was identified, with no slope there, so that small motions about
-it have the model's own coefficients; 0 in the air.  The equation of motion becomes
+With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
+``w = min(1, B/B_0)`` and the share is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own
+draft, where the model was identified. So small motions about that draft have the model's own coefficients. The equation
+of motion becomes
 
-    (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the rest.
+    (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
+    rest.
 
-Who falls into the water shares his momentum with what he takes along (von Karman 1929: the blow of entry); who leaves it
-leaves that behind.  Both ways (m + s a) v^2 / 2 and the potential together only fall.  Wet water that is lifted off, spray,
-air behind a blunt tail and the greater added mass near the surface are left out.  Bodies that cannot heave, and those with a linear
-restoring matrix instead of a shape, do not leave the water.
+A body that falls into the water shares its momentum with the water it entrains (von Karman 1929: slamming at entry). A
+body that leaves the water leaves that momentum behind. Both ways the sum of (m + s a) v^2 / 2 and the potential energy
+only decreases. Neglected are water lifted off with the body, spray, air behind a blunt tail and the greater added mass
+near the surface. Bodies that cannot heave, and those with a linear restoring matrix instead of a shape, do not leave
+the water.
 """
 
 from __future__ import annotations
@@ -44,12 +47,12 @@ from wavesim_server.dynamics.rows import (
 )
 from wavesim_server.dynamics.types import Floats, Lanes
 
-INSTANT_S = 1e-6  #: s, over which the wet part is looked at to see how fast it grows
+INSTANT_S = 1e-6  #: s, interval over which the growth of the wet part is measured
 
 
 @always_inline
 def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
-    """w, of the buoyancy of now."""
+    """Share w from the current buoyancy."""
     at_rest = minimum(broadcast(params, WEIGHT), broadcast(params, FULL_BUOYANCY))
     floats = at_rest > 0.0
     return select(floats, minimum(load(work, BUOYANCY) / select(floats, at_rest, 1.0), 1.0), 1.0)
@@ -57,7 +60,7 @@ def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
 
 @device_function
 def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
-    """Store the share of each body, and whether any is less than 1."""
+    """Store the wet share of each body, and return whether any is less than 1."""
     wet = _buoyancy_share(params, work)
     share = select(broadcast(params, FREE_DOFS + 2) > 0.0, wet * (2.0 - wet), 1.0)
     store(work, WET_SHARE, share)
@@ -70,7 +73,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store how fast the share grows, where the buoyancy is that of an instant later."""
+    """Store the rate at which the share grows, from the buoyancy an instant later."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, WET_SHARE)) / INSTANT_S
     store(work, WET_SHARE_RATE, select(load(work, WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))
@@ -78,7 +81,7 @@ def wet_share_rate(params: Floats, work: Floats) -> None:
 
 @always_inline
 def fade_water_forces(block: Floats, work: Floats) -> None:
-    """The water's share of the force rows; what is pushed and what the wind does is there in any case."""
+    """Scale the water's part of the force rows; actuator and wind forces stay in any case."""
     share = load(work, WET_SHARE)
     for i in range(6):
         force, other = load(work, FORCE + i), load(block, EXTERNAL_WRENCH + i) + load(block, ENVIRONMENT_WRENCH + i)
@@ -87,8 +90,10 @@ def fade_water_forces(block: Floats, work: Floats) -> None:
 
 @device_function
 def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
-    """Accelerations of bodies that are partly out of the water into row k, where those of all bodies are. The force rows hold all that
-    acts on them, of drag and Coriolis force as much as on bodies in the water."""
+    """Write the accelerations of bodies that are partly out of the water into row k, which holds those of all bodies.
+
+    The force rows hold all loads on them, including drag and Coriolis force as for bodies in the water.
+    """
     share = load(work, WET_SHARE)
     dry = 1.0 - share
     for i in range(6):
@@ -116,7 +121,7 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
     solve_accelerations(params, work)
     for i in range(6):
         rate = load(work, LOADS + i)
-        if i < 3:  # how the water accelerates, and turns in B
+        if i < 3:  # acceleration of the water, and its rotation in B
             m, n = (i + 1) % 3, (i + 2) % 3
             turn = load(work, V_WF_B + m) * load(work, NU_R + 3 + n) - load(work, V_WF_B + n) * load(work, NU_R + 3 + m)
             rate = rate + broadcast(params, FREE_DOFS + i) * (turn + load(work, A_WF_B + i))
@@ -125,7 +130,9 @@ def solve_partly_out(params: Floats, work: Floats, k: int) -> None:
 
 @device_function
 def solve_accelerations(params: Floats, work: Floats) -> None:
-    """Accelerations through the water in the place of the loads. Inertia is positive definite, so its diagonal serves as pivots."""
+    """Solve for accelerations through the water, in place of the loads. Inertia is positive definite, so its diagonal
+    serves as pivots.
+    """
     dry = 1.0 - load(work, WET_SHARE)
     for i in range(6):
         free = broadcast(params, FREE_DOFS + i)

@@ -1,4 +1,4 @@
-"""What wind and waves need of a model; response amplitude operators from a file; obstacles of a configuration."""
+"""Exposure of a model to wind and waves; response amplitude operators from a file; obstacles of a configuration."""
 
 from __future__ import annotations
 
@@ -51,20 +51,24 @@ def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
 @dataclass(frozen=True)
 class ResponseOperators:
     """Response amplitude operators: complex force, or motion, per wave amplitude, (degrees of freedom, frequencies,
-    headings); mean drift force per amplitude squared in surge, sway, yaw, (3, frequencies, headings)."""
+    headings).
+
+    Mean drift force per amplitude squared in surge, sway, yaw, (3, frequencies, headings).
+    """
 
     frequencies: Array  # rad/s, ascending
     response: Any
     drift: Any
-    impedance: Callable[[Array], tuple[Array, Array]] | None  # of motions: complex force per motion (frequencies, 6, 6)
+    # for operators of motion: complex force per motion (frequencies, 6, 6)
+    impedance: Callable[[Array], tuple[Array, Array]] | None
 
     @property
     def headings(self) -> int:
-        """Equally spaced over a full circle, the first that of a following sea."""
+        """Number of headings, equally spaced over a full circle; the first is a following sea."""
         return int(self.response.shape[2])
 
     def force_at(self, frequencies: Array) -> Array:
-        """(headings, frequencies, 6, 2): real and imaginary parts of the force at other frequencies."""
+        """Real and imaginary parts of the force at other frequencies, (headings, frequencies, 6, 2)."""
         real, imaginary = np.zeros((2, self.headings, len(frequencies), 6))
         for dof, responses in enumerate(self.response):
             for k, values in enumerate(responses.T):
@@ -76,7 +80,7 @@ class ResponseOperators:
         return np.stack([real, imaginary], axis=-1)
 
     def drift_at(self, frequencies: Array) -> Array:
-        """(headings, frequencies, 3): root of the mean drift force, with its sign."""
+        """Signed root of the mean drift force, (headings, frequencies, 3)."""
         table = np.zeros((self.headings, len(frequencies), 3))
         for dof, responses in enumerate(self.drift):
             for k, values in enumerate(responses.T):
@@ -85,7 +89,9 @@ class ResponseOperators:
 
 
 def impedance(model: Model, frequencies: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K its fluid memory."""
+    """Real and imaginary part of Z(w) = -w^2 (M_RB + M_A) + i w (D_L + K(i w)) + G of a model with linear restoring, K
+    its fluid memory.
+    """
     rigid, added = mass_matrices(model)
     w = np.asarray(frequencies)
     real = matrix(model.restoring) - (w * w)[:, None, None] * (rigid + added)
@@ -116,7 +122,7 @@ def _radiation_impedance(radiation: Radiation, w: Array) -> tuple[Array, Array]:
 
 
 def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of the sum of c_k (i w)^k."""
+    """Real and imaginary part of the sum of ``c_k (i w)^k``."""
     real = imaginary = np.zeros_like(w)
     for c in reversed(coefficients):
         real, imaginary = c - w * imaginary, w * real
@@ -124,7 +130,9 @@ def _polynomial(coefficients: Sequence[float], w: Array) -> tuple[Array, Array]:
 
 
 def read_operators(model: Model, rao: Rao) -> ResponseOperators:
-    """The operators of a file: a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`) or a MATLAB structure."""
+    """Read the operators of a file: a table (``.csv``, see :mod:`~wavesim_server.environment.operator_table`) or a
+    MATLAB structure.
+    """
     path = Path(model.place.rpartition(":")[0]).parent / rao.file
     if rao.use == "motion" and model.restoring is None:
         raise ConfigError(
@@ -138,7 +146,7 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
     except OSError as error:
         raise ConfigError(f"cannot read the RAO file: {error.strerror or error}", str(path)) from None
     except ValueError as error:
-        raise ConfigError(f"the RAO file: {error}", str(path)) from None
+        raise ConfigError(f"invalid RAO file: {error}", str(path)) from None
     shape = len(frequencies), len(headings)
     if response.shape[1:] != shape or drift.shape[1:] != shape:
         raise ConfigError(
@@ -148,10 +156,8 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
         )
     good = np.isfinite(response).all() and np.isfinite(drift).all() and np.isfinite(frequencies).all()
     if not (good and (np.diff(frequencies) > 0.0).all()):
-        raise ConfigError(
-            "the RAO file holds something that is not finite, or frequencies that do not ascend", str(path)
-        )
-    # headings run over a full circle; the last repeats the first
+        raise ConfigError("some values of the RAO file are not finite, or its frequencies do not ascend", str(path))
+    # headings cover a full circle; the last repeats the first
     closed = math.isclose(headings[-1] - headings[0], 2 * math.pi, rel_tol=1e-6)
     keep = slice(None, len(headings) - closed)
     return ResponseOperators(
@@ -163,11 +169,13 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
 
 
 def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
-    """(frequencies, headings, operators, mean drift) of a MATLAB structure as the MSS toolbox writes it: ``headings`` (rad,
-    0 = following sea), ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom, each (frequencies, headings, speeds); the
-    same of ``motionRAO``; ``driftfrc.amp`` of surge, sway, yaw. OSError; ValueError for what is no such file.
+    """Read (frequencies, headings, operators, mean drift) from a MATLAB structure as the MSS toolbox writes it.
+
+    It contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom,
+    each (frequencies, headings, speeds); the same for ``motionRAO``; ``driftfrc.amp`` in surge, sway, yaw. OSError;
+    ValueError for a file that is not such a structure.
     """
-    from scipy.io import loadmat  # only those who use such a file pay for it
+    from scipy.io import loadmat  # imported here, so that only users of such a file pay for it
     from scipy.io.matlab import MatReadError
 
     what = f"{rao.use}RAO"
@@ -180,7 +188,7 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
         if hasattr(vessel, "driftfrc"):
             drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
-        raise ValueError(f"it holds no {what} of '{rao.group}': {error}") from None
+        raise ValueError(f"it lacks {what} of '{rao.group}': {error}") from None
     return frequencies, headings, response, drift
 
 
@@ -205,7 +213,7 @@ def obstacle_shapes(loaded: LoadedConfig) -> Array:
     for p in o.pier:
         g = np.zeros(GEOMETRY)
         g[SHAPE_CODE], g[CORE : CORE + 3] = CYLINDER, (p.height / 2, p.radius, p.radius)
-        # the cylinder's axis (x) stands upright
+        # the cylinder's axis (x) is vertical
         g[POSE:ROTATION], g[ROTATION:] = p.position, (0, 0, 1, 0, 1, 0, -1, 0, 0)
         piers.append(g)
     corners = mesh.all_triangles(loaded)
@@ -219,7 +227,7 @@ def obstacle_shapes(loaded: LoadedConfig) -> Array:
 
 
 def obstacle_names(loaded: LoadedConfig) -> list[str]:
-    """What each row of :func:`obstacle_shapes` is a part of."""
+    """Name of the obstacle of each row of :func:`obstacle_shapes`."""
     o = loaded.config.world.obstacles
     found = [f"block {k}" for k in range(1, len(o.block) + 1)] + [f"pier {k}" for k in range(1, len(o.pier) + 1)]
     found += [f"tunnel {k}" for k in range(1, len(o.tunnel) + 1) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Flow of the water, compiled, for the tick. Its readable twin is in ``wavesim_sdk.ocean``."""
+"""Compiled flow of the water for the tick. ``wavesim_sdk.ocean`` has a readable twin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FlowField(NamedTuple):
 
 
 def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
-    """The flow of a configuration for the kernels."""
+    """Make the flow of a configuration for the kernels."""
     c = loaded.config.world.current
     stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
     layers = np.array([[a.depth, a.north, a.east] for a in c.layer]).reshape(-1, 3)
@@ -44,7 +44,7 @@ def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
 
 @device_function
 def uniform_flow(flow: FlowField, time: float) -> tuple[float, float]:
-    """The part of the flow (north, east) that is the same everywhere: mean and tide."""
+    """Uniform part of the flow (north, east): mean and tide."""
     s = flow.uniform
     speed = s[2] * cos(2.0 * math.pi * time / s[4] + s[5])
     east, north = sin_cos(s[3])

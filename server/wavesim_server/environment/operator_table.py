@@ -15,19 +15,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 DRIFT = ("drift_surge", "drift_sway", "drift_yaw")
 COLUMNS = ("heading_deg", "frequency", *(f"{a}{part}" for a in AXES for part in ("", "_phase_deg")))
-#: what changes its sign when a hull that is the same on both sides meets the same wave from the other
+#: sign changes when a symmetric hull meets the same wave from the other side
 _MIRRORED = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 _MIRRORED_DRIFT = np.array([1.0, -1.0, -1.0])
 
 
 def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
-    """(frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h), mean drift (3, f, h)) of a table.
+    """Read (frequencies (f,) in rad/s, headings (h,) in rad, operators (6, f, h), mean drift (3, f, h)) from a table.
 
-    Columns :data:`COLUMNS` in any order, with a header, one line for each heading and frequency: amplitude and phase of
-    each axis; also, all three or none, ``DRIFT``. Lines that begin with # are left out. Headings go round the circle in
-    equal steps from 0 (following sea), or from 0 to 180 for a hull that is the same on both sides: the other half is then
-    its mirror image.
-    OSError; ValueError for what is no such table.
+    The columns :data:`COLUMNS` are in any order, with a header. There is one line for each heading and frequency, with
+    amplitude and phase of each axis; the columns ``DRIFT`` are given all three or not at all. Lines that begin with #
+    are ignored. Headings cover the circle in equal steps from 0 (following sea). For a hull with port-starboard
+    symmetry, headings from 0 to 180 deg are enough: the other half is then the mirror image. OSError; ValueError for a
+    file that is not such a table.
     """
     with path.open(newline="", encoding="utf-8") as file:
         lines = [(k, line) for k, line in enumerate(file, 1) if line.strip() and not line.startswith("#")]
@@ -37,15 +37,15 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
     names = rows[0]
     drifts = [name for name in DRIFT if name in names]
     if missing := [n for n in (*COLUMNS, *(DRIFT if drifts else ())) if n not in names]:
-        raise ValueError(f"it has no column {', '.join(missing)}")
+        raise ValueError(f"missing column {', '.join(missing)}")
     if unknown := [n for n in names if n not in (*COLUMNS, *DRIFT)] or [n for n in set(names) if names.count(n) > 1]:
-        raise ValueError(f"its column {unknown[0]!r} is none of {', '.join((*COLUMNS, *DRIFT))}, once each")
+        raise ValueError(f"unexpected column {unknown[0]!r}: use {', '.join((*COLUMNS, *DRIFT))}, once each")
     values = np.empty((len(rows) - 1, len(names)))
     for k, row in enumerate(rows[1:]):
         try:
             values[k] = [float(cell) for cell in row]
         except ValueError:
-            raise ValueError(f"line {lines[k + 1][0]} is not {len(names)} numbers") from None
+            raise ValueError(f"line {lines[k + 1][0]}: expects {len(names)} numbers") from None
     column = dict(zip(names, values.T, strict=True))
     headings, i = np.unique(column["heading_deg"], return_inverse=True)
     frequencies, j = np.unique(column["frequency"], return_inverse=True)
@@ -53,7 +53,7 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
         values
     ):
         raise ValueError(
-            f"it has {len(values)} lines, not one for each of {len(headings)} headings and {len(frequencies)} frequencies"
+            f"it has {len(values)} lines, but needs one for each of {len(headings)} headings and {len(frequencies)} frequencies"
         )
     response = np.empty((6, len(frequencies), len(headings)), complex)
     for k, axis in enumerate(AXES):
@@ -69,5 +69,5 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
         headings = np.concatenate([headings, 360.0 - headings[inner]])
     steps = np.diff([*headings, 360.0]) if headings[-1] < 360.0 else np.diff(headings)
     if headings[0] != 0.0 or not all(math.isclose(s, steps[0], abs_tol=1e-6) for s in steps):
-        raise ValueError("its headings do not go from 0 to 180 or 360 deg in equal steps")
+        raise ValueError("its headings must run from 0 to 180 or 360 deg in equal steps")
     return frequencies, np.radians(headings), response, drift

@@ -1,4 +1,7 @@
-"""Gust spectra, cut into components with random phases that the seed alone decides. Those of the sea: ``wavesim_sdk.ocean.surface``."""
+"""Gust spectra, divided into components with random phases that depend on the seed alone.
+
+Sea spectra are in ``wavesim_sdk.ocean.surface``.
+"""
 
 from __future__ import annotations
 

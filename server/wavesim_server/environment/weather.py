@@ -1,7 +1,7 @@
-"""Wind, waves, drift of the current and tide: what acts on bodies in a tick, compiled.
+"""Wind, waves, current drift and tide, and their effect on bodies in a tick, compiled.
 
 Evaluated once per tick and held over it.  Random numbers are hashes of (stream, tick), as in
-:mod:`wavesim_sdk.randomness`, so they do not depend on who else draws.
+:mod:`wavesim_sdk.randomness`, so they do not depend on other draws.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from wavesim_server.elementary import atan2, cos, exp, flush, sin_cos
 from wavesim_server.environment.flow import FlowField, flow_at, uniform_flow
 from wavesim_server.rng import normal
 
-#: state of the weather: slow wind, drift speed and direction (deviations), wind now at 10 m, level of the tide
+#: state of the weather: slow wind, drift speed and direction (deviations), current wind at 10 m, level of the tide
 W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST, WEATHER = range(8)
-#: wind, waves and air, the same everywhere: see :class:`WeatherArrays`
+#: wind, waves and air, uniform everywhere: see :class:`WeatherArrays`
 (
     I_MEAN,
     I_WIND_FROM,
@@ -66,10 +66,11 @@ W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST,
     I_WAVES_TO,
     WIND,
 ) = range(12)
-#: drift of the current: speed, its deviation, least, most; whither, its deviation, most; time constant
+#: drift of the current: speed, its deviation, minimum, maximum; direction (towards), its deviation, maximum; time
+#: constant
 D_SPEED, D_SPEED_DEVIATION, D_SPEED_MIN, D_SPEED_MAX, D_DIRECTION, D_DIRECTION_DEVIATION, D_RANGE, D_TIME = range(8)
 #: exposure of a body: 0 nothing, 1 wind, 2 filter, 4 RAO; law, areas, length, height, forward, profile, coefficients,
-#: gains and damping of the filters, which table of operators and how many headings it has, reach, half length and width
+#: gains and damping of the filters, table of operators and its number of headings, reach, half length and width
 E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = (
     0,
     1,
@@ -83,37 +84,38 @@ E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E
 )
 E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
 HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
-#: buoyancy in water of its own density: of the body in water of the world's density, its centre B, what it has more of at a
-#: depth as a share, the change of that per metre, the depth
+#: buoyancy in water of variable density: that of the body in water of the world's density, its centre B, relative
+#: excess at a depth, its change per metre, the depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
-MAX_DECAY_EXPONENT = 9.0  #: a component is left out where its motion has decayed to exp(-FADED)
-POINT_SIZE_LIMIT = 0.1  #: half lengths below this part of the shortest wave's length over 2 pi feel the sea at a point
+MAX_DECAY_EXPONENT = 9.0  #: a component is neglected where its motion has decayed to exp(-MAX_DECAY_EXPONENT)
+#: bodies with half lengths below this share of the shortest wave's length over 2 pi sense the sea at a point
+POINT_SIZE_LIMIT = 0.1
 
 
 class WeatherArrays(NamedTuple):
     """Everything that :func:`apply_to_bodies` reads; ``state``, ``filters`` are its memory."""
 
     state: Floats  # (WEATHER,)
-    wind: Floats  # (WIND,): U10 and whence, slow part: deviation, time constant, least, most; air density; gravity; the sea's
-    # peak frequency, significant height and whither
+    # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;
+    # gravity; the sea's
+    wind: Floats
+    # peak frequency, significant height and direction (towards)
     gusts: Floats  # (n, 3): amplitude, angular frequency, phase
     drift: Floats  # (8,)
     tide: Floats  # amplitude, period, phase
     sea: Floats  # (n, SEA)
     keys: Keys  # streams: slow wind, drift speed, drift direction
     exposure: Floats  # (capacity, EXPOSURE)
-    streams: Keys  # (capacity,): of the wave filters
+    streams: Keys  # (capacity,): streams of the wave filters
     filters: Floats  # (capacity, 6, 2)
-    rao: Floats  # (tables, most headings, components, 6, 2): cosine and sine part of the force
-    drift_rao: (
-        Floats  # (tables, most headings, components, 3): root of the mean drift force per amplitude^2, with its sign
-    )
+    rao: Floats  # (tables, maximum headings, components, 6, 2): cosine and sine part of the force
+    drift_rao: Floats  # (tables, maximum headings, components, 3): signed root of the mean drift force per amplitude^2
     buoyancy_volumes: Floats  # (capacity, VOLUMES)
 
 
 @device_function
 def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
-    """The weather of a tick: slow processes step on, then what follows from them."""
+    """Advance the slow weather processes by a tick, and update the rest."""
     s, d = w.state, w.drift
     if w.wind[I_SLOW] > 0.0:
         keep = exp(-h / w.wind[I_TIME])
@@ -137,7 +139,7 @@ def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
 
 @device_function
 def update_weather(w: WeatherArrays, time: float) -> None:
-    """Wind with its gusts, drift and level of the tide as they are at a time."""
+    """Update wind with gusts, drift and level of the tide at a time."""
     s, d = w.state, w.drift
     gust = 0.0
     for i in range(w.gusts.shape[0]):
@@ -165,7 +167,7 @@ def elevation(sea: Floats, time: float, x: float, y: float) -> tuple[float, floa
 
 @device_function
 def _still_water(b: Floats, l: int) -> None:
-    """No slope, and water without orbital motion."""
+    """Set zero slope, and water without orbital motion."""
     for k in range(2):
         b[(WATER_SLOPE + k) * LANES + l] = 0.0
     for k in range(3):
@@ -189,13 +191,15 @@ def orbital_motion(
     b: Floats,
     l: int,
 ) -> None:
-    """Water plane, and velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still level.
+    """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still
+    level.
+
     The acceleration is that of the water itself, v' + (v . grad) v: with less, a free body would not stay on its orbit.
 
-    All are means over its length and width: of a wave of number k by exp(-(k_x^2 long^2 + k_y^2 wide^2)/6), which has
-    the second moment of the rectangle; the slope, a first moment, by the power 3/5 of that. (cx, sx): its heading, not
-    of unit length. Above the still level the motion is that at it. ``parts`` (5, n) is for what is worked out first, so that
-    the compiler makes vectors of it.
+    All are means over its length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2 wide^2)/6),
+    which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx, sx): its
+    heading, not of unit length. Above the still level the motion is that at the still level. ``parts`` (5, n) holds
+    intermediate values, so that the compiler can vectorise.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]
@@ -226,7 +230,7 @@ def orbital_motion(
             up += mean * c
             north += steeps[i] * sea[i, S_NORTH] * s
             east += steeps[i] * sea[i, S_EAST] * s
-        bed = min(sea[i, S_BED_FACTOR] / decay, decay)  # the wave that the bed sends back
+        bed = min(sea[i, S_BED_FACTOR] / decay, decay)  # the wave that the bed reflects
         flat, tall = sea[i, S_DEEP_FACTOR] * (decay + bed) * mean, sea[i, S_DEEP_FACTOR] * (decay - bed) * mean
         w = sea[i, S_FREQUENCY]
         along, rise = w * flat * c, w * tall * s
@@ -264,7 +268,7 @@ def apply_to_bodies(
     time: float,
     h: float,
 ) -> None:
-    """Current, water plane and held forces of every body in this tick."""
+    """Compute current, water plane and held forces of all bodies in this tick."""
     s = w.state
     parts = np.empty((5, w.sea.shape[0]))
     n, e = uniform_flow(flow, time)
@@ -281,7 +285,7 @@ def apply_to_bodies(
         near = depth < exposure[E_REACH] + 2.0 * w.wind[I_HEIGHT] + 1.0
         q0, q1, q2, q3 = b[QW * LANES + l], b[QX * LANES + l], b[QY * LANES + l], b[QZ * LANES + l]
         if w.sea.shape[0]:
-            if flags & (HAS_FILTER | HAS_RAO):  # its wave forces are all that the sea does to it
+            if flags & (HAS_FILTER | HAS_RAO):  # its wave forces are the only effect of the sea on it
                 b[WATER_LEVEL * LANES + l] = s[W_LEVEL]
                 for k in range(2):
                     b[(WATER_SLOPE + k) * LANES + l] = 0.0
@@ -333,7 +337,7 @@ def apply_to_bodies(
 
 @device_function
 def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float) -> None:
-    """Water at the nodes of lines in this tick: its velocity and acceleration, and where its surface is."""
+    """Compute velocity and acceleration of the water, and the surface level, at the nodes of lines in this tick."""
     still = w.state[W_LEVEL]
     parts, b = np.empty((5, w.sea.shape[0])), np.zeros(BLOCK)
     for i in range(nodes.shape[0]):
@@ -355,7 +359,7 @@ def apply_to_nodes(w: WeatherArrays, flow: FlowField, nodes: Floats, time: float
 def fill_surroundings(
     w: WeatherArrays, flow: FlowField, blocks: Floats, slots: Ints, rows: Ints, time: float, out: Floats
 ) -> None:
-    """Rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
+    """Fill rows of the table `surroundings` at a time: water and air velocity W, water level, elevation of the waves."""
     s = w.state
     sine, cosine = sin_cos(w.wind[I_WIND_FROM])
     for i in range(rows.shape[0]):
@@ -372,8 +376,9 @@ def fill_surroundings(
 
 @device_function
 def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
-    """What a body floats better by in water of the density that is here, as it is pressed together there. Of one at the surface by
-    the share of its height that is under water."""
+    """Add the excess buoyancy of a body in water of the local density, including its own compression. At the surface
+    the submerged share of its height scales it.
+    """
     z = b[PZ * LANES + l]
     wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)
     up = wet * v[V_FULL] * (v[V_EXCESS] + v[V_SLOPE] * (z - v[V_DEPTH]))
@@ -388,7 +393,7 @@ def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: floa
 
 @device_function
 def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) -> None:
-    """Wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
+    """Add the wind force by the apparent wind (Blendermann 1994; Fossen 2021, sec. 10.1)."""
     speed, away = w.state[W_WIND] * e[E_PROFILE], w.wind[I_WIND_FROM] + math.pi - heading
     sine, cosine = sin_cos(away)
     u, v = b[NU * LANES + l] - speed * cosine, b[(NU + 1) * LANES + l] - speed * sine
@@ -419,7 +424,7 @@ def _wind_force(w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float) 
 def _wave_filter_force(
     w: WeatherArrays, e: Floats, b: Floats, l: int, row: int, heading: float, tick: int, h: float
 ) -> None:
-    """K s/(s^2 + 2 d w_e s + w_e^2) of white noise (Fossen 2021, sec. 10.2), stepped exactly."""
+    """Advance the filter K s/(s^2 + 2 d w_e s + w_e^2) of white noise exactly (Fossen 2021, sec. 10.2)."""
     u, v = b[NU * LANES + l], b[(NU + 1) * LANES + l]
     speed, beta = math.sqrt(u * u + v * v), w.wind[I_WAVES_TO] - heading - atan2(v, u)
     w0 = w.wind[I_PEAK]
@@ -443,8 +448,11 @@ def _wave_filter_force(
 def _wave_force(
     w: WeatherArrays, e: Floats, b: Floats, l: int, heading: float, time: float, x: float, y: float
 ) -> None:
-    """First-order wave force: each component times the force operator at its relative heading; and the slowly varying
-    drift force in surge, sway and yaw by Newman's approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974)."""
+    """Add first-order wave force and slowly varying drift force.
+
+    First order: each component times the force operator at its relative heading. Drift in surge, sway and yaw: Newman's
+    approximation, 2 (sum a sqrt(T) cos)^2 (Newman 1974).
+    """
     sea, t, headings = w.sea, w.rao[int(e[E_RAO])], int(e[E_HEADINGS])
     slow = w.drift_rao[int(e[E_RAO])]
     x_pos = x_neg = y_pos = y_neg = n_pos = n_neg = 0.0

@@ -1,4 +1,4 @@
-"""The weather of a run as an object: from the configuration, and changed on the way."""
+"""The weather of a run: read from the configuration, and changed during the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wavesim_server.environment import weather as w
 from wavesim_server.row_pool import RowPool, grown_to
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: what may be changed on the way: the element of <world> and its key
+#: values that may change during the run: the element of <world> and its key
 CHANGEABLE = {
     "current_north": ("current", "north"),
     "current_east": ("current", "east"),
@@ -35,7 +35,7 @@ CHANGEABLE = {
 
 
 class WeatherModel:
-    """Flow, wind, waves and tide, and what each body feels of them."""
+    """Flow, wind, waves and tide, and the exposure of each body to them."""
 
     def __init__(self, loaded: LoadedConfig, water: Water, capacity: int, seed: int) -> None:
         world = self.world = loaded.config.world
@@ -45,7 +45,8 @@ class WeatherModel:
         self.wind: Wind = world.wind
         self.waves: Waves = world.waves
         self.flow = flow.make_flow(loaded, water)
-        self._operators: dict[int, tuple[int, exposure.ResponseOperators, int]] = {}  # by model: row, operators, users
+        # by model: row, operators, number of users
+        self._operators: dict[int, tuple[int, exposure.ResponseOperators, int]] = {}
         self._tables = RowPool()
         d = world.current.drift
         self.weather = w.WeatherArrays(
@@ -74,7 +75,7 @@ class WeatherModel:
         w.advance_weather(self.weather, 0, 0.0, 0.0)  # wind and level at the start
 
     def _make_components(self) -> None:
-        """The components of gusts and sea, and the forces of the operators at their frequencies."""
+        """Make the components of gusts and sea, and the forces of the operators at their frequencies."""
         height, peak = surface.sea_state(self.waves)
         a = self.wind
         self.weather.wind[:] = (
@@ -90,14 +91,14 @@ class WeatherModel:
     # -- bodies ------------------------------------------------------------------------------
 
     def operators(self, model: Model) -> exposure.ResponseOperators | None:
-        """The force operators of a model that has some; ConfigError if its file cannot be used."""
+        """The force operators of a model, if any; ConfigError if its file cannot be used."""
         if model.rao is None:
             return None
         known = self._operators.get(id(model))
         return known[1] if known else exposure.read_operators(model, model.rao)
 
     def add(self, row: int, name: str, model: Model, operators: exposure.ResponseOperators | None) -> None:
-        """What wind and waves need to know of a body that has entered."""
+        """Add the exposure of a body that has entered."""
         e = exposure.exposure_row(model, self.world.wind.drag, shape_of(model))
         self.weather.streams[row] = randomness.key(self.seed, name, "waves")
         self.weather.filters[row] = 0.0
@@ -114,7 +115,7 @@ class WeatherModel:
         self.weather.exposure[row] = e
 
     def remove(self, row: int, model: Model) -> None:
-        """A body has left."""
+        """Remove a body that has left."""
         self.weather.exposure[row] = 0.0
         if id(model) in self._operators:
             place, operators, users = self._operators[id(model)]
@@ -124,7 +125,7 @@ class WeatherModel:
                 self._tables.release(place)
 
     def _reserve_tables(self, tables: int, headings: int) -> None:
-        """Room for so many tables of so many headings at the sea's components."""
+        """Make room for the given number of tables and headings at the sea's components."""
         old = self.weather.rao
         headings, components = max(headings, old.shape[1]), len(self.weather.sea)
         if (headings, components) != old.shape[1:3]:
@@ -143,7 +144,7 @@ class WeatherModel:
         self.weather.drift_rao[place, : operators.headings] = operators.drift_at(frequencies)
 
     def refresh(self, row: int, fleet: FleetDynamics, tick: int, time: float) -> None:
-        """Let the environment of this moment act on one body, so that what is published of it is true."""
+        """Apply the current environment to one body, so that its published state is consistent."""
         kept = self.weather.filters[row].copy()
         w.apply_to_bodies(
             self.weather, self.flow, fleet.blocks, fleet.slots, np.array([row]), 1, tick, time, fleet.step
@@ -153,14 +154,17 @@ class WeatherModel:
     # -- changes -----------------------------------------------------------------------------
 
     def with_changes(self, **values: float | None) -> tuple[Current, Wind, Waves]:
-        """What mean current (m/s), wind (m/s and whence it blows, rad) and sea (significant height in m, peak frequency in
-        rad/s, whither it travels, rad) would be with other values; None leaves a value as it is. ValueError for what cannot be.
+        """Return mean current, wind and sea with some values replaced; None keeps a value. ValueError for invalid
+        values.
+
+        Current in m/s; wind in m/s with the direction it blows from, rad; sea with significant height in m, peak
+        frequency in rad/s and the direction of travel, rad.
         """
         new: dict[str, Any] = {"current": self.current, "wind": self.wind, "waves": self.waves}
         height, peak = surface.sea_state(self.waves)
         for name, value in values.items():
             if name not in CHANGEABLE:
-                raise ValueError(f"'{name}' is nothing that can be set; that can be {', '.join(CHANGEABLE)}")
+                raise ValueError(f"'{name}' cannot be changed during a run; allowed are {', '.join(CHANGEABLE)}")
             if value is None:
                 continue
             element, key = CHANGEABLE[name]
@@ -175,7 +179,7 @@ class WeatherModel:
         return new["current"], new["wind"], new["waves"]
 
     def set_weather(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:
-        """Another weather from now on.
+        """Use another weather from now on.
 
         A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
         """
@@ -186,10 +190,10 @@ class WeatherModel:
             self._make_components()
         w.update_weather(self.weather, time)
 
-    # -- what others see ---------------------------------------------------------------------
+    # -- state for others --------------------------------------------------------------------
 
     def uniform_flow(self, time: float) -> Array:
-        """The part of the flow that is the same everywhere, drift included, W."""
+        """Uniform part of the flow, drift included, W."""
         north, east = flow.uniform_flow(self.flow, time)
         state = self.weather.state
         return np.array([north + state[w.W_NORTH], east + state[w.W_EAST], 0.0])

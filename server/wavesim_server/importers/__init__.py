@@ -1,10 +1,11 @@
-"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls from
-the tables of panel codes (Capytaine, NEMOH, WAMIT).
+"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls
+from the tables of panel codes (Capytaine, NEMOH, WAMIT).
 
-Each reader gives a :class:`~wavesim_server.importers.model_draft.ModelDraft`: attributes and elements of a <model>, what the file
-does not say, and what of the file the model cannot have.  Nothing is guessed and nothing is dropped in silence: a draft
-with gaps is refused with the list of them, and the user fills them in with ``--set``; one that leaves something out is
-refused with the list of that, unless the user says ``--partial``.  Angles without a unit are read as ``--angles`` says.
+Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
+<model>, the values that the file lacks, and the content that a model cannot hold. Nothing is guessed and nothing is
+dropped silently. A draft with gaps is refused with a list of them, and the user supplies the values with ``--set``. A
+draft that leaves content out is refused with a list of that content, unless the user passes ``--partial``. ``--angles``
+sets the unit of angles that the file gives without a unit.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ __all__ = ["ImportedModel", "read"]
 def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
 ) -> ImportedModel:
-    """The models file for a parameter file of any known kind. ConfigError says what is wrong, missing or lost."""
+    """Return the models file for a parameter file of any known type. ConfigError states what is wrong, missing or lost."""
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:
-        raise ConfigError(f"--set {unknown[0]}: unknown; allowed are {', '.join(SETTINGS)}")
+        raise ConfigError(f"--set {unknown[0]}: unknown key; allowed are {', '.join(SETTINGS)}")
     try:
         return _read(path, section, settings, angles).xml(path, partial)
     except KeyError as error:
-        raise ConfigError(f"it lacks the key {error}", str(path)) from None
+        raise ConfigError(f"missing key {error}", str(path)) from None
     except (TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"it does not hold what such files hold: {error}", str(path)) from None
+        raise ConfigError(f"unexpected content for this type of file: {error}", str(path)) from None
 
 
 def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
@@ -54,6 +55,6 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return uuv.read(path, data, settings, angles)
     raise ConfigError(
-        "no known kind: a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc or a WAMIT .1 is needed",
+        "unknown type of file: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc or a WAMIT .1",
         str(path),
     )

@@ -1,6 +1,6 @@
-"""A data set of Capytaine (NetCDF, as its ``export_dataset`` or xarray's ``to_netcdf`` writes it).
+"""Reader of Capytaine data sets (NetCDF, as ``export_dataset`` or xarray's ``to_netcdf`` writes them).
 
-Capytaine's time factor is exp(-i w t): its forces are conjugated here.
+Capytaine's time factor is ``exp(-i w t)``, so its forces are conjugated here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """What of one rigid body was computed. ValueError for what is no such file."""
+    """Return the results for one rigid body. ValueError for a file that is not such a data set."""
     data = _variables(path)
     for name in ("added_mass", "radiation_damping", "omega", "wave_direction", "radiating_dof", "influenced_dof"):
         if name not in data:
-            raise ValueError(f"it has no '{name}'")
+            raise ValueError(f"missing variable '{name}'")
     if np.any(data.get("forward_speed", (("",), np.zeros(1)))[1] != 0.0):
-        raise ValueError("it was computed with forward speed; tables at rest are needed")
+        raise ValueError("computed with forward speed; tables at zero speed are needed")
     w = np.atleast_1d(data["omega"][1]).astype(float)
     a, b = (_matrix_variable(data, name, "omega") for name in ("added_mass", "radiation_damping"))
     infinite = a[np.isinf(w)][0] if np.isinf(w).any() else None
@@ -32,14 +32,14 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     elif "diffraction_force" in data and "Froude_Krylov_force" in data:
         x = _excitation_force(data, "diffraction_force") + _excitation_force(data, "Froude_Krylov_force")
     else:
-        raise ValueError("it has no 'excitation_force'")
+        raise ValueError("missing variable 'excitation_force'")
     whole = np.isfinite(a).all(axis=(1, 2)) & np.isfinite(b).all(axis=(1, 2)) & np.isfinite(x).all(axis=(0, 2))
     whole &= np.isfinite(w) & (w > 0.0)
     if not whole.any():
-        raise ValueError("it holds no frequency at which all is finite")
+        raise ValueError("no frequency at which all values are finite")
     notes: tuple[str, ...] = ()
     if lost := int((~whole & np.isfinite(w) & (w > 0.0)).sum()):
-        notes = (f"{lost} of {len(w)} frequencies hold something that is not finite and are left out",)
+        notes = (f"{lost} of {len(w)} frequencies are left out because they hold values that are not finite",)
     found = panel_results.PanelResults(notes=notes)
     found.coefficients = panel_results.make_coefficients(w[whole], a[whole], b[whole], infinite)
     found.operators = panel_results.make_operators(
@@ -53,7 +53,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     if "rotation_center" in data:
         x0, y0, z0 = np.ravel(data["rotation_center"][1])[:3]
         if x0 or y0:
-            raise ValueError(f"its rotation centre is {x0:g}, {y0:g} m off the origin; phases are told at 0, 0")
+            raise ValueError(f"the rotation centre is {x0:g}, {y0:g} m off the origin, but the phases refer to 0, 0")
         found.depth = -float(z0)
     else:
         depth = draft.require_numbers("origin-depth", 1)
@@ -62,13 +62,13 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
 
 
 def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """(dimensions, values) of each variable; strings as they are."""
+    """(dimensions, values) of each variable; strings are not converted."""
     if path.read_bytes()[:4] == b"\x89HDF":
         try:
             import h5py
         except ImportError:
             raise ValueError(
-                "it is NetCDF 4; `pip install h5py`, or write it with dataset.to_netcdf(FILE, format='NETCDF3_64BIT')"
+                "the file is NetCDF 4; `pip install h5py`, or write it with dataset.to_netcdf(FILE, format='NETCDF3_64BIT')"
             ) from None
         with h5py.File(path, "r") as file:
             return {
@@ -88,7 +88,7 @@ def _variables(path: Path) -> dict[str, tuple[tuple[str, ...], Array]]:
 
 
 def _join_characters(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[str, ...], Array]:
-    """Characters joined to strings along their last dimension."""
+    """Join characters to strings along the last dimension."""
     if data.dtype.kind != "S":
         return dimensions, data.astype(data.dtype.newbyteorder("="))
     joined = [b"".join(row).decode().strip("\0 ") for row in data.reshape(-1, data.shape[-1])]
@@ -96,23 +96,23 @@ def _join_characters(dimensions: tuple[str, ...], data: Array) -> tuple[tuple[st
 
 
 def _dof_indices(names: Array) -> list[int]:
-    """Which of the six each is. ValueError for more than one rigid body."""
+    """Index of each degree of freedom among the six. ValueError for more than one rigid body."""
     found = []
     for name in np.ravel(names):
         word = str(name).lower()
         if word not in panel_results.DOFS:
             raise ValueError(
-                f"it has the degree of freedom '{name}'; of one body {', '.join(panel_results.DOFS)} are taken"
+                f"unknown degree of freedom '{name}'; one body with {', '.join(panel_results.DOFS)} can be imported"
             )
         found.append(panel_results.DOFS.index(word))
     return found
 
 
 def _ordered_variable(data: Any, name: str, *first: str) -> Array:
-    """A variable with its dimensions in an order; others must have one value."""
+    """Return a variable with its dimensions in the given order; every other dimension must have one value."""
     dimensions, values = data[name]
     if lost := [d for d in dimensions if d not in first and values.shape[dimensions.index(d)] != 1]:
-        raise ValueError(f"'{name}' has several values of {lost[0]}; one is taken")
+        raise ValueError(f"'{name}' has several values of {lost[0]}; one value is needed")
     values = values.reshape([s for d, s in zip(dimensions, values.shape, strict=True) if d in first])
     kept = [d for d in dimensions if d in first]
     if missing := [d for d in first if d not in kept]:
@@ -121,7 +121,7 @@ def _ordered_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _matrix_variable(data: Any, name: str, *first: str) -> Array:
-    """(..., 6, 6): force by motion."""
+    """Matrices (..., 6, 6): force by motion."""
     values = _ordered_variable(data, name, *first, "influenced_dof", "radiating_dof")
     values = values.reshape(-1, *values.shape[-2:])
     whole = np.zeros((len(values), 6, 6))
@@ -132,7 +132,7 @@ def _matrix_variable(data: Any, name: str, *first: str) -> Array:
 
 
 def _excitation_force(data: Any, name: str) -> Array:
-    """(6, frequencies, headings), its phase leading."""
+    """Excitation force (6, frequencies, headings) with leading phase."""
     if "complex" in data[name][0]:
         parts = _ordered_variable(data, name, "complex", "influenced_dof", "omega", "wave_direction")
         names = [str(x) for x in np.ravel(data["complex"][1])] if "complex" in data else ["re", "im"]

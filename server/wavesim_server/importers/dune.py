@@ -1,4 +1,4 @@
-"""A section of DUNE's vsim-models.ini (LSTS; DUNE Simulator manual, sec. 4)."""
+"""Reader of one section of DUNE's vsim-models.ini (LSTS; DUNE Simulator manual, sec. 4)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ import numpy as np
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, TrackedTable, format_numbers
 
-FIN_ANGLE = 0.4363  #: angle at which a fin has its greatest force, rad
+FIN_ANGLE = 0.4363  #: angle at which a fin has its maximum force, rad
 PLANAR = ("ASV", "Boat")
 
 
 def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """The thrust, drag, lift, Coriolis and restoring terms are DUNE's; the inertia matrix of the file is the total, so
-    M_RB is it less the added mass. The fins take the angle as a share of 0.4363 rad (25 deg). DUNE moves its boats in the
-    plane only, and their sections say nothing sensible about the rest: which axes move is asked for.
+    """Return the draft of one section.
+
+    The thrust, drag, lift, Coriolis and restoring terms are DUNE's. The file holds the total inertia matrix, so M_RB is
+    that matrix less the added mass. The fins take the angle as a share of 0.4363 rad (25 deg). DUNE moves its boats in
+    the plane only, and their sections hold no usable values for the other axes: the user must state which axes move.
     """
     parser = configparser.ConfigParser(inline_comment_prefixes=("#",), strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case: the documented way
     parser.read_string(path.read_text())
     names = [s.rpartition("/")[2] for s in parser.sections() if "Model/" in s and "Mass" in parser[s]]
     if section not in names:
-        raise ConfigError(f"name one of its models by --section: {', '.join(names)}", str(path))
+        raise ConfigError(f"select one of its models with --section: {', '.join(names)}", str(path))
     name = next(k for k in parser.sections() if k.rpartition("/")[2] == section)
     s = TrackedTable(parser[name], f"[{name}]")
 
@@ -63,7 +65,7 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
     limit = numbers("Engine Max Force")[0]
     for k in range(int(numbers("Engine Count")[0])):
         b1, b2, rpm = numbers(f"Engine Parameters {k}")
-        psi, theta = numbers(f"Engine Orientation {k}")  # DUNE's manual: rad
+        psi, theta = numbers(f"Engine Orientation {k}")  # rad, by DUNE's manual
         along = math.cos(psi) * math.cos(theta), math.sin(psi) * math.cos(theta), math.sin(theta)
         draft.add(
             "thruster", name=f"engine-{k}", position=format_numbers(*numbers(f"Engine Position {k}")) + " m",
@@ -77,6 +79,6 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
             "fin", name=f"fin-{k}", position=format_numbers(*at) + " m", normal=format_numbers(*force / np.linalg.norm(force)),
             law="coefficients", per_angle=format_numbers(*per), speed="total", limit=f"{FIN_ANGLE} rad",
         )  # fmt: skip
-    s.ignore("Integration Method")  # of the solver
+    s.ignore("Integration Method")  # a setting of the solver
     draft.record_unused(s)
     return draft

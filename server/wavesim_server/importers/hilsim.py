@@ -1,4 +1,4 @@
-"""A vessel of kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as its `vessel.cpp` has them."""
+"""Reader of vessels of kjetilbl/hilsim (Ødegaard and Børs-Lind 2017), term by term as `vessel.cpp` computes them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from lxml import etree
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, Array, ModelDraft, TrackedTable, format_numbers
 
-#: its names of nonlinear damping -> ours: it writes the factor of the column last, and means its absolute value
+#: hilsim's names of nonlinear damping -> names here. hilsim writes the factor of the column last, and means its
+#: absolute value
 DAMPING = {
     "X_uuu": "X_uuu", "Y_vvv": "Y_vvv", "Y_rv": "Y_v_ar", "Y_vr": "Y_r_av", "Y_rr": "Y_r_ar", "Y_rrr": "Y_rrr",
     "M_qq": "M_q_aq", "N_vvv": "N_vvv", "N_rv": "N_v_ar", "N_vr": "N_r_av", "N_rr": "N_r_ar", "N_rrr": "N_rrr",
 }  # fmt: skip
-#: Coriolis is u times a matrix there: element -> derivative
+#: Coriolis in hilsim is u times a matrix: element -> derivative
 CORIOLIS = {"26": "Y_ur", "35": "Z_uq", "46": "K_ur", "55": "M_uq", "66": "N_ur"}
-#: it reads these and does not use them (the damping of sway and yaw by v alone is replaced by the cross-flow's)
+#: hilsim reads these keys and does not use them (cross-flow replaces the damping of sway and yaw by v alone)
 UNUSED = ("x_g", "y_g", "z_g", "X_v", "X_vv", "X_vvv", "surge_max")
 _PAIRS = [(i, j) for i in range(6) for j in range(i)]
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Masses, damping, ITTC friction, cross-flow (that of sway twice, as that code has it), Coriolis as derivatives,
-    restoring, wind, waves, two drives. What that code adds beside the file: fluid memory scaled from another hull."""
+    """Return the draft: masses, damping, ITTC friction, cross-flow (sway twice, as in `vessel.cpp`), Coriolis as
+    derivatives, restoring, wind, waves, two drives.
+
+    hilsim's code adds one term that the file does not hold: fluid memory scaled from another hull.
+    """
     d = TrackedTable(data)
     draft = ModelDraft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
     draft.attributes["type"] = "surface"
@@ -88,20 +92,20 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
                 t, "swivel", minimum=f"{-limit:.9g} deg", maximum=f"{limit:.9g} deg", lag=f"{d['T_alpha']:g} s"
             )
             etree.SubElement(t, "deflector", lag=f"{d['T_beta']:g} s")
-    draft.notes.append("hilsim's code adds fluid memory of another hull, which is not in this file")
+    draft.notes.append("hilsim's code adds fluid memory of another hull, which this file does not hold")
     draft.record_unused(d)
     return draft
 
 
 def _add_rigid_body(draft: ModelDraft, m: Array) -> None:
-    """M_RB; if its halves differ (that code takes any), that which the user names."""
+    """Add M_RB; if its halves differ (hilsim accepts any matrix), use the half that the user names."""
     odd = [
         f"m_{i + 1}{j + 1} = {m[i, j]:g} and m_{j + 1}{i + 1} = {m[j, i]:g}" for i, j in _PAIRS if m[i, j] != m[j, i]
     ]
     if odd and (half := draft.require_text("rigid-body", f": {', '.join(odd)}")) is not None:
         if half not in ("upper", "lower"):
-            raise ConfigError(f"--set rigid-body: {SETTINGS['rigid-body']}; it is '{half}'")
-        draft.notes.append(f"of M_RB the {half} half is taken: {', '.join(odd)}")
+            raise ConfigError(f"--set rigid-body: {SETTINGS['rigid-body']}; got '{half}'")
+        draft.notes.append(f"M_RB is taken from its {half} half: {', '.join(odd)}")
         triangle = np.triu(m) if half == "upper" else np.tril(m)
         m = triangle + triangle.T - np.diag(np.diag(m))
     draft.matrix("rigid-body", m)

@@ -1,4 +1,4 @@
-"""A hull from the tables of a panel code: added mass, radiation memory, restoring, and the operators beside it."""
+"""Hull from the tables of a panel code: added mass, radiation memory, restoring, and the operators in a file beside it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 
 def is_panel_output(path: Path) -> bool:
-    """Whether a path is output of a panel code."""
+    """Return whether a path is output of a panel code."""
     if path.is_dir():
         return any(p.name.lower() == "nemoh.cal" for p in path.iterdir())
     return path.suffix.lower() in (".nc", ".nc4", *wamit.SUFFIXES)
 
 
 def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """The hull of a NetCDF file of Capytaine, a folder of NEMOH, or the files of WAMIT (any one of them). ConfigError says
-    what of it cannot be taken."""
+    """Return the hull from a Capytaine NetCDF file, a NEMOH folder, or the WAMIT files (any one of them).
+
+    ConfigError states what cannot be imported.
+    """
     try:
         return _read(path, settings, angles)
     except ValueError as error:
@@ -63,10 +65,10 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
     draft.add("linear-drag", diagonal=format_numbers(*(drag or [])))
     _add_radiation(draft, memory)
     if found.density:
-        draft.notes.append(f"made for water of {found.density:g} kg/m3: <world density=...>")
+        draft.notes.append(f"computed for water of {found.density:g} kg/m3: <world density=...>")
     w = found.operators.frequencies
     draft.notes.append(
-        f"waves from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s have operators; shorter and longer ones take that of the end"
+        f"the operators cover waves from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s; shorter and longer waves use the values at the end of this range"
     )
     file = f"{name}.rao.csv"
     draft.files[file] = panel_results.operators_csv(found.operators)
@@ -75,7 +77,7 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
 
 
 def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
-    """<mass> and <rigid-body> or <inertia>: of the file, or as the user gives them."""
+    """Add <mass> and <rigid-body> or <inertia>, from the file or from the user's values."""
     if found.rigid_body is not None:
         m = 0.5 * (found.rigid_body + found.rigid_body.T)
         if m[0, 0] > 0.0 and np.linalg.eigvalsh(m).min() > 0.0:
@@ -87,7 +89,7 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
             )
             draft.matrix("rigid-body", m)
             return
-        draft.notes.append("the mass matrix of the file has axes without inertia; what was given is taken")
+        draft.notes.append("the mass matrix of the file has axes without inertia; the given values are used")
     mass_, centre, inertia = (
         draft.require_numbers("mass", 1),
         draft.require_numbers("centre", 3),
@@ -100,7 +102,7 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
 
 
 def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
-    """Columns of heave, roll and pitch; what stands elsewhere is noise of the mesh, or a mooring."""
+    """Add the restoring columns of heave, roll and pitch; other entries are noise of the mesh, or a mooring."""
     g = g.copy()
     size = np.sqrt(np.abs(np.diag(g)))
     size[size == 0.0] = size.max() if size.max() else 1.0
@@ -114,7 +116,7 @@ def _add_restoring(draft: ModelDraft, g: np.ndarray, depth: float) -> None:
 
 
 def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> None:
-    """<radiation>, and what its fit misses."""
+    """Add <radiation>, and note the error of its fit."""
     if len(memory.frequencies):
         element = draft.add("radiation")
         for k, w in enumerate(memory.frequencies):
@@ -128,6 +130,6 @@ def _add_radiation(draft: ModelDraft, memory: retardation.RadiationMemory) -> No
         )
     for (i, j), (rms, damping, added) in memory.errors.items():
         draft.notes.append(
-            f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: missed of the damping {100 * rms:.1f} % rms, {100 * damping:.1f} % at "
-            f"most, of the added mass {100 * added:.1f} % at most, of the table's greatest"
+            f"radiation {panel_results.DOFS[i]}-{panel_results.DOFS[j]}: error of the damping {100 * rms:.1f} % rms and {100 * damping:.1f} % "
+            f"maximum, of the added mass {100 * added:.1f} % maximum, relative to the maximum of the table"
         )

@@ -1,4 +1,4 @@
-"""A model in the making: what a file says, what it does not say, and what of it finds no place here."""
+"""Draft of a model: content of the file, values that it lacks, and content that a model cannot hold."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from lxml import etree
 from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: what may be given by ``--set``, and its meaning
+#: keys of ``--set`` and their meaning
 SETTINGS = {
     "mass": "mass in kg",
     "added-mass": "diagonal of the added mass, six numbers",
     "inertia": "moments of inertia about x, y, z in kg m2, three numbers",
-    "rigid-body": "`upper` or `lower`: which half of the unsymmetric M_RB is right",
+    "rigid-body": "`upper` or `lower`: the valid half of the unsymmetric M_RB",
     "size": "length, width, height in m, three numbers",
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
-    "cross-flow-density": "density of the water in kg/m3 that the drag was made for",
-    "centre": "centre of mass from the origin, forward, starboard, down, in m, three numbers",
-    "linear-drag": "drag beside that of radiated waves, N per m/s and N m per rad/s, six numbers (0 0 0 0 0 0 for none)",
-    "restoring": "linear restoring G by rows, z down, weight's part included, 36 numbers",
-    "origin-depth": "depth below the mean surface of the point that the moments are about, in m",
+    "cross-flow-density": "water density in kg/m3 for which the drag coefficients were determined",
+    "centre": "centre of mass relative to the origin, forward, starboard, down, in m, three numbers",
+    "linear-drag": "drag in addition to that of radiated waves, N per m/s and N m per rad/s, six numbers (0 0 0 0 0 0 for none)",
+    "restoring": "linear restoring G by rows, z down, including the part of the weight, 36 numbers",
+    "origin-depth": "depth below the mean surface of the reference point of the moments, in m",
     "length": "length scale (ULEN) of the dimensionless numbers in m",
-    "gravity": "gravity in m/s2 that they were made with",
-    "water-density": "density of the water in kg/m3 that they were made with",
-    "wave-column": "what the first column of WAMIT's files is, `period` or `frequency` (default period)",
+    "gravity": "gravity in m/s2 used to make the numbers dimensionless",
+    "water-density": "water density in kg/m3 used to make the numbers dimensionless",
+    "wave-column": "content of the first column of WAMIT's files, `period` or `frequency` (default period)",
     "active": "degrees of freedom that move: `u v r` for a boat in the plane, `u v w p q r` for all of them",
 }
 EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, what the user should know of it, and the text of each file that belongs beside it."""
+    """A models file, notes for the user, and the text of each file that belongs beside it."""
 
     xml: str
     notes: list[str]
@@ -46,7 +46,7 @@ class ImportedModel(NamedTuple):
 
 
 class TrackedTable(Mapping[str, Any]):
-    """A table of a file that knows which of its entries nobody asked for."""
+    """Table of a file that records which of its entries the reader has not used."""
 
     def __init__(self, table: Mapping[str, Any], where: str = "") -> None:
         self._table, self._where, self._read = table, where, set[str]()
@@ -63,18 +63,20 @@ class TrackedTable(Mapping[str, Any]):
         return len(self._table)
 
     def ignore(self, *keys: str) -> None:
-        """These say nothing about the model: its code does not use them, or they are told otherwise."""
+        """Mark entries that carry nothing for the model: the original code does not use them, or another entry repeats
+        them.
+        """
         self._ignored += [k for k in keys if k in self._table and k not in self._read]
         self._read.update(keys)
 
     @property
     def unread(self) -> list[str]:
-        """`where: key = value` of each entry that says something and was not asked for."""
+        """`where: key = value` of each meaningful entry that was not read."""
         return self._describe(k for k in self._table if k not in self._read)
 
     @property
     def ignored(self) -> list[str]:
-        """The same of those that say nothing about the model."""
+        """`where: key = value` of each ignored entry."""
         return self._describe(self._ignored)
 
     def _describe(self, keys: Iterable[str]) -> list[str]:
@@ -83,7 +85,7 @@ class TrackedTable(Mapping[str, Any]):
 
 
 def _is_meaningful(value: Any) -> bool:
-    """Whether an entry says something: anything but zeros, `None` and what is empty."""
+    """Return whether an entry carries information: zeros, `None` and empty values do not."""
     if isinstance(value, Mapping):
         return any(map(_is_meaningful, value.values()))
     return any(map(_is_meaningful, value)) if isinstance(value, list | tuple) else value not in EMPTY_VALUES
@@ -104,27 +106,27 @@ class ModelDraft:
     attributes: dict[str, str] = field(default_factory=dict)
     elements: list[etree._Element] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    unused: list[str] = field(default_factory=list)  #: what the file says and the model cannot have
+    unused: list[str] = field(default_factory=list)  #: content of the file that the model cannot hold
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to stand beside it
+    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written beside it
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
-        """An element of the model."""
+        """Add an element to the model."""
         element = etree.Element(tag, attributes)
         element.text = content or None
         self.elements.append(element)
         return element
 
     def matrix(self, tag: str, m: Array) -> None:
-        """A 6x6 element: its diagonal if it has nothing else."""
+        """Add a 6x6 element, written as its diagonal if all other entries are zero."""
         if np.count_nonzero(m - np.diag(np.diag(m))) == 0:
             self.add(tag, diagonal=format_numbers(*np.diag(m)))
         else:
             self.add(tag, "\n" + "\n".join("      " + format_numbers(*row) for row in m) + "\n    ")
 
     def derivatives(self, found: Mapping[str, float], **system: str) -> None:
-        """Those of the named derivatives that are not zero."""
+        """Add the named derivatives that are not zero."""
         nonzero = {name: value for name, value in found.items() if value}
         if nonzero:
             list_ = self.add("derivatives", **system)
@@ -132,23 +134,23 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Name what of a table finds no place, and what of it has no meaning for the model."""
+        """Record the entries of a table that the model cannot hold, and those without a meaning for it."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"without a meaning for the model: {', '.join(table.ignored)}")
 
     def require_numbers(self, key: str, count: int) -> list[float] | None:
-        """Numbers that the user gave for what the file lacks; notes the gap otherwise."""
+        """Return the numbers that the user supplied for a value the file lacks; record a gap if there are none."""
         given = self.require_text(key)
         if given is None:
             return None
         numbers = [float(n) for n in re.split(r"[\s,]+", given)]
         if count and len(numbers) != count:
-            raise ConfigError(f"--set {key}: {SETTINGS[key]}; {len(numbers)} were given")
+            raise ConfigError(f"--set {key}: {SETTINGS[key]}; got {len(numbers)}")
         return numbers
 
     def require_text(self, key: str, why: str = "") -> str | None:
-        """The same, as it was written."""
+        """Return the text that the user supplied for a value the file lacks; record a gap if there is none."""
         self.used_settings.add(key)
         if key not in self.settings:
             self.missing.append(f"--set {key}=...  ({SETTINGS[key]}{why})")
@@ -156,7 +158,7 @@ class ModelDraft:
         return self.settings[key].strip()
 
     def angle(self, value: float, where: str) -> float:
-        """An angle of the file in rad, by the unit that the user names."""
+        """Convert an angle of the file to rad, from the unit that the user names."""
         if self.angles is None:
             note = f"--angles deg or --angles rad  (the file gives no unit for {where})"
             if note not in self.missing:
@@ -165,17 +167,17 @@ class ModelDraft:
         return math.radians(value) if self.angles == "deg" else value
 
     def xml(self, path: Path, partial: bool) -> ImportedModel:
-        """The models file; ConfigError with all gaps, and with all that would be lost."""
+        """Return the models file; ConfigError lists all gaps, and everything that would be lost."""
         useless = [k for k in self.settings if k not in self.used_settings]
         if useless:
-            raise ConfigError(f"--set {useless[0]}: nothing asks for it; the file says that itself", str(path))
+            raise ConfigError(f"--set {useless[0]}: not needed; the file holds this value", str(path))
         if self.missing:
             gaps = "\n  ".join(self.missing)
-            raise ConfigError(f"the file does not say all that a model needs; give\n  {gaps}", str(path))
+            raise ConfigError(f"the file lacks values that a model needs; supply\n  {gaps}", str(path))
         if self.unused and not partial:
             lost = "\n  ".join(self.unused)
             raise ConfigError(
-                f"this of the file finds no place in a model; --partial leaves it out\n  {lost}", str(path)
+                f"a model cannot hold these entries of the file; --partial leaves them out\n  {lost}", str(path)
             )
         notes = [*self.notes, *(f"left out: {item}" for item in self.unused)]
         root = etree.Element("models")

@@ -1,6 +1,7 @@
-"""A folder of NEMOH (2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec, KH.dat, Inertia.dat.
+"""Reader of NEMOH folders (2 or 3): Nemoh.cal, Results/RadiationCoefficients.tec and ExcitationForce.tec, KH.dat,
+Inertia.dat.
 
-NEMOH's time factor is exp(-i w t): its phases lag, so they are turned round here.  Their unit is in no file.
+NEMOH's time factor is ``exp(-i w t)``: its phases lag, so their sign is reversed here.  No file states their unit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """What a run has computed of one body. ValueError names the file."""
+    """Return the results of a run for one body. ValueError names the file."""
     cal = [line.split("!")[0].split() for line in _require_file(folder, "Nemoh.cal").read_text().splitlines()]
     said = {
         k: line.split("!", 1)[1].lower()
@@ -30,15 +31,15 @@ def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
         for k, comment in said.items():
             if words in comment:
                 return [float(x) for x in cal[k]]
-        raise ValueError(f"Nemoh.cal does not say the {words}")
+        raise ValueError(f"Nemoh.cal lacks the {words}")
 
     if (bodies := value("number of bodies")[0]) != 1.0:
-        raise ValueError(f"it has {bodies:g} bodies; one is taken")
+        raise ValueError(f"the run has {bodies:g} bodies; only one can be imported")
     found = panel_results.PanelResults(density=value("fluid specific volume")[0], depth=_depth(cal))
     w, m = _read_zones(_require_file(folder, "RadiationCoefficients.tec"), "Motion of body")
     if len(m) != 6 or m[0].shape[1] != 12:
         raise ValueError(
-            f"RadiationCoefficients.tec has {len(m)} motions and not all six forces of each; all are needed"
+            f"RadiationCoefficients.tec has {len(m)} motions, or lacks some of the six forces for a motion; six of each are needed"
         )
     a, b = (np.array([x[:, k::2] for x in m]).transpose(1, 2, 0) for k in (0, 1))
     found.coefficients = panel_results.make_coefficients(w, a, b)
@@ -52,14 +53,14 @@ def read(folder: Path, draft: ModelDraft) -> panel_results.PanelResults:
         for file in (f for f in folders if (p := _find_file(folder, f)) and p):
             m6 = np.loadtxt(_require_file(folder, file))
             if m6.shape != (6, 6):
-                raise ValueError(f"{file} holds {m6.shape} numbers, not 6 x 6")
+                raise ValueError(f"{file} holds {m6.shape} numbers; 6 x 6 are needed")
             setattr(found, name, m6 * panel_results.AXIS_SIGN_PRODUCTS)
             break
     return found
 
 
 def _find_file(folder: Path, name: str) -> Path | None:
-    """A file in the folder or one below it, however it is capitalised."""
+    """Find a file in the folder or one level below it, in any capitalisation."""
     fits = sorted(p for p in (*folder.glob("*"), *folder.glob("*/*")) if p.name.lower() == name.lower() and p.is_file())
     preferred = [p for p in fits if p.parent.name.lower() == "mechanics"]
     found = preferred or fits
@@ -69,12 +70,12 @@ def _find_file(folder: Path, name: str) -> Path | None:
 def _require_file(folder: Path, name: str) -> Path:
     path = _find_file(folder, name)
     if path is None:
-        raise ValueError(f"it has no {name}")
+        raise ValueError(f"missing file {name}")
     return path
 
 
 def _depth(cal: list[list[str]]) -> float:
-    """How deep the point lies about which the moments are taken; ValueError unless it lies under the origin of the mesh."""
+    """Depth of the reference point of the moments; ValueError unless it lies under the origin of the mesh."""
     points = set()
     for words in cal:
         if len(words) == 7 and words[0] == "2":
@@ -83,7 +84,7 @@ def _depth(cal: list[list[str]]) -> float:
         raise ValueError(f"Nemoh.cal names {len(points)} points for its rotations and moments; one is needed")
     x, y, z = points.pop()
     if x or y:
-        raise ValueError(f"the moments are about x = {x:g}, y = {y:g} m; phases are told at 0, 0: compute both there")
+        raise ValueError(f"the moments refer to x = {x:g}, y = {y:g} m and the phases to 0, 0; compute both at 0, 0")
     return -z
 
 
@@ -92,21 +93,21 @@ def _read_zones(path: Path, title: str) -> tuple[Array, list[Array]]:
     zones: list[list[list[float]]] = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith("VARIABLES") and "rad/s" not in line:
-            raise ValueError(f"{path.name}: its first column is {line[10:].strip()}; it must be w (rad/s)")
+            raise ValueError(f"{path.name}: the first column is {line[10:].strip()}; it must be w (rad/s)")
         if line.lower().lstrip().startswith("zone"):
             if not re.search(title, line):
-                raise ValueError(f"{path.name} line {k}: an unknown zone")
+                raise ValueError(f"{path.name} line {k}: unknown zone")
             zones.append([])
         elif zones and line.strip():
             try:
                 zones[-1].append([float(x) for x in line.split()])
             except ValueError:
-                raise ValueError(f"{path.name} line {k} is not numbers") from None
+                raise ValueError(f"{path.name} line {k}: expects numbers") from None
     try:
         tables = [np.array(z) for z in zones]
         w = tables[0][:, 0]
         if any(t.shape != tables[0].shape or (t[:, 0] != w).any() for t in tables):
             raise IndexError
     except (IndexError, ValueError):
-        raise ValueError(f"{path.name}: its zones do not hold the same frequencies") from None
+        raise ValueError(f"{path.name}: the zones have different frequencies") from None
     return w, [t[:, 1:] for t in tables]

@@ -1,7 +1,8 @@
-"""What a panel code has computed of a hull, in the project's own axes; common to the readers of all codes.
+"""Results of a panel code for a hull, in the axes of this project; common to the readers of all codes.
 
-The codes use x forward, y to port, z up, waves that travel in the direction of their heading counted towards port.  Here
-it is x forward, y to starboard, z down, headings clockwise seen from above, and phases lead the elevation at the origin.
+The codes use x forward, y to port, z up, and waves that travel in the direction of their heading, counted towards port.
+Here x is forward, y to starboard and z down, headings are clockwise seen from above, and phases lead the elevation at
+the origin.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ AXIS_SIGN_PRODUCTS = np.outer(AXIS_SIGNS, AXIS_SIGNS)
 @dataclass(frozen=True)
 class RadiationCoefficients:
     """Added mass and damping (frequencies, 6, 6), SI, by ascending frequency (rad/s); added mass at infinite frequency
-    (6, 6) where it was computed."""
+    (6, 6) if it was computed.
+    """
 
     frequencies: Array
     added_mass: Array
@@ -31,8 +33,11 @@ class RadiationCoefficients:
 
 @dataclass(frozen=True)
 class PanelOperators:
-    """Complex force (N, N m) or motion (m, rad) per m of amplitude, (6, frequencies, headings): :attr:`headings` in rad over
-    the full circle in equal steps from 0, a following sea; what it is called in <rao>."""
+    """Complex force (N, N m) or motion (m, rad) per m of wave amplitude, (6, frequencies, headings).
+
+    :attr:`headings` are in rad, in equal steps over the full circle from 0, a following sea; the use is its name in
+    <rao>.
+    """
 
     frequencies: Array
     headings: Array
@@ -42,42 +47,45 @@ class PanelOperators:
 
 @dataclass
 class PanelResults:
-    """All that was found of a hull: stiffness (6, 6) with the weight's part, M_RB (6, 6), all about the origin, which lies so
-    deep below the mean surface (m)."""
+    """Everything found for a hull: stiffness (6, 6) including the part of the weight, M_RB (6, 6), all about the
+    origin, and the depth of the origin below the mean surface (m).
+    """
 
     coefficients: RadiationCoefficients | None = None
     operators: PanelOperators | None = None
     stiffness: Array | None = None
     rigid_body: Array | None = None
     depth: float = 0.0
-    density: float = 0.0  # kg/m3 of its water; 0 = not said
+    density: float = 0.0  # density of the water, kg/m3; 0 = not stated
     notes: tuple[str, ...] = ()
 
 
 def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:
-    """From a code's axes, its frequencies in any order; ValueError for frequencies that cannot be."""
+    """Make coefficients from a code's axes, with frequencies in any order; ValueError for invalid frequencies."""
     w = np.asarray(frequencies, float)
     if len(np.unique(w)) != len(w) or not (w > 0.0).all() or not np.isfinite(w).all():
-        raise ValueError("its frequencies are not positive and different from each other")
+        raise ValueError("the frequencies must be positive and different from each other")
     order = np.argsort(w)
     a, b = (np.asarray(m, float)[order] * AXIS_SIGN_PRODUCTS for m in (added, damping))
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("it holds something that is not finite")
+        raise ValueError("some values are not finite")
     return RadiationCoefficients(
         w[order], a, b, None if infinite is None else np.asarray(infinite, float) * AXIS_SIGN_PRODUCTS
     )
 
 
 def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> PanelOperators:
-    """From a code's axes: headings (rad) in any order, response (6, frequencies, headings) with phases that lead.
+    """Make operators from a code's axes: headings (rad) in any order, response (6, frequencies, headings) with leading
+    phases.
 
-    Headings from 0 to 180 deg are enough for a hull that is alike on both sides; ValueError for others.
+    Headings from 0 to 180 deg are enough for a hull that is symmetric about its centre plane; ValueError for other
+    hulls.
     """
     w, x = np.asarray(frequencies, float), np.asarray(response, complex)
     if not np.isfinite(x).all() or not (w > 0.0).all():
-        raise ValueError("it holds something that is not finite, or frequencies that are not positive")
+        raise ValueError("some values are not finite, or some frequencies are not positive")
     degrees = np.round(np.degrees(np.asarray(headings, float)), 6)
-    all_headings = f"its headings are {' '.join(f'{d:g}' for d in degrees)} deg; needed are equal steps from 0 to 360 deg, or from 0 to 180 deg for a hull that is alike on both sides"
+    all_headings = f"its headings are {' '.join(f'{d:g}' for d in degrees)} deg; needed are equal steps from 0 to 360 deg, or from 0 to 180 deg for a hull that is symmetric about its centre plane"
     turned = np.mod(degrees, 360.0)
     turned, first = np.unique(turned, return_index=True)
     x = x[:, :, first]
@@ -95,15 +103,19 @@ def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> 
 
 
 def _check_symmetry(x: Array, heading_name: str) -> None:
-    """ValueError if a sea from ahead or astern pushes the hull aside: it is not alike on both sides."""
+    """Raise ValueError if a head or following sea pushes the hull sideways: then it is not symmetric about its centre
+    plane.
+    """
     for odd, even in ((1, (0, 2)), (3, (4,)), (5, (4,))):
         most = max(np.abs(x[list(even)]).max(), 1e-300)
         if np.abs(x[odd]).max() > 0.02 * most:
-            raise ValueError(f"{heading_name}; this one is not: a following or head sea moves it in {DOFS[odd]}")
+            raise ValueError(
+                f"{heading_name}; this hull is not symmetric: a following or head sea moves it in {DOFS[odd]}"
+            )
 
 
 def operators_csv(o: PanelOperators) -> str:
-    """The operators as the text of a CSV file that <rao> reads."""
+    """Return the operators as the text of a CSV file that <rao> reads."""
     names = [f"{d}{part}" for d in DOFS for part in ("", "_phase_deg")]
     lines = [",".join(["heading_deg", "frequency", *names])]
     for k, heading in enumerate(o.headings):

@@ -1,4 +1,4 @@
-"""A vessel folder of Panisim/Makara: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
+"""Reader of Panisim/Makara vessel folders: geometry, inertia, hydrodynamics, control surfaces, thrusters, sensors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import EMPTY_VALUES, ModelDraft, TrackedTable, format_numbers
 
 GRAVITY = 9.80665
-PROPELLER_LAG_S = 1.0  #: of every propeller, in that code
+PROPELLER_LAG_S = 1.0  #: lag of every propeller in Panisim
 
 
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """As its class `Vessel` has them; the added mass and restoring from a HydRA file, an aerofoil from a NACA table, both
-    beside it."""
+    """Return the draft of a folder, with the terms of Panisim's class `Vessel`.
+
+    The added mass and restoring come from a HydRA file and the aerofoil from a NACA table, both in or beside the folder.
+    """
     geometry, inertia = _read_part(folder, "geometry.yml"), _read_part(folder, "inertia.yml")
     hydro, controls = _read_part(folder, "hydrodynamics.yml"), _read_part(folder, "control_surfaces.yml")
     name = Path(str(hydro.get("hydra_file", folder.name))).stem.replace("_hydra", "")
@@ -48,8 +50,8 @@ def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDra
         _add_thruster(draft, TrackedTable(one, f"thrusters.yml {k + 1}"))
     _add_sensors(draft, _read_part(folder, "sensors.yml", needed=False))
     _note_start(draft, _read_part(folder, "initial_conditions.yml", needed=False))
-    geometry.ignore("geometry_file")  # of the drawing
-    controls.ignore("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # the surfaces name them
+    geometry.ignore("geometry_file")  # used for drawing only
+    controls.ignore("naca_number", "naca_file", "delta_max", "deltad_max", "area")  # each surface names its own
     for part in (geometry, inertia, hydro, controls, thrusters):
         draft.record_unused(part)
     return draft
@@ -61,12 +63,12 @@ def _read_part(folder: Path, name: str, needed: bool = True) -> TrackedTable:
         return TrackedTable({})
     found = yaml.safe_load(path.read_text()) or {}
     if not isinstance(found, dict):
-        raise ConfigError("no table of keys", str(path))
+        raise ConfigError("expects a table of keys", str(path))
     return TrackedTable(found, name)
 
 
 def _matrix(table: TrackedTable, key: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """A 6x6 matrix of the file, None where it says None."""
+    """Return a 6x6 matrix of the file, or None where the file has None."""
     value = table.get(key)
     return None if isinstance(value, str | None) and value in EMPTY_VALUES else np.array(value, float).reshape(6, 6)
 
@@ -95,20 +97,22 @@ def _add_masses(draft: ModelDraft, folder: Path, name: str, geometry: TrackedTab
         draft.matrix("added-mass", np.diag(diagonal))
     if hydra is not None:
         stiff = np.array(data["C"], float)
-        stiff[np.abs(stiff) < 1e-12 * np.abs(stiff).max()] = 0.0  # left by rounding
+        stiff[np.abs(stiff) < 1e-12 * np.abs(stiff).max()] = 0.0  # rounding errors
         draft.matrix("restoring", stiff)
         draft.notes.append(
-            f"of {hydra.name}: added mass at infinite frequency and restoring, not its damping and waves"
+            f"from {hydra.name}: added mass at infinite frequency and restoring, but not damping and waves"
         )
-        geometry.ignore("CB")  # the restoring is about the equilibrium, and holds it
+        geometry.ignore("CB")  # the restoring is about the equilibrium, which includes it
         if (floating := float(inertia.get("buoyancy_mass", mass))) != mass:
-            draft.unused.append(f"inertia.yml: buoyancy_mass = {floating:g}, since it is not the mass")
+            draft.unused.append(f"inertia.yml: buoyancy_mass = {floating:g}, because it differs from the mass")
 
 
 def _add_control_surface(
     draft: ModelDraft, folder: Path, controls: Mapping[str, Any], table: dict[str, Any], number: int
 ) -> dict[str, float]:
-    """A control surface; its derivatives. It is limited in deg, and turns with at most so many rad/s: as that code reads them."""
+    """Add a control surface and return its derivatives. Its limit is in deg and its rate in rad/s, as Panisim reads
+    them.
+    """
     s = TrackedTable(table, f"control_surfaces.yml {number + 1}")
     limit = math.degrees(draft.angle(float(s["control_surface_delta_max"]), "control_surface_delta_max"))
     common = {
@@ -127,7 +131,7 @@ def _add_control_surface(
         draft.add("fin", law="derivatives", **common)
         s.ignore("control_surface_location", "control_surface_orientation", "control_surface_area")
     else:
-        # a rudder stands upright; turned about x by its orientation (rad)
+        # a rudder is upright; its orientation turns it about x (rad)
         roll, *others = (float(a) for a in s["control_surface_orientation"])
         if any(others):
             draft.unused.append(f"control_surfaces.yml {number + 1}: pitch and yaw of its orientation")
@@ -151,12 +155,14 @@ def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]
                 if path.is_file():
                     with path.open(newline="") as file:
                         return [(float(r["Alpha"]), float(r["Cl"]), float(r["Cd"])) for r in csv.DictReader(file)]
-        raise ConfigError(f"there is no aerofoil table '{name}' or 'NACA{name}.csv' in it or beside it", str(folder))
+        raise ConfigError(f"no aerofoil table '{name}' or 'NACA{name}.csv' in the folder or beside it", str(folder))
     return None
 
 
 def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
-    """T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s, along the x axis of roll, pitch, yaw as that code turns them."""
+    """Add a thruster: T = (1 - tp) rho D^4 KT0 (1 - J) n abs(n), n in 1/s, along the x axis after Panisim's roll, pitch
+    and yaw.
+    """
     roll, pitch, yaw = (float(a) for a in t["thruster_orientation"])
     along = (
         math.cos(pitch) * math.cos(yaw),
@@ -173,11 +179,11 @@ def _add_thruster(draft: ModelDraft, t: TrackedTable) -> None:
         element, "open-water", diameter=f"{t['D_prop']:g} m", kt=format_numbers(kt, -kt), torque_share="0",
         deduction=format_numbers(float(t.get("tp") or 0.0)),
     )  # fmt: skip
-    t.ignore("thruster_id", "T_prop", "J_vs_KT")  # which that code does not use
+    t.ignore("thruster_id", "T_prop", "J_vs_KT")  # Panisim does not use these
     draft.record_unused(t)
 
 
-#: its type -> ours
+#: Panisim's sensor type -> sensor type here
 SENSORS = {"imu": "imu", "gps": "gps", "uwb": "uwb", "dvl": "dvl", "encoder": "encoder"}
 COVARIANCES = {
     "linear_acceleration_covariance": "accelerometer_noise", "angular_velocity_covariance": "gyro_noise",
@@ -186,7 +192,7 @@ COVARIANCES = {
 
 
 def _add_sensors(draft: ModelDraft, table: TrackedTable) -> None:
-    """Place, rate and the size of the noise; the covariances' other elements are named."""
+    """Add sensors with position, rate and noise level; list the covariance elements that cannot be used."""
     list_ = etree.Element("sensors")
     for k, one in enumerate(table.get("sensors") or []):
         s = TrackedTable(one, f"sensors.yml {k + 1}")
@@ -225,14 +231,16 @@ def _add_noise(draft: ModelDraft, element: etree._Element, covariances: TrackedT
         elif ours == "bottom_sigma":
             element.set(ours, f"{sigma:.6g} m/s")
         else:
-            element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # of a sample -> per square root of Hz
+            element.set(ours, f"{sigma / math.sqrt(rate):.6g}")  # per sample -> per square root of Hz
         if np.count_nonzero(m - np.diag(np.diag(m))) or np.ptp(np.diag(m)):
-            draft.notes.append(f"{element.tag}: of {key} the mean of the variances is taken, the same for each axis")
+            draft.notes.append(
+                f"{element.tag}: the noise of {key} is the mean of the variances, the same for each axis"
+            )
     draft.record_unused(covariances)
 
 
 def _note_start(draft: ModelDraft, table: TrackedTable) -> None:
-    """Where it starts is a vehicle's affair, not a model's: said as the element to write."""
+    """Note the start: it belongs to a vehicle and not to a model, so the note contains the element to write."""
     if not table:
         return
     place, turn, motion = (
@@ -240,7 +248,7 @@ def _note_start(draft: ModelDraft, table: TrackedTable) -> None:
         for what, n in (("location", 3), ("orientation", 3), ("velocity", 6))
     )
     draft.notes.append(
-        f'it starts so: <vehicle model="{draft.name}" position="{format_numbers(*place)} m" attitude="{format_numbers(*turn)} rad" '
+        f'start of the vehicle: <vehicle model="{draft.name}" position="{format_numbers(*place)} m" attitude="{format_numbers(*turn)} rad" '
         f'velocity="{format_numbers(*motion[:3])} m/s" angular_velocity="{format_numbers(*motion[3:])} rad/s" .../>'
     )
-    draft.record_unused(table)  # `use_quaternion` among it: a turn by a quaternion is not read
+    draft.record_unused(table)  # includes `use_quaternion`: a rotation by a quaternion is not read

@@ -1,11 +1,11 @@
-"""Radiation memory identified from added mass and damping over frequency.
+"""Identification of radiation memory from added mass and damping over frequency.
 
     K(i w) = B(w) + i w (A(w) - A_inf)                    (Ogilvie 1964)
     K_fit(s) = s P^T (s^2 + R s + diag(w_n^2))^-1 P,      R = L L^T
 
-is fitted in the frequency domain, by least squares (SciPy's trust region), to all motions that radiate the same waves at
-once.  K_fit is zero at zero frequency, falls as 1/s, and is passive and stable whatever its coefficients are: no pole is
-turned or removed afterwards.  Where the table does not hold the added mass at infinite frequency, it is fitted too.  The
+K_fit is fitted in the frequency domain by least squares (SciPy's trust region), to all motions that radiate the same
+waves at once. It is zero at zero frequency, falls as 1/s, and is passive and stable for any coefficients: no pole needs
+to be moved or removed afterwards. If the table lacks the added mass at infinite frequency, that is fitted too. The
 number of oscillators grows until the error is small enough.
 """
 
@@ -20,20 +20,23 @@ from wavesim_sdk.config.validation import MAX_OSCILLATORS
 from wavesim_server.importers.panel_results import DOFS, RadiationCoefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]
-TARGET_ERROR = 0.01  #: rms error, over the greatest of the table, with which one is content
-MAX_ERROR = 0.15  #: with which the fit is refused
+TARGET_ERROR = 0.01  #: rms error, relative to the maximum of the table, at which the fit stops growing
+MAX_ERROR = 0.15  #: rms error above which the fit is refused
 MAX_GROUP_OSCILLATORS = 6  #: oscillators for motions that radiate together
-SAMPLES = 80  #: frequencies of a table that take part
-MIN_DAMPING_RATIO = 0.02  #: of its frequency, that every oscillator is damped by at least: a hull's waves do not ring
-LEFT = 0.3, 0.8  #: of the greatest damping, that a table may still have at its lowest and its highest frequency
-RADIATION_THRESHOLD = 1e-6  #: of the greatest damping of its kind, below which a motion radiates nothing
-APART = 0.02  #: coupling, relative to its two motions, below which they are fitted apart
+SAMPLES = 80  #: frequencies of a table that the fit uses
+MIN_DAMPING_RATIO = 0.02  #: minimum damping of an oscillator relative to its frequency: the waves of a hull do not ring
+LEFT = 0.3, 0.8  #: share of the maximum damping that a table may still have at its lowest and its highest frequency
+RADIATION_THRESHOLD = 1e-6  #: share of the maximum damping of its type below which a motion does not radiate
+APART = 0.02  #: coupling, relative to its two motions, below which they are fitted separately
 
 
 @dataclass(frozen=True)
 class RadiationMemory:
-    """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and what of the tables the
-    fit misses: rms and greatest error of damping and of added mass by pair of motions, over the greatest of each table."""
+    """Oscillators (w_n (n,) rad/s, R (n, n), P (n, 6)), added mass at infinite frequency (6, 6), and errors of the fit.
+
+    The errors are the rms and maximum error of damping and the maximum error of added mass for each pair of motions,
+    relative to the maximum of each table.
+    """
 
     frequencies: Array
     damping: Array
@@ -42,12 +45,12 @@ class RadiationMemory:
     errors: dict[tuple[int, int], tuple[float, float, float]]
 
     def retardation(self, w: Array) -> Array:
-        """K(i w), (frequencies, 6, 6)."""
+        """Values ``K(i w)``, (frequencies, 6, 6)."""
         return _response(self.frequencies, self.damping, self.coupling, w)
 
     @property
     def poles(self) -> Array:
-        """Of the oscillators, 1/s: all with negative real part."""
+        """Poles of the oscillators, 1/s; all have a negative real part."""
         n = len(self.frequencies)
         if not n:
             return np.zeros(0, complex)
@@ -56,7 +59,7 @@ class RadiationMemory:
 
 
 def identify_memory(c: RadiationCoefficients) -> RadiationMemory:
-    """The memory of a hull. ValueError for tables that do not hold enough of it."""
+    """Identify the memory of a hull. ValueError for tables that do not determine it."""
     a, b = (0.5 * (m + m.transpose(0, 2, 1)) for m in (c.added_mass, c.damping))
     loud = _radiating_motions(c.frequencies, b)
     _check_frequency_range(c.frequencies, b, loud)
@@ -89,14 +92,14 @@ def identify_memory(c: RadiationCoefficients) -> RadiationMemory:
     worst = max(errors, key=lambda k: errors[k][0], default=None)
     if worst is not None and errors[worst][0] > MAX_ERROR:
         raise ValueError(
-            f"the memory from {DOFS[worst[1]]} to {DOFS[worst[0]]} cannot be fitted: {100 * errors[worst][0]:.0f} % rms of its "
-            "greatest damping is missed; look for irregular frequencies and for frequencies that are far apart"
+            f"the memory from {DOFS[worst[1]]} to {DOFS[worst[0]]} cannot be fitted: the error is {100 * errors[worst][0]:.0f} % rms of the "
+            "maximum damping; look for irregular frequencies and for gaps between frequencies"
         )
     return memory
 
 
 def _radiating_motions(w: Array, b: Array) -> list[int]:
-    """Motions that radiate waves. ValueError for damping that no hull has."""
+    """Motions that radiate waves. ValueError for damping that no hull can have."""
     peak_damping = [float(b[:, i, i].max()) for i in range(6)]
     loud = []
     for i in range(6):
@@ -105,29 +108,29 @@ def _radiating_motions(w: Array, b: Array) -> list[int]:
             loud.append(i)
             if -float(b[:, i, i].min()) > 0.1 * peak_damping[i]:
                 raise ValueError(
-                    f"the damping in {DOFS[i]} is negative at {w[int(b[:, i, i].argmin())]:.3g} rad/s ({b[:, i, i].min():.3g}); it is "
-                    "positive here, so its sign is another, or this frequency is irregular (a lid on the panels' mesh helps)"
+                    f"the damping in {DOFS[i]} is negative at {w[int(b[:, i, i].argmin())]:.3g} rad/s ({b[:, i, i].min():.3g}); it must be "
+                    "positive: check its sign, or whether this frequency is irregular (a lid on the panels' mesh helps)"
                 )
     return loud
 
 
 def _check_frequency_range(w: Array, b: Array, loud: list[int]) -> None:
-    """ValueError if the range of frequencies is too short to hold the damping."""
+    """Raise ValueError if the range of frequencies is too short for the damping."""
     if len(w) < 8:
-        raise ValueError(f"it has {len(w)} frequencies; the memory needs 8 at least, better 40")
+        raise ValueError(f"the table has {len(w)} frequencies; the memory needs at least 8, better 40")
     for i in loud:
         damping = b[:, i, i]
         for end, word, most in ((0, "longer", LEFT[0]), (-1, "shorter", LEFT[1])):
             share = damping[end] / damping.max()
             if share > most:
                 raise ValueError(
-                    f"periods {word} than {2 * np.pi / w[end]:.3g} s are missing: there the damping in {DOFS[i]} still is "
-                    f"{100 * share:.0f} % of its greatest, {100 * most:.0f} % at most are allowed"
+                    f"periods {word} than {2 * np.pi / w[end]:.3g} s are missing: at this end the damping in {DOFS[i]} is still "
+                    f"{100 * share:.0f} % of its maximum; at most {100 * most:.0f} % is allowed"
                 )
 
 
 def _coupled_groups(b: Array, loud: list[int], scale: Array) -> list[list[int]]:
-    """Motions that radiate the same waves belong together."""
+    """Group motions that radiate the same waves."""
     left, groups = list(loud), []
     while left:
         group = [left.pop(0)]
@@ -149,7 +152,7 @@ def _response(w_n: Array, r: Array, p: Array, w: Array) -> Array:
 
 
 def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[Array, Array, Array, Array]:
-    """(w_n, R, P, A_inf) for motions that belong together, in units in which the greatest damping of each is 1."""
+    """Fit (w_n, R, P, A_inf) for one group of motions, in units in which the maximum damping of each is 1."""
     from scipy.optimize import least_squares
 
     some = np.unique(np.linspace(0, len(w) - 1, min(len(w), SAMPLES)).round().astype(int))
@@ -159,7 +162,7 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
         search = _FitProblem(w, a, b, known, n)
         before = np.inf if best is None else best[0]
         for start in _initial_guesses(w, b, n):
-            # single frequencies at which the panel code fails (irregular ones) count little
+            # give little weight to single frequencies at which the panel code fails (irregular ones)
             solved = least_squares(
                 search.residuals,
                 start,
@@ -183,13 +186,13 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Of each frequency: its share of the range, so that it does not matter where they are close."""
+    """Weight of each frequency: its share of the range, so that clusters of frequencies do not dominate."""
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
 
 
 def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
-    """Added mass at infinite frequency that fits best, unless it is known."""
+    """Best-fitting added mass at infinite frequency, unless it is known."""
     if known is not None:
         return known
     at = w[:, None, None]
@@ -198,7 +201,9 @@ def _infinite(w: Array, a: Array, k: Array, known: Array | None) -> Array:
 
 
 class _FitProblem:
-    """Misses of n oscillators, and their slopes, over x = log w_n, L by rows, P by rows; R = L L^T + LEAST diag(w_n)."""
+    """Residuals of n oscillators and their Jacobian, over x = log w_n, L by rows, P by rows; R = L L^T + MIN_DAMPING_RATIO
+    diag(w_n).
+    """
 
     def __init__(self, w: Array, a: Array, b: Array, known: Array | None, n: int) -> None:
         self.w, self.a, self.b, self.known, self.n = w, a, b, known, n
@@ -217,7 +222,7 @@ class _FitProblem:
         return root
 
     def residuals(self, x: Array) -> Array:
-        """Weighted differences to damping and to w times added mass."""
+        """Weighted errors of damping and of w times added mass."""
         k = _response(*self.parameters(x), self.w)
         infinite = _infinite(self.w, self.a, k, self.known)
         at = self.w[:, None, None]
@@ -227,7 +232,7 @@ class _FitProblem:
         return np.concatenate([(self.weight * real).ravel(), (self.weight * imaginary).ravel()])
 
     def residual_jacobian(self, x: Array) -> Array:
-        """Their derivatives by x."""
+        """Derivatives of the residuals with respect to x."""
         w_n, r, p = self.parameters(x)
         root, at = self._root(x), self.w[:, None, None]
         system = np.diag(w_n * w_n) - at * at * np.eye(self.n) + 1j * at * r
@@ -256,8 +261,9 @@ class _FitProblem:
 
 
 def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
-    """Where the search begins: oscillators spread over the band in which the hull radiates, each in the direction in which
-    it radiates most there (the second begins with the next directions)."""
+    """Initial guesses: oscillators spread over the band in which the hull radiates, each in the direction of strongest
+    radiation there (the second guess starts with the next directions).
+    """
     power = np.trace(b, axis1=1, axis2=2)
     grown = np.cumsum(power * np.gradient(w))
     grown /= grown[-1]
@@ -276,7 +282,7 @@ def _initial_guesses(w: Array, b: Array, n: int) -> list[Array]:
 
 
 def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> RadiationMemory:
-    """All groups as one."""
+    """Join all groups into one memory."""
     n = sum(len(w) for w, _, _ in found)
     r, first = np.zeros((n, n)), 0
     for w, part, _ in found:
@@ -289,7 +295,9 @@ def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> Ra
 
 
 def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
-    """(rms of damping, greatest of damping, greatest of added mass), over the greatest of each table."""
+    """(rms error of damping, maximum error of damping, maximum error of added mass), relative to the maximum of each
+    table.
+    """
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()
     return float(np.sqrt((damping**2).mean())), float(damping.max()), float(added.max())

@@ -1,4 +1,4 @@
-"""Parameter sets in forward-left-up axes, as UUV Simulator, Gazebo and MarineGym write them."""
+"""Reader of parameter sets in forward-left-up axes, as UUV Simulator, Gazebo and MarineGym write them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])  #: forward-left-up to forwar
 
 
 def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Masses and matrices as they stand, their axes turned."""
+    """Return the draft: masses and matrices of the file, with their axes converted."""
     d = TrackedTable(data)
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(d.get("model") or d.get("name") or path.stem)).lower()
-    draft = ModelDraft(name, f"{path.name} (forward-left-up axes turned to forward-starboard-down)", settings, angles)
+    draft = ModelDraft(
+        name, f"{path.name} (forward-left-up axes converted to forward-starboard-down)", settings, angles
+    )
     draft.attributes["type"] = "underwater"
     size = [d[k] for k in ("length", "width", "height")] if "length" in d else draft.require_numbers("size", 3)
     if size is not None:
@@ -53,7 +55,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
         if "linear_damping_forward_speed" in d:
             draft.matrix("lift", -FLIP @ np.array(d["linear_damping_forward_speed"], float) @ FLIP)
     if "density" in d:
-        draft.notes.append(f"made for water of {d['density']:g} kg/m3: <world density=...>")
+        draft.notes.append(f"determined for water of {d['density']:g} kg/m3: <world density=...>")
     _add_thrusters(draft)
     d.ignore("base_link")
     draft.record_unused(d)
@@ -61,7 +63,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
 
 
 def _add_thrusters(draft: ModelDraft) -> None:
-    """Thrusters that the user gives, since such files hold none with place and direction."""
+    """Add the thrusters that the user supplies, since such files hold none with position and direction."""
     numbers = draft.require_numbers("thrusters", 0)
     for k in range(len(numbers or ()) // 7):
         x, y, z, dx, dy, dz, most = (numbers or [])[7 * k : 7 * k + 7]

@@ -1,8 +1,8 @@
-"""Numeric output of WAMIT: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
+"""Reader of WAMIT's numeric output: NAME.1 (added mass, damping), .3 (exciting force), .4 (motion), .hst, .mmx.
 
-The files hold dimensionless numbers (WAMIT User Manual, ch. 4): A/(rho L^k), B/(rho w L^k), X/(rho g a L^m), C/(rho g L^k);
-phases lead the elevation at the body's origin.  The first column is the period, unless the user says otherwise: zero means
-infinite frequency there, a negative one zero frequency.
+The files hold dimensionless numbers (WAMIT User Manual, ch. 4): A/(rho L^k), B/(rho w L^k), X/(rho g a L^m), C/(rho g
+L^k); phases lead the elevation at the body's origin. The first column is the period, unless the user states otherwise:
+a period of zero means infinite frequency, a negative one zero frequency.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ROTATIONAL = np.array([0, 0, 0, 1, 1, 1])
 
 
 def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
-    """All files of a run; ``path`` is any of them. ValueError names the file."""
+    """Return the results from all files of a run; ``path`` is any of them. ValueError names the file."""
     beside = {s: path.with_suffix(s) for s in SUFFIXES}
     if not beside[".1"].exists():
-        raise ValueError(f"it needs {beside['.1'].name} (added mass and damping) beside it")
+        raise ValueError(f"missing {beside['.1'].name} (added mass and damping) beside it")
     if not any(beside[s].exists() for s in (".3", ".4")):
-        raise ValueError(f"it needs {beside['.3'].name} (exciting force) or {beside['.4'].name} (motion) beside it")
+        raise ValueError(f"missing {beside['.3'].name} (exciting force) or {beside['.4'].name} (motion) beside it")
     mass, length, gravity = _read_mass_matrix(beside[".mmx"]) if beside[".mmx"].exists() else (None, 0.0, 0.0)
     length = length or _required_number(draft, "length")
     gravity = gravity or _required_number(draft, "gravity")
@@ -36,7 +36,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     if "wave-column" in draft.settings:
         draft.used_settings.add("wave-column")
     if column not in ("period", "frequency"):
-        raise ValueError(f"--set wave-column={column}: it is period or frequency")
+        raise ValueError(f"--set wave-column={column}: use period or frequency")
     found = panel_results.PanelResults(density=density)
     found.notes = (f"the first column of {path.stem}.1 is the {column}",)
     if mass is not None and np.diag(mass).min() > 0.0:
@@ -59,11 +59,11 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
 
 def _required_number(draft: ModelDraft, key: str) -> float:
     given = draft.require_numbers(key, 1)
-    return given[0] if given is not None else 1.0  # what is missing is refused in the end, with all else that is
+    return given[0] if given is not None else 1.0  # a missing value is refused at the end, together with all other gaps
 
 
 def _numbers(path: Path, least: int) -> list[list[float]]:
-    """Lines of numbers, after a headline."""
+    """Rows of numbers that follow a headline."""
     rows = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         try:
@@ -71,9 +71,9 @@ def _numbers(path: Path, least: int) -> list[list[float]]:
         except ValueError:
             if k == 1:
                 continue
-            raise ValueError(f"{path.name} line {k} is not numbers") from None
+            raise ValueError(f"{path.name} line {k}: expects numbers") from None
         if row and len(row) < least:
-            raise ValueError(f"{path.name} line {k} has {len(row)} numbers, not {least} or more")
+            raise ValueError(f"{path.name} line {k} has {len(row)} numbers; at least {least} are needed")
         if row:
             rows.append(row)
     if not rows:
@@ -83,12 +83,12 @@ def _numbers(path: Path, least: int) -> list[list[float]]:
 
 def _dof(path: Path, number: float) -> int:
     if number not in range(1, 7):
-        raise ValueError(f"{path.name} has the mode {number:g}; one rigid body has 1 to 6")
+        raise ValueError(f"{path.name} has the mode {number:g}; one rigid body has modes 1 to 6")
     return int(number) - 1
 
 
 def _frequency(value: float, column: str) -> float:
-    """rad/s; inf and 0 for the limits."""
+    """Frequency in rad/s; inf and 0 for the limits."""
     if column == "period":
         return np.inf if value == 0.0 else 0.0 if value < 0.0 else 2.0 * np.pi / value
     return np.inf if value < 0.0 else value
@@ -112,7 +112,7 @@ def _read_radiation(path: Path, column: str, density: float, length: float) -> p
 
 
 def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> panel_results.PanelOperators:
-    """Operators of force or motion; of each frequency and heading all that is not there is zero."""
+    """Read operators of force or motion; entries missing for a frequency and heading are zero."""
     found: dict[tuple[float, float], Array] = {}
     for value, heading, i, _, _, real, imaginary, *_ in _numbers(path, 7):
         x = found.setdefault((_frequency(value, column), heading), np.zeros(6, complex))
@@ -131,7 +131,7 @@ def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)
     if said is None:
-        raise ValueError(f"{path.name} does not say gravity and length scale")
+        raise ValueError(f"{path.name} lacks gravity and length scale")
     rows = re.findall(r"^\s*([1-6])\s+([1-6])\s+([-+.\dEe]+)(?:\s.*)?$", text, re.MULTILINE)
     for i, j, value in rows[:36]:
         mass[int(i) - 1, int(j) - 1] = float(value)
