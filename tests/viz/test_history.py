@@ -201,7 +201,7 @@ def test_rules_of_a_file(tmp_path: Path) -> None:
     )
     assert alarms.all == [], "0 = never"
     for text, message in (
-        ("speed = 1", "no rule 'speed'; known are silent"),
+        ("speed = 1", "unknown alarm rule 'speed'; known rules: silent"),
         ("silent = -1", "a rule is a number"),
         ("silent = true", "a number"),
         ("silent = nan", "a number"),

@@ -93,7 +93,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         assert "".join(f"{v:.3f}" for v in state["p_WB_W"]) in position
         ctd = shared.sensor("sub", "ctd")
         there = page.see("[...document.querySelectorAll('#details tbody tr')].map(e => e.textContent)")
-        assert "current there, m/s0.4000.3000.000" in there, "water at the body"
+        assert "current at vehicle, m/s0.4000.3000.000" in there, "water at the body"
         shown = page.see("wavesim.store.panel.sensors.ctd")
         assert shown["valid"] and shown["fields"]["temperature"] == pytest.approx(float(ctd["temperature"]), rel=1e-12)
         assert page.see("wavesim.store.panel.sensors.echosounder.age") is None  # its emulator does not run
@@ -134,7 +134,7 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.page.keyboard.press("j")
     page.page.select_option("select[aria-label='Body to drive']", "guest")
     page.page.click("#take-helm")
-    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
     assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
     gamepad(page, commands)
     page.page.keyboard.down("ArrowUp")
@@ -170,7 +170,7 @@ def gamepad(page: Page, commands: Callable[[], Any]) -> None:
     assert commands()[0] > 0.0, "ahead"
     page.see("window.pad.buttons[5].pressed = false")
     page.until(lambda: not commands().any())
-    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
     page.see("delete navigator.getGamepads")
 
 
@@ -296,7 +296,7 @@ def test_server_ends_and_comes_back(
     page.wait(f"{READY} === 3")
     assert server.end() == 0
     page.page.wait_for_selector(".banner:not(.hidden)")
-    assert "has ended; waiting for it to come back" in page.page.locator(".banner").first.text_content()
+    assert "has stopped; waiting for it to return" in page.page.locator(".banner").first.text_content()
     serve(path, "--start")
     page.wait("document.querySelector('.banner').classList.contains('hidden') && wavesim.store.last.state === 1", 90)
     page.clean()
