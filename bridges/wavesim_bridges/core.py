@@ -98,8 +98,8 @@ class BridgedVehicle:
         self.drops: Counter[str] = Counter()  #: unusable messages from the stack, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
-        """Yield every step until the run has ended; each waits for ``broker.answer``. BrokerError if there is no server
-        any more.
+        """Yield every step until the run has ended; each waits for ``broker.answer``. BrokerError when the server has
+        gone for good.
         """
         seat, known, clock = self.options, False, asyncio.get_running_loop().time
         why: BrokerError | None = None  # no server found

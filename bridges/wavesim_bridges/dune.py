@@ -153,7 +153,7 @@ class ImcSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(data, address)
 
     def send_as_entity(self, message: ImcMessage, label: str) -> None:
-        """Send as one of DUNE's entities; nothing while its number is unknown, or if there is no such label."""
+        """Send as one of DUNE's entities; nothing while its number is unknown, or without such a label."""
         if label in self._numbers:
             self.send(message, time.time(), label=label)
 

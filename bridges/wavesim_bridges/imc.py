@@ -1,5 +1,4 @@
-"""The IMC messages (protocol of DUNE and Neptus) that the bridge uses, each declared once. Angles in rad, all else in
-SI.
+"""The IMC messages (protocol of DUNE and Neptus) that the bridge uses, each declared once. Angles in rad, other quantities in SI units.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ NAMES = {
     OFFBOARD: ("Offboard", 0),
 }  #: and standard modes
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
-DEEP_M = 0.5  #: depth below which there is no satellite reception
+DEEP_M = 0.5  #: depth below which satellites cannot be received
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a fully deflected stick
 #: messages sent without a request, and their rates (Hz)
 RATES = {

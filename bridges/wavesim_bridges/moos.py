@@ -305,11 +305,11 @@ class MoosBridge:
         try:
             if message.key in DESIRED:
                 if not isinstance(message.value, float) or not math.isfinite(message.value):
-                    raise MalformedMessage(f"{message.key} is no number")
+                    raise MalformedMessage(f"{message.key} is not a number")
                 self._desired[message.key], self._pending_requests = message.value, time.monotonic()
             elif message.key in moos_acoustics.REQUEST_VARIABLES and self.vehicle.broker is not None:
                 if not isinstance(message.value, str):
-                    raise MalformedMessage(f"{message.key} is no text")
+                    raise MalformedMessage(f"{message.key} is not a text")
                 moos_acoustics.request(message.key, message.value)(self.vehicle.broker)
         except (MalformedMessage, BrokerError) as unusable:
             self.vehicle.count_dropped(str(unusable))

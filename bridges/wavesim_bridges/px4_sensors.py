@@ -18,7 +18,7 @@ from wavesim_sdk.frames import rotation
 FRAME_US = 4000  #: period of PX4's clock between frames: 250 Hz
 SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), with ``GPS`` the satellites (10 Hz)
 GPS = 25
-DEEP_M = 0.5  #: depth below which there is no satellite reception
+DEEP_M = 0.5  #: depth below which satellites cannot be received
 YEAR = 2026.0  #: of the magnetic field, WMM2025
 #: standard deviations; PX4 treats a sensor with a constant value as broken
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02  #: m/s2, rad/s, gauss, hPa

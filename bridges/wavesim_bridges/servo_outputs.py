@@ -55,7 +55,7 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 class Mixer:
     """Convert outputs -1..1 by number to commands in the actuators' units. Thrust is proportional to the square of the
-    output up to the limit of its direction, as for a motor whose speed follows the output. All else is linear up to the
+    output up to the limit of its direction, as for a motor whose speed follows the output. All other commands are linear up to the
     actuator's larger limit.
     """
 

@@ -248,7 +248,7 @@ class Emulator:
         """Prepare a tick; called once at each tick, before :meth:`measure`."""
 
     def measure(self, now: Batch, out: Record) -> None:
-        """Write the values into the columns of ``out``; ``out["valid"]`` is 1 before the call, 0 means that there is no
+        """Write the values into the columns of ``out``; ``out["valid"]`` is 1 before the call, 0 marks a missing
         value.
 
         ``out`` holds the last value, and in its hidden columns the state that belongs to it: zeros where ``now.fresh``.

@@ -191,7 +191,7 @@ def test_bad_input_is_counted_and_ends_nothing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "which output moves what?"),
+        ((), "outputs missing: give --frame"),
         (("--output", "x"), "invalid output 'x'; write NUMBER=ACTUATOR"),
     ],
 )

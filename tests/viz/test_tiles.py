@@ -126,8 +126,8 @@ def test_what_is_no_chart_is_refused_in_words(kind: str, tmp_path: Path) -> None
         mbtiles(path, tile, format="pbf")
     says = {
         "absent": "tile file not found", "text": "neither an MBTiles", "other": "neither an MBTiles", "empty": "the file has no tiles",
-        "vector": r"no pictures \(format: pbf\)", "deep": "levels of zoom are 40 to 40", "pm-vector": r"no pictures \(format: mvt\)",
-        "pm-packed": r"compressed once more \(gzip\)", "pm-cut": "damaged PMTiles", "pm-old": "damaged PMTiles",
+        "vector": r"not raster images \(format: pbf\)", "deep": "zoom levels 40 to 40", "pm-vector": r"not raster images \(format: mvt\)",
+        "pm-packed": r"additional compression \(gzip\)", "pm-cut": "damaged PMTiles", "pm-old": "damaged PMTiles",
     }  # fmt: skip
     with pytest.raises(ConfigError, match=says[kind]):
         open_tiles(path)

@@ -166,7 +166,7 @@ class Configurator:
         return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> dict[str, Any]:
-        """Return the reader's verdict on a vehicle with other instruments of its own."""
+        """Return the reader's verdict on a vehicle with other own instruments."""
         try:
             with self._draft(body) as (draft, element):
                 return {"ok": True} | self._describe_body(draft, element)
@@ -285,7 +285,7 @@ class Configurator:
         return {"file": str(target), "trial": str(trial)}
 
     def save_instruments(self, body: Any) -> dict[str, Any]:
-        """Rewrite a configuration in which a vehicle has other instruments of its own."""
+        """Rewrite a configuration with other own instruments of a vehicle."""
         base = self._configuration_of(body)
         target = self._target_beside(base, body)
         with self._draft(body) as (draft, _):

@@ -1,4 +1,4 @@
-"""What a viewer is shown of one moment, and its bytes on the websocket.
+"""State of one moment for a viewer, and its bytes on the websocket.
 
 A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float32 (little-endian)::
 
@@ -8,9 +8,8 @@ A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float3
     16  f8  tick                  40  u4  ticks late             56  f4  water level, m
     24  f4  wanted speed                                         60  u4  jumps of time so far: no motion between
 
-A body's last number is its condition: 0 it moves as it should, 1 it is held because its state was no longer finite, 2 its state
-is no state (not finite, or beyond this world): it has no place then, NaN.
-Frames W and B as everywhere; the page turns them into its own axes.
+A body's last number is its condition: 0 normal; 1 frozen, because its state diverged (NaN or infinity); 2 invalid state (not finite,
+or beyond the permitted range), with NaN as position. Frames W and B as everywhere; the page converts them to its own axes.
 """
 
 from __future__ import annotations

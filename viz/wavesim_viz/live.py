@@ -47,7 +47,7 @@ class ViewerSource(Protocol):
 
     kind: str
     name: str
-    trouble: str  #: reason why there are no data; empty = none
+    trouble: str  #: reason for missing data; empty = none
 
     def scene(self) -> tuple[int, dict[str, Any]]:
         """(version, static scene)."""
@@ -118,7 +118,7 @@ PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "
 
 
 def effort(record: Any) -> dict[str, Any] | None:
-    """Forces (N) and moments (N m) on a body, total and by component; None if nobody requested them from the server."""
+    """Forces (N) and moments (N m) on a body, total and by component; None if no client requested them from the server."""
     found = {p: to_json_value(record[p]) for p in PARTS}
     return found if any(any(v for v in six) for six in found.values()) else None
 

@@ -33,7 +33,7 @@ class Tileset(Protocol):
     described: TilesetInfo
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        """Return an image and its type; rows count from the north, as on the web. None if there is no tile."""
+        """Return an image and its type; rows count from the north, as on the web. None outside the chart."""
 
     def close(self) -> None:
         """Close the file."""

@@ -61,7 +61,7 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
 async def check_discovery(
     participant: DomainParticipant, domain: int, met: Callable[[], bool], say: Callable[[str], None]
 ) -> None:
-    """Report once if there is no peer by then."""
+    """Report once if no peer has appeared by then."""
     await asyncio.sleep(QUIET_S)
     if met():
         return

@@ -17,7 +17,7 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-DETECTION_SNR_DB = 10.0  #: dB of signal-to-noise ratio below which there is no sounding
+DETECTION_SNR_DB = 10.0  #: dB of signal-to-noise ratio below which a beam gives no sounding
 MIN_PHASE_CELLS = 2.0  #: range cells in a footprint below which phase detection is impossible
 STABILISED = math.radians(10.0)  #: maximum roll
 AMPLITUDE, PHASE, NONE = 1, 2, 0
@@ -26,7 +26,7 @@ AMPLITUDE, PHASE, NONE = 1, 2, 0
 class MultibeamSonar:
     """Return soundings (beams, SOUNDING): assumed angle (rad, to starboard), two-way time (s), position x ahead, y
     starboard, z down of the sonar in axes levelled by its true roll and pitch (m), standard deviations (m), echo level
-    and signal-to-noise ratio (dB), detection method (1 amplitude, 2 phase, 0 lost: all else NaN). The true point in W,
+    and signal-to-noise ratio (dB), detection method (1 amplitude, 2 phase, 0 lost: everything else NaN). The true point in W,
     its material and its object follow.
     """
 

@@ -41,7 +41,7 @@ export class AlarmList {
         this.rows.set(a.id, (row = { tr, state, text, ended, button }));
         this.body.prepend(tr);
       }
-      setText(row.ended, a.until === null ? "lasts" : a.until === a.since ? "" : formatTime(a.until));
+      setText(row.ended, a.until === null ? "active" : a.until === a.since ? "" : formatTime(a.until));
       setText(row.text, a.text);
       toggleClass(row.tr, "bad", a.until === null);
       toggleClass(row.tr, "soft", a.seen && a.until !== null);

@@ -24,5 +24,5 @@ export function faultButton(part: string, kinds: string[], fields: FieldLook[], 
     box.dataset["part"] = part;
     return box;
   };
-  return h("button", { class: "small", title: `Make '${part}' fail`, "aria-label": `Inject a fault into ${part}`, onclick: open }, "⚡");
+  return h("button", { class: "small", title: `Inject a fault into '${part}'`, "aria-label": `Inject a fault into ${part}`, onclick: open }, "⚡");
 }

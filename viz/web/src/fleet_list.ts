@@ -66,7 +66,7 @@ export class FleetList {
 
 const MOST_ROWS = 250, DEG = 180 / Math.PI;
 const ABOUT: Record<string, string> = {
-  "measured m": "Two-way range as measured by the querying node", "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes", "error m": "Measured minus true range; uses the one-way range if there is no two-way range",
+  "measured m": "Two-way range as measured by the querying node", "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes", "error m": "Measured minus true range; uses the one-way range if the two-way range is missing",
   "bearing °": "Direction of arrival as measured by a USBL head, in the body frame: azimuth from forward to starboard, elevation down from the horizontal",
 };
 
