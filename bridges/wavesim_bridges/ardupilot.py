@@ -54,7 +54,7 @@ FRAMES = {
 
 
 class ServoFrame(NamedTuple):
-    """A servo frame."""
+    """A servo frame of an autopilot."""
 
     rate: int
     number: int
@@ -154,7 +154,7 @@ class ArduPilotBridge:
         self.port = ArduPilotSocket(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
         self._parts = math.ceil(RATE * seat.period - 1e-6)
-        self._mixer: Mixer  # of the vehicle, once it has joined
+        self._mixer: Mixer  # set when the vehicle has joined
 
     async def run(self, port: int) -> None:
         """Run until the simulation ends."""

@@ -36,7 +36,7 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 LISTEN, DUNE = 6102, "127.0.0.1:6002"
 SYSTEM = 0x00D1  #: lauv-simulator-1
 HEARTBEAT_S, ANNOUNCE_BEATS = 1.0, 10
-ASK_AGAIN_S = 1.0  #: for DUNE's entities
+ASK_AGAIN_S = 1.0  #: source entity in DUNE
 PEER_S, MOST_PEERS = 30.0, 16  #: an operator's program that is silent for longer gets no more messages
 #: labels of DUNE's entities, whose numbers the messages carry; those of LAUVs
 ENTITIES = {

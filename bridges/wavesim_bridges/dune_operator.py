@@ -22,7 +22,7 @@ from wavesim_sdk.errors import WaveSimError
 #: compartments by the labels of DUNE's leak sensors
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
-FAULT_LASTS_S = 60.0  #: as in DUNE
+FAULT_LASTS_S = 60.0  #: value used by DUNE
 REPORT_S = 1.0  #: simulation time between reports of the leak sensors' state
 FARTHEST_M = 1e5  #: a fix beyond this distance is invalid
 OF_SERVOS, OF_LBL = "Servos", "LBL"  #: entities with known parameters

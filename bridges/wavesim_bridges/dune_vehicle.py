@@ -34,13 +34,13 @@ class ReferencePoint:
         self.move(0.0, 0.0)
 
     def move(self, north: float, east: float) -> None:
-        """Offset to a position of the world, in m."""
+        """Move the reference to a position of the world, in m."""
         self.north, self.east = north, east
         latitude, longitude = self.world.degrees(north, east)
         self.latitude, self.longitude = math.radians(latitude), math.radians(longitude)
 
     def offset(self, motion: VehicleMotion) -> tuple[float, float, float]:
-        """North, east and down of it."""
+        """Return north, east and down of the vehicle relative to the reference."""
         north, east, down = map(float, motion.position)
         return north - self.north, east - self.east, down
 

@@ -1,4 +1,5 @@
-"""The IMC messages (protocol of DUNE and Neptus) that the bridge uses, each declared once. Angles in rad, other quantities in SI units.
+"""The IMC messages (protocol of DUNE and Neptus) that the bridge uses, each declared once. Angles in rad, other
+quantities in SI units.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ NAMES = {
     HOLD: ("Hold", 0),
     MISSION: ("Mission", 6),
     OFFBOARD: ("Offboard", 0),
-}  #: and standard modes
+}  #: standard modes
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
 DEEP_M = 0.5  #: depth below which satellites cannot be received
 MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a fully deflected stick
@@ -61,7 +61,7 @@ class MavlinkVehicle:
         self._setpoints: dict[int, tuple[float, Setpoint]] = {}  # by mode: arrival time and content
         self.mission = MavlinkMission(self._writer, origin)
         self._hold_setpoint = Setpoint()  # position to hold in HOLD
-        self._unsent_frames: list[bytes] = []  # of the mission
+        self._unsent_frames: list[bytes] = []  # of the current mission
         self._handlers: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
             "COMMAND_LONG": self._command, "COMMAND_INT": self._command, "PING": self._ping, "TIMESYNC": self._timesync,
             "PARAM_REQUEST_LIST": self._parameter, "PARAM_REQUEST_READ": self._parameter, "PARAM_SET": self._parameter,
@@ -427,7 +427,7 @@ class MavlinkBridge:
         self.vehicle = BridgedVehicle(seat, self._on_joined)
         self.station = MavlinkVehicle(1 + instance, origin, self.vehicle.count_dropped)
         self.port = GroundStationSocket(self.station, instance)
-        self._pilot: RovPilot | BoatPilot  # of the vehicle, once it has joined
+        self._pilot: RovPilot | BoatPilot  # set when the vehicle has joined
         self._vehicle_present = asyncio.Event()
 
     async def run(self) -> None:

@@ -64,7 +64,7 @@ class Setpoint:
     velocity: Array = field(default_factory=_unset)
     body_velocity: bool = False
     heading: float = nan  #: rad
-    rate: float = nan  #: of heading, rad/s
+    rate: float = nan  #: heading rate, rad/s
     speed: float = nan  #: maximum speed towards the position, m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:

@@ -211,7 +211,7 @@ class Px4Bridge:
         self._parts = round(seat.period * 1e6 / FRAME_US)
         if self._parts < 1 or abs(self._parts * FRAME_US - seat.period * 1e6) > 1e-3:
             raise WaveSimError(f"PX4 needs a frame every 4 ms; --period {seat.period:g} is not a multiple of 0.004")
-        self._mixer: Mixer  # of the vehicle, once it has joined
+        self._mixer: Mixer  # set when the vehicle has joined
 
     async def run(self, port: int) -> None:
         """Run until the simulation ends."""

@@ -19,12 +19,12 @@ FRAME_US = 4000  #: period of PX4's clock between frames: 250 Hz
 SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), with ``GPS`` the satellites (10 Hz)
 GPS = 25
 DEEP_M = 0.5  #: depth below which satellites cannot be received
-YEAR = 2026.0  #: of the magnetic field, WMM2025
+YEAR = 2026.0  #: year of the magnetic field, WMM2025
 #: standard deviations; PX4 treats a sensor with a constant value as broken
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02  #: m/s2, rad/s, gauss, hPa
 PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: m, m/s, rad: accuracy stated by the odometry, which is exact
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated
-_SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # of the standard atmosphere, per m
+_SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # lapse rates of the standard atmosphere, per m
 _TEMPERATURE = 15.0
 
 

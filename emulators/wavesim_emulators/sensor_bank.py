@@ -35,7 +35,7 @@ class InstrumentGroup:
         self.prepared = emulator.prepare(parameters)
         self.latency_ns = round(parameters.latency * 1e9)
         self.served = -1  # last due tick that was served
-        self.measured_tick = -1  # tick of the last values
+        self.measured_tick = -1  # tick of the newest values
         self.pending: deque[tuple[int, Rows, Record]] = deque()
         self.table_rows: Rows = np.zeros(0, np.int64)  # rows in the table of the type
         self.bodies: Rows = np.zeros(0, np.int64)

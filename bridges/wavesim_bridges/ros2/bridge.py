@@ -39,7 +39,7 @@ KINDS = ("pulse", "data", "range request", "range reply")
 
 @dataclass(frozen=True)
 class Ros2Options:
-    """The options of the bridge."""
+    """Options of the bridge."""
 
     layout: str = "wavesim"
     domain: int = 0

@@ -69,7 +69,7 @@ _HEAD = 4  #: bytes of encapsulation
 
 
 class MessageTypes:
-    """The messages of a distribution of ROS 2."""
+    """Messages of a ROS 2 distribution."""
 
     def __init__(self, distro: str) -> None:
         self.store = get_typestore(Stores[DISTROS[distro]])

@@ -108,7 +108,7 @@ class MountedInstrument:
     frames: FrameNames
     factory: MessageFactory
     fields: tuple[tuple[str, int], ...] = ()  #: fields of its value, with the count of numbers of each
-    actuators: tuple[Actuator, ...] = ()  #: of the body
+    actuators: tuple[Actuator, ...] = ()  #: of its body
 
     @property
     def declared(self) -> SensorConfig:

@@ -33,7 +33,7 @@ class SonarDesign:
     sound_speed: float = 1500.0
     absorption: float = 0.0  #: dB/m
     gain: float = 0.0  #: dB
-    tvg: float = 30.0  #: X of X log r
+    tvg: float = 30.0  #: X in the gain law X log r
     hold: float = math.inf  #: m beyond which the gain stays constant
     floor: float = 60.0  #: dB that map to 0
     span: float = 66.0  #: dB from 0 to the maximum

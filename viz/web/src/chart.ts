@@ -274,7 +274,7 @@ export class Chart {
       c.fillText(b.name, x + 9, y - 4);
     }
     c.strokeStyle = c.fillStyle = cssVariable("--soft");
-    const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // nobody sails through it
+    const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // vessels cannot sail through it
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);
       c.save();
