@@ -31,7 +31,7 @@ class MalformedMessage(Exception):
 
 @dataclass(frozen=True)
 class BridgeOptions:
-    """Vehicle, server address and period of a bridge. ``say`` prints a line for people."""
+    """Vehicle, server address and period of a bridge. ``report`` prints a line for people."""
 
     vehicle: str
     server: tuple[str, int]

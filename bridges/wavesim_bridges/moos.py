@@ -148,7 +148,7 @@ class MoosCommunity:
         take: Callable[[MoosMessage], None],
     ) -> None:
         self.address, self.vehicle = address, vehicle
-        self.warp = 0.0  #: MOOS time of the connection; 0 while there is none
+        self.warp = 0.0  #: MOOS time warp; 0 without a connection
         self.name = ""
         self._subscriptions, self._on_mail, self._ahead = tuple(hears), take, 0.0
         self._writer = MoosWriter(f"wavesim_{vehicle.options.vehicle}")

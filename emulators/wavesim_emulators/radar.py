@@ -93,7 +93,7 @@ class RadarEmulator(RaycastEmulator):
             found.append((r * c, r * s))
         if p.false_echoes > 0.0:
             chance = [float(randomness.uniform(key, now.tick, 1000 + i)[0]) for i in range(3 * 16)]
-            for i in range(16):  # sixteen samples, each with one sixteenth of the probability
+            for i in range(16):  # sixteen draws, each with one sixteenth of the expected number
                 if chance[3 * i] < p.false_echoes / 16.0:
                     r = p.minimum + (0.5 * p.maximum - p.minimum) * math.sqrt(chance[3 * i + 1])
                     s, c = sin_cos(2.0 * math.pi * chance[3 * i + 2])

@@ -205,10 +205,10 @@ def test_rules_of_a_file(tmp_path: Path) -> None:
         ("silent = -1", "expected a number >= 0"),
         ("silent = true", "a number"),
         ("silent = nan", "a number"),
-        ("x", "cannot be read"),
+        ("x", "cannot read the alarm rules"),
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):
             AlarmRules.read(path)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read the alarm rules"):
         AlarmRules.read(tmp_path / "absent.toml")

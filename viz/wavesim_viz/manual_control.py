@@ -34,7 +34,7 @@ def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescript
 
 
 class ManualControlSession:
-    """One page's session as the pilot of a body. ``say`` sends (success, text) to the page."""
+    """One page's session as the pilot of a body. ``notify`` sends (success, text) to the page."""
 
     def __init__(self, server: str, body: str, notify: Callable[[bool, str], None]) -> None:
         self.server, self.body, self.notify = server, body, notify
@@ -70,4 +70,4 @@ class ManualControlSession:
                         broker.answer(rest)
             self.notify(False, "the run has ended")
         except WaveSimError as error:
-            self.notify(False, f"cannot take the helm of {self.body}: {error}")
+            self.notify(False, f"cannot drive {self.body}: {error}")
