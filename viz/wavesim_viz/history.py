@@ -35,7 +35,7 @@ class HistorySource(Protocol):
 
 @dataclass
 class MotionSample:
-    """Add bodies of a frame, and [row, estimate (3), sigma (3)] of navigators."""
+    """Bodies of a frame, and [row, estimate (3), sigma (3)] of navigators."""
 
     time: float
     bodies: Array

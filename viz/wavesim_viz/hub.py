@@ -93,7 +93,7 @@ class Hub:
         self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
 
     def hello(self) -> dict[str, Any]:
-        """Send the initial messages to a viewer."""
+        """Return the first message to a viewer."""
         s = self.source
         return {
             "kind": s.kind if s else "none",
@@ -104,7 +104,7 @@ class Hub:
 
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
-        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets its frame at once
+        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update at once
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
@@ -312,7 +312,7 @@ class Hub:
         """Acknowledge an alarm; None: all."""
         done = self.alarms.acknowledge(number)
         self._tell_alarms()
-        return done, "seen" if done else "no such alarm to acknowledge"
+        return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def _data_of(self, row: int) -> str:
         """Name the part that reads one body, with the body's name if known."""
