@@ -77,10 +77,10 @@ class OperatorCommands:
     def _fix(self, fix: imc.GpsFix) -> None:
         """Move the vehicle to a position on the surface; later states are relative to it, as in DUNE's own physics."""
         if not (abs(fix.lat) <= math.pi / 2 and abs(fix.lon) <= math.pi):
-            raise MalformedMessage("no place")
+            raise MalformedMessage("invalid position")
         north, east = self._reference.world.metres(math.degrees(fix.lat), math.degrees(fix.lon))
         if math.hypot(north, east) > FARTHEST_M:
-            raise MalformedMessage("no place")
+            raise MalformedMessage("invalid position")
         heading = fix.cog if math.isfinite(fix.cog) else 0.0
 
         def put(broker: AsyncBroker) -> None:

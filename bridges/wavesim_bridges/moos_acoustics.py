@@ -56,10 +56,10 @@ def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
         if "frequency" in given:
             frequency = _number(given["frequency"], 1e6)
             return lambda t: t.ping(frequency)
-        raise MalformedMessage("a range to whom")
+        raise MalformedMessage("range target missing")
     if variable == MESSAGE:
         if "dest_node" not in given or "var_name" not in given:
-            raise MalformedMessage("no node message")
+            raise MalformedMessage("invalid node message")
         payload, to = text.encode(), 0
     else:
         to = int(_number(given.get("to", "0"), 255))

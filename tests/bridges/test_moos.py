@@ -217,10 +217,10 @@ def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
     ("variable", "text", "reason"),
     [
         ("BRS_RANGE_REQUEST", "id=x", "no number in a text"), ("BRS_RANGE_REQUEST", "id=-1", "no number in a text"),
-        ("BRS_RANGE_REQUEST", "frequency=nan", "no number in a text"), ("BRS_RANGE_REQUEST", "", "a range to whom"),
+        ("BRS_RANGE_REQUEST", "frequency=nan", "no number in a text"), ("BRS_RANGE_REQUEST", "", "range target missing"),
         ("ACOUSTIC_SEND", "to=5", "nothing to send"), ("ACOUSTIC_SEND", "hex=0g", "nothing to send"),
         ("ACOUSTIC_SEND", "text=", "nothing to send"), ("ACOUSTIC_SEND", "text=" + "x" * 300, "too long for a packet"),
-        ("ACOUSTIC_SEND", "to=500,text=x", "no number in a text"), ("NODE_MESSAGE_LOCAL", "hello", "no node message"),
+        ("ACOUSTIC_SEND", "to=500,text=x", "no number in a text"), ("NODE_MESSAGE_LOCAL", "hello", "invalid node message"),
     ],
 )  # fmt: skip
 def test_requests_that_are_none(variable: str, text: str, reason: str) -> None:

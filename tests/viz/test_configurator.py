@@ -181,7 +181,7 @@ def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path
     page.page.wait_for_selector("#verdict.good")
     label = page.page.locator("#models option", has_text="one — lauv").text_content()
     page.page.select_option("#models", label=label)
-    page.wait("document.querySelector('#verdict').textContent.includes('vehicle')")
+    page.wait("document.querySelector('#verdict').textContent.includes('Vehicle')")
     assert "Instruments from its model and the fleet: ctd, dvl" in page.see(
         "document.querySelector('.form').textContent"
     )
@@ -192,7 +192,7 @@ def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path
     page.page.keyboard.press("Tab")
     page.wait("configure.bench.places.size === 3 && document.querySelector('#verdict.good')")
     page.wait(
-        "document.querySelector('.form').textContent.includes('give it: ctd.')"
+        "document.querySelector('.form').textContent.includes('the fleet: ctd.')"
     )  # the own dvl takes the other's place
     page.page.locator(".side input[data-key='gps.rate']").fill("2 m")
     page.page.keyboard.press("Tab")

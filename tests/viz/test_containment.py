@@ -408,4 +408,4 @@ def test_the_page_says_what_is_missing(stage: tuple[Stage, str], open_page: Call
     frames = page.see("wavesim.view.frames")
     page.wait(f"wavesim.view.frames > {frames} + 2")
     page.see("wavesim.link.socket.onmessage({ data: '{' })")
-    page.wait("document.querySelector('#mishap').textContent.includes('a message of the viewer')")
+    page.wait("document.querySelector('#mishap').textContent.includes('a message from the viewer')")

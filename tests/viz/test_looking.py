@@ -135,7 +135,7 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
         )
     point(10, 30)
     told = page.see("document.querySelector('#pointer .num').textContent")
-    assert "10.0 m  090.0°  (80.0 m in all)" in told
+    assert "10.0 m  090.0°  (total 80.0 m)" in told
     assert painted(page, -5, -20, "r > 200 && g > 170 && b < 150"), "its line"
     page.page.keyboard.press("Escape")
     page.page.keyboard.press("h")

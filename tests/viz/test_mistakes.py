@@ -50,9 +50,9 @@ def test_port_taken() -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         s.listen()
-        clear(wavesim("configure", "--port", s.getsockname()[1]), 8, "choose another with --port")
+        clear(wavesim("configure", "--port", s.getsockname()[1]), 8, "select another with --port")
         # before a log is read, which may be long
-        clear(wavesim("viz", "absent.mcap", "--port", s.getsockname()[1]), 8, "choose another with --port")
+        clear(wavesim("viz", "absent.mcap", "--port", s.getsockname()[1]), 8, "select another with --port")
 
 
 def test_page_not_built(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_configuration_that_changed_is_told(
     assert "has changed since the server loaded it" in LiveSource(name).scene()[1]["warning"]
     path.unlink()
     live = LiveSource(name)
-    assert "cannot be read" in live.scene()[1]["warning"]
+    assert "cannot read the configuration" in live.scene()[1]["warning"]
     frame = live.frame()
     assert frame is not None and len(frame.bodies) == 1
     assert [b[1] for b in live.roster()] == ["b"]

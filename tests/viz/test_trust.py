@@ -105,7 +105,7 @@ def test_a_faulted_body_ruins_nothing(sea: tuple[Sea, str, Any], open_page: Call
     page.wait("document.querySelector('#tab-alarms .count').textContent === '2'")
     page.page.click("#tab-alarms")
     page.wait("document.querySelectorAll('#alarms tr.bad').length === 2")
-    assert "beyond this world" in page.see("document.querySelector('#alarms').textContent")
+    assert "beyond the permitted range" in page.see("document.querySelector('#alarms').textContent")
     # its own data and charts, and the chart of all
     page.page.locator("#fleet tr[data-row='1']").click()
     page.wait("wavesim.store.panel?.row === 1 && document.querySelectorAll('#charts .plot').length === 3")
@@ -279,4 +279,4 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     stack.close()  # the viewer's server itself
     page.wait(f"({look}).join() === 'no data,–,○ no data'")
     assert page.see(GREEN) == []
-    assert "does not answer" in page.see("document.querySelector('.banner').textContent")
+    assert "no answer from" in page.see("document.querySelector('.banner').textContent")

@@ -407,7 +407,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     """The profile under the way, ranges and bearings; what is taken away: a table, a picture, a film, and the link to this view."""
     page.page.click("#tab-profile")
     page.page.select_option("select[aria-label='Vertical exaggeration']", "2")
-    page.wait("document.querySelector('#profile-told').textContent.includes('heights 2.0 × as long')")
+    page.wait("document.querySelector('#profile-told').textContent.includes('vertical exaggeration 2.0 ×')")
     told = page.see("document.querySelector('#profile-told').textContent")
     state = log.get("/state/sub", STATE)
     k = int(np.searchsorted(state.time_ns, at * 1e9))
@@ -417,7 +417,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     assert colours(page, "#depth-profile") > 4
     page.shot("profile")
     page.page.click("#tab-ranges")
-    page.wait("/\\d+ of sub: |nothing measured/.test(document.querySelector('#ranges-told').textContent)")
+    page.wait("/\\d+ of sub: |no measurements/.test(document.querySelector('#ranges-told').textContent)")
     page.shot("ranges")
     page.page.keyboard.press("4")
     page.page.keyboard.press("]")

@@ -202,7 +202,7 @@ def _bind(address: str, port: int) -> socket.socket:
         sock.bind((address, port))
         sock.listen(128)
     except OSError as error:
-        raise WebPortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
+        raise WebPortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; select another with --port") from None
     return sock
 
 
