@@ -249,13 +249,16 @@ def test_presets() -> None:
         ("[sensors]\nimuu = {}", r"\[sensors\] has no key 'imuu'; did you mean 'imu'"),
         ("[sensors]\nimu = 'x'", r"\[sensors\] 'imu' must be an inline table {"),
         ("[sensors]\nimu = { daat = 'x' }", "imu: unknown name 'daat'; did you mean 'data'"),
-        ("[sensors]\nimu = { data = '{robot}/x' }", "there are {vehicle}, {sensor}, {actuator} and {number}"),
-        ("[commands]\nfin = { type = 'std_msgs/msg/Float64' }", "fin: which topic"),
+        (
+            "[sensors]\nimu = { data = '{robot}/x' }",
+            "allowed placeholders are {vehicle}, {sensor}, {actuator} and {number}",
+        ),
+        ("[commands]\nfin = { type = 'std_msgs/msg/Float64' }", "fin: topic missing"),
         ("[commands]\nfin = { topic = 'x', type = 'std_msgs/msg/Bool' }", "fin: type must be std_msgs"),
         ("[commands]\nfin = { topic = 'x', sign = 2 }", "fin: sign must be 1 or -1"),
-        ("[commands]\nfin = { topic = 'x', unit = 'rpm' }", "fin: the unit is"),
-        ("[commands]\nfin = { topic = 'x', rotor_constant = 'a' }", "fin: rotor_constant is a number"),
-        ("frames = 3", "'frames' is a table"),
+        ("[commands]\nfin = { topic = 'x', unit = 'rpm' }", "fin: unit must be"),
+        ("[commands]\nfin = { topic = 'x', rotor_constant = 'a' }", "fin: rotor_constant must be a number"),
+        ("frames = 3", "'frames' must be a table"),
     ],
 )
 def test_layouts_that_are_none(text: str, message: str) -> None:
