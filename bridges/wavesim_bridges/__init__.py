@@ -1,1 +1,1 @@
-"""Bridges: existing on-board software flies WaVeSim's vehicles unchanged."""
+"""Bridges: existing on-board software drives WaVeSim's vehicles without changes."""

@@ -1,4 +1,6 @@
-"""ArduPilot (ArduSub, Rover): our physics in place of its own, by its JSON interface. See docs/bridges/ardupilot.md."""
+"""ArduPilot (ArduSub, Rover): WaVeSim's physics replaces its simulator, through its JSON interface. See
+docs/bridges/ardupilot.md.
+"""
 
 from __future__ import annotations
 
@@ -33,37 +35,38 @@ from wavesim_sdk.names import suggest_name
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 NEUTRAL_US, FULL_US = 1500.0, 400.0
-RATE = 400.0  #: least number of states told in a second; an autopilot's depth loop hunts below
+RATE = 400.0  #: minimum number of states sent per second; below it an autopilot's depth loop oscillates
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard", -1.0), 2: ServoOutput("front-port", -1.0), 3: ServoOutput("rear-starboard"), 4: ServoOutput("rear-port"),
 }  # fmt: skip
-#: ArduSub's FRAME_CONFIG and Rover's outputs: number -> actuator of our models
+#: ArduSub's FRAME_CONFIG and Rover's outputs: number -> actuator of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
         **_HORIZONTAL, 5: ServoOutput("vertical-front-starboard"), 6: ServoOutput("vertical-front-port"),
         7: ServoOutput("vertical-rear-starboard"), 8: ServoOutput("vertical-rear-port"),
     },
-    "boat": {1: ServoOutput("rudder", -1.0), 3: ServoOutput("propeller")},  # a rudder's positive angle turns to port, Rover's to starboard
+    # a rudder's positive angle turns to port, Rover's to starboard
+    "boat": {1: ServoOutput("rudder", -1.0), 3: ServoOutput("propeller")},
     "skid": {1: ServoOutput("port"), 3: ServoOutput("starboard")},
 }  # fmt: skip
 
 
 class ServoFrame(NamedTuple):
-    """A servo frame."""
+    """A servo frame of an autopilot."""
 
     rate: int
     number: int
     pwm: tuple[int, ...]
 
     def outputs(self) -> list[float | None]:
-        """-1..1; None for those that are not used."""
+        """-1..1; None for unused outputs"""
         return [None if us == 0 else min(max((us - NEUTRAL_US) / FULL_US, -1.0), 1.0) for us in self.pwm]
 
 
 def parse_servo_frame(data: bytes) -> ServoFrame:
-    """The frame in a datagram of the autopilot."""
+    """Decode the frame in a datagram of the autopilot."""
     layout = _SERVOS.get(int.from_bytes(data[:2], "little"))
     if layout is None:
         raise MalformedMessage("magic")
@@ -74,7 +77,7 @@ def parse_servo_frame(data: bytes) -> ServoFrame:
 
 
 def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
-    """A state for the autopilot. It searches for its names in the text: no blanks, no others that contain them."""
+    """Encode a state for the autopilot. It searches the text for names: no blanks, no other names that contain them."""
 
     def numbers(values: Array) -> str:
         return "[" + ",".join([f"{v:.9g}" for v in values.tolist()]) + "]"
@@ -88,21 +91,23 @@ def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
 
 
 class ArduPilotSocket(asyncio.DatagramProtocol):
-    """The socket that an autopilot sends its servo frames to."""
+    """Socket that receives an autopilot's servo frames."""
 
     def __init__(self, vehicle: BridgedVehicle) -> None:
         self.vehicle, self.frames = vehicle, LatestValue[ServoFrame]()
-        self.client: tuple[str, int] | None = None  #: the autopilot that flies; None: none does
+        self.client: tuple[str, int] | None = None  #: address of the autopilot in control; None: none
         self.restarts = 0
         self._number, self._answered = -1, b""
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is open."""
+        """Store the open socket."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """A frame of the autopilot, to be answered by a state of the time after it. The same again: so is the answer."""
+        """Process a frame of the autopilot, to be answered by a state of the time after it. A repeated frame gets the same
+        answer again.
+        """
         try:
             servo = parse_servo_frame(data)
         except MalformedMessage as unusable:
@@ -123,10 +128,10 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """The autopilot's port is closed: it is found out by its silence."""
+        """Ignore a closed port: silence detects that the autopilot is gone."""
 
     def answer(self, state: bytes) -> None:
-        """The state after the last frame."""
+        """Send the state after the last frame."""
         if self.client is not None and self._transport is not None:
             self._answered = state
             self._transport.sendto(state, self.client)
@@ -137,11 +142,11 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
 
 
 class ArduPilotBridge:
-    """Flies a vehicle by an autopilot: each step of the simulation waits for a servo frame, each frame for a step.
+    """A vehicle driven by an autopilot: each step of the simulation waits for a servo frame, each frame for a step.
 
-    Where the simulation steps less often than ``RATE``, an autopilot is told what lies between: the same motion going on. The
-    rate in its frames only follows the times that it was told. Without an autopilot the vehicle stands still at neutral
-    outputs, and holds nobody up.
+    If the simulation steps less often than ``RATE``, the autopilot gets interpolated states between steps: the same
+    motion continued. The rate in its frames only follows the times that it received. Without an autopilot the vehicle
+    has neutral outputs, and the simulation does not wait.
     """
 
     def __init__(self, seat: BridgeOptions, outputs: dict[int, ServoOutput], ranges: Sequence[str]) -> None:
@@ -149,10 +154,10 @@ class ArduPilotBridge:
         self.port = ArduPilotSocket(self.vehicle)
         self._outputs, self._ranges = outputs, ranges
         self._parts = math.ceil(RATE * seat.period - 1e-6)
-        self._mixer: Mixer  # of the vehicle, once it has joined
+        self._mixer: Mixer  # set when the vehicle has joined
 
     async def run(self, port: int) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         loop = asyncio.get_running_loop()
         try:
             await loop.create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", port))
@@ -180,22 +185,23 @@ class ArduPilotBridge:
         broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> ServoFrame | None:
-        """The autopilot's next frame; None while there is none, or none any more."""
+        """Wait for the autopilot's next frame; None if there is none, or none any more."""
         servo = await self.port.frames.take(STACK_TIMEOUT_S if self.port.client is not None else 0.0)
         if servo is None and self.port.client is not None:
-            self.vehicle.options.report("the autopilot is silent; the vehicle goes on at neutral outputs")
+            self.vehicle.options.report("the autopilot is silent; the vehicle continues with neutral outputs")
             self.port.client = None
         return servo
 
 
 def parameter_files() -> dict[str, Path]:
-    """ArduPilot's parameters for our vehicles and without a pilot, by the name of the file."""
+    """ArduPilot parameters for WaVeSim's vehicles and for operation without a human pilot, by file name."""
     return {path.stem: path for path in sorted(Path(__file__).with_name("parm").glob("*.parm"), key=lambda p: p.stem)}
 
 
 def parameters(path: Path) -> list[tuple[str, str, str]]:
-    """(name, value, why) of each parameter in a file, as ArduPilot reads it: NAME VALUE, and a line of # is a comment. A comment
-    below an empty line is the reason for what follows it."""
+    """(name, value, reason) of each parameter in a file in ArduPilot's format: NAME VALUE, and lines with # are comments.
+    A comment after an empty line is the reason for the parameters that follow it.
+    """
     found, why, after = [], "", "text"
     for line in path.read_text().splitlines():
         if line.startswith("#"):
@@ -211,7 +217,7 @@ def parameters(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -> None:
-    """Print the files that `--parm` names, as ArduPilot's `--defaults` takes them, and end."""
+    """Print the files that `--parm` names, in the form of ArduPilot's `--defaults`, and exit."""
     if names is None or context.resilient_parsing:
         return
     known = parameter_files()

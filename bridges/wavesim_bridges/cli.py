@@ -1,4 +1,4 @@
-"""``wavesim bridge``: existing on-board software flies a vehicle."""
+"""``wavesim bridge``: existing on-board software drives a vehicle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Bridges(click.Group):
-    """One command for each entry point of the group `wavesim.bridges`."""
+    """One command per entry point of the group `wavesim.bridges`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(e.name for e in entry_points(group="wavesim.bridges"))
@@ -31,14 +31,12 @@ def bridge() -> None:
 
 
 def check_bridge_names(loaded: LoadedConfig) -> None:
-    """ConfigError if a program names a bridge that there is not."""
+    """Raise ConfigError if a program names an unknown bridge."""
     known = sorted(e.name for e in entry_points(group="wavesim.bridges"))
     for body in loaded.config.fleet.bodies:
         name = body.program.bridge if body.program is not None else ""
         if name and name not in known:
-            raise ConfigError(
-                f"'{body.name}': there is no bridge '{name}'{suggest_name(name, known)}", str(loaded.path)
-            )
+            raise ConfigError(f"'{body.name}': unknown bridge '{name}'{suggest_name(name, known)}", str(loaded.path))
 
 
 def commands() -> list[click.Command]:

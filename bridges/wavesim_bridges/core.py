@@ -1,4 +1,4 @@
-"""What all bridges share: a seat in a vehicle, step by step, come what may to the stack or to the server."""
+"""Common base of all bridges: controls a vehicle step by step, whatever happens to the stack or to the server."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
-RECONNECT_S = 1.0  #: between two attempts to find a server that was lost
-#: of wall time, so long a server is waited for: at the start, after it fell silent, after it said that the session is over
+RECONNECT_S = 1.0  #: interval between attempts to find a lost server
+#: wall time to wait for a server: at the start, after it fell silent, after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
-STACK_TIMEOUT_S = 1.0  #: of wall time, after which a stack counts as gone and the vehicle is told to stand
+STACK_TIMEOUT_S = 1.0  #: wall time after which a silent stack counts as gone and the vehicle gets neutral commands
 Frame = TypeVar("Frame")
 
 
 class MalformedMessage(Exception):
-    """A message from an on-board stack that does not have the form of its protocol; the text is the reason."""
+    """A message from an on-board stack that violates the format of its protocol; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class BridgeOptions:
-    """Which vehicle, where, how often. ``say`` prints a line for people."""
+    """Vehicle, server address and period of a bridge. ``report`` prints a line for people."""
 
     vehicle: str
     server: tuple[str, int]
-    period: float  #: of lockstep, s of simulation time
+    period: float  #: lockstep period, s of simulation time
     model: str = ""  #: for a vehicle that the configuration does not name
     report: Callable[[str], None] = print
     server_wait_s: float | None = (
-        None  #: for a server that is not there, s; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
+        None  #: wait for an unreachable server, s; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
     )
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
-    """A command `wavesim bridge NAME`: the function gets the seat, and the options of its own."""
+    """Declare a command `wavesim bridge NAME`: its function gets the common options and its own."""
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,
@@ -87,23 +87,25 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 
 
 class BridgedVehicle:
-    """The vehicle of a bridge: its pilot, in lockstep, for as long as there is a run.
+    """Vehicle of a bridge: its pilot, in lockstep, for as long as the simulation runs.
 
-    A server that fell silent is waited for: it may be started anew. One that said that the session is over may only have missed
-    us, and takes us again at once; if none answers any more it has shut down, and that is the end of the bridge too. While the
-    bridge itself is away the vehicle leaves, as with any pilot that dies. ``joined`` is called as soon as the server has told what
-    the vehicle has, which is before its first step.
+    The bridge waits for a silent server, because it may be restarted. A server that ended the session may only have
+    lost contact, and accepts the bridge again at once. If no server answers any more, it has shut down, and the bridge
+    ends too. While the bridge is away, the vehicle leaves, as with any pilot that is lost. ``joined`` is called as soon
+    as the server has sent the vehicle's equipment, before its first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
         self.options, self._on_joined = options, joined
         self.broker: AsyncBroker | None = None
-        self.drops: Counter[str] = Counter()  #: what came from the stack and could not be used, by reason
+        self.drops: Counter[str] = Counter()  #: unusable messages from the stack, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
-        """Every step until the run has ended; each waits for ``broker.answer``. BrokerError when there is no server any more."""
+        """Yield every step until the run has ended; each waits for ``broker.answer``. BrokerError when the server has
+        gone for good.
+        """
         seat, known, clock = self.options, False, asyncio.get_running_loop().time
-        why: BrokerError | None = None  # there is no server
+        why: BrokerError | None = None  # no server found
         until = clock() + (START_WAIT_S if seat.server_wait_s is None else seat.server_wait_s)
         while True:
             broker = AsyncBroker(seat.vehicle, seat.server, model=seat.model, lockstep=seat.period, effort=True)
@@ -111,7 +113,7 @@ class BridgedVehicle:
                 await broker.connect(min(max(until - clock(), RECONNECT_S), JOIN_TIMEOUT_S))
                 self.broker, known, why = broker, True, None
                 self._on_joined(broker)
-                seat.report(f"'{seat.vehicle}' joined, asked every {1e3 * seat.period:g} ms")
+                seat.report(f"'{seat.vehicle}' joined, one step every {1e3 * seat.period:g} ms")
                 async for step in broker.steps():
                     yield broker, step
                 return
@@ -121,7 +123,7 @@ class BridgedVehicle:
                 if known and why is None:
                     why, seconds = lost, self._patience(lost)
                     until = clock() + seconds
-                    seat.report(f"{lost}; waiting for a server, {seconds:g} s at most")
+                    seat.report(f"{lost}; waiting up to {seconds:g} s for a server")
                 elif clock() >= until or (isinstance(lost, Refused) and not known):
                     raise why or lost from None
             finally:
@@ -130,19 +132,19 @@ class BridgedVehicle:
             await asyncio.sleep(RECONNECT_S)
 
     def _patience(self, lost: BrokerError) -> float:
-        """So long a server that was there is waited for."""
+        """Maximum wait for a server that was there before."""
         over = ENDED_WAIT_S if isinstance(lost, SessionEnded) else LOST_WAIT_S
         return over if self.options.server_wait_s is None else self.options.server_wait_s
 
     def count_dropped(self, reason: str) -> None:
-        """Something from the stack was of no use: counted, and told the first time."""
+        """Count an unusable message from the stack, and report its first occurrence."""
         self.drops[reason] += 1
         if self.drops[reason] == 1:
-            self.options.report(f"a datagram of the stack was dropped: {reason}")
+            self.options.report(f"a datagram from the stack was dropped: {reason}")
 
 
 def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Several bridges in one process, which costs a fraction of as many processes. The first that fails ends all."""
+    """Run several bridges in one process, at a fraction of the cost of separate ones. The first failure ends all."""
 
     async def run() -> None:
         async with asyncio.TaskGroup() as group:
@@ -156,19 +158,19 @@ def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
-    """A port (``kind``: UDP or TCP) cannot be had."""
+    """Error for a port (``kind``: UDP or TCP) that cannot be opened."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is it another bridge's?")
+    return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is another bridge using it?")
 
 
 def last(first: int, apart: int, instance: int) -> None:
-    """BrokerError where the last vehicle of a bridge would have a port that does not exist."""
+    """Raise BrokerError if the last vehicle of a bridge would need a port that does not exist."""
     if (port := first + apart * instance) > 65535:
-        raise BrokerError(f"instance {instance} would need port {port}; ports end at 65535")
+        raise BrokerError(f"instance {instance} would need port {port}; the highest port is 65535")
 
 
 def true_motion(step: Step, who: str) -> VehicleMotion:
-    """How the vehicle moves; BrokerError where the server does not say, which ``who`` cannot do without."""
+    """Return the vehicle's motion. BrokerError if the server does not provide it and ``who`` needs it."""
     motion = motion_of(step.state)
     if motion is None:
         raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")
@@ -176,7 +178,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """The first number of each of these sensors in m; -1 where there is no echo."""
+    """First number of each of these sensors in m; -1 without an echo."""
     found = []
     for name in sensors:
         value = step.sensors.get(name)
@@ -186,19 +188,19 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
 
 
 class LatestValue(Generic[Frame]):
-    """Hands frames from a socket to a loop that waits for them: what is not taken in time is overtaken."""
+    """Pass frames from a socket to a loop that waits for them: a newer frame replaces an unread one."""
 
     def __init__(self) -> None:
         self._frame: Frame | None = None
         self._came = asyncio.Event()
 
     def put(self, frame: Frame) -> None:
-        """A new one."""
+        """Store a new frame."""
         self._frame = frame
         self._came.set()
 
     async def take(self, seconds: float) -> Frame | None:
-        """The next one; None when none comes in time."""
+        """Wait for the next frame; None after the time-out."""
         if self._frame is None:
             self._came.clear()
             with contextlib.suppress(TimeoutError):

@@ -1,4 +1,6 @@
-"""DUNE (LAUV): our physics in place of its own, or our instruments in place of its drivers, by IMC. See docs/bridges/dune.md."""
+"""DUNE (LAUV): WaVeSim's physics or instruments replace DUNE's simulator or drivers, over IMC. See
+docs/bridges/dune.md.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,9 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 LISTEN, DUNE = 6102, "127.0.0.1:6002"
 SYSTEM = 0x00D1  #: lauv-simulator-1
 HEARTBEAT_S, ANNOUNCE_BEATS = 1.0, 10
-ASK_AGAIN_S = 1.0  #: for DUNE's entities
-PEER_S, MOST_PEERS = 30.0, 16  #: an operator's program that is silent for longer is told no more
-#: labels of DUNE's entities, whose number a message carries; of LAUVs
+ASK_AGAIN_S = 1.0  #: source entity in DUNE
+PEER_S, MOST_PEERS = 30.0, 16  #: an operator's program that is silent for longer gets no more messages
+#: labels of DUNE's entities, whose numbers the messages carry; those of LAUVs
 ENTITIES = {
     imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
     imc.GroundVelocity: "DVL", imc.WaterVelocity: "DVL", imc.Distance: "Altimeter", imc.Depth: "Depth Sensor",
@@ -47,13 +49,13 @@ Address = tuple[str, int]
 
 
 class ImcSocket(asyncio.DatagramProtocol):
-    """The socket to DUNE: what it asks of the actuators, until it falls silent; operators, and who else listens."""
+    """Socket to DUNE: its actuator demands, until it falls silent; operators and other listeners."""
 
     def __init__(
         self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
     ) -> None:
         self.vehicle, self.dune, self.system = vehicle, dune, system
-        self.client: Address | None = None  #: the DUNE that flies; None: none does
+        self.client: Address | None = None  #: address of the DUNE in control; None: none
         self.actuators: ImcActuators | None = None
         self.commands: list[float | None] = []
         self.operator: OperatorCommands | None = None
@@ -64,11 +66,11 @@ class ImcSocket(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is open."""
+        """Store the open socket."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: Address) -> None:
-        """A packet of somebody."""
+        """Process a packet of any sender."""
         try:
             self._dispatch(read(data), address)
         except MalformedMessage as unusable:
@@ -83,7 +85,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         if not own and isinstance(message, (imc.Heartbeat, imc.Announce)):
             self._note_peer(packet.source, address)
         elif not own and isinstance(message, UnknownMessage):
-            return  # programs of operators say much that is for DUNE
+            return  # operators' programs send many messages meant for DUNE
         elif own and isinstance(message, imc.GpsFix):
             return  # DUNE's own GPS, not an operator
         elif self.operator is not None and self.operator.handle(message, answer):
@@ -94,7 +96,7 @@ class ImcSocket(asyncio.DatagramProtocol):
             self._handle_dune_message(self.actuators, message, address)
 
     def _handle_dune_message(self, moves: ImcActuators, message: ImcMessage, address: Address) -> None:
-        """What the vehicle's own DUNE says."""
+        """Process a message of the vehicle's own DUNE."""
         if self.client is not None and address != self.client:
             raise MalformedMessage("another sender")
         asked = moves.command(message)
@@ -118,31 +120,32 @@ class ImcSocket(asyncio.DatagramProtocol):
             raise MalformedMessage("unknown message")
 
     def _note_peer(self, system: int, address: Address) -> None:
-        """A program of an operator is there; what DUNE passes on of one is no sign of one at its own port."""
+        """Register an operator's program; a message that DUNE forwards does not show where the program listens."""
         if address not in (self.dune, self.client) and (system in self._peers or len(self._peers) < MOST_PEERS):
             self._peers[system] = address, time.monotonic()
 
     @property
     def peers(self) -> set[Address]:
-        """Where programs of operators are."""
+        """Addresses of operators' programs."""
         limit = time.monotonic() - PEER_S
         self._peers = {system: (address, heard) for system, (address, heard) in self._peers.items() if heard > limit}
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Nobody is at a port: DUNE is found out by its silence."""
+        """Ignore a closed port: silence detects that DUNE is gone."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
-        """The actuators' commands now."""
+        """Present actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
-            self.vehicle.options.report("DUNE is silent; the vehicle goes on at neutral outputs")
+            self.vehicle.options.report("DUNE is silent; the vehicle continues with neutral outputs")
             self.client = None
         return list(moves.neutral if self.client is None else self.commands)
 
     def send(self, message: ImcMessage, now: float, *others: Address, to: int = EVERYBODY, label: str = "") -> None:
-        """To others, or else to DUNE: at the port where it listens, and at the one from which it sends. By the entity of this
-        label, or by that of such messages."""
+        """Send to others, or by default to DUNE: to the port where it listens, and to the one from which it sends. The
+        source entity has this label, or the label configured for this message type.
+        """
         if self._transport is not None:
             entity = self._numbers.get(label or self._entities.get(type(message), ""), UNKNOWN_ENTITY)
             data = packed(ImcPacket(message, now, self.system, to, entity))
@@ -150,7 +153,7 @@ class ImcSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(data, address)
 
     def send_as_entity(self, message: ImcMessage, label: str) -> None:
-        """As an entity of DUNE's; nothing while it is not known, or has none of this label."""
+        """Send as one of DUNE's entities; nothing while its number is unknown, or without such a label."""
         if label in self._numbers:
             self.send(message, time.time(), label=label)
 
@@ -160,7 +163,9 @@ class ImcSocket(asyncio.DatagramProtocol):
 
 
 class DuneBridge:
-    """A vehicle flown by DUNE. DUNE lives by the wall clock: nobody waits for it, the server has to keep real time."""
+    """A vehicle driven by DUNE. DUNE runs on the wall clock: the simulation does not wait for it, so the server must keep
+    real time.
+    """
 
     def __init__(
         self, port: ImcSocket, name: str, outputs: tuple[Mapping[int, ServoOutput], Mapping[int, ServoOutput]], reference: ReferencePoint,
@@ -168,25 +173,25 @@ class DuneBridge:
     ) -> None:  # fmt: skip
         self.vehicle, self.port, self.name, self.sensors = port.vehicle, port, name, sensors
         self._outputs, self._announce, self._reference = outputs, announce, reference
-        self._vehicle_present = asyncio.Event()  #: the vehicle is
+        self._vehicle_present = asyncio.Event()  #: whether the vehicle has joined
         self._motion: VehicleMotion | None = None
         self._actuators: ImcActuators | None = None
         self._instruments: ImcInstruments | None = None
 
     async def run(self, listen: int) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         try:
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             sock.bind(("127.0.0.1", listen))
         except OSError as error:
             sock.close()
             raise BrokerError(
-                f"cannot listen at UDP port {listen}: {error.strerror}; is it another bridge's?"
+                f"cannot listen at UDP port {listen}: {error.strerror}; is another bridge using it?"
             ) from None
         sock.setblocking(False)
         sock.setsockopt(
             socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1")
-        )  # not beyond this machine
+        )  # restricted to this machine
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self.port, sock=sock)
         flying = asyncio.create_task(self._fly())
         working = (
@@ -194,7 +199,7 @@ class DuneBridge:
         )
         presence = asyncio.create_task(self._announce_presence(listen))
         try:
-            while not flying.done():  # a transducer that seeks its server again holds up no end
+            while not flying.done():  # a transducer that is reconnecting must not delay the end
                 done, _ = await asyncio.wait({w for w in working if not w.done()}, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
@@ -224,14 +229,14 @@ class DuneBridge:
                 self.port.send(message, now)
         elif motion is None or step.state.motion is None:
             raise BrokerError(
-                "the server hides the truth from this vehicle, and the simulated state is the truth; try --sensors"
+                "the server hides the truth from this vehicle, and the simulated state needs it; use --sensors"
             )
         else:
             self.port.send(simulated_state(motion, step.state.motion[13:16], self._reference), now)
         broker.answer(self.port.current_commands(moves))
 
     async def _announce_presence(self, listen: int) -> None:
-        """By Neptus and its like: who the vehicle is, and how it moves."""
+        """Messages for Neptus and similar programs: identity and motion of the vehicle."""
         beats, reference = 0, self._reference
         while True:
             now, motion = time.time(), self._motion
@@ -257,15 +262,15 @@ class DuneBridge:
 def _address(text: str) -> Address:
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 65536:
-        raise WaveSimError(f"'{text}' is no address; write PORT or HOST:PORT")
+        raise WaveSimError(f"invalid address '{text}'; write PORT or HOST:PORT")
     try:
         return socket.gethostbyname(host or "127.0.0.1"), int(port)
     except OSError as error:
-        raise WaveSimError(f"'{text}' is no address: {error.strerror}") from None
+        raise WaveSimError(f"invalid address '{text}': {error.strerror}") from None
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """Numbers with commas between; none if it is not so many, or one of them is not finite."""
+    """Parse comma-separated numbers; return none if the count differs or one is not finite."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -276,14 +281,14 @@ def _numbers(text: str, count: int) -> list[float]:
 def _origin(text: str) -> WorldOrigin:
     place = _numbers(text, 2)
     if not place or not (abs(place[0]) <= 90.0 and abs(place[1]) <= 180.0):
-        raise WaveSimError(f"'{text}' is no origin; write LATITUDE,LONGITUDE in degrees")
+        raise WaveSimError(f"invalid origin '{text}'; write LATITUDE,LONGITUDE in degrees")
     return WorldOrigin(*place)
 
 
 def _modem(text: str) -> tuple[str, int]:
     name, _, address = text.rpartition("=")
     if not name or not address.isdecimal() or int(address) < 1:
-        raise WaveSimError(f"'{text}' is no modem; write NAME=ADDRESS")
+        raise WaveSimError(f"invalid modem '{text}'; write NAME=ADDRESS")
     return name, int(address)
 
 
@@ -291,7 +296,7 @@ def _transponder(text: str) -> tuple[str, tuple[float, float]]:
     name, _, rest = text.rpartition("=")
     frequencies = _numbers(rest, 2)
     if not name or not frequencies or min(frequencies) <= 0.0:
-        raise WaveSimError(f"'{text}' is no transponder; write NAME=QUERY,REPLY, frequencies in Hz")
+        raise WaveSimError(f"invalid transponder '{text}'; write NAME=QUERY,REPLY, frequencies in Hz")
     return name, (frequencies[0], frequencies[1])
 
 
@@ -299,7 +304,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     name, _, label = text.partition("=")
     kinds = {kind.__name__: kind for kind in ENTITIES}
     if name not in kinds or not label:
-        raise WaveSimError(f"'{text}' is no entity; write MESSAGE=LABEL, the message one of {', '.join(kinds)}")
+        raise WaveSimError(f"invalid entity '{text}'; write MESSAGE=LABEL, with MESSAGE one of {', '.join(kinds)}")
     return kinds[name], label
 
 
@@ -359,7 +364,7 @@ def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str,
     except ValueError:
         number = -1
     if not 0 <= number < EVERYBODY:
-        raise WaveSimError(f"'{system}' is no number of a system; write 0x00D1, or 209")
+        raise WaveSimError(f"invalid system number '{system}'; write 0x00D1 or 209")
     name, reference = name or seat.vehicle, ReferencePoint(_origin(origin))
     port = ImcSocket(
         BridgedVehicle(seat), _address(dune), number, {**ENTITIES, **dict(map(_entity, options["entity"]))}

@@ -1,4 +1,6 @@
-"""Sound for DUNE: its acoustic modem and its long baseline, by an instrument session of the vehicle beside the one that drives."""
+"""Sound for DUNE: its acoustic modem and its long baseline, through an instrument session of the vehicle beside the
+pilot's.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +18,34 @@ from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
 BROADCAST = "broadcast"  #: IMC's name of all systems
-TIMEOUT_S = 5.0  #: of simulation time: so long a range is waited for, unless the request says otherwise
+TIMEOUT_S = 5.0  #: s of simulation time to wait for a range, unless the request gives another value
 LONGEST_S = 60.0
-AGAIN_AFTER_S = 0.1  #: of simulation time: a transducer that recharges is asked again
-PING_DELAY_S = 2.0  #: of the long baseline, between two beacons
+AGAIN_AFTER_S = 0.1  #: s of simulation time after which a recharging transducer is tried again
+PING_DELAY_S = 2.0  #: s between two beacons of the long baseline
 Tell = Callable[[ImcMessage], None]
 
 
 @dataclass
 class _PendingTransmission:
-    """One thing at a time: a packet, then perhaps a range."""
+    """One task at a time: a packet, then perhaps a range."""
 
     name: str
     timeout: float
     packet: bytes | None = None
     ranging: bool = True
-    seq: int | None = None  #: of DUNE's request; None: the turn of a beacon
+    seq: int | None = None  #: number of DUNE's request; None: a beacon's turn
     beacon: int = 0
-    request: int = 0  #: that the server has; 0: none
+    request: int = 0  #: number of the server's request; 0: none
     signal: int = 0
     retry_at: float = 0.0
-    deadline: float | None = None  #: of simulation time; None: no state has come since
+    deadline: float | None = None  #: s of simulation time; None: no state received since
     error: str = "no answer"
 
 
 class DuneAcoustics:
-    """Modem and long baseline. ``modems``: addresses by IMC's names, with that of the vehicle itself (``name``); ``transponders``:
-    frequencies of query and reply (Hz) of beacons that are no modems."""
+    """Modem and long baseline. ``modems``: addresses by IMC names, including the vehicle's own (``name``);
+    ``transponders``: query and reply frequencies (Hz) of beacons that are not modems.
+    """
 
     def __init__(
         self,
@@ -53,7 +56,7 @@ class DuneAcoustics:
         send_to_dune: Tell,
     ) -> None:
         if modems and name not in modems:
-            raise WaveSimError(f"which is the vehicle's own modem? Give --modem '{name}=ADDRESS' too, or --name")
+            raise WaveSimError(f"the vehicle's own modem is missing: add --modem '{name}=ADDRESS', or --name")
         self.seat, self.name, self.send_to_dune = seat, name, send_to_dune
         self.active, self.ping_delay = True, PING_DELAY_S
         self._modems, self._transponders = modems, transponders
@@ -64,30 +67,30 @@ class DuneAcoustics:
         self._broker: AsyncBroker | None = None
 
     async def run(self) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         seat, joined = self.seat, False
         while True:
             broker = AsyncBroker(seat.vehicle, seat.server, role="instrument", sensors=())
             try:
                 async with broker:
                     self._broker, joined = broker, True
-                    seat.report(f"'{seat.vehicle}' hears and sends by its transducer")
+                    seat.report(f"'{seat.vehicle}' sends and receives sound with its transducer")
                     async for step in broker.steps():
                         self.advance(broker, step)
                     return
             except (SessionLost, Refused) as lost:
                 if not joined:
-                    raise  # it never was there: the user's mistake
-                seat.report(f"its transducer: {lost}; trying again")
+                    raise  # it never existed: a user error
+                seat.report(f"its transducer: {lost}; retrying")
                 await asyncio.sleep(RECONNECT_S)
             finally:
                 self._broker = None
                 self._finish(imc.FAILED, "the session was lost")
 
-    # -- what DUNE asks ----------------------------------------------------------------------------------
+    # -- requests from DUNE ----------------------------------------------------------------------------------
 
     def handle(self, message: ImcMessage) -> None:
-        """A request of DUNE's; each is answered by a status. Other messages mean nothing here."""
+        """Process a request from DUNE; each gets a status as answer. Other messages are ignored."""
         match message:
             case imc.UamTxFrame(seq=seq, sys_dst=name, flags=flags, data=data):
                 ranging = bool(flags & imc.ACKNOWLEDGED)
@@ -115,7 +118,7 @@ class DuneAcoustics:
         self.send_to_dune(imc.UamTxStatus(seq, value, error))
 
     def _send(self, broker: AsyncBroker, order: _PendingTransmission) -> None:
-        """What is next of an order."""
+        """Perform the next part of a task."""
         if order.packet is not None:
             order.request = broker.send(order.packet, self._modems.get(order.name, 0))
         elif order.name in self._modems:
@@ -126,22 +129,22 @@ class DuneAcoustics:
     # -- the long baseline -------------------------------------------------------------------------------
 
     def configure(self, beacons: Sequence[ImcMessage]) -> None:
-        """The beacons, which are asked for their range one after the other. Unusable for what is none."""
+        """Set the beacons, whose ranges are requested in turn. MalformedMessage for an invalid one."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
             raise MalformedMessage("payload")
         for b in found:
             if b.beacon not in self._modems and b.beacon not in self._transponders:
-                self.seat.report(f"the beacon '{b.beacon}' is not asked: it is no --modem and no --transponder")
+                self.seat.report(f"the beacon '{b.beacon}' is ignored: neither --modem nor --transponder defines it")
         self._beacons, self._next_beacon_index = found, 0
 
     @property
     def beacons(self) -> tuple[imc.LblBeacon, ...]:
-        """As they were configured."""
+        """Beacons as configured."""
         return self._beacons
 
     def _next_beacon(self, now: float) -> _PendingTransmission | None:
-        """The turn of a beacon; None if it is nobody's."""
+        """Return the task for the next beacon; None if there is none."""
         if not self.active or now < self._ping_at:
             return None
         self._ping_at = now + self.ping_delay
@@ -152,12 +155,12 @@ class DuneAcoustics:
                 return _PendingTransmission(name, min(TIMEOUT_S, self.ping_delay), beacon=k)
         return None
 
-    # -- what comes of it --------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------
 
     def advance(self, broker: AsyncBroker, step: Step) -> None:
-        """The simulation has come to a new state."""
+        """Process a new state of the simulation."""
         now = step.time
-        if now < self._now:  # the server was started anew
+        if now < self._now:  # the server was restarted
             self._ping_at = now
         self._now = now
         for heard in step.receptions:
@@ -177,14 +180,14 @@ class DuneAcoustics:
                 self._send(broker, self._pending)
 
     def _follow_request(self, pending: _PendingTransmission, step: Step) -> None:
-        """What the server said to the request of an order."""
+        """Process the server's answer to the request of a task."""
         for sent in step.sent:
             if sent.request == pending.request:
                 pending.request = 0
                 if pending.packet is None:
                     pending.signal = sent.id
                 elif pending.ranging:
-                    pending.packet = None  # its range is next
+                    pending.packet = None  # its range follows
                 else:
                     self._finish(imc.DONE)
         for refused in step.refused:

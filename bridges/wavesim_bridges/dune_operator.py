@@ -1,6 +1,7 @@
-"""What an operator says to DUNE's simulator acts on the vehicle here: a manual fix, leaks, faults of servos, the long baseline.
+"""Operators' messages to DUNE's simulator, applied to the vehicle: a manual fix, leaks, servo faults, the long baseline.
 
-Fixes, leaks and faults are requests to the server, which need a right: `<grant to="lauv" role="pilot" rights="pose fault"/>`.
+Fixes, leaks and faults are requests to the server that need a right: `<grant to="lauv" role="pilot" rights="pose
+fault"/>`.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from wavesim_sdk.errors import WaveSimError
 #: compartments by the labels of DUNE's leak sensors
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
-FAULT_LASTS_S = 60.0  #: as in DUNE
-REPORT_S = 1.0  #: of simulation time: leak sensors tell their state so often
-FARTHEST_M = 1e5  #: a fix beyond is none
-OF_SERVOS, OF_LBL = "Servos", "LBL"  #: entities whose parameters are known
+FAULT_LASTS_S = 60.0  #: value used by DUNE
+REPORT_S = 1.0  #: simulation time between reports of the leak sensors' state
+FARTHEST_M = 1e5  #: a fix beyond this distance is invalid
+OF_SERVOS, OF_LBL = "Servos", "LBL"  #: entities with known parameters
 Answer = Callable[[ImcMessage], None]
-Tell = Callable[[ImcMessage, str], None]  #: message, label of the entity that says it
+Tell = Callable[[ImcMessage, str], None]  #: message, label of its source entity
 
 
 def parse_compartment(text: str) -> tuple[str, str]:
-    """`Leak Sensor - Nose=bow`."""
+    """Parse `Leak Sensor - Nose=bow`."""
     label, _, name = text.rpartition("=")
     if not label or name not in COMPARTMENTS:
-        raise WaveSimError(f"'{text}' is no leak; write LABEL=COMPARTMENT, one of {', '.join(COMPARTMENTS)}")
+        raise WaveSimError(f"invalid leak sensor '{text}'; write LABEL=COMPARTMENT, one of {', '.join(COMPARTMENTS)}")
     return label, name
 
 
 class OperatorCommands:
-    """Takes messages as they come, and does what they say when the vehicle is at a step."""
+    """Receives messages at any time, and applies them at the vehicle's next step."""
 
     def __init__(
         self, say: Callable[[str], None], reference: ReferencePoint, servos: Sequence[str], leaks: Mapping[str, str],
@@ -49,7 +50,7 @@ class OperatorCommands:
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
             int, tuple[str, Callable[[], None] | None]
-        ] = {}  #: requests: what for, what to do then
+        ] = {}  #: requests: purpose, action afterwards
         self._wet: set[str] = set()
         self._generate, self._fault_time, self._fault_at = False, 10.0, math.inf
         self._reported_leaks: tuple[bool, ...] = ()
@@ -58,7 +59,7 @@ class OperatorCommands:
     # -- messages ----------------------------------------------------------------------------------------
 
     def handle(self, message: ImcMessage, answer: Answer) -> bool:
-        """Whether it was one of an operator's. Unusable for one that makes no sense."""
+        """Process a message. Return whether it was an operator's; MalformedMessage if it is invalid."""
         match message:
             case imc.GpsFix(type=imc.MANUAL_INPUT):
                 self._fix(message)
@@ -74,12 +75,12 @@ class OperatorCommands:
         return True
 
     def _fix(self, fix: imc.GpsFix) -> None:
-        """The vehicle is put on the surface there; states count from there, as those of DUNE's own physics do."""
+        """Move the vehicle to a position on the surface; later states are relative to it, as in DUNE's own physics."""
         if not (abs(fix.lat) <= math.pi / 2 and abs(fix.lon) <= math.pi):
-            raise MalformedMessage("no place")
+            raise MalformedMessage("invalid position")
         north, east = self._reference.world.metres(math.degrees(fix.lat), math.degrees(fix.lon))
         if math.hypot(north, east) > FARTHEST_M:
-            raise MalformedMessage("no place")
+            raise MalformedMessage("invalid position")
         heading = fix.cog if math.isfinite(fix.cog) else 0.0
 
         def put(broker: AsyncBroker) -> None:
@@ -139,8 +140,8 @@ class OperatorCommands:
     # -- steps -------------------------------------------------------------------------------------------
 
     def advance(self, broker: AsyncBroker, step: Step) -> None:
-        """What was said is asked of the server, before the step is answered; what it says comes with a later one."""
-        if step.time < self._now:  # the server was started anew
+        """Send the collected requests to the server before the step is answered; its replies arrive with later steps."""
+        if step.time < self._now:  # the server was restarted
             self._fault_at -= self._now - step.time
             self._reported_at = -math.inf
             self._pending_requests.clear()
@@ -169,7 +170,7 @@ class OperatorCommands:
         self._pending_requests[broker.fault(name, "frozen", FAULT_LASTS_S)] = "the fault", None
 
     def _report(self, broker: AsyncBroker, step: Step) -> None:
-        """What the leak detector measures, as the state of DUNE's leak sensors: at a change, and now and then."""
+        """Report the leak detector's values as states of DUNE's leak sensors: on change, and periodically."""
         name = next((s.name for s in broker.sensors if s.type == "leak"), None)
         value = step.sensors.get(name) if name is not None else None
         if value is None:

@@ -1,4 +1,4 @@
-"""A vehicle in the words of IMC: what DUNE asks of its actuators, what its instruments measure, how it moves."""
+"""A vehicle in IMC terms: DUNE's actuator demands, instrument values, motion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
-#: of the model `lauv`: IMC's fins 1 and 2 push the nose down where ours push it up, and its fin 0 is the lower one
+#: of the model `lauv`: IMC's fins 1 and 2 push the nose down where WaVeSim's push it up, and its fin 0 is the lower one
 THRUSTERS = {0: ServoOutput("propeller")}
 SERVOS = {
     0: ServoOutput("rudder-bottom"), 1: ServoOutput("plane-port", -1.0), 2: ServoOutput("plane-starboard", -1.0), 3: ServoOutput("rudder-top"),
@@ -26,7 +26,7 @@ SERVOS = {
 
 
 class ReferencePoint:
-    """The place from which the states that are told count, on the sea: the world's origin, or where an operator put the vehicle."""
+    """Reference position of the reported states, on the sea surface: the world's origin, or an operator's fix."""
 
     def __init__(self, world: WorldOrigin) -> None:
         self.world = world
@@ -34,26 +34,28 @@ class ReferencePoint:
         self.move(0.0, 0.0)
 
     def move(self, north: float, east: float) -> None:
-        """To a place of the world, in m."""
+        """Move the reference to a position of the world, in m."""
         self.north, self.east = north, east
         latitude, longitude = self.world.degrees(north, east)
         self.latitude, self.longitude = math.radians(latitude), math.radians(longitude)
 
     def offset(self, motion: VehicleMotion) -> tuple[float, float, float]:
-        """North, east and down of it."""
+        """Return north, east and down of the vehicle relative to the reference."""
         north, east, down = map(float, motion.position)
         return north - self.north, east - self.east, down
 
 
 def simulated_state(motion: VehicleMotion, through: Sequence[float], reference: ReferencePoint) -> imc.SimulatedState:
-    """The true motion as DUNE's own physics tells it: its velocity is that through the water (``through``, in the body)."""
+    """True motion in the form of DUNE's own physics: its velocity is that through the water (``through``, in the body
+    frame).
+    """
     flow = motion.velocity - rotation(motion.attitude) @ through
     numbers = (*reference.offset(motion), *euler(motion.attitude), *through, *motion.rates, *flow)
     return imc.SimulatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
 
 
 def estimated_state(motion: VehicleMotion, reference: ReferencePoint) -> imc.EstimatedState:
-    """The true motion as a vehicle tells its operators. The altitude is not known."""
+    """True motion as a vehicle reports it to its operators. The altitude is unknown."""
     place, over_ground = reference.offset(motion), rotation(motion.attitude).T @ motion.velocity
     numbers = (*place, *euler(motion.attitude), *over_ground, *motion.velocity, *motion.rates, max(place[2], 0.0), -1.0)
     return imc.EstimatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
@@ -80,7 +82,7 @@ class ImcActuators:
                 self.neutral[a.number] = 0.0
 
     def command(self, message: ImcMessage) -> tuple[int, float] | None:
-        """Position and value that a message asks for; None if it asks for nothing. Unusable for values that are none."""
+        """Position and value demanded by a message; None if it demands nothing. MalformedMessage for invalid values."""
         match message:
             case imc.SetThrusterActuation(id=number, value=value):
                 thruster = True
@@ -109,7 +111,7 @@ def _whole(*values: float) -> bool:
 def _gps(v: Value, at: float) -> ImcMessage | None:
     if not _whole(*v.numbers):
         return None
-    date, valid = time.gmtime(at), 0b010111111  # all but vacc and vdop, which no receiver of ours tells
+    date, valid = time.gmtime(at), 0b010111111  # all but vacc and vdop, which WaVeSim's receivers do not provide
     return imc.GpsFix(
         valid, 0, date.tm_year, date.tm_mon, date.tm_mday, at % 86400.0, v.latitude, v.longitude, v.height,
         min(max(round(v.satellites), 0), 255), v.cog, v.sog, v.hdop, 0.0, v.hacc, 0.0,
@@ -150,12 +152,12 @@ def _number(kind: Callable[[float], ImcMessage], field: str) -> Callable[[Value,
 
 
 def _rpm(v: Value, at: float) -> ImcMessage | None:
-    """Of the first thruster that has a shaft."""
+    """Speed of the first thruster that has a shaft."""
     turning = [r for r in v.numbers if math.isfinite(r)]
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
-#: message, type of sensor: the first of these that the vehicle has tells it
+#: message, sensor types: the first type that the vehicle has supplies it
 _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),
@@ -177,7 +179,7 @@ _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], 
 
 
 class ImcInstruments:
-    """The messages of a vehicle's instruments: each kind from one of them, each value once."""
+    """The messages of a vehicle's instruments: each message type from one of them, each value once."""
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         names: dict[str, str] = {}
@@ -192,7 +194,7 @@ class ImcInstruments:
         self._seen: dict[str, int] = {}
 
     def messages(self, sensors: Sensors, time_ns: int, now: float) -> list[ImcMessage]:
-        """What is new. Simulation time ``time_ns`` is unix time ``now``."""
+        """Return new messages. Simulation time ``time_ns`` corresponds to Unix time ``now``."""
         found = []
         for name, tell in self._converters:
             value = sensors.get(name)

@@ -1,4 +1,4 @@
-"""Geographic positions of a local world: its plane touches the ellipsoid (WGS84) at the origin."""
+"""Geographic positions of a local world: its plane is tangent to the ellipsoid (WGS84) at the origin."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from wavesim_sdk.errors import WaveSimError
 
 
 class WorldOrigin:
-    """Of a world, in degrees; its places lie at sea level."""
+    """Origin of a world, in degrees; its positions lie at sea level."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
         self.latitude, self.longitude = latitude, longitude
         self._origin = geodesy.Origin(radians(latitude), radians(longitude))
 
     def degrees(self, north: float, east: float) -> tuple[float, float]:
-        """Latitude and longitude of a place."""
+        """Latitude and longitude of a position."""
         latitude, longitude = self._origin.degrees((north, east, 0.0))
         return float(latitude), float(longitude)
 
     def metres(self, latitude: float, longitude: float) -> tuple[float, float]:
-        """North and east of a place."""
+        """North and east of a position."""
         north, east, _ = self._origin.ned(radians(latitude), radians(longitude))
         return float(north), float(east)
 
 
 def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a bridge that has to know where the world is; :func:`origin_of` reads them."""
+    """Options of a bridge that needs the world's origin; :func:`origin_of` reads them."""
     for option in (
         click.option(
             "--config", help="Configuration that gives the world's origin, instead of --latitude and --longitude."
@@ -45,14 +45,16 @@ def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> WorldOrigin:
-    """The world's origin by these options."""
+    """Determine the world's origin from these options."""
     if config is not None:
         world = load(config).config.world
         return WorldOrigin(degrees(world.latitude), degrees(world.longitude))
     if latitude is None or longitude is None:
-        raise WaveSimError("where is the world's origin? Give --latitude and --longitude in degrees, or --config FILE")
+        raise WaveSimError(
+            "the world's origin is missing: give --latitude and --longitude in degrees, or --config FILE"
+        )
     if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0):
         raise WaveSimError(
-            f"{latitude:g}, {longitude:g} is no place on the earth; latitude and longitude are in degrees"
+            f"{latitude:g}, {longitude:g} is not a position on the Earth: latitude and longitude are in degrees"
         )
     return WorldOrigin(latitude, longitude)

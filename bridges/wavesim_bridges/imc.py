@@ -1,4 +1,6 @@
-"""The messages of IMC, the language of DUNE and Neptus, that are of use here, each declared once. Angles in rad, all else in SI."""
+"""The IMC messages (protocol of DUNE and Neptus) that the bridge uses, each declared once. Angles in rad, other
+quantities in SI units.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from wavesim_bridges.imc_codec import UNKNOWN_ENTITY, ImcMessage, register_messa
 @register_message(1, "BBt")
 @dataclass(frozen=True)
 class EntityState(ImcMessage):
-    """Of the entity that the packet comes from. Flag 1: somebody has to look at it."""
+    """State of the entity that sends the packet. Flag 1: it needs attention."""
 
     state: int
     flags: int
@@ -23,14 +25,14 @@ NORMAL, FAILURE = 1, 4  #: states of entities
 @register_message(5, "Bt")
 @dataclass(frozen=True)
 class EntityList(ImcMessage):
-    """``op`` 0: a report, in ``list``, as `Label=number;Label=number`; 1: the question for it."""
+    """``op`` 0: a report, in ``list``, as `Label=number;Label=number`; 1: a request for it."""
 
     op: int
     list: str
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Of the entities, by label; what cannot be read is left out."""
+        """Numbers of the entities by label; invalid entries are omitted."""
         pairs = (entry.rpartition("=")[::2] for entry in self.list.split(";"))
         return {label: int(number) for label, number in pairs if number.isdecimal() and int(number) < UNKNOWN_ENTITY}
 
@@ -41,8 +43,9 @@ REPORT, QUERY = 0, 1
 @register_message(50, "ddf fff fff fff fff fff")
 @dataclass(frozen=True)
 class SimulatedState(ImcMessage):
-    """Origin (rad, m); north, east, down of it (m); roll, pitch, heading (rad); velocity through the water in the body (m/s);
-    rates (rad/s); velocity of the water, north, east, down (m/s)."""
+    """Origin (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity through the water in the body
+    frame (m/s); rates (rad/s); velocity of the water, north, east, down (m/s).
+    """
 
     lat: float
     lon: float
@@ -67,7 +70,7 @@ class SimulatedState(ImcMessage):
 @register_message(51, "Bt")
 @dataclass(frozen=True)
 class LeakSimulation(ImcMessage):
-    """``op`` 1: water comes in at these sensors (labels with commas between; empty: all); 0: it is gone."""
+    """``op`` 1: water enters at these sensors (comma-separated labels; empty: all); 0: the leak has ended."""
 
     op: int
     entities: str
@@ -76,7 +79,7 @@ class LeakSimulation(ImcMessage):
 @register_message(150)
 @dataclass(frozen=True)
 class Heartbeat(ImcMessage):
-    """The sender lives."""
+    """The sender is alive."""
 
 
 UUV = 2
@@ -85,7 +88,7 @@ UUV = 2
 @register_message(151, "tBHddft")
 @dataclass(frozen=True)
 class Announce(ImcMessage):
-    """Who the sender is, where (rad, m), and at which addresses to be reached."""
+    """Identity, position (rad, m) and addresses of the sender."""
 
     sys_name: str
     sys_type: int
@@ -99,7 +102,7 @@ class Announce(ImcMessage):
 @register_message(200, "Bf")
 @dataclass(frozen=True)
 class LblRange(ImcMessage):
-    """``id``: place of the beacon in the configuration; ``range`` in m."""
+    """``id``: index of the beacon in the configuration; ``range`` in m."""
 
     id: int
     range: float
@@ -108,7 +111,7 @@ class LblRange(ImcMessage):
 @register_message(202, "tddfBBB")
 @dataclass(frozen=True)
 class LblBeacon(ImcMessage):
-    """Name and place (rad, m) of a beacon; channels and delay (ms) mean nothing here."""
+    """Name and position (rad, m) of a beacon; channels and delay (ms) are ignored here."""
 
     beacon: str
     lat: float
@@ -122,7 +125,7 @@ class LblBeacon(ImcMessage):
 @register_message(203, "Bl")
 @dataclass(frozen=True)
 class LblConfig(ImcMessage):
-    """``op`` 0: these are the beacons; 1: which are they?; 2: the answer."""
+    """``op`` 0: set the beacons; 1: request them; 2: the answer."""
 
     op: int
     beacons: tuple[ImcMessage, ...]
@@ -140,7 +143,9 @@ class Rpm(ImcMessage):
 @register_message(253, "HBHBBfddfBffffff")
 @dataclass(frozen=True)
 class GpsFix(ImcMessage):
-    """``type`` 3: an operator says where the vehicle is. ``validity`` bits: date, time, position, course, speed, hacc, vacc, hdop, vdop."""
+    """``type`` 3: an operator sets the vehicle's position. ``validity`` bits: date, time, position, course, speed, hacc,
+    vacc, hdop, vdop.
+    """
 
     validity: int
     type: int
@@ -264,8 +269,9 @@ class SetServoPosition(ImcMessage):
 @register_message(350, "ddf fff fff fff fff fff ff")
 @dataclass(frozen=True)
 class EstimatedState(ImcMessage):
-    """Reference (rad, m); north, east, down of it (m); roll, pitch, heading (rad); velocity over ground in the body and in the
-    world (m/s); rates (rad/s); depth and altitude (m; -1: not known)."""
+    """Reference (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity over ground in the body frame
+    and in the world (m/s); rates (rad/s); depth and altitude (m; -1: unknown).
+    """
 
     lat: float
     lon: float
@@ -304,7 +310,7 @@ class VehicleState(ImcMessage):
     last_error_time: float = -1.0
 
 
-BOOT = 5  #: mode of a vehicle whose software is not up
+BOOT = 5  #: mode of a vehicle whose software is not running
 
 
 @register_message(801, "tt")
@@ -317,7 +323,7 @@ class EntityParameter(ImcMessage):
 @register_message(802, "tl")
 @dataclass(frozen=True)
 class EntityParameters(ImcMessage):
-    """What the parameters of an entity are."""
+    """Present parameters of an entity."""
 
     name: str
     params: tuple[ImcMessage, ...]
@@ -326,7 +332,7 @@ class EntityParameters(ImcMessage):
 @register_message(804, "tl")
 @dataclass(frozen=True)
 class SetEntityParameters(ImcMessage):
-    """What they shall be."""
+    """Parameters to set."""
 
     name: str
     params: tuple[ImcMessage, ...]
@@ -346,7 +352,7 @@ class UamTxFrame(ImcMessage):
 @register_message(815, "ttBr")
 @dataclass(frozen=True)
 class UamRxFrame(ImcMessage):
-    """A packet that a modem heard; flag 1: it was for another."""
+    """A packet that a modem received; flag 1: it was addressed to another."""
 
     sys_src: str
     sys_dst: str
@@ -360,7 +366,7 @@ ACKNOWLEDGED = PROMISCUOUS = 1
 @register_message(816, "HBt")
 @dataclass(frozen=True)
 class UamTxStatus(ImcMessage):
-    """What became of the request ``seq``."""
+    """Status of the request ``seq``."""
 
     seq: int
     value: int

@@ -1,8 +1,8 @@
-"""The packets of IMC: a header of 20 bytes, a message's fields one after the other, and a CRC-16/ARC of both.
+"""Packets of IMC: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
 
-The first two bytes tell the byte order. Layouts of fields are those of :mod:`struct`, and besides ``t``, a text behind its length,
-``r``, raw bytes the same way, and ``l``, a list of messages without lists, each behind its number. The messages that are known
-are those of :mod:`wavesim_bridges.imc`.
+The first two bytes give the byte order. Field layouts are those of :mod:`struct`, with three additions: ``t``, a text
+after its length; ``r``, raw bytes after their length; ``l``, a list of messages without lists, each after its number.
+Known messages are those of :mod:`wavesim_bridges.imc`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MESSAGES: dict[int, type[ImcMessage]] = {}
 
 @dataclass(frozen=True)
 class UnknownMessage(ImcMessage):
-    """A message that is none of ours."""
+    """An undeclared message."""
 
     number: int
 
@@ -50,7 +50,7 @@ def register_message(number: int, layout: str = "") -> Callable[[_M], _M]:
 
 @dataclass(frozen=True)
 class ImcPacket:
-    """A message on its way: unix time in s, systems and entities."""
+    """A message with its envelope: Unix time in s, systems and entities."""
 
     message: ImcMessage
     time: float
@@ -97,7 +97,7 @@ def _payload(message: ImcMessage) -> bytes:
 
 
 def packed(packet: ImcPacket) -> bytes:
-    """The bytes of a packet, little-endian."""
+    """Encode a packet, little-endian."""
     payload = _payload(packet.message)
     head = struct.pack(
         "<" + _HEADER, SYNC, packet.message.ID, len(payload), packet.time,
@@ -107,7 +107,7 @@ def packed(packet: ImcPacket) -> bytes:
 
 
 def read(data: bytes) -> ImcPacket:
-    """The packet that a datagram is, in either byte order. Refused in this order: truncated, sync, size, crc, payload."""
+    """Decode a datagram in either byte order. Refused in this order: truncated, sync, size, crc, payload."""
     if len(data) < HEADER_SIZE + CRC_SIZE:
         raise MalformedMessage("truncated")
     order = {0x54: "<", 0xFE: ">"}.get(data[0], "<")
@@ -132,7 +132,7 @@ def read(data: bytes) -> ImcPacket:
 
 
 def _fields(kind: type[ImcMessage], order: str, data: bytes, at: int) -> tuple[ImcMessage, int]:
-    """A message whose fields begin at a place, and where they end."""
+    """Decode a message whose fields begin at an offset; return it and the offset of its end."""
     values: list[Any] = []
     for code in kind.LAYOUT:
         if code not in "trl":

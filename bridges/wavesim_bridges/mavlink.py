@@ -22,8 +22,8 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
-TICK_S = 0.02  #: of wall time, between two looks at what is to be sent
-#: modes, numbered as PX4 does: the main one in the third byte, the sub-mode in the fourth
+TICK_S = 0.02  #: wall time between two checks for messages due
+#: modes, numbered as in PX4: the main mode in the third byte, the sub-mode in the fourth
 MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
 MODES: dict[tuple[float, float], int] = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
 NAMES = {
@@ -31,24 +31,24 @@ NAMES = {
     HOLD: ("Hold", 0),
     MISSION: ("Mission", 6),
     OFFBOARD: ("Offboard", 0),
-}  #: and standard modes
+}  #: standard modes
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
-DEEP_M = 0.5  #: below this no satellite is seen
-MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a stick at its stop
-#: messages sent without being asked, and how often (Hz)
+DEEP_M = 0.5  #: depth below which satellites cannot be received
+MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a fully deflected stick
+#: messages sent without a request, and their rates (Hz)
 RATES = {
     "HEARTBEAT": 1.0, "SYS_STATUS": 1.0, "EXTENDED_SYS_STATE": 1.0, "HOME_POSITION": 0.5, "SYSTEM_TIME": 1.0,
     "MISSION_CURRENT": 1.0, "CURRENT_MODE": 0.5, "GPS_RAW_INT": 5.0, "VFR_HUD": 5.0, "ATTITUDE": 25.0, "ATTITUDE_QUATERNION": 10.0, "LOCAL_POSITION_NED": 25.0, "GLOBAL_POSITION_INT": 25.0,
 }  # fmt: skip
 _SENSORS = 1 | 2 | 4 | 0x20 | 0x10000000  # gyro, accelerometer, compass, GPS, ready to be armed
-_POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bits of a mask: set means "not this"
+_POSITION, _VELOCITY, _YAW, _YAW_RATE = (1, 2, 4), (8, 16, 32), 1024, 2048  # bits of a mask: set means "ignore"
 _NED, _OF_BODY = {1, 7}, {8, 9, 12}
 
 
 class MavlinkVehicle:
     """The vehicle's side of MAVLink: bytes in, bytes out, with the time as an argument.
 
-    ``now`` is wall time in s: what a station sends counts for a second of it.
+    ``now`` is wall time in s; a setpoint from a station is valid for one second of it.
     """
 
     def __init__(self, system: int, origin: WorldOrigin, drop: Callable[[str], None]) -> None:
@@ -58,10 +58,10 @@ class MavlinkVehicle:
         self._writer, self._drop = MavlinkWriter(system, 1), drop
         self._periods = {name: 1.0 / rate for name, rate in RATES.items()}
         self._next = dict.fromkeys(RATES, 0.0)
-        self._setpoints: dict[int, tuple[float, Setpoint]] = {}  # by mode: when it came, and what
+        self._setpoints: dict[int, tuple[float, Setpoint]] = {}  # by mode: arrival time and content
         self.mission = MavlinkMission(self._writer, origin)
-        self._hold_setpoint = Setpoint()  # the place that HOLD keeps
-        self._unsent_frames: list[bytes] = []  # of the mission
+        self._hold_setpoint = Setpoint()  # position to hold in HOLD
+        self._unsent_frames: list[bytes] = []  # of the current mission
         self._handlers: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
             "COMMAND_LONG": self._command, "COMMAND_INT": self._command, "PING": self._ping, "TIMESYNC": self._timesync,
             "PARAM_REQUEST_LIST": self._parameter, "PARAM_REQUEST_READ": self._parameter, "PARAM_SET": self._parameter,
@@ -70,10 +70,10 @@ class MavlinkVehicle:
             "SET_POSITION_TARGET_LOCAL_NED": self._local, "SET_POSITION_TARGET_GLOBAL_INT": self._global,
         }  # fmt: skip
 
-    # -- what comes
+    # -- receiving
 
     def receive(self, data: bytes, now: float) -> list[bytes]:
-        """Answers to a datagram."""
+        """Process a datagram; return the answers."""
         messages, faults = read(data)
         for fault in faults:
             self._drop(fault)
@@ -90,7 +90,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """What is to be done; None: nothing, stand."""
+        """Present goal; None: stop."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -98,7 +98,7 @@ class MavlinkVehicle:
         return wish if self.armed and now - at <= STACK_TIMEOUT_S else None
 
     def update_motion(self, motion: VehicleMotion) -> None:
-        """A new state of the vehicle."""
+        """Store a new state of the vehicle."""
         if self.motion is None:
             self._set_hold_setpoint(motion)
         self.motion = motion
@@ -165,7 +165,7 @@ class MavlinkVehicle:
         return LAYOUTS[int(number)].name if math.isfinite(number) and int(number) in LAYOUTS else ""
 
     def _interval(self, number: float) -> list[bytes]:
-        """How often a message is sent; 0: there is none such, -1: only when it is asked for."""
+        """Rate of a message; 0: unknown message, -1: on request only."""
         name = self._name(number)
         period = self._periods.get(name, 0.0)
         told = round(1e6 * period) if math.isfinite(period) else -1
@@ -183,7 +183,7 @@ class MavlinkVehicle:
 
     def _ping(self, m: MavlinkMessage, now: float) -> list[bytes]:
         if m.fields["target_system"]:
-            return []  # the answer to one of ours
+            return []  # an answer to a message of this vehicle
         return [self._writer.frame("PING", **{**m.fields, "target_system": m.system, "target_component": m.component})]
 
     def _timesync(self, m: MavlinkMessage, now: float) -> list[bytes]:
@@ -192,7 +192,7 @@ class MavlinkVehicle:
         return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
 
     def _parameter(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """There is one, because stations wait for the list: the system's number."""
+        """Send the one existing parameter, the system's number, because stations wait for the list."""
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
         return [self._writer.frame(
@@ -228,7 +228,7 @@ class MavlinkVehicle:
         return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
     def _target(self, m: MavlinkMessage, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
-        """A position in the local frame; what ``frame`` says holds for velocities."""
+        """A position in the local frame; ``frame`` also applies to velocities."""
         f, mask = m.fields, m.fields["type_mask"]
 
         def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:
@@ -249,10 +249,10 @@ class MavlinkVehicle:
             self._setpoints[OFFBOARD] = now, Setpoint(p, v, frame in _OF_BODY, heading, turn)
         return []
 
-    # -- what is sent
+    # -- sending
 
     def take_due_frames(self, now: float) -> list[bytes]:
-        """What is to be sent by now."""
+        """Return the messages that are due."""
         found, self._unsent_frames = self._unsent_frames + self.mission.take_due_frames(now), []
         for name, at in self._next.items():
             if now >= at:
@@ -263,7 +263,7 @@ class MavlinkVehicle:
         return found
 
     def _frames(self, name: str, which: float = 0.0) -> list[bytes]:
-        """A message, whatever is in it. ``which`` of the modes, from 1; 0: all."""
+        """Send a message with its present content. ``which`` of the modes, from 1; 0: all."""
         if name == "AVAILABLE_MODES":
             return [
                 self._writer.frame(
@@ -286,13 +286,13 @@ class MavlinkVehicle:
         return [] if content is None else [self._writer.frame(name, **content)]
 
     def _content(self, name: str) -> dict[str, Any] | None:
-        """Of a message; None: there is none such, or not yet."""
+        """Content of a message; None: unknown, or not available yet."""
         if call := getattr(self, f"_is_{name.lower()}", None):
             return cast("dict[str, Any]", call())
         call = getattr(self, f"_of_{name.lower()}", None)
         return None if call is None or self.motion is None else cast("dict[str, Any]", call(self.motion))
 
-    # whatever the motion is: a station that connects before the world is started has to know what it speaks to
+    # independent of the motion: a station that connects before the world starts must identify the vehicle
 
     def _is_heartbeat(self) -> dict[str, Any]:
         base = 1 | (64 if self.mode == MANUAL else 12 if self.mode == MISSION else 8) | (128 if self.armed else 0)
@@ -375,7 +375,7 @@ class MavlinkVehicle:
 
 
 def _mode(main: float, sub: float) -> int | None:
-    """The mode that is meant: by its parts, as PX4 has them, or by its whole number, as QGroundControl says it."""
+    """The requested mode: by parts, as in PX4, or as a whole number, as sent by QGroundControl."""
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 
@@ -384,7 +384,7 @@ def _ms(m: VehicleMotion) -> int:
 
 
 class GroundStationSocket(asyncio.DatagramProtocol):
-    """One socket that speaks to both stations."""
+    """One socket for both stations."""
 
     def __init__(self, station: MavlinkVehicle, instance: int) -> None:
         self._station = station
@@ -392,20 +392,20 @@ class GroundStationSocket(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is open."""
+        """Store the open socket."""
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """From a station: its answers go back to it."""
+        """Process a datagram from a station; answers go back to its sender."""
         if self._transport is not None:
             for frame in self._station.receive(data, time.monotonic()):
                 self._transport.sendto(frame, address)
 
     def error_received(self, error: Exception) -> None:
-        """There is no station at that port, for now."""
+        """Ignore a closed port: no station listens there at present."""
 
     async def send_due(self) -> None:
-        """What is due, as long as the bridge lives."""
+        """Send due messages while the bridge runs."""
         while True:
             for frame in self._station.take_due_frames(time.monotonic()):
                 for address in self._addresses:
@@ -419,17 +419,19 @@ class GroundStationSocket(asyncio.DatagramProtocol):
 
 
 class MavlinkBridge:
-    """The built-in pilot does what stations wish; disarmed, or when they are silent, its thrusters stand."""
+    """The built-in pilot follows the stations' setpoints; when disarmed, or when the stations are silent, its thrusters
+    stop.
+    """
 
     def __init__(self, seat: BridgeOptions, origin: WorldOrigin, instance: int) -> None:
         self.vehicle = BridgedVehicle(seat, self._on_joined)
         self.station = MavlinkVehicle(1 + instance, origin, self.vehicle.count_dropped)
         self.port = GroundStationSocket(self.station, instance)
-        self._pilot: RovPilot | BoatPilot  # of the vehicle, once it has joined
+        self._pilot: RovPilot | BoatPilot  # set when the vehicle has joined
         self._vehicle_present = asyncio.Event()
 
     async def run(self) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: self.port, local_addr=("127.0.0.1", 0))
         sender = asyncio.create_task(self._send())
         try:
@@ -442,7 +444,7 @@ class MavlinkBridge:
             self.port.close()
 
     def _on_joined(self, broker: AsyncBroker) -> None:
-        """Stations take the first heartbeat's word for what it is."""
+        """Set the vehicle type before the first heartbeat: stations keep the first one."""
         self._pilot = pilot_for(broker.actuators)
         self.station.is_boat = isinstance(self._pilot, BoatPilot)
         self._vehicle_present.set()

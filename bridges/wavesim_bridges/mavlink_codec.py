@@ -1,4 +1,4 @@
-"""MAVLink 2: messages, declared once, and the frames that carry them. No sockets, no clock."""
+"""MAVLink 2: declared messages and their frames. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TYPES = {
 }  # fmt: skip
 _TARGET = "u8 target_system, u8 target_component"
 _SETPOINT = "f vx, f vy, f vz, f afx, f afy, f afz, f yaw, f yaw_rate"
-#: number, name, fields in the order of the standard; behind the bar those that were added later
+#: number, name, fields in the order of the standard; fields after the bar were added later
 _DECLARED = (
     (0, "HEARTBEAT", "u8 type, u8 autopilot, u8 base_mode, u32 custom_mode, u8 system_status, u8 mavlink_version"),
     (1, "SYS_STATUS", "u32 onboard_control_sensors_present, u32 onboard_control_sensors_enabled, "
@@ -95,7 +95,7 @@ def _mirrored(crc: int) -> int:
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """CRC-16/MCRF4XX, as MAVLink counts it: the library's CRC of the same polynomial, with all bits the other way round."""
+    """CRC-16/MCRF4XX of MAVLink: the library's CRC with the same polynomial, with all bits reversed."""
     return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
 
@@ -108,12 +108,12 @@ class _Field:
 
     @property
     def size(self) -> int:
-        """Of one element, which gives the order on the wire."""
+        """of one element: determines the order on the wire"""
         return struct.calcsize(self.code)
 
 
 class MessageLayout:
-    """The bytes of one message: fields by size, the largest first, then those added later."""
+    """Encoding of one message: fields by size, largest first, then those added later."""
 
     def __init__(self, number: int, name: str, fields: str) -> None:
         self.number, self.name = number, name
@@ -127,7 +127,7 @@ class MessageLayout:
         self.crc_extra = (crc & 0xFF) ^ (crc >> 8)
 
     def pack(self, values: dict[str, Any]) -> bytes:
-        """The payload; what is not given is zero."""
+        """Encode the payload; missing fields are zero."""
         flat: list[Any] = []
         left = dict(values)
         for f in self._fields:
@@ -138,11 +138,11 @@ class MessageLayout:
             else:
                 flat.append(left.pop(f.name, 0))
         if left:
-            raise TypeError(f"{self.name} has no {', '.join(left)}")
+            raise TypeError(f"{self.name} has no field {', '.join(left)}")
         return self._struct.pack(*flat)
 
     def unpack(self, payload: bytes) -> dict[str, Any]:
-        """Its fields; a sender cuts zeros at the end, and a newer one may add something."""
+        """Decode the fields; a sender truncates trailing zeros, and a newer one may append fields."""
         flat = iter(self._struct.unpack(payload.ljust(self._struct.size, b"\0")[: self._struct.size]))
         found: dict[str, Any] = {}
         for f in self._fields:
@@ -165,7 +165,7 @@ NUMBERS = {layout.name: layout.number for layout in LAYOUTS.values()}
 
 @dataclass(frozen=True)
 class MavlinkMessage:
-    """A message that came. ``fields`` by their names in the standard."""
+    """A received message. ``fields`` by their names in the standard."""
 
     name: str
     system: int
@@ -181,7 +181,7 @@ class MavlinkWriter:
         self._sequence = 0
 
     def frame(self, name: str, **values: Any) -> bytes:
-        """A message, ready to be sent."""
+        """Encode a message for sending."""
         layout = LAYOUTS[NUMBERS[name]]
         payload = layout.pack(values)
         payload = payload.rstrip(b"\0") or payload[:1]
@@ -193,7 +193,7 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """The messages in a datagram, and why something in it was of no use. Messages that are not declared here are passed over."""
+    """Decode the messages of a datagram, and list reasons for unusable parts. Undeclared messages are skipped."""
     found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):
@@ -207,13 +207,15 @@ def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
 
 
 class MavlinkStream:
-    """Messages out of a stream of bytes that comes in pieces; after bytes that are no frame it finds the next one."""
+    """Decode messages from a byte stream that arrives in pieces; after invalid bytes it resynchronises to the next
+    frame.
+    """
 
     def __init__(self) -> None:
         self._left = b""
 
     def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-        """The messages that these bytes complete, and why some bytes were of no use."""
+        """Return the messages that these bytes complete, and reasons for unusable bytes."""
         found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0

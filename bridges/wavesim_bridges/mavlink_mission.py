@@ -1,4 +1,6 @@
-"""Missions of a vehicle without an autopilot: up and down by MAVLink's mission protocol, and where they have got to."""
+"""Missions of a vehicle without an autopilot: upload and download through MAVLink's mission protocol, and their
+progress.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from wavesim_bridges.pilot import Setpoint
 from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 
 MOST_ITEMS = 500
-RETRY_S, ATTEMPTS = 1.0, 5  #: of wall time, until an item that does not come is asked for again, and how often
-RADIUS_M = 1.0  #: within which a place is reached, if the item does not say
+RETRY_S, ATTEMPTS = 1.0, 5  #: wall time until a missing item is requested again, and number of attempts
+RADIUS_M = 1.0  #: acceptance radius if the item does not give one
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
 #: of MISSION_ACK
@@ -35,7 +37,7 @@ NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: of MISSION_CURRENT
 
 
 class MissionItemRefused(Exception):
-    """An item that cannot be flown; ``reason`` as in MISSION_ACK."""
+    """An item that cannot be executed; ``reason`` as in MISSION_ACK."""
 
     def __init__(self, reason: int) -> None:
         self.reason = reason
@@ -51,7 +53,7 @@ class _Upload:
 
 
 class MavlinkMission:
-    """Items and progress. ``now`` is wall time in s, for the protocol; how far it has got is judged by the motion's own time."""
+    """Items and progress. ``now`` is wall time in s, for the protocol; progress uses the time of the motion."""
 
     def __init__(self, writer: MavlinkWriter, origin: WorldOrigin) -> None:
         self.items: list[dict[str, Any]] = []
@@ -59,7 +61,7 @@ class MavlinkMission:
         self._writer, self._origin = writer, origin
         self._upload: _Upload | None = None
         self._speed = math.nan
-        self._since: float | None = None  # the place of the current item was reached, or its delay began
+        self._since: float | None = None  # time when the current item's position was reached, or its delay began
         self._calls: dict[str, Callable[[MavlinkMessage, float], list[bytes]]] = {
             "MISSION_COUNT": self._begin, "MISSION_ITEM_INT": self._item, "MISSION_REQUEST_LIST": self._list,
             "MISSION_REQUEST": self._request, "MISSION_REQUEST_INT": self._request, "MISSION_CLEAR_ALL": self._clear,
@@ -70,11 +72,11 @@ class MavlinkMission:
     # -- the protocol
 
     def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Answers to one of ``names``."""
+        """Answer one of ``names``."""
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:
-        """An item that did not come is asked for again."""
+        """Request a missing item again."""
         up = self._upload
         if up is None or now - up.asked < RETRY_S:
             return []
@@ -107,7 +109,7 @@ class MavlinkMission:
         if up is None or who != up.sender or f["mission_type"]:
             return [self._ack(who, BAD_SEQUENCE, f["mission_type"])]
         if f["seq"] != len(up.items):
-            return []  # one that has come already
+            return []  # a duplicate
         try:
             self._checked(f)
         except MissionItemRefused as refused:
@@ -122,7 +124,7 @@ class MavlinkMission:
         return [self._ack(who, ACCEPTED)]
 
     def _checked(self, f: dict[str, Any]) -> None:
-        """Refused if it is nothing that can be flown."""
+        """Refuse a mission that cannot be executed."""
         if f["command"] not in (WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED):
             raise MissionItemRefused(UNSUPPORTED)
         if f["command"] in (WAYPOINT, LOITER_TIME):
@@ -161,10 +163,10 @@ class MavlinkMission:
         self.items = items
         self.go_to(0)
 
-    # -- the way
+    # -- progress
 
     def go_to(self, seq: int) -> bool:
-        """Make this the current item; False if there is none such."""
+        """Make this the current item; False if it does not exist."""
         if seq and not 0 <= seq < len(self.items):
             return False
         self.current, self._since, self._speed = seq, None, math.nan
@@ -172,7 +174,7 @@ class MavlinkMission:
 
     @property
     def complete(self) -> bool:
-        """Nothing is left to do."""
+        """Whether the mission is complete."""
         return self.current >= len(self.items)
 
     def mission_current_frame(self, state: int = NOT_STARTED) -> list[bytes]:
@@ -186,7 +188,7 @@ class MavlinkMission:
         ]
 
     def update_progress(self, motion: VehicleMotion, level: bool) -> list[bytes]:
-        """Look how far it has got; what stations are told of it. ``level``: depth is no matter, as for a boat."""
+        """Update the progress; return the messages for the ground stations. ``level``: ignore depth, as for a boat."""
         told: list[bytes] = []
         while not self.complete and self._done(self.items[self.current], motion, level):
             told.append(self._writer.frame("MISSION_ITEM_REACHED", seq=self.current))
@@ -209,13 +211,13 @@ class MavlinkMission:
 
     def _place(self, f: dict[str, Any]) -> Array:
         if f["command"] == RETURN:
-            return np.array([0.0, 0.0, math.nan])  # home, as deep as it is
+            return np.array([0.0, 0.0, math.nan])  # home, at the present depth
         if f["frame"] in _LOCAL:
             return np.array([1e-4 * f["x"], 1e-4 * f["y"], f["z"]])
         return np.array([*self._origin.metres(1e-7 * f["x"], 1e-7 * f["y"]), -f["z"]])
 
     def setpoint(self) -> Setpoint | None:
-        """Where to: the place of the current item, or of the last one before it. None: nowhere yet."""
+        """Target position: that of the current item, or of the last one before it. None: no target yet."""
         for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
             if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):
                 heading = math.radians(f["param4"]) if math.isfinite(f["param4"]) else math.nan

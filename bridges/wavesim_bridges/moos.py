@@ -1,4 +1,4 @@
-"""MOOS-IvP: our physics in place of its simulator, by the variables of a MOOSDB. See docs/bridges/moos.md."""
+"""MOOS-IvP: WaVeSim's physics replaces its simulator, through the variables of a MOOSDB. See docs/bridges/moos.md."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors
 
 PORT = 9000
-BEAT_S = 0.5  #: between two heartbeats; a MOOSDB gives up a client that says nothing for five seconds
-CONNECTION_TIMEOUT_S = 5.0  #: of silence, after which a MOOSDB is given up
-BACKLOG_BYTES = 1 << 20  #: that a MOOSDB may leave unread
+BEAT_S = 0.5  #: interval between two heartbeats; a MOOSDB drops a client that is silent for five seconds
+CONNECTION_TIMEOUT_S = 5.0  #: silence after which a MOOSDB counts as lost
+BACKLOG_BYTES = 1 << 20  #: bytes that a MOOSDB may leave unread
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
 FULL_SCALE = 100.0
-#: which actuators a variable moves; the first of these of which the vehicle has all. A fin's positive angle turns to port or
-#: raises the nose, unless its model has coefficients of its own.
+#: actuators moved by a variable: the first set of which the vehicle has all. A fin's positive angle turns to port or
+#: raises the nose, unless its model has its own coefficients.
 FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
     {
         THRUST: (ServoOutput("propeller"),),
@@ -46,8 +46,9 @@ FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
 def navigation(
     motion: VehicleMotion, through: Sequence[float], origin: WorldOrigin, altitude: float | None
 ) -> dict[str, float]:
-    """What a MOOS community knows of its vehicle. ``through``: velocity through the water in the body; ``altitude`` above the bed,
-    if an instrument knows it."""
+    """A MOOS community's view of its vehicle. ``through``: velocity through the water in the body frame; ``altitude``
+    above the bed, if an instrument measures it.
+    """
     north, east, down = map(float, motion.position)
     _, pitch, heading = euler(motion.attitude)
     latitude, longitude = origin.degrees(north, east)
@@ -66,8 +67,9 @@ def navigation(
 class MoosActuators:
     """Desired values by variable, and the actuators that they move.
 
-    Thrust in percent is revolutions: a force goes with its square. Rudder in percent of its limit, elevator in degrees. A vehicle
-    with two thrusters and no rudder takes DESIRED_THRUST and DESIRED_RUDDER too: their sum to port, their difference to starboard.
+    Thrust in percent is shaft speed: a force is proportional to its square. Rudder is in percent of its limit, elevator
+    in degrees. A vehicle with two thrusters and no rudder takes DESIRED_THRUST and DESIRED_RUDDER too: their sum to
+    port, their difference to starboard.
     """
 
     def __init__(self, given: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:
@@ -76,7 +78,7 @@ class MoosActuators:
         frame = given or next(fitting, {})
         if not frame:
             raise BrokerError(
-                "no preset fits this vehicle: say with --output what moves it, such as "
+                "no preset fits this vehicle: use --output to map its actuators, such as "
                 f"{THRUST}={next(iter(names), 'ACTUATOR')}"
             )
         self._outputs_of_variable = {
@@ -86,7 +88,7 @@ class MoosActuators:
         self._count = len(actuators)
 
     def commands(self, desired: Mapping[str, float]) -> list[float | None]:
-        """By position, for the values that there are; nothing asked is neutral."""
+        """Commands by position for the present values; actuators without a value are neutral."""
         wanted = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
         if self._twin and not {LEFT, RIGHT} & desired.keys():
             ahead, turn = desired.get(THRUST, 0.0), desired.get(RUDDER, 0.0)
@@ -108,14 +110,14 @@ def _command(variable: str, value: float, a: ActuatorDescription) -> float:
 
 
 class SensorVariables:
-    """What instruments measure, as variables: each value once; several numbers are a text."""
+    """Instrument values as variables: each value once; several numbers form a text."""
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         self._sensors = [(s.name, [(f.name, _variable(s.name, f.name)) for f in s.fields]) for s in sensors]
         self._seen: dict[str, int] = {}
 
     def new(self, sensors: Sensors) -> dict[str, float | str]:
-        """Those that have come since the last call."""
+        """Values that arrived since the last call."""
         found: dict[str, float | str] = {}
         for name, fields in self._sensors:
             value = sensors.get(name)
@@ -136,7 +138,7 @@ def _variable(*names: str) -> str:
 
 
 class MoosCommunity:
-    """The MOOSDB: sought until it is there, and again when it is gone. ``take`` gets the mail."""
+    """Connection to the MOOSDB: opened as soon as it exists, reopened after a loss. ``take`` gets the mail."""
 
     def __init__(
         self,
@@ -146,7 +148,7 @@ class MoosCommunity:
         take: Callable[[MoosMessage], None],
     ) -> None:
         self.address, self.vehicle = address, vehicle
-        self.warp = 0.0  #: of MOOS time; 0 while nobody is there
+        self.warp = 0.0  #: MOOS time warp; 0 without a connection
         self.name = ""
         self._subscriptions, self._on_mail, self._ahead = tuple(hears), take, 0.0
         self._writer = MoosWriter(f"wavesim_{vehicle.options.vehicle}")
@@ -157,7 +159,7 @@ class MoosCommunity:
         return time.time() * self.warp + self._ahead
 
     def post(self, values: Mapping[str, float | str]) -> None:
-        """Tell the community; nobody hears it while it is not there."""
+        """Post to the community; dropped without a connection."""
         if self.warp:
             now = self.now()
             self._send(*(MoosMessage(NOTIFY, key, value, now) for key, value in values.items()))
@@ -171,7 +173,7 @@ class MoosCommunity:
             self._stream.write(self._writer.packet(*messages))
 
     async def run(self) -> None:
-        """For ever."""
+        """Run for ever."""
         told = False
         while True:
             try:
@@ -181,14 +183,14 @@ class MoosCommunity:
             except (OSError, EOFError):
                 pass
             if self.warp:
-                self.vehicle.options.report("the MOOSDB is gone")
+                self.vehicle.options.report("connection to the MOOSDB lost")
             if self.warp or not told:
                 self.vehicle.options.report("waiting for a MOOSDB at {}:{}".format(*self.address))
             told, self.warp = True, 0.0
             await asyncio.sleep(RECONNECT_S)
 
     async def _run_connection(self) -> None:
-        """One connection, to its end: OSError, EOFError, Unusable."""
+        """Handle one connection to its end: OSError, EOFError, MalformedMessage."""
         async with asyncio.timeout(CONNECTION_TIMEOUT_S):
             reader, self._stream = await asyncio.open_connection(*self.address)
         beat: asyncio.Task[None] | None = None
@@ -211,7 +213,7 @@ class MoosCommunity:
             stream.close()
 
     async def _keep_alive(self) -> None:
-        """Say hello, and what is of interest; then that we live, which is answered by the time."""
+        """Send the greeting and the subscriptions, then heartbeats; each answer carries the time."""
         now = time.time()
         self._send(
             MoosMessage(TIMING, time=now), *(MoosMessage(REGISTER, key, 0.0, now) for key in self._subscriptions)
@@ -223,7 +225,7 @@ class MoosCommunity:
     def _hear(self, message: MoosMessage) -> None:
         match message.kind:
             case "K":
-                raise MalformedMessage(f"the MOOSDB refuses us: {message.value!r}")
+                raise MalformedMessage(f"the MOOSDB refuses the connection: {message.value!r}")
             case "T" if not self.warp:
                 if not isinstance(message.value, float) or not 0.0 < message.value < math.inf:
                     raise MalformedMessage("no time")
@@ -236,7 +238,9 @@ class MoosCommunity:
 
 
 class MoosBridge:
-    """A vehicle flown by a MOOS community. MOOS lives by the wall clock: nobody waits for it, the server has to keep its pace."""
+    """A vehicle driven by a MOOS community. MOOS runs on the wall clock: the simulation does not wait for it, so the
+    server must keep pace.
+    """
 
     def __init__(
         self, seat: BridgeOptions, address: tuple[str, int], origin: WorldOrigin, outputs: Mapping[str, Sequence[ServoOutput]], sensors: bool,
@@ -248,13 +252,13 @@ class MoosBridge:
         )
         self._outputs = outputs
         self._desired: dict[str, float] = {}
-        self._pending_requests = -math.inf  # when something was desired last, by the monotonic clock
+        self._pending_requests = -math.inf  # time of the last desired value, monotonic clock
         self._is_commanded = False
         self._actuators: MoosActuators | None = None
         self._readings: SensorVariables | None = None
 
     async def run(self) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         community = asyncio.create_task(self.community.run())
         try:
             async for broker, step in self.vehicle.steps():
@@ -266,7 +270,9 @@ class MoosBridge:
         moves = self._actuators = self._actuators or MoosActuators(self._outputs, broker.actuators)
         motion = motion_of(step.state)
         if motion is None or step.state.motion is None:
-            raise BrokerError("the server hides the truth from this vehicle, and NAV_X and the others are the truth")
+            raise BrokerError(
+                "the server hides the truth from this vehicle, and NAV_X and the other NAV variables need it"
+            )
         told: dict[str, float | str] = {}
         if self.sensors:
             self._readings = self._readings or SensorVariables(broker.sensors)
@@ -283,34 +289,34 @@ class MoosBridge:
         broker.answer(moves.commands(self._desired_commands()))
 
     def _desired_commands(self) -> dict[str, float]:
-        """What the community desires; nothing when it has been silent."""
+        """Values desired by the community; none if it has been silent."""
         flown = time.monotonic() - self._pending_requests <= self.silence
         if self._is_commanded and not flown:
-            self.vehicle.options.report("nothing is desired any more; the vehicle goes on at neutral outputs")
+            self.vehicle.options.report("no desired values any more; the vehicle continues with neutral outputs")
         self._is_commanded = flown
         if not flown:
             self._desired.clear()
         return self._desired
 
     def _on_mail(self, message: MoosMessage) -> None:
-        """Mail."""
+        """Process mail."""
         if self.community.now() - message.time > self.silence * self.community.warp:
-            return  # what a MOOSDB remembers of long ago
+            return  # old values that a MOOSDB still stores
         try:
             if message.key in DESIRED:
                 if not isinstance(message.value, float) or not math.isfinite(message.value):
-                    raise MalformedMessage(f"{message.key} is no number")
+                    raise MalformedMessage(f"{message.key} is not a number")
                 self._desired[message.key], self._pending_requests = message.value, time.monotonic()
             elif message.key in moos_acoustics.REQUEST_VARIABLES and self.vehicle.broker is not None:
                 if not isinstance(message.value, str):
-                    raise MalformedMessage(f"{message.key} is no text")
+                    raise MalformedMessage(f"{message.key} is not a text")
                 moos_acoustics.request(message.key, message.value)(self.vehicle.broker)
         except (MalformedMessage, BrokerError) as unusable:
             self.vehicle.count_dropped(str(unusable))
 
 
 def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float | None:
-    """Above the bed in m, by the first Doppler log or echosounder that sees it."""
+    """Altitude above the bed in m, from the first Doppler log or echosounder with an echo."""
     for s in sensors:
         field = {"dvl": "altitude", "echosounder": "range"}.get(s.type)
         value = values.get(s.name)
@@ -344,7 +350,7 @@ def command(
     """Provide the physics for MOOS-IvP (pHelmIvP, pMarinePIDV22)."""
     host, _, port = db.rpartition(":")
     if not port.isdigit() or not 0 < int(port) < 65536:
-        raise WaveSimError(f"'{db}' is no address; write HOST:PORT")
+        raise WaveSimError(f"invalid address '{db}'; write HOST:PORT")
     outputs: dict[str, list[ServoOutput]] = {}
     for text in output:
         variable, moved = assigned(text, "VARIABLE", DESIRED.__contains__)

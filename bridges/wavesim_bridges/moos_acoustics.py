@@ -1,4 +1,4 @@
-"""Sound in the words of a MOOS community: ranges and packets as texts `name=value,name=value`. No sockets, no clock."""
+"""Sound for a MOOS community: ranges and packets as texts `name=value,name=value`. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = ("pulse", "data", "range request", "range reply")
 
 
 class TransducerClient(Protocol):
-    """What a broker can be asked for."""
+    """Sound requests that a broker accepts."""
 
     def ping(self, frequency: float) -> int: ...
     def send(self, payload: bytes, to: int = 0) -> int: ...
@@ -25,7 +25,7 @@ class TransducerClient(Protocol):
 
 
 def pairs(text: str) -> dict[str, str]:
-    """`to=5,text="one, two"`: names in small letters; commas in quotation marks are part of a value."""
+    """Parse `to=5,text="one, two"`: lower-case names; commas within quotation marks belong to a value."""
     found: dict[str, str] = {}
     parts = text.split('"')
     parts[1::2] = [part.replace(",", "\0") for part in parts[1::2]]
@@ -47,7 +47,7 @@ def _number(text: str, most: float) -> float:
 
 
 def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
-    """What the transducer is asked for. Unusable: the text asks for nothing."""
+    """Parse a request for the transducer. MalformedMessage if the text requests nothing."""
     given = pairs(text)
     if variable == RANGE:
         if "id" in given:
@@ -56,10 +56,10 @@ def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
         if "frequency" in given:
             frequency = _number(given["frequency"], 1e6)
             return lambda t: t.ping(frequency)
-        raise MalformedMessage("a range to whom")
+        raise MalformedMessage("range target missing")
     if variable == MESSAGE:
         if "dest_node" not in given or "var_name" not in given:
-            raise MalformedMessage("no node message")
+            raise MalformedMessage("invalid node message")
         payload, to = text.encode(), 0
     else:
         to = int(_number(given.get("to", "0"), 255))

@@ -1,7 +1,7 @@
-"""MOOS on the wire: messages, and the packets that carry them between a MOOSDB and its clients. No sockets, no clock.
+"""MOOS wire format: messages, and the packets between a MOOSDB and its clients. No sockets, no clock.
 
-A client says :data:`GREETING`, then a packet with its name; the MOOSDB answers with WELCOME or POISON. From then on both
-send packets when they like. Everything is little-endian.
+A client sends :data:`GREETING`, then a packet with its name; the MOOSDB answers with WELCOME or POISON. From then on
+both send packets at any time. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from wavesim_bridges.core import MalformedMessage
 
 GREETING = b"ELKS CAN'T DANCE 2/8/10".ljust(32, b"\0")
 NOTIFY, REGISTER, NAME, WELCOME, POISON, TIMING = "N", "R", "i", "W", "K", "T"
-MOST_BYTES = 1 << 22  #: of a packet; a MOOSDB sends far less
-_PACKET = struct.Struct("<iiB")  #: length of it all, number of messages, whether compressed (nobody does)
-_HEAD = struct.Struct("<iicc")  #: length of it all, number, type, type of the value
+MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far less
+_PACKET = struct.Struct("<iiB")  #: total length, number of messages, compression flag (never used)
+_HEAD = struct.Struct("<iicc")  #: total length, number, type, value type
 _COUNT = struct.Struct("<i")
 _NUMBERS = struct.Struct("<ddd")  #: time, value, second value
 
 
 @dataclass(frozen=True)
 class MoosMessage:
-    """One message. ``kind``: a letter; ``value``: a number, a text, or bytes; ``time`` in s of MOOS time (unix time and its warp);
-    ``second``: one number more; ``source``: who said it."""
+    """One message. ``kind``: a letter; ``value``: a number, a text, or bytes; ``time`` in s of MOOS time (Unix time and
+    its warp); ``second``: an additional number; ``source``: the sender's name.
+    """
 
     kind: str
     key: str = ""
@@ -56,13 +57,13 @@ def _message(m: MoosMessage) -> bytes:
 
 
 def packed(messages: Iterable[MoosMessage]) -> bytes:
-    """A packet."""
+    """Encode a packet."""
     parts = [_message(m) for m in messages]
     return _PACKET.pack(_PACKET.size + sum(map(len, parts)), len(parts), 0) + b"".join(parts)
 
 
 class _Cursor:
-    """Reads one packet from its start to its end."""
+    """Reader of one packet from start to end."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -98,7 +99,7 @@ class _Cursor:
 
 
 def parse_packet(packet: bytes) -> list[MoosMessage]:
-    """Those of one whole packet."""
+    """Decode the messages of one complete packet."""
     cursor = _Cursor(packet)
     size, count, compressed = _PACKET.unpack(cursor.take(_PACKET.size))
     if compressed:
@@ -114,13 +115,15 @@ def parse_packet(packet: bytes) -> list[MoosMessage]:
 
 
 class MoosReader:
-    """Bytes as they come to messages."""
+    """Decoder of a byte stream."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[MoosMessage]:
-        """Those of the packets that are complete now. Unusable: nothing more of this connection can be read."""
+        """Return the messages of the packets that are complete. MalformedMessage: the connection cannot be read any
+        further.
+        """
         self._buffer += data
         while len(self._buffer) >= _COUNT.size:
             (size,) = _COUNT.unpack_from(self._buffer)
@@ -134,15 +137,15 @@ class MoosReader:
 
 
 class MoosWriter:
-    """Packets of one client: its name stands in each message."""
+    """Packets of one client, whose name is in each message."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def greeting(self, now: float) -> bytes:
-        """What a client that hears unasked says first. ``now``: unix time."""
+        """First packet of a client that receives asynchronously. ``now``: Unix time."""
         return GREETING + packed([MoosMessage(NAME, "asynchronous", self.name, now)])
 
     def packet(self, *said: MoosMessage) -> bytes:
-        """Messages, each as said by this client."""
+        """Encode messages of this client."""
         return packed(replace(m, source=self.name) for m in said)

@@ -1,4 +1,4 @@
-"""A simple pilot for vehicles without one: goes to a point, or at a velocity, and keeps upright."""
+"""Simple pilot for vehicles without one: moves to a position or at a velocity, and keeps the vehicle upright."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _A = sqrt(0.5)
 
 
 def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, Place]]:
-    """Four horizontal thrusters at 45 degrees: place and direction (FRD)."""
+    """Four horizontal thrusters at 45 degrees: position and direction (FRD)."""
     return {
         "front-starboard": ((x, y, z), (_A, -_A, 0.0)), "front-port": ((x, -y, z), (_A, _A, 0.0)),
         "rear-starboard": ((-x, y, z), (_A, _A, 0.0)), "rear-port": ((-x, -y, z), (_A, -_A, 0.0)),
@@ -26,7 +26,7 @@ def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, 
 
 
 _DOWN = (0.0, 0.0, 1.0)
-#: the thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in our models `bluerov2` and `vita1`
+#: the thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in the models `bluerov2` and `vita1`
 ROV_THRUSTERS = (
     {
         **_vectored_thrusters(0.156, 0.111, 0.0),
@@ -42,8 +42,9 @@ BOAT = {"port", "starboard"}
 
 
 def allocation(places: Array, directions: Array) -> Array:
-    """Force and torque (6) of unit thrusts (n) at places in directions (both n x 3, FRD) as a matrix 6 x n. A lever below 0.1 m
-    counts as none: the hull keeps itself level."""
+    """Force and torque (6) of unit thrusts (n) at positions in directions (both n x 3, FRD) as a matrix 6 x n. A lever
+    below 0.1 m counts as zero: the hull's stability keeps it level.
+    """
     matrix = np.vstack([directions.T, np.cross(places, directions).T])
     matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0
     return matrix
@@ -55,18 +56,19 @@ def _unset() -> Array:
 
 @dataclass(frozen=True)
 class Setpoint:
-    """Where to, how fast; NaN: of no matter. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or ``of_body``: ahead, to
-    starboard and down, by the heading alone."""
+    """Target and speed; NaN: free. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or with ``of_body``: ahead, to
+    starboard and down, by the heading alone.
+    """
 
     position: Array = field(default_factory=_unset)
     velocity: Array = field(default_factory=_unset)
     body_velocity: bool = False
     heading: float = nan  #: rad
-    rate: float = nan  #: of heading, rad/s
-    speed: float = nan  #: at most, on the way to the position, m/s
+    rate: float = nan  #: heading rate, rad/s
+    speed: float = nan  #: maximum speed towards the position, m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:
-        """The velocity that brings it there."""
+        """The velocity towards the position."""
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
         if self.body_velocity:
             heading = float(euler(motion.attitude)[2])
@@ -80,9 +82,9 @@ class Setpoint:
 
 
 class RovPilot:
-    """Force and torque by loops over velocity and attitude, then by the pseudo-inverse of the thrusters' matrix.
+    """Force and torque from loops over velocity and attitude, allocated by the pseudo-inverse of the thrusters' matrix.
 
-    The velocity loop integrates, against buoyancy and current. Gains are for some ten to thirty kilogrammes.
+    The velocity loop integrates, against buoyancy and current. The gains suit about ten to thirty kilogrammes.
     """
 
     CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
@@ -100,18 +102,18 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Nothing is wished."""
+        """Reset: no goal is set."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
-        """By the actuators' order."""
+        """Commands in actuator order."""
         missing = setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, self.VERTICAL) - motion.velocity
         self._sum = np.clip(self._sum + seconds * self.INTEGRAL * missing, -self.MOST, self.MOST)
         R = rotation(motion.attitude)
         force = R.T @ (self.FORCE * missing + self._sum)
         roll, pitch, heading = euler(motion.attitude)
-        if isfinite(setpoint.rate):  # after a heading that turns, which is never far ahead
+        if isfinite(setpoint.rate):  # follow a heading reference that turns and never leads by much
             lead = wrap(self._turning - heading) if isfinite(self._turning) else 0.0
             off = min(max(lead + setpoint.rate * seconds, -self.LEAD), self.LEAD)
             turn, self._turning, self._heading = setpoint.rate, wrap(heading + off), nan
@@ -132,8 +134,9 @@ class RovPilot:
 
 
 class BoatPilot:
-    """Two thrusters at the stern: turns to where it wants to go. Within ``NEAR`` of its point it rests; to one
-    that lies behind, up to ``BACK`` away, it goes astern."""
+    """Two thrusters at the stern: turn towards the target. Within ``NEAR`` of its position the vehicle stops; towards a
+    position behind it, up to ``BACK`` away, it moves astern.
+    """
 
     CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0  #: m/s, 1/s, m, m
     THRUST, DRAG = 0.4, 0.12  #: share of full thrust per m/s
@@ -144,10 +147,10 @@ class BoatPilot:
         self._count, self._own = len(actuators), [own[name] for name in ("port", "starboard")]
 
     def rest(self) -> None:
-        """It remembers nothing."""
+        """Do nothing: this pilot keeps no state."""
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
-        """By the actuators' order."""
+        """Commands in actuator order."""
         heading = float(euler(motion.attitude)[2])
         goal, rate = heading, 0.0
         if setpoint.body_velocity:
@@ -176,7 +179,7 @@ class BoatPilot:
 
 
 def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
-    """The pilot that knows these actuators."""
+    """Select the pilot that supports these actuators."""
     names = {a.name for a in actuators}
     for thrusters in ROV_THRUSTERS:
         if set(thrusters) == names:
@@ -184,5 +187,5 @@ def pilot_for(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot:
     if names == BOAT:
         return BoatPilot(actuators)
     raise BrokerError(
-        f"the built-in pilot cannot steer by {', '.join(sorted(names)) or 'nothing'}; it knows the thrusters of models bluerov2, vita1, jolner, otter"
+        f"the built-in pilot cannot steer with {', '.join(sorted(names)) or 'nothing'}; it supports the thrusters of models bluerov2, vita1, jolner, otter"
     )

@@ -1,4 +1,6 @@
-"""PX4 in the loop: our physics and sensors by its simulator's interface, MAVLink over TCP. See docs/bridges/px4.md."""
+"""PX4 in the loop: WaVeSim's physics and sensors through its simulator interface, MAVLink over TCP. See
+docs/bridges/px4.md.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,10 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
-ANSWER_S = 0.1  #: of wall time, that an answer is waited for
-MOST_GAP_US = 20_000  #: between two answers; more is a miss
-GAPS = 8  #: the longest of so many last ones says when the next answer is due
-MAX_BUFFER_BYTES = 1 << 16  #: bytes that PX4 has not read: more are not sent
+ANSWER_S = 0.1  #: wall time to wait for an answer
+MOST_GAP_US = 20_000  #: maximum interval between two answers; a longer one is a miss
+GAPS = 8  #: number of recent intervals whose maximum gives the time of the next answer
+MAX_BUFFER_BYTES = 1 << 16  #: unread bytes for PX4 beyond which nothing more is sent
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard"),
@@ -44,7 +46,7 @@ _HORIZONTAL = {
     3: ServoOutput("rear-starboard"),
     4: ServoOutput("rear-port"),
 }
-#: outputs of PX4's airframes: number -> actuator of our models
+#: outputs of PX4's airframes: number -> actuator of WaVeSim's models
 FRAMES = {
     "bluerov2_heavy": {
         **_HORIZONTAL, 5: ServoOutput("vertical-front-starboard", -1.0), 6: ServoOutput("vertical-front-port"),
@@ -55,7 +57,7 @@ FRAMES = {
     "differential": {1: ServoOutput("starboard"), 2: ServoOutput("port")},
     "rudder": {1: ServoOutput("propeller"), 2: ServoOutput("rudder")},
 }  # fmt: skip
-ROVS = ("bluerov2", "bluerov2_heavy")  #: whose PX4 is told where it is by odometry
+ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes whose PX4 gets its position from odometry
 
 
 class Px4Connection(asyncio.Protocol):
@@ -66,12 +68,12 @@ class Px4Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there; who speaks MAVLink is the autopilot."""
+        """Register a connection; a peer that sends MAVLink is the autopilot."""
         self.transport = cast("asyncio.Transport", transport)
         self.transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of it."""
+        """Process received bytes."""
         messages, faults = self._stream.feed(data)
         for fault in faults:
             self._port.vehicle.count_dropped(fault)
@@ -79,7 +81,7 @@ class Px4Connection(asyncio.Protocol):
             self._port.handle(self, message)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It has ended, or was killed."""
+        """Handle the end of the connection."""
         self._port.on_connection_lost(self)
 
     def close(self) -> None:
@@ -88,18 +90,19 @@ class Px4Connection(asyncio.Protocol):
 
 
 class Px4Server:
-    """The autopilot's seat: one connection at a time, frames every 4 ms of its clock, and the outputs that answer them.
+    """Server for the autopilot: one connection at a time, frames every 4 ms of its clock, and the outputs that answer
+    them.
 
-    Its clock is what it is told, so it goes on by exactly ``FRAME_US`` whatever happens here. An answer carries the time of
-    its frame. Controllers that run slower than the frames answer every second or third: when the next answer is due is
-    learnt from the last ones, and only then it is waited for.
+    The frames set PX4's clock, so it advances by exactly ``FRAME_US`` whatever happens here. An answer carries the time
+    of its frame. Controllers that run slower than the frames answer every second or third one. The bridge predicts the
+    next answer from the last ones, and waits only when it is due.
     """
 
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:
         self.vehicle, self.sensors = vehicle, sensors
         self.client: Px4Connection | None = None
-        self.controls: list[float | None] | None = None  #: the last outputs, -1..1; None: not armed, or none
-        self.misses = 0  #: answers that did not come in time
+        self.controls: list[float | None] | None = None  #: the last outputs, -1..1; None: not armed, or none received
+        self.misses = 0  #: answers that were not received in time
         self._told_us = 0
         self._answer_us = 0
         self._new = self._is_lockstep = False
@@ -107,10 +110,10 @@ class Px4Server:
         self._free_at = 0.0
         self._came = asyncio.Event()
 
-    # -- what comes
+    # -- receiving
 
     def handle(self, link: Px4Connection, m: MavlinkMessage) -> None:
-        """A message."""
+        """Process a message."""
         if self.client is None:
             self._begin(link)
         elif link is not self.client:
@@ -124,7 +127,7 @@ class Px4Server:
 
     def _begin(self, link: Px4Connection) -> None:
         self.client, self.controls, self._is_lockstep = link, None, False
-        self._new = True  # its clock is set by its first frame: not before what was told already
+        self._new = True  # its first frame sets its clock: not before a time already sent
         self._gaps.clear()
         self.sensors.reset()
         host, port = link.transport.get_extra_info("peername")[:2] if link.transport is not None else ("", 0)
@@ -144,9 +147,9 @@ class Px4Server:
         self._came.set()
 
     def on_connection_lost(self, link: Px4Connection) -> None:
-        """A connection has ended."""
+        """Handle a closed connection."""
         if link is self.client:
-            self.vehicle.options.report("the autopilot is gone; the vehicle goes on at neutral outputs")
+            self.vehicle.options.report("the autopilot is gone; the vehicle continues with neutral outputs")
             self.client = self.controls = None
             self._came.set()
 
@@ -154,10 +157,10 @@ class Px4Server:
         if self.client is not None:
             self.client.close()
 
-    # -- what goes out
+    # -- sending
 
     async def exchange(self, motion: VehicleMotion, ranges: list[float]) -> list[float | None] | None:
-        """Tell a frame and wait for its answer. The outputs; None: neutral."""
+        """Send a frame and wait for its answer. Return the outputs; None: neutral."""
         if self.client is None or self.client.transport is None:
             return None
         if self.client.transport.get_write_buffer_size() < MAX_BUFFER_BYTES:
@@ -170,7 +173,7 @@ class Px4Server:
         return None if silent else self.controls
 
     async def _wait(self) -> None:
-        """For the answer to the last frame, if one is due; without controllers, for real time."""
+        """Wait for the answer to the last frame, if one is due; without controllers, wait for real time."""
         now = asyncio.get_running_loop().time()
         if not self._is_lockstep:
             self._free_at = max(self._free_at + 1e-6 * FRAME_US, now)
@@ -184,7 +187,9 @@ class Px4Server:
         self._is_lockstep = False
         self.misses += 1
         if self.misses == 1:
-            self.vehicle.options.report(f"no answer within {1e3 * ANSWER_S:g} ms; on at real time until one comes")
+            self.vehicle.options.report(
+                f"no answer within {1e3 * ANSWER_S:g} ms; continuing in real time until one arrives"
+            )
 
     async def _answer_within(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -195,7 +200,7 @@ class Px4Server:
 
 
 class Px4Bridge:
-    """Flies a vehicle by PX4. Without one it stands at neutral outputs, and holds nobody up."""
+    """A vehicle driven by PX4. Without PX4 its outputs are neutral, and the simulation does not wait."""
 
     def __init__(
         self, seat: BridgeOptions, outputs: dict[int, ServoOutput], sensors: Px4Sensors, ranges: Sequence[str]
@@ -205,11 +210,11 @@ class Px4Bridge:
         self._outputs, self._ranges = outputs, ranges
         self._parts = round(seat.period * 1e6 / FRAME_US)
         if self._parts < 1 or abs(self._parts * FRAME_US - seat.period * 1e6) > 1e-3:
-            raise WaveSimError(f"PX4 is told something every 4 ms; --period {seat.period:g} is no multiple of 0.004")
-        self._mixer: Mixer  # of the vehicle, once it has joined
+            raise WaveSimError(f"PX4 needs a frame every 4 ms; --period {seat.period:g} is not a multiple of 0.004")
+        self._mixer: Mixer  # set when the vehicle has joined
 
     async def run(self, port: int) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         loop = asyncio.get_running_loop()
         try:
             server = await loop.create_server(lambda: Px4Connection(self.port), "127.0.0.1", port)

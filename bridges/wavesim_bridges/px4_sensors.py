@@ -1,4 +1,6 @@
-"""What PX4 is told: inertial, magnetic and pressure sensors, satellites, odometry and the truth, from a vehicle's motion."""
+"""PX4's inputs from a vehicle's motion: inertial, magnetic and pressure sensors, satellites, odometry and the true
+state.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +15,29 @@ from wavesim_bridges.mavlink_codec import MavlinkWriter
 from wavesim_bridges.vehicle_motion import GRAVITY, Array, VehicleMotion
 from wavesim_sdk.frames import rotation
 
-FRAME_US = 4000  #: of PX4's clock from one frame to the next: 250 Hz
-SLOW = 5  #: every fifth frame tells the compass, the pressure and the odometry (50 Hz), with ``GPS`` the satellites (10 Hz)
+FRAME_US = 4000  #: period of PX4's clock between frames: 250 Hz
+SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), with ``GPS`` the satellites (10 Hz)
 GPS = 25
-DEEP_M = 0.5  #: below this no satellite is seen
-YEAR = 2026.0  #: of the magnetic field, WMM2025
-#: standard deviations. PX4 takes a sensor whose value never changes for a broken one
+DEEP_M = 0.5  #: depth below which satellites cannot be received
+YEAR = 2026.0  #: year of the magnetic field, WMM2025
+#: standard deviations; PX4 treats a sensor with a constant value as broken
 ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02  #: m/s2, rad/s, gauss, hPa
-PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: m, m/s, rad: what odometry says of itself; it is the truth
+PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: m, m/s, rad: accuracy stated by the odometry, which is exact
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated
-_SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # of the standard atmosphere, per m
+_SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # lapse rates of the standard atmosphere, per m
 _TEMPERATURE = 15.0
 
 
 def magnetic_field(origin: WorldOrigin) -> Array:
-    """The Earth's field at the origin in gauss, NED, by the World Magnetic Model, from which PX4 has its declination."""
+    """Return the Earth's magnetic field at the origin in gauss, NED, by the World Magnetic Model, as PX4's declination
+    table does.
+    """
     found = GeoMag(coefficients_file="wmm/WMM_2025.COF").calculate(origin.latitude, origin.longitude, 0.0, YEAR)
     return 1e-5 * np.array([found.x, found.y, found.z], float)
 
 
 def diagonal(*variances: float) -> list[float]:
-    """The upper triangle of a matrix 6 x 6, row by row, as MAVLink has it."""
+    """Return the upper triangle of a 6 x 6 matrix, row by row, as in MAVLink."""
     found = [0.0] * 21
     for k, variance in enumerate(variances):
         found[k * (13 - k) // 2] = variance
@@ -43,7 +47,8 @@ def diagonal(*variances: float) -> list[float]:
 class Px4Sensors:
     """Frames for one PX4. ``now_us`` is its clock.
 
-    The barometer is one in air at the altitude -depth: PX4 knows no water, and would take 3 m of it for 2 km.
+    The barometer measures air pressure at the altitude -depth: PX4 has no model of water, and would take 3 m of it for
+    2 km.
     """
 
     def __init__(self, origin: WorldOrigin, odometry: bool, seed: int) -> None:
@@ -55,16 +60,16 @@ class Px4Sensors:
         self.reset()
 
     def reset(self) -> None:
-        """There is a new PX4."""
+        """Reset for a new PX4."""
         self._number = -1
         self._truth_every = 0
 
     def set_truth_interval(self, us: float) -> None:
-        """HIL_STATE_QUATERNION is wished for so often."""
+        """Set the requested rate of HIL_STATE_QUATERNION."""
         self._truth_every = max(math.ceil(us / FRAME_US), 1) if 0.0 < us < 1e9 else 0
 
     def frame(self, motion: VehicleMotion, now_us: int, ranges: Sequence[float] = ()) -> bytes:
-        """All that is due in the next frame. ``ranges`` in m, downwards; -1: no echo."""
+        """Return all messages due in the next frame. ``ranges`` in m, downwards; -1: no echo."""
         self._number += 1
         n, R = self._number, rotation(motion.attitude)
         slow = n % SLOW == 0
@@ -130,7 +135,7 @@ class Px4Sensors:
         )  # fmt: skip
 
     def _truth(self, m: VehicleMotion, R: Array, now_us: int, place: dict[str, int]) -> bytes:
-        acceleration = (m.force + GRAVITY * R[2]) * (1000.0 / GRAVITY)  # milli-g of the body, without gravity
+        acceleration = (m.force + GRAVITY * R[2]) * (1000.0 / GRAVITY)  # milli-g in the body frame, without gravity
         return self._writer.frame(
             "HIL_STATE_QUATERNION", time_usec=now_us, attitude_quaternion=m.attitude.tolist(), **place,
             **dict(zip(("rollspeed", "pitchspeed", "yawspeed"), m.rates.tolist(), strict=True)),

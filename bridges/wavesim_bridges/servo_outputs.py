@@ -12,22 +12,24 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 @dataclass(frozen=True)
 class ServoOutput:
-    """``sign`` -1: a positive output moves the actuator the other way than its model counts."""
+    """An output. ``sign`` -1: a positive output moves the actuator opposite to its model's positive direction."""
 
     actuator: str
     sign: float = 1.0
 
 
 def assigned(text: str, what: str, allowed: Callable[[str], bool] = bool) -> tuple[str, ServoOutput]:
-    """`WHAT=starboard`, or `WHAT=-starboard` for the other way."""
+    """Parse `WHAT=starboard`, or `WHAT=-starboard` for the opposite direction."""
     left, _, name = text.partition("=")
     if not allowed(left) or not name.lstrip("-"):
-        raise BrokerError(f"'{text}' is no output; write {what}=ACTUATOR, or {what}=-ACTUATOR for the other way")
+        raise BrokerError(
+            f"invalid output '{text}'; write {what}=ACTUATOR, or {what}=-ACTUATOR for the opposite direction"
+        )
     return left, ServoOutput(name.lstrip("-"), -1.0 if name.startswith("-") else 1.0)
 
 
 def parsed(text: str) -> tuple[int, ServoOutput]:
-    """`3=starboard`, or `3=-starboard` for the other way."""
+    """Parse `3=starboard`, or `3=-starboard` for the opposite direction."""
     number, output = assigned(text, "NUMBER", str.isdigit)
     return int(number), output
 
@@ -35,15 +37,15 @@ def parsed(text: str) -> tuple[int, ServoOutput]:
 def chosen(
     frames: Mapping[str, Mapping[int, ServoOutput]], frame: str | None, others: Iterable[str]
 ) -> dict[int, ServoOutput]:
-    """The outputs of a preset, and those given one by one besides or in place of them."""
+    """Outputs of a preset, extended or replaced by individual ones."""
     outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
     if not outputs:
-        raise WaveSimError("which output moves what? Give --frame, or --output for each")
+        raise WaveSimError("outputs missing: give --frame, or --output for each")
     return outputs
 
 
 def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> ActuatorDescription:
-    """The actuator of an output."""
+    """Return the actuator of an output."""
     for a in actuators:
         if a.name == output.actuator:
             return a
@@ -52,8 +54,10 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 
 class Mixer:
-    """Outputs -1..1 by number to commands in the actuators' units: thrust goes with the square of the output up to the limit
-    on its side, as of a motor whose revolutions follow it; all else is linear up to the actuator's greater limit."""
+    """Convert outputs -1..1 by number to commands in the actuators' units. Thrust is proportional to the square of the
+    output up to the limit of its direction, as for a motor whose speed follows the output. All other commands are linear up to the
+    actuator's larger limit.
+    """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:
         self._count = len(actuators)
@@ -68,7 +72,7 @@ class Mixer:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
-        """By position; None (keep the command) where the autopilot has no such output, or does not use it."""
+        """Commands by position; None (keep the command) if the autopilot has no such output or does not use it."""
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:
             u = outputs[number - 1] if number <= len(outputs) else None

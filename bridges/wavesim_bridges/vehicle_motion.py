@@ -1,4 +1,4 @@
-"""The true motion of a vehicle in the terms of autopilots: NED world, forward-starboard-down body, and ENU, FLU for others."""
+"""True motion of a vehicle in autopilot conventions: NED world and forward-starboard-down body, or ENU and FLU."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _HALF = sqrt(0.5)
 
 @dataclass
 class VehicleMotion:
-    """One state. ``position`` (m) and ``velocity`` (m/s) over ground in NED, ``attitude`` the quaternion body to NED (w, x, y, z),
-    ``rates`` (rad/s) and ``force``, what an accelerometer at the origin feels (m/s2; level at rest: 0, 0, -9.81), in FRD."""
+    """One state. ``position`` (m) and ``velocity`` (m/s) over ground in NED, ``attitude`` the quaternion body to NED (w,
+    x, y, z), ``rates`` (rad/s) and ``force`` in FRD, the specific force at the origin as an accelerometer measures it
+    (m/s2; level at rest: 0, 0, -9.81).
+    """
 
     time: float
     position: Array
@@ -29,7 +31,7 @@ class VehicleMotion:
     force: Array
 
     def after(self, seconds: float) -> VehicleMotion:
-        """The same body a little later, on its way as it is: what lies between two steps of the simulation."""
+        """Extrapolate the motion: fills the time between two steps of the simulation."""
         acceleration = rotation(self.attitude) @ self.force + (0.0, 0.0, GRAVITY)
         w, (x, y, z) = 1.0, 0.5 * seconds * self.rates
         turn = np.array([w, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z)
@@ -40,11 +42,13 @@ class VehicleMotion:
 
 
 def motion_of(state: State) -> VehicleMotion | None:
-    """The motion of a state; None while the server hides it. Without forces (they were not asked for, or have not come yet) the
-    body is taken to move evenly."""
+    """Motion of a state; None while the server hides it. Without forces (not requested, or not received yet) the body is
+    assumed to move at constant velocity.
+    """
     if state.motion is None:
         return None
-    # Written out: four hundred times a second for each vehicle, calls on arrays of three would cost more than all else.
+    # Written out: this runs four hundred times per second and vehicle, and calls on arrays of three would cost more
+    # than all else.
     w, x, y, z, u, v, ww, p, q, r = state.motion[3:13]
     du, dv, dw = state.effort.acceleration[:3] if state.effort is not None else (0.0, 0.0, 0.0)
     down = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
@@ -67,22 +71,22 @@ def motion_of(state: State) -> VehicleMotion | None:
 
 
 def product(a: Array, b: Array) -> Array:
-    """The product of two quaternions: first b, then a."""
+    """Product of two quaternions: first b, then a."""
     w, x, y, z = a
     return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
 
 
 def ned_to_enu(ned: Array) -> Array:
-    """A position or vector of the world (..., 3) from NED to ENU, and back."""
+    """Convert a position or vector of the world (..., 3) between NED and ENU."""
     return np.stack([ned[..., 1], ned[..., 0], -ned[..., 2]], axis=-1)
 
 
 def frd_to_flu(frd: Array) -> Array:
-    """A vector of the body (..., 3) from FRD to FLU, and back."""
+    """Convert a vector of the body (..., 3) between FRD and FLU."""
     return frd * (1.0, -1.0, -1.0)
 
 
 def attitude_enu(q: Array) -> Array:
-    """Quaternions (..., 4) FLU to ENU, of those FRD to NED, and back (REP 103)."""
+    """Convert quaternions (..., 4) between FRD to NED and FLU to ENU (REP 103)."""
     w, x, y, z = np.moveaxis(np.asarray(q), -1, 0)
     return _HALF * np.stack([w + z, x + y, x - y, w - z], axis=-1)

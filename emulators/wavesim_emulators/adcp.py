@@ -1,4 +1,4 @@
-"""Current profiler: the velocity of the water past the instrument, cell by cell."""
+"""Acoustic Doppler current profiler (ADCP): the water's velocity relative to the instrument, cell by cell."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from wavesim_sdk.instruments import adcp_beams
 from wavesim_sdk.ocean.water import Water, uniform_current
 from wavesim_sdk.shared_memory import Record
 
-#: a cell hears its middle best and its neighbours' middles no more: places in cells, and weights, of a triangle of two cells' width
+#: positions, in cells, and weights of a triangle two cells wide: a cell weighs its middle most, and the middles of its
+#: neighbours not at all
 PLACES, WEIGHTS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0, np.array([1.0, 2.0, 3.0, 2.0, 1.0]) / 9.0
 
 
 class AdcpGeometry(NamedTuple):
-    """A profiler: parameters, beams in S, distance of cells' middles along the axis, cosine of the beams' angle, noise of a beam."""
+    """A profiler: parameters, beams in S, cell distances along the axis, cosine of the beam angle, noise per beam."""
 
     parameters: Parameters
     beam_directions: Floats
@@ -32,11 +33,12 @@ class AdcpGeometry(NamedTuple):
 
 
 class AdcpEmulator(RaycastEmulator):
-    """Four beams. Each measures the water along itself at its own places, which lie apart by twice the distance times the angle's
-    tangent; what they make together is the velocity only of a flow that is the same there, and the error velocity tells.
+    """Four beams. Each measures the water velocity along itself at its own positions. Opposite positions are separated by
+    twice the distance times the tangent of the beam angle. The combined velocity is exact only if the flow is equal
+    there; the error velocity shows any difference.
 
-    A cell counts as long as bottom, surface and obstacles are farther along each beam than its end, and farther along the axis than
-    the side lobes reach: the echo of the nearest comes at that distance on all beams.
+    A cell is valid while bottom, surface and obstacles are farther along each beam than the cell's end, and farther
+    along the axis than the side lobes reach: the echo of the nearest one arrives at that distance on all beams.
     """
 
     sensor = "adcp"
@@ -64,7 +66,7 @@ class AdcpEmulator(RaycastEmulator):
         starts = self.starts(now, np.zeros((1, 3)))
         reach = (profile.middles[-1] + p.cell) / (
             profile.steep * profile.steep
-        )  # so far that side lobes of a cell in range are seen
+        )  # maximum distance at which side lobes matter for a cell in range
         ranges, _ = self.cast_rays(now, starts, directions, reach)
         slant = profile.middles / profile.steep
         beams = np.zeros((len(now), 4, cells))
@@ -75,7 +77,7 @@ class AdcpEmulator(RaycastEmulator):
             flow = self.water.current(points, now.time) + drift - m.v_WS_W[:, None, None]
             beams += weight * dot(flow, directions[:, :, None, :])
         beams += profile.sigma * now.noise.normals(4 * cells).reshape(-1, 4, cells)
-        nearest = profile.steep * ranges.min(axis=1)  # of what is across the axis
+        nearest = profile.steep * ranges.min(axis=1)  # lateral component
         ends = profile.middles + 0.5 * p.cell
         heard = (ends / profile.steep < ranges[:, :, None]) & (ends / profile.steep < nearest[:, None, None])
         within = profile.middles <= p.range
@@ -91,8 +93,10 @@ class AdcpEmulator(RaycastEmulator):
     def _solve(
         p: Parameters, profile: AdcpGeometry, beams: Floats, heard: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Velocity in S and error velocity (n, cells) from four beams; from three with the fourth as if it agreed."""
-        whole = beams[:, 0] - beams[:, 1] + beams[:, 2] - beams[:, 3]  # opposite beams add up to the same
+        """Return velocity in S and error velocity (n, cells) from four beams; from three beams as if the fourth
+        agreed.
+        """
+        whole = beams[:, 0] - beams[:, 1] + beams[:, 2] - beams[:, 3]  # opposite beams have the same sum
         count = heard.sum(axis=1)
         filled = beams.copy()
         for k, sign in enumerate((1.0, -1.0, 1.0, -1.0)):

@@ -1,15 +1,15 @@
-"""The base of every emulator: how the values of a type of sensor follow from the motion of the bodies that carry it.
+"""Base of every emulator: computes the values of a sensor type from the motion of the bodies that carry it.
 
-A new emulator names its type and says how values follow from poses::
+A new emulator names its type and computes values from poses::
 
     class Depth(Emulator):
         sensor = "depth"
         def measure(self, now, out):
             out["depth"] = now.mounted.p_WS_W[:, 2] + 0.01 * now.noise(0)
 
-``now`` holds instruments of equal parameters on any number of bodies, ``out`` a row for each of them.  Who has such an
-instrument, how often it is due, latency, drop-outs, faults at run time and hot swap are the affair of
-:class:`~wavesim_emulators.sensor_bank.SensorBank`.
+``now`` holds instruments with equal parameters on any number of bodies; ``out`` has one row for each of them.
+:class:`~wavesim_emulators.sensor_bank.SensorBank` handles everything else: bodies with such an instrument, due times,
+latency, drop-outs, faults at run time and hot swap.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-PREDRAWN_VALUES = 32  #: values for which random numbers are drawn at a time
-AHEAD_NUMBERS = 4096  #: at most so many at a time, where there are several
+PREDRAWN_VALUES = 32  #: values for which random numbers are drawn at once
+AHEAD_NUMBERS = 4096  #: maximum drawn at once if there are several per value
 
 
 class NoiseStreams:
-    """Random numbers of some instruments: a stream of its own for each and for each purpose.
+    """Random numbers of some instruments: a separate stream per instrument and purpose.
 
-    A number is known long before its tick (it is a hash of that), and a call of NumPy costs as much for a few numbers as for a
-    hundred: so those of the next values are drawn together with the one that is asked for.
+    A number depends only on the hash of its tick, so it is known in advance. A NumPy call costs as much for a few
+    numbers as for a hundred. The numbers of the next values are therefore drawn together with the requested one.
     """
 
     def __init__(self, keys: Any, period: int) -> None:
         """``keys`` of the instruments (n,); ``period``: ticks from one value to the next."""
         self._own, self._period = keys, period
         self._keys: dict[str, Any] = {}
-        self._drawn: dict[tuple[Any, ...], tuple[int, Floats]] = {}  # what -> first tick, numbers (ticks, n, count)
+        self._drawn: dict[tuple[Any, ...], tuple[int, Floats]] = {}  # purpose -> first tick, numbers (ticks, n, count)
 
     def __len__(self) -> int:
         return len(self._own)
 
     def __call__(self, purpose: str) -> Any:
-        """Keys of the instruments for a purpose."""
+        """Return the instruments' keys for a purpose."""
         if purpose not in self._keys:
             self._keys[purpose] = randomness.stream(self._own, purpose)
         return self._keys[purpose]
 
     def normal(self, purpose: str, tick: int, first: int, count: int) -> Floats:
-        """Standard normal numbers (n, count), the first of which has the index ``first``."""
+        """Return standard normal numbers (n, count); the first has the index ``first``."""
         return self._numbers(randomness.normal, purpose, tick, first, count)
 
     def uniform(self, purpose: str, tick: int, first: int, count: int) -> Floats:
-        """The same in (0, 1)."""
+        """Return uniform numbers in (0, 1), like :meth:`normal`."""
         return self._numbers(randomness.uniform, purpose, tick, first, count)
 
     def _numbers(self, law: Callable[..., Floats], purpose: str, tick: int, first: int, count: int) -> Floats:
@@ -77,17 +77,18 @@ class NoiseStreams:
         begun, numbers = self._drawn.get(what, (0, ()))
         ahead, rest = divmod(tick - begun, self._period)
         if rest or not 0 <= ahead < len(numbers):
-            follows = not rest and ahead == len(numbers)  # who asks for any tick, at its own pace, asks for no other
+            # an emulator at its own pace skips ticks: drawing ahead would be wasted
+            follows = not rest and ahead == len(numbers)
             more = max(1, min(PREDRAWN_VALUES, AHEAD_NUMBERS // max(1, len(self) * count))) if follows else 1
             ticks = tick + self._period * np.arange(more)
             numbers = law(self(purpose)[:, None], ticks[:, None, None], np.arange(first, first + count))
-            numbers.flags.writeable = False  # they are handed out as they are
+            numbers.flags.writeable = False  # callers get them without a copy
             self._drawn[what], ahead = (tick, numbers), 0
         return np.asarray(numbers[ahead])
 
 
 class Noise:
-    """Random numbers for some instruments at one tick, of one purpose."""
+    """Random numbers for some instruments at one tick, for one purpose."""
 
     def __init__(self, streams: NoiseStreams, tick: int, scale: Any, purpose: str = "value") -> None:
         self.streams, self.tick, self.purpose = streams, tick, purpose
@@ -96,30 +97,32 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Of the instruments."""
+        """Noise factors of the instruments."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:
-        """One standard normal number for each, times the sensor's factor; ``index`` tells its quantities apart."""
+        """Return one standard normal number per instrument, times the sensor's noise factor; ``index`` distinguishes its
+        quantities.
+        """
         return self.normals(1, index)[:, 0]
 
     def normals(self, count: int, index: int = 0) -> Floats:
-        """``count`` of them for each (n, count), from ``index`` on."""
+        """Return ``count`` numbers per instrument (n, count), from ``index`` on."""
         if self.is_zero:
             return np.zeros((len(self.scale), count))
         return np.asarray(self.scale[:, None] * self.streams.normal(self.purpose, self.tick, index, count))
 
     def uniform(self, index: int = 0) -> Floats:
-        """One uniform number in (0, 1) for each, whatever the factor."""
+        """Return one uniform number in (0, 1) per instrument, independent of the noise factor."""
         return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Numbers for another purpose, that have nothing to do with these."""
+        """Return independent numbers for another purpose."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
 class SensorKinematics(NamedTuple):
-    """Where sensors are: position and velocity in W, rotations, angular velocity in B."""
+    """Poses of sensors: position and velocity in W, rotations, angular velocity in B."""
 
     p_WS_W: Floats
     R_WB: Floats
@@ -129,7 +132,7 @@ class SensorKinematics(NamedTuple):
 
 
 class Mounting:
-    """Place and attitude of some sensors on their bodies: one for all of them if they have the same, else a row for each."""
+    """Mounts of sensors on their bodies: one for all if they are equal, otherwise one row each."""
 
     def __init__(self, declared: Sequence[SensorConfig]) -> None:
         places, attitudes = ([getattr(s, name) for s in declared] for name in ("position", "attitude"))
@@ -143,26 +146,27 @@ class Mounting:
             self._cross[..., i, j] = sign * self.lever[..., k]
 
     def lever_W(self, R_WB: Floats) -> Floats:
-        """The arms in W (n, 3)."""
+        """Lever arms in W (n, 3)."""
         return np.asarray(matvec(R_WB, self.lever))
 
     def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:
-        """Velocity in B of the sensor's place, for velocities (n, 3) of the body's origin."""
+        """Velocity in B of the sensor's position, for velocities (n, 3) of the body's origin."""
         turning = vecmat(w_B, self._cross)
         return np.asarray(v_B + turning)
 
     def to_sensor_frame(self, vectors_B: Floats) -> Floats:
-        """Vectors (n, 3) of B in S."""
+        """Transform vectors (n, 3) from B to S."""
         if not self.is_rotated:
             return vectors_B
         return np.asarray(vecmat(vectors_B, self.R_BS))
 
 
 class Batch:
-    """Instruments of equal parameters at one tick: arrays have one row for each.
+    """Instruments with equal parameters at one tick; arrays have one row per instrument.
 
-    Their names, places, attitudes and noise may differ: ``parameters`` has none of them.  ``prepared`` is what the emulator made of the parameters, ``rows`` are the rows of the bodies, ``state`` their motion,
-    ``fresh`` says which instruments have no value before this one.
+    Their names, mounts and noise may differ: ``parameters`` contains none of these. ``prepared`` is the emulator's
+    result of ``prepare``, ``rows`` are the rows of the bodies, ``state`` their motion. ``fresh`` marks instruments
+    without an earlier value.
     """
 
     def __init__(
@@ -173,9 +177,9 @@ class Batch:
         self.period = period  #: ticks from one value to the next
         self.view, self.rows, self.noise, self.fresh = view, rows, noise, fresh
         self.tick, self.time_ns = view.tick, view.time_ns
-        self.since = since  #: s since the last value, of types that keep a state; 0 = none before
+        self.since = since  #: s since the last value, for types that keep a state; 0 = no earlier value
         self.fault, self.fault_amount, self.weather = fault, fault_amount, weather
-        self.table_rows = table_rows  #: rows of the type's table
+        self.table_rows = table_rows  #: rows in the table of the type
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -187,7 +191,7 @@ class Batch:
 
     @functools.cached_property
     def state(self) -> Record:
-        return self.view.state.take(self.rows)  # ten times as fast as an index
+        return self.view.state.take(self.rows)  # ten times as fast as indexing
 
     @functools.cached_property
     def R_WB(self) -> Floats:
@@ -195,12 +199,12 @@ class Batch:
 
     @functools.cached_property
     def p_WS_W(self) -> Floats:
-        """Where the sensors are."""
+        """Poses of the sensors."""
         return np.asarray(self.state["p_WB_W"] + self.mounting.lever_W(self.R_WB))
 
     @functools.cached_property
     def depth(self) -> Floats:
-        """Depth of the sensors below the water as it stands now; negative in the air."""
+        """Depth of the sensors below the present water surface; negative in air."""
         return np.asarray(self.p_WS_W[:, 2] + self.weather["level"])
 
     @functools.cached_property
@@ -209,7 +213,7 @@ class Batch:
 
     @functools.cached_property
     def mounted(self) -> SensorKinematics:
-        """Place, attitude and motion of the sensors."""
+        """Pose and motion of the sensors."""
         state = self.state
         speed = self.mounting.velocity_B(state["v_WB_B"], state["w_WB_B"])
         v_WS_W = matvec(self.R_WB, speed)
@@ -217,41 +221,43 @@ class Batch:
 
 
 class Emulator:
-    """Computes the values of one type of sensor. It keeps nothing between two values: a state belongs into hidden columns of
-    the sensor's table, where a process that takes over finds it."""
+    """Compute the values of one sensor type. It keeps nothing between two values: a state belongs into hidden columns of
+    the sensor's table, where a process that takes over finds it.
+    """
 
     sensor: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]] = ()  #: more tables of shared memory, of the same tick
+    needs: ClassVar[tuple[str, ...]] = ()  #: further tables of shared memory, of the same tick
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
 
     def prepare(self, parameters: Any) -> Any:
-        """What follows from the parameters alone; done once for instruments of equal parameters."""
+        """Derive quantities from the parameters alone; called once for instruments with equal parameters."""
         return None
 
     def sensor_bank(self, seed: int, count: int) -> SensorBank:
-        """All instruments of this type, with a table of their own of so many rows: for who has no server."""
+        """Create all instruments of this type with a table of this many rows, for use without a server."""
         from wavesim_emulators.sensor_bank import SensorBank
 
         return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
-        """Called once in a process that serves a running server: for what an emulator writes beside its table."""
+        """Attach to further tables; called once in a process that serves a running server."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
-        """Called once at each tick, before :meth:`measure`."""
+        """Prepare a tick; called once at each tick, before :meth:`measure`."""
 
     def measure(self, now: Batch, out: Record) -> None:
-        """Write the values into the columns of ``out``; ``out["valid"]`` is 1 before the call, 0 means there is no value.
+        """Write the values into the columns of ``out``; ``out["valid"]`` is 1 before the call, 0 marks a missing
+        value.
 
         ``out`` holds the last value, and in its hidden columns the state that belongs to it: zeros where ``now.fresh``.
         """
-        raise NotImplementedError(f"{type(self).__name__} computes nothing")
+        raise NotImplementedError(f"{type(self).__name__} does not implement measure()")
 
 
 def steady_weather(world: World, time_s: float) -> Record:
-    """The weather without gusts, drift and slow wind."""
+    """Weather without gusts, drift and slow wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction

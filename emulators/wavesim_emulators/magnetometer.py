@@ -1,4 +1,4 @@
-"""Magnetometer: the earth's field through the vehicle's iron and the sensor's own errors."""
+"""Magnetometer: the Earth's magnetic field, distorted by the vehicle's iron and the sensor's errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from wavesim_sdk.shared_memory import Record
 
 
 def field(world: World) -> Floats:
-    """The earth's field (3,) in W, T: as the configuration gives it, or that of WMM2025 at the origin and the mean water level, in its
-    year. W's north is true north, so the declination is its angle towards east."""
+    """Return the Earth's magnetic field (3,) in W, T: configured, or from WMM2025 at the origin and the mean water level,
+    in its year. W's north is true north, so the declination is the field's angle towards east.
+    """
     given = np.array(world.magnetic.field)
     if given.any():
         return given
-    from pygeomag import GeoMag  # only those who need the model load it
+    from pygeomag import GeoMag  # load the model only if it is needed
 
     model = GeoMag(coefficients_file="wmm/WMM_2025.COF")
     found = model.calculate(math.degrees(world.latitude), math.degrees(world.longitude), 0.0, world.magnetic.year)
@@ -28,7 +29,9 @@ def field(world: World) -> Floats:
 
 
 class MagnetometerEmulator(Emulator):
-    """B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise, cut at its limit and counted in steps."""
+    """B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise, limited to its range and
+    quantised.
+    """
 
     sensor = "magnetometer"
 
@@ -45,7 +48,7 @@ class MagnetometerEmulator(Emulator):
         found = matvec(iron, vecmat(self.field_W, now.R_WS)) + np.array(p.hard_iron)
         drawn = Noise(now.noise.streams, 0, now.noise.scale, "axes").normals(
             12
-        )  # the same for an instrument's whole life
+        )  # constant over an instrument's lifetime
         spread = np.where(np.eye(3, dtype=bool), p.scale, p.misalignment)
         found = found + matvec(spread * drawn[:, :9].reshape(-1, 3, 3), found) + p.offset * drawn[:, 9:]
         found = found + p.sigma * now.noise.normals(3)

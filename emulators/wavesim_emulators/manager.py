@@ -1,4 +1,4 @@
-"""Several emulators, each in its own process: started together, restarted when one dies, ended together."""
+"""Several emulators, each in its own process: started together, restarted after a crash, stopped together."""
 
 from __future__ import annotations
 
@@ -17,32 +17,34 @@ from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
 NICE = 5
-RESTARTS, EARLY_DEATH_S = 5, 5.0  #: an emulator that dies more often in a row, each time within this, is given up
+RESTARTS, EARLY_DEATH_S = 5, 5.0  #: an emulator that ends more often in a row, each time within this time, is abandoned
 END_S = 5.0
 
 
 class EmulatorManager:
-    """Watches one process per sensor."""
+    """One supervised process per sensor."""
 
     def __init__(self, sensors: list[str], config: str, server: str, free: bool, report: Callable[[str], None]) -> None:
         self.server, self.report = server, report
         self.arguments = [config, "--server", server, *(["--free"] if free else [])]
         self.processes: dict[str, forked_process.ForkedProcess] = {}
-        self.early_deaths = dict.fromkeys(sensors, 0)  # deaths in a row soon after the start
+        self.early_deaths = dict.fromkeys(sensors, 0)  # consecutive early failures
         self.started_at: dict[str, float] = {}
         self._stop = False
 
     def _start(self, sensor: str) -> None:
-        """As by its own command; in a session of its own: Ctrl-C comes to the manager, which ends them in order."""
+        """Start an emulator through its own command, in its own session: Ctrl-C reaches only the manager, which stops all
+        emulators in order.
+        """
         self.processes[sensor] = forked_process.fork_process(
             f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.arguments])
         )
-        with contextlib.suppress(OSError):  # a start of theirs takes a core for a second; the engine's tick goes first
+        with contextlib.suppress(OSError):  # starting takes a core for a second; the engine's tick has priority
             os.setpriority(os.PRIO_PROCESS, self.processes[sensor].pid, NICE)
         self.started_at[sensor] = time.monotonic()
 
     def run(self) -> None:
-        """Until the server ends, a signal comes, or no emulator is left."""
+        """Run until the server ends, a signal arrives, or no emulator is left."""
         simulation = SharedState(self.server)
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)
@@ -69,10 +71,10 @@ class EmulatorManager:
         if self.early_deaths[sensor] > RESTARTS:
             del self.processes[sensor]
             self.report(
-                f"emulator {sensor} {how}; it died {RESTARTS + 1} times in a row within {EARLY_DEATH_S:g} s and is given up"
+                f"emulator {sensor} {how}; it failed {RESTARTS + 1} times in a row within {EARLY_DEATH_S:g} s and is not restarted"
             )
             return
-        self.report(f"emulator {sensor} {how}; started again")
+        self.report(f"emulator {sensor} {how}; restarted")
         self._start(sensor)
 
     def _terminate_all(self) -> None:

@@ -1,4 +1,4 @@
-"""Motion: attitude and heading, inertial unit, speed log, Doppler log, and everything at once."""
+"""Motion sensors: attitude and heading, inertial unit, speed log, Doppler log, and the true motion."""
 
 from __future__ import annotations
 
@@ -43,19 +43,22 @@ class SpeedLogEmulator(Emulator):
 
 
 def _down_B(q_WB: Floats) -> Floats:
-    """Where down is in B (n, 3)."""
+    """Direction of down in B (n, 3)."""
     return np.asarray(frames.rotation(q_WB)[:, 2, :])
 
 
 EARTH_RATE = 7.292115e-5  #: rad/s (WGS84)
 GAUSS_MARKOV_PEAK = (
-    0.617  #: greatest Allan deviation of a Gauss-Markov process over its deviation, at 1.89 correlation times
+    #: maximum Allan deviation of a Gauss-Markov process relative to its standard deviation, at 1.89 correlation times
+    0.617
 )
 
 
 class ImuEmulator(Emulator):
-    """Mean specific force and angular rate since the last value, at the sensor's place (lever arm included), with the errors
-    of IEEE 952: white noise, biases, scale factors and misalignment, and steps whose rest the next value gets."""
+    """Mean specific force and angular rate since the last value, at the sensor's position (lever arm included), with the
+    errors of IEEE 952: white noise, biases, scale factors and misalignment, and quantisation whose remainder carries
+    over to the next value.
+    """
 
     sensor = "imu"
 
@@ -69,10 +72,10 @@ class ImuEmulator(Emulator):
         return parameters.resolved
 
     def measure(self, now: Batch, out: Record) -> None:
-        """In frame S, where what turns with the body stays as it is: f = dv/dt + w x v - g, its mean over the interval.
+        """Mean over the interval in frame S, which turns with the body: f = dv/dt + w x v - g.
 
-        The last two by Simpson's rule: right to 0.2 mg on an arm of a body that spins with 6 rad/s, at 50 Hz (and to 0.5 mg
-        more for each m/s at which that body drifts across its spin).
+        The last two terms use Simpson's rule. The error is below 0.2 mg on a lever arm of a body that spins at 6 rad/s,
+        at 50 Hz (plus 0.5 mg for each m/s at which that body drifts across its spin axis).
         """
         p, state, mounting = now.prepared, now.state, now.mounting
         fresh = now.fresh
@@ -120,7 +123,7 @@ class ImuEmulator(Emulator):
 
     @staticmethod
     def _apply_axis_errors(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
-        """Both as axes see them that are not straight, and not of one scale: the same for an instrument's whole life."""
+        """Apply misalignment and scale factor of the axes to both: constant over an instrument's lifetime."""
         p = now.prepared
         if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
             return force, rates
@@ -137,7 +140,7 @@ class ImuEmulator(Emulator):
 
 
 class NavigationEmulator(Emulator):
-    """Pose, velocity and acceleration of the body's origin: the truth, for reference."""
+    """True pose, velocity and acceleration of the body's origin, for reference."""
 
     sensor = "navigation"
 
@@ -152,7 +155,9 @@ class NavigationEmulator(Emulator):
 
 
 class DvlBeams(NamedTuple):
-    """Beams of a Doppler log in S: directions, places, and the velocity from those that have lock, by their bits."""
+    """Beams of a Doppler log in S: directions, origins, and the velocity from the beams with bottom lock, by their bit
+    mask.
+    """
 
     directions: Floats
     positions: Floats
@@ -160,9 +165,10 @@ class DvlBeams(NamedTuple):
 
 
 class DvlEmulator(RaycastEmulator):
-    """Three or four beams: velocity over the bottom from at least three that have lock, velocity through the water.
+    """Doppler log with three or four beams: velocity over the bottom from at least three beams with lock, velocity through
+    the water.
 
-    A beam measures against what it hits: over another body, against that body.
+    A beam measures against the surface that it hits: over another body, against that body.
     """
 
     sensor = "dvl"

@@ -1,4 +1,4 @@
-"""Position above the water: satellites, ultra-wideband."""
+"""Position above the water: satellite navigation, ultra-wideband."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from wavesim_sdk.shared_memory import Record
 
 
 class GpsEmulator(Emulator):
-    """WGS84 position of the antenna: W is the plane that touches the ellipsoid at the origin, so a boat that has gone 10 km
-    from there is 8 m high. Valid while the antenna is
-    above the water as it stands. Position errors are slow (Gauss-Markov), velocity errors white."""
+    """WGS84 position of the antenna. W is the tangent plane of the ellipsoid at the origin, so a boat 10 km away is 8 m
+    above the ellipsoid. Valid while the antenna is above the present water surface. Position errors are slow
+    (Gauss-Markov), velocity errors white.
+    """
 
     sensor = "gps"
 

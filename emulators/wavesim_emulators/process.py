@@ -1,4 +1,4 @@
-"""An emulator as a process: it claims its table, is told by the engine what is due, and can be replaced at any moment."""
+"""An emulator as a process: it claims its table, gets due ticks from the engine, and can be replaced at any time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.attach import SensorTableClaim, SharedState
 from wavesim_sdk.errors import AttachError, NotRunning
 
-LOOK_S = 0.2  #: how often it looks whether the server still lives
+LOOK_S = 0.2  #: interval between checks that the server is alive
 
 
 class EmulatorProcess:
-    """Serves a running server until it ends or a signal comes."""
+    """Serve a running server until it ends or a signal arrives."""
 
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
         self.emulator, self.free_running = emulator, free_running
@@ -28,7 +28,7 @@ class EmulatorProcess:
         if theirs not in ("", ours):
             raise AttachError(
                 f"the server '{server}' runs another configuration (digest {theirs[:12]}) than {emulator.loaded.path} "
-                f"({ours[:12]}); name the file that it runs, as it was when it started"
+                f"({ours[:12]}); use the file that the server loaded, unchanged since its start"
             )
         self.step_ns = int(world["step_ns"])
         self.claim = SensorTableClaim(self.simulation, emulator.sensor)
@@ -37,10 +37,10 @@ class EmulatorProcess:
         self._tables = ("instruments", "weather", *emulator.needs)
 
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
-        """Returns how often values were written; ``ready`` is called when the engine begins to wait for them.
+        """Run the emulator. Return the number of writes; ``ready`` is called when the engine starts to wait for values.
 
-        Synchronous (the default): the engine says when a value is due and, unless time is real, waits for it.  Free: at its
-        own pace in wall time, as in the paper.
+        Synchronous (the default): the engine says when a value is due and, unless it runs in real time, waits for it.
+        Free: at its own pace in wall time, as in the paper.
         """
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)
@@ -62,7 +62,7 @@ class EmulatorProcess:
                     break
                 elif (
                     not self.free_running and not self.claim.is_synchronous
-                ):  # the engine gave up on us: ask to be waited for again
+                ):  # the engine stopped waiting for this emulator: ask it to wait again
                     self.claim.request_synchronous()
         except NotRunning:
             pass
@@ -71,7 +71,7 @@ class EmulatorProcess:
         return written
 
     def _wait(self) -> int | None:
-        """Until values may be due: a tick; None after a while without."""
+        """Wait until values may be due. Return a tick, or None after a time-out."""
         if not self.free_running:
             return self.claim.wait_due(LOOK_S)
         time.sleep(min(LOOK_S, self.sensor_bank.pause(self.step_ns)))

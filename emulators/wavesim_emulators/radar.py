@@ -1,6 +1,7 @@
-"""A radar's target list: echoes of bodies above the water at each scan, and tracks that follow them.
+"""Target list of a radar: echoes of bodies above the water at each scan, and tracks that follow them.
 
-Nothing but ranges and bearings links an echo to a track, so tracks of ships that pass close by are swapped as they are at sea.
+Only ranges and bearings associate an echo with a track. Tracks of ships that pass close by can therefore be swapped, as
+at sea.
 """
 
 from __future__ import annotations
@@ -17,32 +18,35 @@ from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
 from wavesim_sdk.shared_memory import Record
 
-HORIZON = 4110.0  #: m per root of m of height, of each of two antennas (four thirds of the earth's radius)
-GATE_SIGMAS = 6.0  #: standard deviations, and what a turn may add, within which an echo belongs to a track
-TARGET_ACCELERATION = 1.0  #: m/s2 that a target may change its velocity by
-MIN_HITS, SCANS = 5, 10  #: a track stays while at least so many of so many scans showed it
-CONFIRM_SCANS = 3  #: scans after which a track is followed
+HORIZON = 4110.0  #: m per square root of m of height, for each of two antennas (four-thirds Earth radius)
+GATE_SIGMAS = 6.0  #: association gate of an echo: standard deviations, and the allowance for a turn
+TARGET_ACCELERATION = 1.0  #: m/s2: maximum change of a target's velocity
+MIN_HITS, SCANS = 5, 10  #: a track is kept while at least this many of this many scans showed it
+CONFIRM_SCANS = 3  #: scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,
     3.5,
-)  #: an echo so many standard deviations off makes a track forget all but so many scans
+)  #: an echo this many standard deviations off reduces a track's memory to this many scans
 MAX_TRACK_NUMBER = 99
 
 
 def horizon(height: Any, other: Any) -> Any:
-    """How far an antenna looks to something of another height (m above the water), over the horizon's edge."""
+    """Return the radar horizon between an antenna and a target height (m above the water)."""
     return HORIZON * (np.sqrt(np.maximum(height, 0.0)) + np.sqrt(np.maximum(other, 0.0)))
 
 
 def gains(scans: float, memory: int) -> tuple[float, float]:
-    """(alpha, beta) of the fading straight line through so many scans, the newest included; ``memory`` at most."""
+    """Return (alpha, beta) of the fading straight-line fit over this many scans, including the newest; at most
+    ``memory``.
+    """
     k = min(scans, float(memory))
     return 2.0 * (2.0 * k - 1.0) / (k * (k + 1.0)), 6.0 / (k * (k + 1.0))
 
 
 class RadarEmulator(RaycastEmulator):
-    """Echoes with errors of range and bearing; land, obstacles and hulls hide what is behind them, the horizon what is beyond.
-    Tracks are kept over ground, by an own position without errors."""
+    """Echoes with errors of range and bearing. Land, obstacles, hulls and the horizon hide whatever is behind them. Tracks
+    are kept over ground, with an error-free own position.
+    """
 
     sensor = "radar"
 
@@ -63,7 +67,7 @@ class RadarEmulator(RaycastEmulator):
             self._update_tracks(now, out, k, echoes)
 
     def _in_sight(self, antenna: Floats, away: Floats, distance: Floats, there: Rows, own: int) -> Any:
-        """Which of some bodies nothing hides."""
+        """Select the bodies that nothing hides."""
         if not len(there):
             return np.zeros(0, bool)
         along = (away / distance[:, None])[None]
@@ -75,7 +79,7 @@ class RadarEmulator(RaycastEmulator):
         return clear & ((hit[0] < 0) | (hit[0] == there))
 
     def _detect(self, now: Batch, k: int, away: Floats, there: Rows) -> list[tuple[float, float]]:
-        """Places (north, east) from the antenna that the scan of instrument k shows."""
+        """Return positions (north, east) relative to the antenna in the scan of instrument k."""
         p, noise = now.parameters, now.noise
         key = noise.keys[k : k + 1]
         found = []
@@ -89,7 +93,7 @@ class RadarEmulator(RaycastEmulator):
             found.append((r * c, r * s))
         if p.false_echoes > 0.0:
             chance = [float(randomness.uniform(key, now.tick, 1000 + i)[0]) for i in range(3 * 16)]
-            for i in range(16):  # sixteen chances of the sixteenth part
+            for i in range(16):  # sixteen draws, each with one sixteenth of the expected number
                 if chance[3 * i] < p.false_echoes / 16.0:
                     r = p.minimum + (0.5 * p.maximum - p.minimum) * math.sqrt(chance[3 * i + 1])
                     s, c = sin_cos(2.0 * math.pi * chance[3 * i + 2])
@@ -97,7 +101,7 @@ class RadarEmulator(RaycastEmulator):
         return found
 
     def _update_tracks(self, now: Batch, out: Record, k: int, echoes: list[tuple[float, float]]) -> None:
-        """Bring the tracks of instrument k to this scan."""
+        """Update the tracks of instrument k with this scan."""
         p, row, since = now.parameters, out[k], float(now.since[k])
         if now.fresh[k]:
             row["scans"], row["next"] = 0.0, 1.0
@@ -112,7 +116,7 @@ class RadarEmulator(RaycastEmulator):
             for j, (n, e) in enumerate(places):
                 dn, de = n - row["north"][i], e - row["east"][i]
                 r = math.sqrt(echoes[j][0] * echoes[j][0] + echoes[j][1] * echoes[j][1])
-                # a young track knows its speed hardly: what is fast still belongs to it
+                # a young track has an uncertain speed: accept a fast echo
                 free = (
                     15.0 * since if row["scans"][i] < CONFIRM_SCANS else 0.0
                 ) + 0.5 * TARGET_ACCELERATION * since * since
@@ -148,7 +152,7 @@ class RadarEmulator(RaycastEmulator):
         if scans > MANOEUVRE_MEMORY and off > MANOEUVRE_SIGMAS * (
             p.range_sigma + p.bearing_sigma * float(hypot(at[0] - place[0], at[1] - place[1]))
         ):
-            scans = MANOEUVRE_MEMORY  # it turns
+            scans = MANOEUVRE_MEMORY  # the target turns
         row["scans"][i] = scans + 1.0
         alpha, beta = gains(scans + 1.0, p.memory)
         for axis, speed, error in (("north", "v_north", errors[0]), ("east", "v_east", errors[1])):
@@ -157,7 +161,7 @@ class RadarEmulator(RaycastEmulator):
                 row[speed][i] += beta * error / since
 
     def _start_track(self, row: Any, at: tuple[float, float], time: float) -> None:
-        """A new track, if there is room for it."""
+        """Start a new track if there is room for it."""
         free = [i for i in range(RADAR_TARGETS) if row["scans"][i] == 0.0]
         if not free:
             return

@@ -1,4 +1,4 @@
-"""Beams: echosounder, fixed rangers, scanning beam, multibeam; on sea bed, obstacles, surface and other bodies."""
+"""Beams: echosounder, fixed rangers, scanning beam, multibeam; against sea bed, obstacles, surface and other bodies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.shared_memory import Record
 
 RINGS, SPOKES = 3, 12  #: rays of a cone
-FLOATING = 0.5  #: m above the water at which an echosounder on a floating hull still counts as wet
+FLOATING = 0.5  #: m above the water up to which an echosounder on a floating hull still counts as submerged
 
 
 def cone(width: float) -> Floats:
-    """Unit vectors (n, 3) that fill a cone of full angle ``width`` around z."""
+    """Return unit vectors (n, 3) that fill a cone of full angle ``width`` around z."""
     rays = [(0.0, 0.0, 1.0)]
     for ring in range(1, RINGS + 1) if width else ():
         a = 0.5 * width * ring / RINGS
@@ -34,7 +34,7 @@ def cone(width: float) -> Floats:
 
 
 class BeamGeometry(NamedTuple):
-    """Beams in S: directions and places (n, 3)."""
+    """Beams in S: directions and origins (n, 3)."""
 
     directions: Floats
     positions: Floats
@@ -45,7 +45,7 @@ class BeamGeometry(NamedTuple):
 
 
 class RaycastEmulator(Emulator):
-    """An emulator that looks into the world: bed, obstacles, surface, and the bodies as they are now."""
+    """An emulator that traces the world: bed, obstacles, surface, and the present bodies."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -56,7 +56,7 @@ class RaycastEmulator(Emulator):
         self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
     def starts(self, now: Batch, places: Floats) -> Floats:
-        """Where beams start in W (instruments, beams or 1, 3), from their places in S."""
+        """Return beam origins in W (instruments, beams or 1, 3) from their positions in S."""
         if not places.any():
             return now.p_WS_W[:, None, :]
         return np.asarray(now.p_WS_W[:, None, :] + matvec(now.R_WS[:, None], places))
@@ -64,19 +64,21 @@ class RaycastEmulator(Emulator):
     def cast_rays(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
     ) -> tuple[Floats, Rows]:
-        """(ranges, number of the body that was hit or -1), both (n, beams), along unit vectors of W; inf = nothing within reach."""
+        """Return (ranges, number of the hit body or -1), both (n, beams), along unit vectors of W; inf = no hit within
+        reach.
+        """
         level = float(now.weather["level"])
         ranges = self.scene.cast(starts, along, maximum, surface=surface, level=level)
         return self.bodies.cast(starts, along, ranges, maximum, now.rows)
 
     def ranges(self, now: Batch, beams: BeamGeometry, surface: bool = True, level: bool = False) -> Floats:
-        """Ranges (n, beams) along beams of S, or of W if ``level``."""
+        """Return ranges (n, beams) along beams of S, or of W if ``level``."""
         along = beams.directions[None] if level else matvec(now.R_WS[:, None], beams.directions)
         return self.cast_rays(now, self.starts(now, beams.positions), along, now.parameters.maximum, surface)[0]
 
 
 class EchosounderEmulator(RaycastEmulator):
-    """The nearest of bottom, obstacles and bodies within the cone. Noise 2 cm."""
+    """Distance to the nearest of bottom, obstacles and bodies within the cone. Noise 2 cm."""
 
     sensor = "echosounder"
 
@@ -106,7 +108,7 @@ class RangerEmulator(RaycastEmulator):
 
 
 class ScannerEmulator(RaycastEmulator):
-    """One beam; its angle follows from the tick, so that a new process goes on where the old one was."""
+    """One scanning beam; its angle follows from the tick, so that a new process continues where the old one stopped."""
 
     sensor = "scanner"
 
@@ -121,7 +123,7 @@ class ScannerEmulator(RaycastEmulator):
 
 
 class MultibeamEmulator(RaycastEmulator):
-    """A fan down and to both sides, or beams of any place and direction."""
+    """A fan down and to both sides, or beams with any origin and direction."""
 
     sensor = "multibeam"
 

@@ -1,6 +1,6 @@
-"""Who has an instrument of a type, what is due, and what becomes of a value on its way: latency, drop-outs, faults.
+"""All instruments of a type: due times, and latency, drop-outs and faults of values.
 
-No clock, process or shared memory in here: snapshots in, a table of values out.
+No clock, process or shared memory: snapshots in, a table of values out.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from wavesim_sdk.tables import SensorFault
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
-KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument, and the key of its random numbers
+KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and its random number key
 
 
 class InstrumentGroup:
-    """Instruments that differ in nothing but name, mounting, noise and body: one pass computes them all."""
+    """Instruments that differ only in name, mount, noise and body: one pass computes them all."""
 
     def __init__(self, emulator: Emulator, parameters: Any, period: int) -> None:
         self.parameters, self.period = parameters, period
         self.prepared = emulator.prepare(parameters)
         self.latency_ns = round(parameters.latency * 1e9)
-        self.served = -1  # the due tick that was served last
-        self.measured_tick = -1  # tick of the last values
+        self.served = -1  # last due tick that was served
+        self.measured_tick = -1  # tick of the newest values
         self.pending: deque[tuple[int, Rows, Record]] = deque()
-        self.table_rows: Rows = np.zeros(0, np.int64)  # rows of the type's table
+        self.table_rows: Rows = np.zeros(0, np.int64)  # rows in the table of the type
         self.bodies: Rows = np.zeros(0, np.int64)
         self.mounting = Mounting((parameters,))
         self.noise: Any = 1.0
         self.streams = NoiseStreams(np.zeros(0, np.uint64), period)
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument]) -> None:
-        """These are its instruments from now on."""
+        """Set its instruments."""
         self.table_rows, self.bodies = entries["place"], entries["body"]
         self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64), self.period)
         self.mounting = Mounting([i.parameters for i, _ in fitted])
         self.noise = np.array([i.parameters.noise for i, _ in fitted])
 
     def is_due(self, tick: int) -> bool:
-        """Whether a multiple of its period has come since it was served."""
+        """Whether a value has become due since the last one was computed."""
         return len(self.table_rows) > 0 and tick // self.period > self.served // self.period
 
 
 class SensorBank:
-    """All instruments of a type. ``table`` holds their values, at the places that the table `instruments` says."""
+    """All instruments of a type. ``table`` holds their values, at the rows given by the table `instruments`."""
 
     def __init__(self, emulator: Emulator, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table
@@ -66,16 +66,17 @@ class SensorBank:
         self._count = value_count(sensor_table_of(emulator.sensor))
         self._visible_width = (
             HEAD_COLUMNS + self._count + 1
-        )  # columns of a row without the state: what is told, and the generation
-        self._last = table.copy()  # the newest of each, come out or not
-        self._generations = np.zeros(len(table), np.int64)  # of the instruments that are there; 0 = none
-        self._faults = np.zeros(len(table), np.int64)  # rows of the table `instruments`
+        )  # columns of a row without the state: published values and generation
+        self._last = table.copy()  # newest value of each, published or not
+        self._generations = np.zeros(len(table), np.int64)  # generation of present instruments; 0 = none
+        self._faults = np.zeros(len(table), np.int64)  # rows in the table `instruments`
         self._version: tuple[int, ...] | None = None
         self._instruments: dict[Any, KeyedInstrument] = {}  # by names of body, model, instrument
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
-        """Bring the table to what is known at a tick: the values of all instruments that are due at or before ``due`` and have
-        not been computed. True if it changed."""
+        """Update the table to a tick: compute the values of all instruments that are due at or before ``due`` and not
+        computed yet. Return True if it changed.
+        """
         changed = self._update_groups(view, due)
         weather = view.tables["weather"][0] if "weather" in view.tables else self._steady_weather(view)
         groups = [g for g in self.groups.values() if g.is_due(due) and view.tick > g.measured_tick]
@@ -91,13 +92,13 @@ class SensorBank:
         return changed
 
     def pause(self, step_ns: int) -> float:
-        """The shortest period of an instrument in s; a fifth of a second while there is none."""
+        """Shortest period of an instrument in s; 0.2 s if there is none."""
         return min((g.period * step_ns * 1e-9 for g in self.groups.values() if len(g.table_rows)), default=0.2)
 
-    # -- who is there ------------------------------------------------------------------------------
+    # -- instruments -------------------------------------------------------------------------------
 
     def _update_groups(self, view: FleetSnapshot, due: int) -> bool:
-        """Sort the instruments into groups, if bodies came or went; True if values became nobody's."""
+        """Sort the instruments into groups if bodies joined or left. Return True if values lost their instrument."""
         if view.version is not None and view.version == self._version:
             return False
         self._version = view.version
@@ -105,7 +106,7 @@ class SensorBank:
         mine = np.flatnonzero((instruments["body"] >= 0) & (instruments["type"] == self.emulator.sensor.encode()))
         mine = mine[view.identity["present"][instruments["body"][mine]] == 1]
         entries = instruments[mine]
-        known, self._instruments = self._instruments, {}  # without those that are gone
+        known, self._instruments = self._instruments, {}  # without removed instruments
         fitted = [self._resolve_instrument(view, entry, known) for entry in entries]
         sorted_in: dict[tuple[Any, int], list[int]] = {}
         for k, (instrument, _) in enumerate(fitted):
@@ -127,7 +128,7 @@ class SensorBank:
     def _resolve_instrument(
         self, view: FleetSnapshot, entry: Any, known: dict[Any, KeyedInstrument]
     ) -> KeyedInstrument:
-        """How an instrument is declared, and the key of its random numbers."""
+        """Declaration of an instrument and its random number key."""
         who = view.identity[entry["body"]]
         asked = bytes(who["name"]), bytes(who["model"]), bytes(entry["name"])
         if asked in known:
@@ -138,7 +139,7 @@ class SensorBank:
         found = next((i for i in suite if i.name == name and i.type == self.emulator.sensor), None)
         if found is None:
             raise AttachError(
-                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that this configuration does not give it"
+                f"the server's body '{body}' has a {self.emulator.sensor} '{name}' that is not in this configuration"
             )
         self._instruments[asked] = found, randomness.key(self.seed, body, name)
         return self._instruments[asked]
@@ -149,7 +150,7 @@ class SensorBank:
     # -- values --------------------------------------------------------------------------------------
 
     def _measure(self, group: InstrumentGroup, view: FleetSnapshot, weather: Any) -> None:
-        """Values of a group: those that come at once go into the table, the others wait."""
+        """Compute the values of a group: those without latency are written to the table, the others are queued."""
         places, p = group.table_rows, group.parameters
         now = self._last.take(places)
         fresh: Flags = now["generation"] != self._generations[places]
@@ -175,12 +176,12 @@ class SensorBank:
         come: Any = slice(None)
         if p.drop_out > 0.0:
             come = np.flatnonzero(noise.for_purpose(DROP).uniform() >= p.drop_out)
-        if self.has_state:  # the state is there at once, however late the value: who takes over needs it
+        if self.has_state:  # store the state at once, however late the value: a process that takes over needs it
             as_words(self.table)[places, self._visible_width :] = as_words(now)[:, self._visible_width :]
         group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
     def _publish(self, places: Rows, values: Record) -> bool:
-        """Values whose time has come; those of instruments that have gone meanwhile do not."""
+        """Publish queued values whose time has come, except those of removed instruments."""
         here = values["generation"] == self._generations[places]
         if not here.all():
             places, values = places[here], values[here]
@@ -189,7 +190,7 @@ class SensorBank:
         return len(places) > 0
 
     def _apply_faults(self, group: InstrumentGroup, batch: Batch, before: Record, now: Record, faults: Record) -> None:
-        """What the commanded faults make of the values."""
+        """Apply the commanded faults to the values."""
         kind = faults["fault"]
         values, last = self._values(now), self._values(before)
         column = np.arange(self._count)
@@ -219,10 +220,10 @@ class SensorBank:
         np.add(values, sign * 10.0 * (1.0 + np.abs(values)), out=values, where=spike)
 
     def _values(self, rows: Record) -> Floats:
-        """The numbers of values (n, count), as a view."""
+        """View of the numbers of values (n, count)."""
         return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
 
 
 def as_words(rows: Record) -> Any:
-    """Rows as a matrix of 8 bytes each, as a view: copied five times as fast as records."""
+    """View of rows as a matrix of 8-byte words: copied five times as fast as records."""
     return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

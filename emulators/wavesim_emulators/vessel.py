@@ -1,4 +1,4 @@
-"""The vessel itself: apparent wind, actuators, leaks, battery."""
+"""Sensors of the vessel itself: apparent wind, actuators, leaks, battery."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
 class AnemometerEmulator(Emulator):
-    """Apparent wind: the wind now (mean, slow part and gusts) at its height, less the sensor's own velocity."""
+    """Apparent wind: the present wind (mean, slow part and gusts) at sensor height minus the sensor's velocity."""
 
     sensor = "anemometer"
 
@@ -41,14 +41,14 @@ class AnemometerEmulator(Emulator):
 
 
 class ThrusterDrive(NamedTuple):
-    """Thrusters of a model: 1 for each with a shaft, and 1 for each that is commanded a force; else 0."""
+    """Masks of a model's thrusters: 1 for those with a shaft, and 1 for those commanded in force; else 0."""
 
     shaft: Floats
     force: Floats
 
 
 class ActuatorEmulator(Emulator):
-    """A sensor that knows the actuators."""
+    """A sensor that uses the actuators' state."""
 
     needs = ("actuation",)
 
@@ -63,11 +63,11 @@ class ActuatorEmulator(Emulator):
         return ThrusterDrive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
 
     def actual(self, now: Batch) -> Floats:
-        """Actual actuation of the bodies."""
+        """Actual actuator values of the bodies."""
         return np.asarray(now.view.tables["actuation"]["actual"][now.rows])
 
     def drives(self, now: Batch) -> tuple[Floats, Floats]:
-        """(shaft, force) of the thrusters (n, thrusters) of the bodies' models."""
+        """Return (shaft, force) masks of the thrusters (n, thrusters) of the bodies' models."""
         models = now.view.identity["model"][now.rows].tolist()
         kinds = list(dict.fromkeys(models))
         at = [kinds.index(m) for m in models] if len(kinds) > 1 else np.zeros(len(models), np.int64)
@@ -77,7 +77,7 @@ class ActuatorEmulator(Emulator):
 
 
 class EncoderEmulator(ActuatorEmulator):
-    """Every actuator's actual value, as its encoder sees it."""
+    """Actual value of every actuator, as measured by its encoder."""
 
     sensor = "encoder"
 
@@ -86,7 +86,7 @@ class EncoderEmulator(ActuatorEmulator):
 
 
 class RpmEmulator(ActuatorEmulator):
-    """Propeller speeds, as pulses counted since the last value; of thrusters whose model has a shaft."""
+    """Propeller speeds from pulses counted since the last value; for thrusters with a shaft model."""
 
     sensor = "rpm"
 
@@ -99,7 +99,7 @@ class RpmEmulator(ActuatorEmulator):
 
 
 class LeakEmulator(Emulator):
-    """Dry, until the fault `wet` names a compartment."""
+    """Dry until the fault `wet` names a compartment."""
 
     sensor = "leak"
 
@@ -111,8 +111,9 @@ class LeakEmulator(Emulator):
 class BatteryEmulator(ActuatorEmulator):
     """Charge, current and voltage: a linear open-circuit voltage behind a resistance; noise 10 mV, 50 mA.
 
-    Power is the hotel load, and for each thruster c1 T^1.5 of its thrust T, or c2 n^3 of its shaft speed n, by the law of its
-    model: an ideal propeller at rest takes T^1.5 / sqrt(2 rho A), a shaft 2 pi rho D^5 KQ n^3. Both neglect the inflow.
+    Power is the hotel load plus, for each thruster, c1 T^1.5 for its thrust T or c2 n^3 for its shaft speed n,
+    depending on its model. An ideal propeller at rest takes T^1.5 / sqrt(2 rho A), a shaft 2 pi rho D^5 KQ n^3. Both
+    neglect the inflow.
     """
 
     sensor = "battery"

@@ -1,4 +1,4 @@
-"""What the water is like where the sensor is: CTD and its parts, sound velocity, other quantities."""
+"""Water properties at the sensor: CTD and its parts, sound speed, other quantities."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from wavesim_sdk.shared_memory import Record
 
 
 class WaterEmulator(Emulator):
-    """A sensor of the water around it; without a value in the air."""
+    """A sensor of the surrounding water; no value in air."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.water = Water(loaded)
 
     def position_and_validity(self, now: Batch, out: Record) -> Floats:
-        """Where it is (n, 3), its depth below the water as it stands; marks the values of sensors in the air."""
+        """Return positions (n, 3) and depths below the present water surface; mark the values of sensors in air as
+        invalid.
+        """
         out["valid"] = now.depth >= 0.0
         return np.column_stack([now.p_WS_W[:, :2], now.depth])
 
@@ -28,7 +30,7 @@ class WaterEmulator(Emulator):
 class CtdEmulator(WaterEmulator):
     """Pressure, temperature, conductivity by the configured formulas (or a volume), salinity by PSS-78.
 
-    Noise: 0.01 dbar, 2 mK, 0.3 mS/m (a moored CTD's accuracy).
+    Noise: 0.01 dbar, 2 mK, 0.3 mS/m (the accuracy of a moored CTD).
     """
 
     sensor = "ctd"
@@ -45,7 +47,7 @@ class CtdEmulator(WaterEmulator):
 
 
 class PressureEmulator(WaterEmulator):
-    """Absolute pressure, and the depth that follows by the configured formula. Noise 0.01 dbar."""
+    """Absolute pressure, and the depth from the configured formula. Noise 0.01 dbar."""
 
     sensor = "pressure"
 
@@ -56,7 +58,7 @@ class PressureEmulator(WaterEmulator):
 
 
 class TemperatureEmulator(WaterEmulator):
-    """Noise 2 mK."""
+    """Water temperature. Noise 2 mK."""
 
     sensor = "temperature"
 
@@ -66,7 +68,7 @@ class TemperatureEmulator(WaterEmulator):
 
 
 class ConductivityEmulator(WaterEmulator):
-    """Noise 0.3 mS/m."""
+    """Conductivity. Noise 0.3 mS/m."""
 
     sensor = "conductivity"
 
@@ -76,7 +78,7 @@ class ConductivityEmulator(WaterEmulator):
 
 
 class SalinityEmulator(WaterEmulator):
-    """PSS-78 of temperature, conductivity and pressure. Noise 0.005."""
+    """Practical salinity (PSS-78) from temperature, conductivity and pressure. Noise 0.005."""
 
     sensor = "salinity"
 
@@ -86,7 +88,7 @@ class SalinityEmulator(WaterEmulator):
 
 
 class ScalarEmulator(WaterEmulator):
-    """The other quantities of the water. Noise 1 % of the value."""
+    """Other quantities of the water. Noise 1 % of the value."""
 
     sensor = "scalar"
 
@@ -99,7 +101,7 @@ class ScalarEmulator(WaterEmulator):
 
 
 class SoundVelocityEmulator(WaterEmulator):
-    """Speed of sound of the water (Chen and Millero), whatever <acoustics> takes. Noise 2 cm/s."""
+    """Sound speed in the water (Chen and Millero), independent of the <acoustics> setting. Noise 2 cm/s."""
 
     sensor = "sound_velocity"
 

@@ -194,8 +194,8 @@ def test_bad_input_is_counted_and_ends_nothing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "which output moves what?"),
-        (("--output", "x"), "'x' is no output; write NUMBER=ACTUATOR"),
+        ((), "outputs missing: give --frame"),
+        (("--output", "x"), "invalid output 'x'; write NUMBER=ACTUATOR"),
     ],
 )
 def test_mistakes(options: tuple[str, ...], message: str) -> None:
@@ -234,7 +234,7 @@ def test_a_trial_starts_a_bridge_as_a_program(config: Callable[..., LoadedConfig
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ('<program bridge="ardupylot"/>', "there is no bridge 'ardupylot'; did you mean 'ardupilot'?"),
+        ('<program bridge="ardupylot"/>', "unknown bridge 'ardupylot'; did you mean 'ardupilot'?"),
         ("<program/>", "a program needs either `run` or `bridge`"),
         ('<program run="c.xml" bridge="ardupilot"/>', "a program needs either `run` or `bridge`"),
     ],

@@ -53,8 +53,8 @@ def test_a_session_that_is_over_while_the_server_goes_on_begins_anew() -> None:
 
     asyncio.run(run())
     joined, over = (
-        "'boat' joined, asked every 20 ms",
-        "no sign of life within the keep-alive time; waiting for a server, 5 s at most",
+        "'boat' joined, one step every 20 ms",
+        "no sign of life within the keep-alive time; waiting up to 5 s for a server",
     )
     assert [s.removeprefix("the server ended the session: ") for s in said] == [joined, over, joined, over, joined]
 
@@ -79,7 +79,7 @@ def test_a_server_that_has_gone_ends_the_bridge_in_its_words(goodbye: bool) -> N
                 assert isinstance(lost.value, SessionEnded) is goodbye
 
     asyncio.run(run())
-    assert len(said) == 2 and said[1].endswith("; waiting for a server, 0.2 s at most")
+    assert len(said) == 2 and said[1].endswith("; waiting up to 0.2 s for a server")
 
 
 def test_a_server_that_is_not_there_is_waited_for_as_long_as_is_wished() -> None:

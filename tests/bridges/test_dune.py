@@ -440,10 +440,10 @@ def test_instruments_against_the_truth(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--origin", "91,0"), "'91,0' is no origin; write LATITUDE,LONGITUDE in degrees"),
-        (("--dune", "nowhere"), "'nowhere' is no address; write PORT or HOST:PORT"),
-        (("--system", "lauv"), "'lauv' is no number of a system; write 0x00D1, or 209"),
-        (("--servo", "x"), "'x' is no output; write NUMBER=ACTUATOR"),
+        (("--origin", "91,0"), "invalid origin '91,0'; write LATITUDE,LONGITUDE in degrees"),
+        (("--dune", "nowhere"), "invalid address 'nowhere'; write PORT or HOST:PORT"),
+        (("--system", "lauv"), "invalid system number 'lauv'; write 0x00D1 or 209"),
+        (("--servo", "x"), "invalid output 'x'; write NUMBER=ACTUATOR"),
     ],
 )
 def test_mistakes(options: tuple[str, ...], message: str) -> None:

@@ -74,7 +74,7 @@ def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callabl
                 dune.say(150)
             server.send("start")
             for bridge in (a, b):
-                bridge.wait("hears and sends by its transducer")
+                bridge.wait("sends and receives sound with its transducer")
             _packets(first, second)
             _baseline(first)
             _operator(first, neptus, server)
@@ -257,11 +257,11 @@ async def test_a_transducer_that_is_lost_holds_up_no_end() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--modem", "a=0"), "'a=0' is no modem; write NAME=ADDRESS"),
-        (("--modem", "other=2"), "which is the vehicle's own modem"),
-        (("--transponder", "a=26000"), "'a=26000' is no transponder; write NAME=QUERY,REPLY"),
-        (("--leak", "Nose=attic"), "'Nose=attic' is no leak; write LABEL=COMPARTMENT, one of bow"),
-        (("--entity", "Depht=x"), "'Depht=x' is no entity; write MESSAGE=LABEL"),
+        (("--modem", "a=0"), "invalid modem 'a=0'; write NAME=ADDRESS"),
+        (("--modem", "other=2"), "the vehicle's own modem is missing"),
+        (("--transponder", "a=26000"), "invalid transponder 'a=26000'; write NAME=QUERY,REPLY"),
+        (("--leak", "Nose=attic"), "invalid leak sensor 'Nose=attic'; write LABEL=COMPARTMENT, one of bow"),
+        (("--entity", "Depht=x"), "invalid entity 'Depht=x'; write MESSAGE=LABEL, with MESSAGE"),
     ],
 )
 def test_mistakes(options: tuple[str, ...], message: str) -> None:

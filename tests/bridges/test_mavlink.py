@@ -342,7 +342,7 @@ def test_random_bytes_and_fields_end_nothing() -> None:
 
 
 def test_a_vehicle_that_the_pilot_does_not_know() -> None:
-    with pytest.raises(BrokerError, match="cannot steer by nothing; it knows the thrusters of models bluerov2"):
+    with pytest.raises(BrokerError, match="cannot steer with nothing; it supports the thrusters of models bluerov2"):
         pilot_for([])
 
 
@@ -391,8 +391,8 @@ def test_a_ground_station_connects_and_nothing_is_left_unanswered() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "Give --latitude and --longitude in degrees, or --config FILE"),
-        (("--latitude", "41"), "Give --latitude and --longitude in degrees, or --config FILE"),
+        ((), "give --latitude and --longitude in degrees, or --config FILE"),
+        (("--latitude", "41"), "give --latitude and --longitude in degrees, or --config FILE"),
         (("--config", "none.xml"), "none.xml"),
         (("--instance", "300", "--latitude", "0", "--longitude", "0"), "300 is not in the range"),
     ],

@@ -217,10 +217,10 @@ def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
     ("variable", "text", "reason"),
     [
         ("BRS_RANGE_REQUEST", "id=x", "no number in a text"), ("BRS_RANGE_REQUEST", "id=-1", "no number in a text"),
-        ("BRS_RANGE_REQUEST", "frequency=nan", "no number in a text"), ("BRS_RANGE_REQUEST", "", "a range to whom"),
+        ("BRS_RANGE_REQUEST", "frequency=nan", "no number in a text"), ("BRS_RANGE_REQUEST", "", "range target missing"),
         ("ACOUSTIC_SEND", "to=5", "nothing to send"), ("ACOUSTIC_SEND", "hex=0g", "nothing to send"),
         ("ACOUSTIC_SEND", "text=", "nothing to send"), ("ACOUSTIC_SEND", "text=" + "x" * 300, "too long for a packet"),
-        ("ACOUSTIC_SEND", "to=500,text=x", "no number in a text"), ("NODE_MESSAGE_LOCAL", "hello", "no node message"),
+        ("ACOUSTIC_SEND", "to=500,text=x", "no number in a text"), ("NODE_MESSAGE_LOCAL", "hello", "invalid node message"),
     ],
 )  # fmt: skip
 def test_requests_that_are_none(variable: str, text: str, reason: str) -> None:
@@ -360,9 +360,9 @@ def test_a_helm_flies_an_auv_and_a_boat(
     until(told_right)  # what it is told is what is
     said = lauv.said
     for text in (
-        "in the community 'lauv', time warp 4", "nothing is desired any more", f"dropped: {T} is no number\n",
-        "dropped: no number in a text\n", "dropped: ACOUSTIC_SEND is no text\n", "dropped: length of a packet\n",
-        "the MOOSDB is gone", "waiting for a MOOSDB",
+        "in the community 'lauv', time warp 4", "no desired values any more", f"dropped: {T} is not a number\n",
+        "dropped: no number in a text\n", "dropped: ACOUSTIC_SEND is not a text\n", "dropped: length of a packet\n",
+        "connection to the MOOSDB lost", "waiting for a MOOSDB",
     ):  # fmt: skip
         assert text in said, said
     assert "Traceback" not in said + later.end()
@@ -374,9 +374,9 @@ def test_a_helm_flies_an_auv_and_a_boat(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--db", "x"), "'x' is no address; write HOST:PORT"),
-        (("--output", "NAV_X=port"), "'NAV_X=port' is no output; write VARIABLE=ACTUATOR"),
-        ((), "where is the world's origin?"),
+        (("--db", "x"), "invalid address 'x'; write HOST:PORT"),
+        (("--output", "NAV_X=port"), "invalid output 'NAV_X=port'; write VARIABLE=ACTUATOR"),
+        ((), "the world's origin is missing"),
     ],
 )
 def test_mistakes(options: tuple[str, ...], message: str) -> None:

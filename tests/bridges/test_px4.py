@@ -274,12 +274,12 @@ def test_bad_input_late_answers_and_none_end_nothing(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--frame", "boat"), "Give --latitude and --longitude in degrees, or --config FILE"),
-        (("--frame", "boat", "--latitude", "410", "--longitude", "0"), "410, 0 is no place on the earth"),
-        (("--latitude", "0", "--longitude", "0"), "which output moves what?"),
+        (("--frame", "boat"), "give --latitude and --longitude in degrees, or --config FILE"),
+        (("--frame", "boat", "--latitude", "410", "--longitude", "0"), "410, 0 is not a position on the Earth"),
+        (("--latitude", "0", "--longitude", "0"), "outputs missing: give --frame"),
         (
             ("--frame", "boat", "--latitude", "0", "--longitude", "0", "--period", "0.01"),
-            "0.01 is no multiple of 0.004",
+            "0.01 is not a multiple of 0.004",
         ),
     ],
 )

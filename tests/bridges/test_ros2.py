@@ -243,19 +243,22 @@ def test_presets() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("odometri = 'x'", "there is no key 'odometri'; did you mean 'odometry'"),
-        ("odometry = 3", "'odometry' is a text in quotes"),
+        ("odometri = 'x'", "unknown key 'odometri'; did you mean 'odometry'"),
+        ("odometry = 3", "'odometry' must be a text in quotes"),
         ("x = ", "Invalid value"),
-        ("[sensors]\nimuu = {}", r"\[sensors\] has no 'imuu'; did you mean 'imu'"),
-        ("[sensors]\nimu = 'x'", r"\[sensors\] 'imu' is written {"),
-        ("[sensors]\nimu = { daat = 'x' }", "imu: there is no 'daat'; did you mean 'data'"),
-        ("[sensors]\nimu = { data = '{robot}/x' }", "there are {vehicle}, {sensor}, {actuator} and {number}"),
-        ("[commands]\nfin = { type = 'std_msgs/msg/Float64' }", "fin: which topic"),
-        ("[commands]\nfin = { topic = 'x', type = 'std_msgs/msg/Bool' }", "fin: a type is"),
-        ("[commands]\nfin = { topic = 'x', sign = 2 }", "fin: a sign is 1 or -1"),
-        ("[commands]\nfin = { topic = 'x', unit = 'rpm' }", "fin: the unit is"),
-        ("[commands]\nfin = { topic = 'x', rotor_constant = 'a' }", "fin: rotor_constant is a number"),
-        ("frames = 3", "'frames' is a table"),
+        ("[sensors]\nimuu = {}", r"\[sensors\] has no key 'imuu'; did you mean 'imu'"),
+        ("[sensors]\nimu = 'x'", r"\[sensors\] 'imu' must be an inline table {"),
+        ("[sensors]\nimu = { daat = 'x' }", "imu: unknown name 'daat'; did you mean 'data'"),
+        (
+            "[sensors]\nimu = { data = '{robot}/x' }",
+            "allowed placeholders are {vehicle}, {sensor}, {actuator} and {number}",
+        ),
+        ("[commands]\nfin = { type = 'std_msgs/msg/Float64' }", "fin: topic missing"),
+        ("[commands]\nfin = { topic = 'x', type = 'std_msgs/msg/Bool' }", "fin: type must be std_msgs"),
+        ("[commands]\nfin = { topic = 'x', sign = 2 }", "fin: sign must be 1 or -1"),
+        ("[commands]\nfin = { topic = 'x', unit = 'rpm' }", "fin: unit must be"),
+        ("[commands]\nfin = { topic = 'x', rotor_constant = 'a' }", "fin: rotor_constant must be a number"),
+        ("frames = 3", "'frames' must be a table"),
     ],
 )
 def test_layouts_that_are_none(text: str, message: str) -> None:
@@ -264,7 +267,9 @@ def test_layouts_that_are_none(text: str, message: str) -> None:
 
 
 def test_thrusts_need_thrusters_that_take_them() -> None:
-    with pytest.raises(WaveSimError, match=r"vrx.toml: 'port' is not commanded in N but in 1/s"):
+    with pytest.raises(
+        WaveSimError, match=r"vrx.toml: 'port' is commanded in 1/s, but this layout's thrusters expect N"
+    ):
         TopicLayout.find("vrx", "boat").commands(described("otter"))
     slow = TopicLayout("[commands]\nthruster = { topic = 'x', unit = 'rad/s' }", "mine.toml", "auv")
     with pytest.raises(WaveSimError, match="rad/s need a rotor_constant above 0"):
@@ -274,9 +279,9 @@ def test_thrusts_need_thrusters_that_take_them() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--layout", "vrxx"), "there is no layout 'vrxx'; did you mean 'vrx'"),
+        (("--layout", "vrxx"), "unknown layout 'vrxx'; did you mean 'vrx'"),
         (("--layout", "none.toml"), "cannot read the layout none.toml"),
-        (("--distro", "foxy"), "there is no ROS 2 'foxy'; there are humble, "),
+        (("--distro", "foxy"), "unknown ROS 2 distribution 'foxy'; available: humble, "),
     ],
 )
 def test_mistakes(config: Callable[..., Any], domain: int, options: tuple[str, ...], message: str) -> None:
@@ -371,7 +376,7 @@ async def test_a_node_that_nobody_meets_is_told_why(
     for elsewhere in itertools.islice(ros2.domains(), 1):
         stranger = ros2.Node(elsewhere)
         words = await looked()
-        assert f"nobody else is in DDS domain {domain} " in words and f"ROS_DOMAIN_ID={domain}" in words
+        assert f"no other participant in DDS domain {domain} " in words and f"ROS_DOMAIN_ID={domain}" in words
         assert re.search(rf"somebody in [\d, ]*\b{elsewhere}\b", words), words
         stranger.close()
     guest = subprocess.Popen(
@@ -455,7 +460,7 @@ async def test_commands_count_for_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     wall[0] += 5.0
     assert c.current_commands(0.2)[0] == 0.01, "the simulation is slow"
     assert c.current_commands(1.5) == [0.0] * 5 and said == [
-        "the controller is silent; the vehicle goes on at neutral outputs"
+        "the controller is silent; the vehicle continues with neutral outputs"
     ]
     for k in range(120):
         wall[0] += 0.1
@@ -492,6 +497,6 @@ async def test_a_step_waits_for_all_that_the_controller_uses() -> None:
     assert order == ["first", "second"] and c.current_commands(0.1)[:2] == [0.2, 0.2] and not said
     await c.wait_for_commands()
     assert (
-        said == ["the controller is silent; the vehicle goes on at neutral outputs"]
+        said == ["the controller is silent; the vehicle continues with neutral outputs"]
         and c.current_commands(0.2) == c.neutral
     )

@@ -61,7 +61,7 @@ class Bridge(Program):
         super().__init__("bridge", "ros2", "--vehicle", vehicle, *where, *options)
 
     def joined(self) -> Bridge:
-        self.wait("joined, asked every 40 ms")
+        self.wait("joined, one step every 40 ms")
         return self
 
 
@@ -385,7 +385,7 @@ def test_a_server_that_starts_anew(
     until(lambda: all(len(o) > n + 10 for o, n in zip(told[:2], before, strict=False)))
     said = bridges[0].end()
     assert (
-        said.count("joined, asked every 40 ms") == 6
+        said.count("joined, one step every 40 ms") == 6
         and said.count("waiting for a server") >= 3
         and "Traceback" not in said
     ), said

@@ -120,7 +120,7 @@ def test_any_set_of_emulators_is_kept_alive(
         assert "is not a unit of angle; use one of deg, rad" in fault("gps", "bias", "10 m", "--field", "cog")
         server.send("shutdown")
     assert manager.stderr is not None
-    assert "emulator ahrs was killed by signal 9; started again" in manager.stderr.read()
+    assert "emulator ahrs was killed by signal 9; restarted" in manager.stderr.read()
     assert manager.wait(15) == 0
 
 

@@ -333,11 +333,11 @@ def test_faults_are_commanded_by_name(aboard: tuple[Aboard, str], open_page: Cal
     source, url = aboard
     page = open_page(url)
     chosen(page)
-    page.page.locator("button[aria-label='Make rudder fail']").click()
+    page.page.locator("button[aria-label='Inject a fault into rudder']").click()
     page.page.select_option("select[aria-label='Fault']", "stuck")
     page.page.locator(".fault-form button.on").click()
     page.page.keyboard.press("Shift+L")
-    page.page.locator("button[aria-label='Make gps fail']").click()
+    page.page.locator("button[aria-label='Inject a fault into gps']").click()
     page.page.select_option("select[aria-label='Fault']", "bias")
     page.page.fill("input[aria-label='Amount']", "2 deg")
     page.page.select_option("select[aria-label='Field']", "latitude")

@@ -181,8 +181,10 @@ def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path
     page.page.wait_for_selector("#verdict.good")
     label = page.page.locator("#models option", has_text="one — lauv").text_content()
     page.page.select_option("#models", label=label)
-    page.wait("document.querySelector('#verdict').textContent.includes('vehicle')")
-    assert "Its model and the fleet give it: ctd, dvl" in page.see("document.querySelector('.form').textContent")
+    page.wait("document.querySelector('#verdict').textContent.includes('Vehicle')")
+    assert "Instruments from its model and the fleet: ctd, dvl" in page.see(
+        "document.querySelector('.form').textContent"
+    )
     assert page.see("configure.tree().sensors.children.map(c => c.tag)") == ["imu"]
     for type_ in ("dvl", "gps"):
         page.page.locator("select[aria-label='Add to sensors']").select_option(label=type_)
@@ -190,7 +192,7 @@ def test_a_vehicles_own_instruments(view: Any, open_page: Opener, tmp_path: Path
     page.page.keyboard.press("Tab")
     page.wait("configure.bench.places.size === 3 && document.querySelector('#verdict.good')")
     page.wait(
-        "document.querySelector('.form').textContent.includes('give it: ctd.')"
+        "document.querySelector('.form').textContent.includes('the fleet: ctd.')"
     )  # the own dvl takes the other's place
     page.page.locator(".side input[data-key='gps.rate']").fill("2 m")
     page.page.keyboard.press("Tab")
@@ -235,7 +237,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     page.page.mouse.up()
     ways = "wavesim.chart.draft.waypoints.get('sub').map(p => p.slice())"
     assert page.see(ways)[1][:2] == pytest.approx([30, -40], abs=0.6) and len(page.see(ways)) == 2
-    page.page.get_by_title("Put one in after it").first.click()
+    page.page.get_by_title("Insert a waypoint after this one").first.click()
     assert page.see(ways)[1][:2] == pytest.approx([30, -15], abs=0.7)
     page.page.get_by_label("depth of waypoint 2").fill("7")
     page.page.keyboard.press("Tab")
@@ -246,7 +248,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     assert page.see(narrow) == [], "whole numbers, not their first digits"
     page.page.get_by_label("north of waypoint 1").fill("30")
     page.page.keyboard.press("Tab")
-    page.page.get_by_label("Take out waypoint 2").click()
+    page.page.get_by_label("Remove waypoint 2").click()
     page.page.get_by_label("east of waypoint 2").fill("-30")
     page.page.keyboard.press("Tab")
     assert np.array(page.see(ways)) == pytest.approx(np.array([(30, 10, 5, 1), (30, -30, 5, 1)]), abs=0.6)
@@ -258,7 +260,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     assert np.array(page.see(ways))[2:, :2] == pytest.approx(
         np.array([(-40, -50), (0, -50), (0, -30), (-40, -30)]), abs=0.7
     )
-    assert re.search(r"6 new waypoints of sub: \d+ m, \d+:\d\d", page.page.locator("#mission").text_content())
+    assert re.search(r"6 new waypoints for sub: \d+ m, \d+:\d\d", page.page.locator("#mission").text_content())
     page.shot("survey")
     for _ in range(4):
         page.page.get_by_role("button", name="undo").click()
@@ -305,7 +307,7 @@ def test_missions_by_clicks(sea: tuple[Server, Path], view: Any, open_page: Open
     click(40, 40)
     page.page.click("#mission-save")
     page.wait(
-        "document.querySelector('#mission-warning').textContent.includes(\"waypoint 3 of 'sub' is at 90 m, where the bed is at\")"
+        "document.querySelector('#mission-warning').textContent.includes(\"waypoint 3 of 'sub' is at 90 m, but the bed is at\")"
     )
     page.page.get_by_role("button", name="undo").click()
     page.page.locator("#mission input[type='checkbox']").check()

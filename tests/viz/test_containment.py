@@ -84,7 +84,7 @@ async def test_a_part_that_fails_leaves_the_others(
     await message(ws, "panel")
     assert hub.errors.total >= 1
     told = capsys.readouterr().err
-    assert "failed; the rest goes on" in told and "Traceback" in told and "_work" in told
+    assert "failed; everything else continues" in told and "Traceback" in told and "_work" in told
     assert told.count("Traceback") <= 2, "what repeats is counted, not printed again"
 
 
@@ -270,7 +270,7 @@ async def test_nonsense_ends_that_socket_alone(
     assert len(hub.viewers) == 1 and hub.errors.total == 0
     assert sum(hub.refused.counts.values()) >= 4
     told = capsys.readouterr().err
-    assert "ended the socket of a page" in told and "Traceback" not in told
+    assert "closed the socket of a page" in told and "Traceback" not in told
 
 
 def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_an_observer_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> 
         time.sleep(0.01)
     source.close()
     assert len(joined) == 2 and mishaps.total == 1 and not source.trouble
-    assert any("a row that nobody knows" in t and "trying again" in t for t in troubles)
+    assert any("a row that nobody knows" in t and "retrying" in t for t in troubles)
 
 
 def test_a_listener_that_fails_joins_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,9 +403,9 @@ def test_the_page_says_what_is_missing(stage: tuple[Stage, str], open_page: Call
     # a part of the page that fails: the others are drawn, and it says so
     page.see("(() => { wavesim.app.fleet.update = () => { throw new Error('no list') } })()")
     page.wait(
-        "document.querySelector('#mishap').textContent.includes('This page fails at the list of bodies (Error: no list')"
+        "document.querySelector('#mishap').textContent.includes('Error in this page: the fleet list (Error: no list')"
     )
     frames = page.see("wavesim.view.frames")
     page.wait(f"wavesim.view.frames > {frames} + 2")
     page.see("wavesim.link.socket.onmessage({ data: '{' })")
-    page.wait("document.querySelector('#mishap').textContent.includes('a message of the viewer')")
+    page.wait("document.querySelector('#mishap').textContent.includes('a message from the viewer')")

@@ -53,7 +53,7 @@ async def test_a_request_comes_in_time_or_not_at_all(tmp_path: Path, monkeypatch
         body = await half(port, text=post)
         async with asyncio.timeout(10):
             assert await head.read() == b""
-            assert b"the request did not come within 0.3 s" in await body.read(2000)
+            assert b"the request was not complete within 0.3 s" in await body.read(2000)
 
 
 async def test_who_holds_requests_open_locks_out_nobody(tmp_path: Path) -> None:

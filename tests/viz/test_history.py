@@ -201,14 +201,14 @@ def test_rules_of_a_file(tmp_path: Path) -> None:
     )
     assert alarms.all == [], "0 = never"
     for text, message in (
-        ("speed = 1", "no rule 'speed'; known are silent"),
-        ("silent = -1", "a rule is a number"),
+        ("speed = 1", "unknown alarm rule 'speed'; known rules: silent"),
+        ("silent = -1", "expected a number >= 0"),
         ("silent = true", "a number"),
         ("silent = nan", "a number"),
-        ("x", "cannot be read"),
+        ("x", "cannot read the alarm rules"),
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):
             AlarmRules.read(path)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read the alarm rules"):
         AlarmRules.read(tmp_path / "absent.toml")

@@ -135,7 +135,7 @@ def test_places_lengths_and_symbols_of_the_chart(bay: tuple[Bay, str], open_page
         )
     point(10, 30)
     told = page.see("document.querySelector('#pointer .num').textContent")
-    assert "10.0 m  090.0°  (80.0 m in all)" in told
+    assert "10.0 m  090.0°  (total 80.0 m)" in told
     assert painted(page, -5, -20, "r > 200 && g > 170 && b < 150"), "its line"
     page.page.keyboard.press("Escape")
     page.page.keyboard.press("h")
@@ -177,7 +177,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     loaded(page)
     page.see("wavesim.app.bottom.show('signals')")
     page.wait("performance.now() > wavesim.app.awakeUntil && !wavesim.app.stale")  # it draws nothing of itself any more
-    page.page.select_option("select[aria-label='Which events']", "heard")
+    page.page.select_option("select[aria-label='Filter of events']", "heard")
     cells = "[...document.querySelectorAll('#events tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     page.wait(f"({cells}).length === 3")
     pulse, reply, request = page.see(cells)
@@ -234,11 +234,11 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     )
     told = "(() => { const e = document.querySelector('#ranges-told'); return e.scrollWidth <= e.clientWidth && e.parentElement.clientHeight < 40 })()"
     assert page.see(told), "whole, in one row, at 1280"
-    page.page.select_option("select[aria-label='What was measured']", "azimuth")
+    page.page.select_option("select[aria-label='Measured quantity']", "azimuth")
     page.wait("document.querySelector('#ranges-told').textContent.startsWith('1 of ship')")
     page.shot("bearings")
     with page.page.expect_download() as coming:
-        page.page.get_by_title("What is shown as a table").click()
+        page.page.get_by_title("Show the values as a table").click()
     assert coming.value.path().read_text().splitlines() == ["time s,from,value,truth,one-way", "15.25,mark,90,,0"]
     page.clean()
 
@@ -394,7 +394,7 @@ def test_two_logs_side_by_side(runs: tuple[Path, Path], view: Any, open_page: Ca
     page.see("wavesim.link.control('pause'); wavesim.link.control('seek', 2)")
     page.see("wavesim.app.bottom.show('charts')")
     page.wait("document.querySelector(\"select[aria-label='Field of the line']\").options.length > 3")
-    page.page.get_by_label("Beside it the other log's").check()
+    page.page.get_by_label("Also draw the line of the comparison log").check()
     for field in ("depth, m", "speed, m/s"):
         page.page.select_option("select[aria-label='Field of the line']", label=field)
         page.page.click("#add-line")

@@ -39,7 +39,7 @@ def test_wrong_words(tmp_path: Path) -> None:
     for arguments, message in (
         (("viz", "--remote", "somewhere"), "--remote is ADDRESS:PORT"),
         (("viz", "x.mcap", "--remote", "1.2.3.4:5"), "a log or --remote"),
-        (("configure", "--address", "here"), "--address here: that is no IP address"),
+        (("configure", "--address", "here"), "--address here: not an IP address"),
         (("configure", "--folder", tmp_path / "absent"), "does not exist"),
     ):
         done = wavesim(*arguments)
@@ -50,9 +50,9 @@ def test_port_taken() -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         s.listen()
-        clear(wavesim("configure", "--port", s.getsockname()[1]), 8, "choose another with --port")
+        clear(wavesim("configure", "--port", s.getsockname()[1]), 8, "select another with --port")
         # before a log is read, which may be long
-        clear(wavesim("viz", "absent.mcap", "--port", s.getsockname()[1]), 8, "choose another with --port")
+        clear(wavesim("viz", "absent.mcap", "--port", s.getsockname()[1]), 8, "select another with --port")
 
 
 def test_page_not_built(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_no_display(tmp_path: Path) -> None:
     )
     assert done.stderr is not None
     done.stderr.readline()
-    assert "no browser can be opened from here" in done.stderr.readline()
+    assert "cannot open a browser here" in done.stderr.readline()
     done.terminate()
     done.wait(10)
     done.stderr.close()
@@ -107,10 +107,10 @@ def test_a_configuration_that_changed_is_told(
     serve(path)
     assert LiveSource(name).scene()[1]["warning"] == ""
     path.write_text(path.read_text() + " ")
-    assert "is not what the server runs" in LiveSource(name).scene()[1]["warning"]
+    assert "has changed since the server loaded it" in LiveSource(name).scene()[1]["warning"]
     path.unlink()
     live = LiveSource(name)
-    assert "cannot be read" in live.scene()[1]["warning"]
+    assert "cannot read the configuration" in live.scene()[1]["warning"]
     frame = live.frame()
     assert frame is not None and len(frame.bodies) == 1
     assert [b[1] for b in live.roster()] == ["b"]

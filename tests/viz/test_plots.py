@@ -113,12 +113,12 @@ def test_what_is_believed_is_called_so(log: Path) -> None:
     run.navigators = ["auv"]
     chart = tracks(run).axes[0]  # type: ignore[union-attr]  # there are vehicles
     named = {line.get_label(): line for line in chart.lines if not str(line.get_label()).startswith("_")}
-    assert list(named) == ["auv: true", "auv: its own estimate", "auv: dead reckoning alone", "jet: true"]
+    assert list(named) == ["auv: true", "auv: estimate", "auv: dead reckoning", "jet: true"]
     assert np.array_equal(named["auv: true"].get_ydata(), state.records["p_WB_W"][:, 0])
-    assert named["auv: its own estimate"].get_ydata()[-1] == pytest.approx(0.5 * (TICKS - 1) + 3.0, abs=0.1)
+    assert named["auv: estimate"].get_ydata()[-1] == pytest.approx(0.5 * (TICKS - 1) + 3.0, abs=0.1)
     error = navigation(run).axes[0]  # type: ignore[union-attr]  # one navigates
     lines = {line.get_label(): line.get_ydata() for line in error.lines}
-    assert lines["auv: its own estimate"] == pytest.approx(np.full(TICKS, 5.0)), "the length of (3, 4)"
+    assert lines["auv: estimate"] == pytest.approx(np.full(TICKS, 5.0)), "the length of (3, 4)"
     assert not [name for name in lines if str(name).startswith("jet")]
 
 

@@ -125,9 +125,9 @@ def test_what_is_no_chart_is_refused_in_words(kind: str, tmp_path: Path) -> None
         tile = {"empty": {}, "vector": {(3, 1, 1): b"\x1f\x8b\x08rest"}, "deep": {(40, 1, 1): png(COLOURS[0], 1)}}[kind]
         mbtiles(path, tile, format="pbf")
     says = {
-        "absent": "no such file", "text": "no MBTiles file", "other": "no MBTiles file", "empty": "it has no tiles",
-        "vector": r"no pictures \(format: pbf\)", "deep": "levels of zoom are 40 to 40", "pm-vector": r"no pictures \(format: mvt\)",
-        "pm-packed": r"compressed once more \(gzip\)", "pm-cut": "damaged PMTiles", "pm-old": "damaged PMTiles",
+        "absent": "tile file not found", "text": "neither an MBTiles", "other": "neither an MBTiles", "empty": "the file has no tiles",
+        "vector": r"not raster images \(format: pbf\)", "deep": "zoom levels 40 to 40", "pm-vector": r"not raster images \(format: mvt\)",
+        "pm-packed": r"additional compression \(gzip\)", "pm-cut": "damaged PMTiles", "pm-old": "damaged PMTiles",
     }  # fmt: skip
     with pytest.raises(ConfigError, match=says[kind]):
         open_tiles(path)
@@ -135,7 +135,7 @@ def test_what_is_no_chart_is_refused_in_words(kind: str, tmp_path: Path) -> None
 
 def test_the_command_says_so_too(tmp_path: Path) -> None:
     done = wavesim("viz", "--tiles", tmp_path / "none.mbtiles")
-    assert done.returncode == 2 and "no such file of tiles" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "tile file not found" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.system

@@ -105,7 +105,7 @@ def test_a_faulted_body_ruins_nothing(sea: tuple[Sea, str, Any], open_page: Call
     page.wait("document.querySelector('#tab-alarms .count').textContent === '2'")
     page.page.click("#tab-alarms")
     page.wait("document.querySelectorAll('#alarms tr.bad').length === 2")
-    assert "beyond this world" in page.see("document.querySelector('#alarms').textContent")
+    assert "beyond the permitted range" in page.see("document.querySelector('#alarms').textContent")
     # its own data and charts, and the chart of all
     page.page.locator("#fleet tr[data-row='1']").click()
     page.wait("wavesim.store.panel?.row === 1 && document.querySelectorAll('#charts .plot').length === 3")
@@ -243,11 +243,11 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     look = "[document.querySelector('#stat-state').textContent, document.querySelector('#stat-factor').textContent, document.querySelector('#instruments .num').textContent]"
     page.page.keyboard.press("j")
     page.see("wavesim.app.helm.driving = 'a'")  # somebody drives
-    page.wait("document.querySelector('#helm-told').textContent === 'choose it to drive it'")
+    page.wait("document.querySelector('#helm-told').textContent === 'select this body to drive it'")
     source.trouble = "the server 'baltic' has ended"
-    page.wait(f"({look}).join() === 'no news,–,○ no news'")
+    page.wait(f"({look}).join() === 'no data,–,○ no data'")
     page.wait(
-        "document.querySelector('#helm-told').textContent === 'no news: nothing is driven' && wavesim.app.helm.driving === ''"
+        "document.querySelector('#helm-told').textContent === 'No data: manual control suspended' && wavesim.app.helm.driving === ''"
     )
     assert page.see("document.querySelector('#stat-clients').textContent") == "–"
     assert page.see(GREEN) == []
@@ -262,7 +262,7 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
         " say({ type: 'panel', row: 0, panel: { ...wavesim.store.panel, time: 99 } }); say({ type: 'trouble', text: 'gone' }) })()"
     )
     page.wait("wavesim.app.panelAt?.time === 99 && !wavesim.app.turning")
-    assert page.see(GREEN) == [] and page.see(look)[2] == "○ no news"
+    assert page.see(GREEN) == [] and page.see(look)[2] == "○ no data"
     page.see("wavesim.link.socket.onmessage({ data: JSON.stringify({ type: 'trouble', text: '' }) })")
     page.wait(f"({GREEN}).join() === '{','.join(alive[1:])}'")
     # who was chosen, left and comes back is chosen again, unless somebody chose another meanwhile
@@ -277,6 +277,6 @@ def test_what_is_dead_does_not_look_alive(sea: tuple[Sea, str, Any], open_page: 
     page.wait(f"({GREEN}).join() === '{','.join(alive)}'")
     page.clean()
     stack.close()  # the viewer's server itself
-    page.wait(f"({look}).join() === 'no news,–,○ no news'")
+    page.wait(f"({look}).join() === 'no data,–,○ no data'")
     assert page.see(GREEN) == []
-    assert "does not answer" in page.see("document.querySelector('.banner').textContent")
+    assert "no answer from" in page.see("document.querySelector('.banner').textContent")

@@ -93,7 +93,7 @@ def test_mission_control(sea: tuple[Server, Path], view: Any, open_page: Opener,
         assert "".join(f"{v:.3f}" for v in state["p_WB_W"]) in position
         ctd = shared.sensor("sub", "ctd")
         there = page.see("[...document.querySelectorAll('#details tbody tr')].map(e => e.textContent)")
-        assert "current there, m/s0.4000.3000.000" in there, "water at the body"
+        assert "current at vehicle, m/s0.4000.3000.000" in there, "water at the body"
         shown = page.see("wavesim.store.panel.sensors.ctd")
         assert shown["valid"] and shown["fields"]["temperature"] == pytest.approx(float(ctd["temperature"]), rel=1e-12)
         assert page.see("wavesim.store.panel.sensors.echosounder.age") is None  # its emulator does not run
@@ -134,7 +134,7 @@ def helm(page: Page, server: Server, shared: SharedState) -> None:
     page.page.keyboard.press("j")
     page.page.select_option("select[aria-label='Body to drive']", "guest")
     page.page.click("#take-helm")
-    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
     assert [c["role"] for c in server.status()["clients"] if c["name"] == "guest"] == ["pilot"]
     gamepad(page, commands)
     page.page.keyboard.down("ArrowUp")
@@ -170,7 +170,7 @@ def gamepad(page: Page, commands: Callable[[], Any]) -> None:
     assert commands()[0] > 0.0, "ahead"
     page.see("window.pad.buttons[5].pressed = false")
     page.until(lambda: not commands().any())
-    page.wait("document.querySelector('#helm-told').textContent.includes('at rest')")
+    page.wait("document.querySelector('#helm-told').textContent.includes('Idle')")
     page.see("delete navigator.getGamepads")
 
 
@@ -296,7 +296,7 @@ def test_server_ends_and_comes_back(
     page.wait(f"{READY} === 3")
     assert server.end() == 0
     page.page.wait_for_selector(".banner:not(.hidden)")
-    assert "has ended; waiting for it to come back" in page.page.locator(".banner").first.text_content()
+    assert "has stopped; waiting for it to return" in page.page.locator(".banner").first.text_content()
     serve(path, "--start")
     page.wait("document.querySelector('.banner').classList.contains('hidden') && wavesim.store.last.state === 1", 90)
     page.clean()
@@ -407,7 +407,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     """The profile under the way, ranges and bearings; what is taken away: a table, a picture, a film, and the link to this view."""
     page.page.click("#tab-profile")
     page.page.select_option("select[aria-label='Vertical exaggeration']", "2")
-    page.wait("document.querySelector('#profile-told').textContent.includes('heights 2.0 × as long')")
+    page.wait("document.querySelector('#profile-told').textContent.includes('vertical exaggeration 2.0 ×')")
     told = page.see("document.querySelector('#profile-told').textContent")
     state = log.get("/state/sub", STATE)
     k = int(np.searchsorted(state.time_ns, at * 1e9))
@@ -417,7 +417,7 @@ def depth_and_ranges(page: Page, log: Log, at: float) -> None:
     assert colours(page, "#depth-profile") > 4
     page.shot("profile")
     page.page.click("#tab-ranges")
-    page.wait("/\\d+ of sub: |nothing measured/.test(document.querySelector('#ranges-told').textContent)")
+    page.wait("/\\d+ of sub: |no measurements/.test(document.querySelector('#ranges-told').textContent)")
     page.shot("ranges")
     page.page.keyboard.press("4")
     page.page.keyboard.press("]")

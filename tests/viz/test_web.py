@@ -244,7 +244,7 @@ def test_files_stay_in_the_folder(tmp_path: Path) -> None:
         with pytest.raises(RequestFailed, match="file name"):
             c.save({"file": name, "model": tree})
     c.save({"file": "mine.xml", "model": tree})
-    with pytest.raises(RequestFailed, match="exists already"):
+    with pytest.raises(RequestFailed, match="already exists"):
         c.save({"file": "mine.xml", "model": tree})
     c.save({"file": "mine.xml", "model": tree, "replace": True})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine-trial.xml", "mine.xml"]
@@ -271,7 +271,7 @@ def test_a_mission_is_written_beside_its_configuration(config: Callable[..., Loa
     found = load(c.mission(body)["file"]).config.fleet
     assert [(w.north, w.east, w.depth, w.speed) for w in found.vehicle[0].waypoint] == [(1, 2, 3, 1.5)]
     assert found.buoy[-1].name == "x" and found.fence[0].keep == "outside"
-    with pytest.raises(RequestFailed, match="exists already"):
+    with pytest.raises(RequestFailed, match="already exists"):
         c.mission(body)
     for bad in (
         {"waypoints": {"nobody": []}},
@@ -303,7 +303,7 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
     assert list(tmp_path.glob("*.xml")) == [loaded.path], "checking leaves nothing"
     saved = load(c.save_instruments({**body, "file_out": "n.xml"})["file"])
     assert [i.name for i in saved.suite(saved.config.fleet.vehicle[0])] == ["mast"]
-    with pytest.raises(RequestFailed, match="exists already"):
+    with pytest.raises(RequestFailed, match="already exists"):
         c.save_instruments({**body, "file_out": "n.xml"})
     for bad in ({**body, "vehicle": "nobody"}, {**body, "file": "../x.xml"}, {**body, "file_out": "../x.xml"}, {}):
         with pytest.raises(RequestFailed):

@@ -1,1 +1,1 @@
-"""WaveSim pictures: what a run's log looks like."""
+"""WaVeSim viewer: pictures of logs, and mission control in the browser."""

@@ -1,7 +1,8 @@
-"""What an operator must see: conditions of bodies that are not as they should be, since when, until when, and who has seen them.
+"""Alarms for the operator: abnormal conditions of bodies, with start, end and acknowledgement.
 
-An alarm stands as long as its condition holds, and until somebody acknowledges it; what happens in a moment (a fence is
-crossed) stands until then. The rules are a few numbers, which a file may change (``docs/viewer.md``).
+An alarm is listed as long as its condition holds and until somebody acknowledges it. An instantaneous event (for
+example a crossed fence) is listed until then. The thresholds are a few numbers that a file may change
+(``docs/viewer.md``).
 """
 
 from __future__ import annotations
@@ -20,46 +21,47 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_viz.frame import HELD, INVALID, ViewerFrame
 
 CONDITIONS = {
-    HELD: "the server holds it where it is: its state was no longer finite",
-    INVALID: "its state is no state: not finite, or beyond this world",
+    HELD: "frozen by the server: its state diverged (NaN or infinity)",
+    INVALID: "invalid state: not finite, or beyond the permitted range",
 }
-MOST = 300  #: alarms kept; the oldest that are over go first
+MOST = 300  #: maximum number of alarms kept; the oldest finished ones are removed first
 
 
 @dataclass(frozen=True)
 class AlarmRules:
-    """When there is an alarm; 0 = never."""
+    """Thresholds of the alarms; 0 = never."""
 
-    silent: float = 3.0  #: s of wall time without a datagram of a body's pilot
-    stale: float = 5.0  #: periods (and half a second) without a new value of an instrument that has given one
+    silent: float = 3.0  #: s of wall time without a datagram from a body's pilot
+    #: periods (plus half a second) without a new value from an instrument that has already produced one
+    stale: float = 5.0
     battery: float = 0.2  #: share of the capacity
-    navigation: float = 10.0  #: m of horizontal error of what a navigator believes
-    sigmas: float = 5.0  #: the same in standard deviations that it states
+    navigation: float = 10.0  #: m of horizontal error of a navigator's estimate
+    sigmas: float = 5.0  #: the same error in standard deviations stated by the navigator
 
     @classmethod
     def read(cls, path: Path) -> AlarmRules:
-        """The rules of a TOML file; ConfigError names what is wrong."""
+        """Read the alarm rules from a TOML file. ConfigError names the fault."""
         try:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"the rules of alarms cannot be read: {error}", str(path)) from None
+            raise ConfigError(f"cannot read the alarm rules: {error}", str(path)) from None
         known = [f.name for f in dataclasses.fields(cls)]
         for name, value in told.items():
             if name not in known:
-                raise ConfigError(f"there is no rule '{name}'; known are {', '.join(known)}", str(path))
+                raise ConfigError(f"unknown alarm rule '{name}'; known rules: {', '.join(known)}", str(path))
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-                raise ConfigError(f"{name} = {value!r}: a rule is a number, 0 or more", str(path))
+                raise ConfigError(f"invalid alarm rule {name} = {value!r}: expected a number >= 0", str(path))
         return cls(**told)
 
 
 @dataclass
 class BodyHealth:
-    """What a source knows of its bodies beside their motion, by row."""
+    """Data of a source about its bodies beside their motion, by row."""
 
-    silent: dict[int, float] = field(default_factory=dict)  #: s since the last datagram of its pilot
-    removed: set[int] = field(default_factory=set)  #: pilots that keep-alive removed
+    silent: dict[int, float] = field(default_factory=dict)  #: s since the last datagram from its pilot
+    removed: set[int] = field(default_factory=set)  #: rows whose pilot was removed by keep-alive
     stale: dict[tuple[int, str], float] = field(default_factory=dict)  #: instrument -> age of its value, in periods
-    battery: dict[int, float] = field(default_factory=dict)  #: share of the capacity left
+    battery: dict[int, float] = field(default_factory=dict)  #: remaining share of the capacity
 
 
 @dataclass
@@ -72,22 +74,22 @@ class Alarm:
     row: int
     text: str
     since: float
-    until: float | None = None  #: None = it lasts
+    until: float | None = None  #: None = still active
     seen: bool = False
 
 
-Found = Iterable[tuple[str, int, str, str]]  #: kind, row, what of it, text
+Found = Iterable[tuple[str, int, str, str]]  #: kind, row, subject, text
 
 
 class AlarmMonitor:
-    """All of them; who asks gets them when they have changed."""
+    """All alarms of a source; the list is sent again when it has changed."""
 
     def __init__(self, rules: AlarmRules | None = None) -> None:
         self.rules = rules or AlarmRules()
         self.clear()
 
     def clear(self) -> None:
-        """Time began anew."""
+        """Clear everything: simulation time restarted."""
         self.all: list[Alarm] = []
         self._lasting: dict[tuple[str, int, str], Alarm] = {}
         self._time, self.version = -math.inf, 1
@@ -95,7 +97,7 @@ class AlarmMonitor:
     def evaluate(
         self, frame: ViewerFrame, names: Mapping[int, str], beliefs: Iterable[Any], vitals: BodyHealth
     ) -> None:
-        """Compare with the rules."""
+        """Compare the present state with the rules."""
         if frame.time_s < self._time:
             self.clear()
         self._time = frame.time_s
@@ -107,10 +109,10 @@ class AlarmMonitor:
             if (known := self._lasting.get((kind, row, what))) is None:
                 self._lasting[kind, row, what] = self._add(kind, row, names.get(row, f"row {row}"), text, frame.time_s)
             else:
-                known.text = text  # told with the next change
+                known.text = text  # sent with the next change
 
     def note(self, notice: Mapping[str, Any]) -> None:
-        """Something that happened in a moment, and was told by the server."""
+        """Add an instantaneous event that the server reported."""
         text = str(notice["text"])
         kind = next((k for k in ("fence", "contact", "frozen") if k in text), "notice")
         alarm = self._add(kind, int(notice["row"]), str(notice["name"]), text, float(notice["time"]))
@@ -125,7 +127,7 @@ class AlarmMonitor:
         return alarm
 
     def acknowledge(self, number: int | None) -> bool:
-        """Somebody has seen an alarm (None: all that there are); whether there was one to see."""
+        """Acknowledge an alarm (None: all). Return whether there was one to acknowledge."""
         unseen = [a for a in self.all if not a.seen and number in (None, a.id)]
         for a in unseen:
             a.seen = True
@@ -133,7 +135,7 @@ class AlarmMonitor:
         return bool(unseen)
 
     def to_messages(self) -> list[dict[str, Any]]:
-        """As a page is told, the newest last."""
+        """Alarms as sent to the page, newest last."""
         return [dataclasses.asdict(a) for a in self.all]
 
     # -- rules ---------------------------------------------------------------------------------
@@ -146,17 +148,17 @@ class AlarmMonitor:
             yield "silent", row, "", "its pilot was removed by keep-alive"
         for row, silent in vitals.silent.items():
             if 0.0 < rules.silent < silent and row not in vitals.removed:
-                yield "silent", row, "", f"nothing from its pilot for {silent:.0f} s"
+                yield "silent", row, "", f"no datagram from its pilot for {silent:.0f} s"
         for (row, name), periods in vitals.stale.items():
             if 0.0 < rules.stale < periods:
-                yield "stale", row, name, f"no new value of '{name}' for {periods:.0f} of its periods"
+                yield "stale", row, name, f"no new value from '{name}' for {periods:.0f} of its periods"
         for row, charge in vitals.battery.items():
             if charge < rules.battery:
-                yield "battery", row, "", f"{100.0 * charge:.0f} % of the battery left"
+                yield "battery", row, "", f"battery at {100.0 * charge:.0f} %"
         yield from self._navigation_errors(frame, beliefs)
 
     def _navigation_errors(self, frame: ViewerFrame, beliefs: Iterable[Any]) -> Found:
-        """Navigators that are far from the truth."""
+        """Check the estimates of navigators against the true positions."""
         places = {int(r[0]): r for r in frame.bodies}
         for row, *e in beliefs:
             true = places.get(int(row))
@@ -164,11 +166,11 @@ class AlarmMonitor:
                 continue
             error, sigma = math.hypot(e[0] - true[1], e[1] - true[2]), math.hypot(e[3], e[4])
             if 0.0 < self.rules.navigation < error:
-                yield "navigation", int(row), "error", f"it believes to be {error:.1f} m from where it is"
+                yield "navigation", int(row), "error", f"estimated position is {error:.1f} m off"
             elif 0.0 < self.rules.sigmas * sigma < error:
                 yield (
                     "navigation",
                     int(row),
                     "sigma",
-                    f"its error of {error:.1f} m is {error / sigma:.0f} times what it states",
+                    f"position error {error:.1f} m is {error / sigma:.0f} times the stated standard deviation",
                 )

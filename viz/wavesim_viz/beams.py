@@ -1,4 +1,4 @@
-"""Where the beams of an instrument leave a body, and along which lines: for the picture."""
+"""Origins and directions of instrument beams on a body, for drawing."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from wavesim_sdk.config.sensors import (
 )
 
 Vector = tuple[float, float, float]
-RIM = 8  #: rays that stand for the edge of a cone
+RIM = 8  #: rays that represent the edge of a cone
 
 
 def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """R_BS of an instrument as it is mounted."""
+    """R_BS of an instrument from its mount."""
     roll, pitch, yaw = sensor.attitude
     return frames.rotation(frames.quaternion(roll, pitch, yaw))
 
 
 def beams(sensor: SensorConfig) -> dict[str, Any] | None:
-    """The beams of an instrument: start and unit vector of each in B (``rays``, six numbers a beam); None if it has none.
+    """Return the beams of an instrument: start and unit vector of each in B (``rays``, six numbers per beam); None if it
+    has none.
 
-    ``field``: the value that tells how far they reach.  ``level``: the vectors are those of W, whatever the attitude.
-    ``turning``: the one beam is turned from its vector towards ``axis`` by the value `angle`.
+    ``field``: the value that gives their range. ``level``: the vectors are in W, whatever the attitude. ``turning``:
+    the single beam is rotated from its vector towards ``axis`` by the value `angle`.
     """
     level = turning = False
     field = "range"
@@ -71,7 +72,7 @@ def _declared(found: Iterable[RangeBeam]) -> list[Ray]:
 
 
 def _cone(width: float) -> list[Ray]:
-    """The middle of a cone around z, and its edge."""
+    """Directions of the middle and the edge of a cone around z."""
     start, a = (0.0, 0.0, 0.0), 0.5 * width
     edge = [2.0 * math.pi * k / RIM for k in range(RIM)] if width else []
     rim = [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for b in edge]
@@ -79,13 +80,13 @@ def _cone(width: float) -> list[Ray]:
 
 
 def _fan(count: int, width: float) -> list[Ray]:
-    """Beams in the y-z plane, from port to starboard."""
+    """Directions of beams in the y-z plane, from port to starboard."""
     angles = [width * (k / (count - 1) - 0.5) for k in range(count)]
     return [((0.0, 0.0, 0.0), (0.0, math.sin(a), math.cos(a))) for a in angles]
 
 
 def _janus(dvl: DvlConfig) -> list[Ray]:
-    """Four beams around z, a quarter turn apart."""
+    """Directions of four beams around z, 90 degrees apart."""
     rays: list[Ray] = []
     for k in range(4):
         c, s = math.cos(dvl.first + k * math.pi / 2.0), math.sin(dvl.first + k * math.pi / 2.0)

@@ -1,4 +1,4 @@
-"""One body of a server on another machine, seen through a listener session: what it has, and what its instruments say."""
+"""Equipment and instrument values of one body on a remote server, received by a listener session."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ PERIOD_S = 0.1
 
 
 class BodyListener:
-    """A listener on a body, in a thread of its own, until it is closed."""
+    """Listen to a body in a separate thread until closed."""
 
     def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
         self.equipment: dict[str, Any] | None = None
-        self.trouble = ""  #: why nothing is heard
+        self.trouble = ""  #: reason why no values arrive
         self._state: State | None = None
-        self._values: dict[str, Value] = {}  # the newest of each instrument, also of those that are not valid now
-        self._looks: dict[str, list[ReceivedFrames]] = {}  # by name of the instrument; a new object whenever it changes
+        self._values: dict[str, Value] = {}  # newest value of each instrument, including currently invalid ones
+        self._looks: dict[str, list[ReceivedFrames]] = {}  # by instrument name; a new object whenever it changes
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run_session, name=f"listener on {name}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Leave; the thread ends by itself."""
+        """Leave the server; the thread ends on its own."""
         self._closed.set()
 
     @property
     def has_frame_readers(self) -> bool:
-        """Whether somebody looks at pictures of this body."""
+        """Whether a page shows images of this body."""
         return bool(self._looks)
 
     def open_frames(self, name: str) -> ReceivedFrames:
-        """Frames of an instrument from now on; AttachError says why there are none."""
+        """Subscribe to the frames of an instrument; AttachError gives the reason if that is impossible."""
         if self.equipment is None:
-            raise AttachError(self.trouble or f"'{self.name}' is being asked what it has")
+            raise AttachError(self.trouble or f"the equipment of '{self.name}' is still being requested")
         there = [s["name"] for s in self.equipment["sensors"] if s["type"] in FRAME_SENSOR_TYPES]
         if name not in there:
-            raise AttachError(f"'{self.name}' has no sonar or camera '{name}'; it has {', '.join(there) or 'none'}")
+            raise AttachError(f"'{self.name}' has no sonar or camera '{name}'; available: {', '.join(there) or 'none'}")
         look = ReceivedFrames(lambda: self._drop(name, look))
         self._looks = {**self._looks, name: [*self._looks.get(name, ()), look]}
         return look
@@ -62,7 +62,7 @@ class BodyListener:
         self._looks = {n: v for n, v in {**self._looks, name: rest}.items() if v}
 
     def _frames(self, broker: Broker, asked: tuple[str, ...]) -> tuple[str, ...]:
-        """Hand on what came, and ask for what is looked at now."""
+        """Process received data, and request the images that pages show now."""
         looks = self._looks
         for frame in broker.take_frames():
             for look in looks.get(frame.name, ()):
@@ -87,15 +87,17 @@ class BodyListener:
                         asked = self._frames(broker, asked)
             except (WaveSimError, OSError) as error:
                 self.trouble = str(error)
-            except Exception as error:  # the last line of defence of this thread: told in the panel, tried again
-                self.trouble = f"the viewer failed at what the server sent: {type(error).__name__}: {error}"
+            except Exception as error:  # last line of defence of this thread: shown in the panel, then retried
+                self.trouble = f"the viewer cannot process data from the server: {type(error).__name__}: {error}"
             self._state = None
             self._closed.wait(RETRY_S)
 
     def _describe(
         self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
     ) -> dict[str, Any]:
-        """As the server said; places and laws as the configuration or the library has them, if it is the same model."""
+        """Build the equipment from the server's data; mounts and actuator laws come from the configuration or the library
+        if the model is the same.
+        """
         model = model_of(self.loaded, self.model)
         known = actuators_of(model) if model is not None else ()
         if [a.name for a in known] != [a.name for a in actuators]:
@@ -118,7 +120,7 @@ class BodyListener:
         }
 
     def panel(self) -> dict[str, Any]:
-        """What a panel shows beside the pose."""
+        """Panel data beside the pose."""
         kit, state = self.equipment, self._state
         if kit is None or state is None:
             return {}
@@ -145,13 +147,13 @@ class BodyListener:
         return {
             "valid": look["name"] in state.sensors,
             "age": (state.time_ns - value.time_ns) * 1e-9,
-            "fault": "",  # nobody on board knows of it
+            "fault": "",  # not known on board
             "fields": {f["name"]: to_json_value(value[f["name"]]) for f in look["fields"]},
         }
 
 
 def _actuators(told: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
-    """Actuators of a model that is not known here."""
+    """Describe the actuators of a model that is not known here."""
     numbers = dict.fromkeys(ActuatorKind, 0)
     numbers[ActuatorKind.OTHER] = sum(a.kind == ActuatorKind.BALLAST for a in told)  # they follow the tanks
     found = []

@@ -10,8 +10,9 @@ from wavesim_viz.frame import decode_text, to_json_value
 
 
 def cable_messages(records: Any) -> list[dict[str, Any]]:
-    """Of records of the table ``lines``, those that are there: name, greatest tension (N), segment that has broken (-1: none), places
-    of the nodes (m, W) one after the other."""
+    """Select the lines that are present from records of the table ``lines``: name, largest tension (N), broken segment
+    (-1: none), node positions (m, W) one after the other.
+    """
     return [
         {
             "name": decode_text(r["name"]), "tension": to_json_value(r["greatest"]), "broken": int(r["broken"]),

@@ -1,7 +1,8 @@
-"""Numbers against time for charts: of a log from its first moment to its last, of a server as far as its viewer was there.
+"""Time series for charts: from a log complete, from a server since its viewer was started.
 
-A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``, ``actuator.NAME:command``,
-``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are SI, angles of ``motion`` degrees; None where there is none.
+A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
+``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are SI, angles of ``motion`` in
+degrees; None if missing.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ ChartSeries = tuple[Array, Array]  #: times in s, values
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 4000
-MISSING = 10  #: steps of a line without a value, after which there is none
-ABSURD = 1e12  #: what is beyond is drawn as a gap
+MISSING = 10  #: steps of a line without a value before a gap starts
+ABSURD = 1e12  #: larger values are drawn as a gap
 
 
 def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
-    """A number of the motion of a body, from columns of positions, attitudes and speeds over ground."""
+    """Compute a motion quantity of a body from columns of positions, attitudes and velocities over ground."""
     match key:
         case "north" | "east" | "depth":
             return p[:, ("north", "east", "depth").index(key)]
@@ -37,12 +38,13 @@ def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
             with np.errstate(invalid="ignore"):
                 angle = np.degrees(frames.ANGLES[key](q))
             return np.asarray(angle % 360.0 if key == "heading" else angle)
-    raise RequestFailed(f"there is no motion '{key}'")
+    raise RequestFailed(f"unknown motion quantity '{key}'")
 
 
 def navigation_series(key: str, true: Array, believed: Array, sigma: Array) -> Array:
-    """``error``: horizontal distance of belief and truth; ``vertical``: belief deeper than truth; ``sigma``: the horizontal
-    standard deviation that the navigator states, sqrt(north^2 + east^2)."""
+    """Compute navigation quantities. ``error``: horizontal distance between estimate and truth; ``vertical``: estimated
+    minus true depth; ``sigma``: horizontal standard deviation stated by the navigator, sqrt(north^2 + east^2).
+    """
     match key:
         case "error":
             return np.hypot(believed[:, 0] - true[:, 0], believed[:, 1] - true[:, 1])
@@ -50,7 +52,7 @@ def navigation_series(key: str, true: Array, believed: Array, sigma: Array) -> A
             return np.asarray(believed[:, 2] - true[:, 2])
         case "sigma":
             return np.hypot(sigma[:, 0], sigma[:, 1])
-    raise RequestFailed(f"there is no number 'nav.{key}'")
+    raise RequestFailed(f"unknown navigation quantity 'nav.{key}'")
 
 
 class LogSeries:
@@ -60,7 +62,7 @@ class LogSeries:
         self.log = log
 
     def line(self, body: str, key: str, actuators: Sequence[str]) -> ChartSeries:
-        """A line of a body; nothing where the log has none."""
+        """Return a line of a body; empty if the log has no such data."""
         kind, _, rest = key.partition(".")
         if body not in self.log.names:
             return EMPTY_SERIES
@@ -85,7 +87,7 @@ class LogSeries:
                 return _seconds(s.time_ns), s.records[part][:, AXES.index(axis)]
             case "sensor":
                 return self._sensor(body, rest)
-        raise RequestFailed(f"there is no line '{key}'")
+        raise RequestFailed(f"unknown line '{key}'")
 
     def _navigation(self, body: str, key: str) -> ChartSeries:
         believed, true = self.log.get(f"/estimate/{body}", ESTIMATE), self.log.get(f"/state/{body}", STATE)
@@ -110,8 +112,9 @@ def _seconds(time_ns: Any) -> Array:
 
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> dict[str, Any]:
-    """Lines as one chart draws them: the times of the first (and of others before and after it), and of each line the newest value
-    there; of each stretch of a long line its least and its greatest value, so that no peak is lost."""
+    """Resample lines for one chart: the times of the first line (and of others before and after it), and the newest value
+    of each line there. A long line keeps the minimum and maximum of each interval, so that no peak is lost.
+    """
     times = np.zeros(0)
     for t, _ in lines:
         times = np.concatenate([t[t < times[0]], times, t[t > times[-1]]]) if len(times) else t
@@ -128,7 +131,7 @@ def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: in
 
 
 def _gap_times(t: Array) -> Array:
-    """A time in each stretch without values: else the next value would be joined to the last by a straight line."""
+    """Insert a time into each interval without values, so that no straight line bridges the gap."""
     if len(t) < 3:
         return np.zeros(0)
     apart = np.diff(t)
@@ -137,7 +140,7 @@ def _gap_times(t: Array) -> Array:
 
 
 def _newest_at(times: Array, line: ChartSeries) -> Array:
-    """The newest value of a line at each time; NaN before its first, after its last, and where values are missing."""
+    """Return the newest value of a line at each time; NaN before its first value, after its last, and in gaps."""
     t, v = line
     if len(t) == len(times) and np.array_equal(t, times):
         return np.asarray(v, float)
@@ -150,7 +153,7 @@ def _newest_at(times: Array, line: ChartSeries) -> Array:
 
 
 def _extreme_indices(v: Array, points: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Where the first, least and greatest values of equal stretches stand."""
+    """Return the indices of the first, minimum and maximum values of equal intervals."""
     size = max(1, math.ceil(3 * len(v) / points))
     n = len(v) // size * size
     whole, starts = v[:n].reshape(-1, size), np.arange(0, n, size)

@@ -23,7 +23,7 @@ PORT = 9780
 
 
 class PageNotBuilt(WaveSimError):
-    """The page was not built."""
+    """The page is not built."""
 
     exit_code = 11
 
@@ -111,12 +111,12 @@ def viz(
     wavesim viz --remote 10.0.0.7:9750 --config config.xml
     """
     if log is not None and remote is not None:
-        raise click.UsageError("give a log or --remote, not both")
+        raise click.UsageError("give either a log or --remote, not both")
     if compare is not None and log is None:
-        raise click.UsageError("--compare stands beside a LOG")
+        raise click.UsageError("--compare needs a LOG")
     host, _, number = (remote or "").rpartition(":")
     if remote is not None and not (number.isdigit() and host):
-        raise click.UsageError("--remote is ADDRESS:PORT, such as 10.0.0.7:9750")
+        raise click.UsageError("--remote expects ADDRESS:PORT, such as 10.0.0.7:9750")
     _page_is_built()
     from wavesim_viz.alarms import AlarmRules
     from wavesim_viz.s57 import read_cell
@@ -125,7 +125,7 @@ def viz(
     rules = AlarmRules.read(alarms) if alarms is not None else None
     charted = open_tiles(tiles) if tiles is not None else None
     cell = read_cell(enc) if enc is not None else None
-    sock = _bind(address, port)  # a long log takes its time to be read: nobody waits for it in vain
+    sock = _bind(address, port)  # a long log takes time to read: check the port and the page first
     source: Any
     if log is not None:
         from wavesim_viz.replay import ReplaySource
@@ -165,7 +165,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
         place = world.latitude, world.longitude
     elif origin is not None and config is None:
         if not (abs(origin[0]) <= 90.0 and abs(origin[1]) <= 180.0):
-            raise click.UsageError("--origin is latitude and longitude in degrees")
+            raise click.UsageError("--origin expects latitude and longitude in degrees")
         place = math.radians(origin[0]), math.radians(origin[1])
     else:
         raise click.UsageError("give --config FILE or --origin LAT LON")
@@ -177,7 +177,7 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
             )
             file.writelines(f"{n:.2f} {e:.2f} {d:.2f}\n" for n, e, d in bed)
     except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror}", str(out)) from None
+        raise ConfigError(f"cannot write the file: {error.strerror}", str(out)) from None
     click.echo(f"{len(bed)} points, {bed[:, 2].min():g} to {bed[:, 2].max():g} m deep: {out}")
 
 
@@ -194,7 +194,7 @@ def _page_is_built() -> None:
 
     if not (STATIC / "index.html").is_file() or not (STATIC / "main.js").is_file():
         raise PageNotBuilt(
-            "the viewer's page is not built; run `make web` (it needs Node.js: `apt-get install nodejs npm`)"
+            "the viewer's page is not built; run `make web` (needs Node.js: `apt-get install nodejs npm`)"
         )
 
 
@@ -202,14 +202,14 @@ def _bind(address: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     except ValueError:
-        raise ConfigError(f"--address {address}: that is no IP address") from None
+        raise ConfigError(f"--address {address}: not an IP address") from None
     sock = socket.socket(family)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((address, port))
         sock.listen(128)
     except OSError as error:
-        raise WebPortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; choose another with --port") from None
+        raise WebPortTaken(f"cannot use TCP {address}:{port}: {error.strerror}; select another with --port") from None
     return sock
 
 
@@ -244,23 +244,22 @@ def _serve(
             asyncio.get_running_loop().add_signal_handler(s, stop.set)
         click.echo(
             f"viewer of '{name}' at {access.url(access.view_token)}{place}"
-            + ("" if control or place or source.kind == "replay" else " (looks only; --control lets it control)"),
+            + ("" if control or place or source.kind == "replay" else " (read-only; use --control to allow control)"),
             err=True,
         )
         if access.control_token:
             click.echo(f"with control at {access.url(access.control_token)}", err=True)
         if access.view_token:
             click.echo(
-                "others on this network can read what the browser is sent: no TLS here (docs/viewer.md)", err=True
+                "other machines on this network can read the data sent to the browser: the connection has no TLS (docs/viewer.md)",
+                err=True,
             )
         if open_:
             opened = False
             with contextlib.suppress(webbrowser.Error):
                 opened = webbrowser.open(access.url(access.control_token or access.view_token) + place)
             if not opened:
-                click.echo(
-                    "no browser can be opened from here (no display?); open the address above in yours", err=True
-                )
+                click.echo("cannot open a browser here (no display?); open the address above in your browser", err=True)
         await stop.wait()
 
     asyncio.run(run())

@@ -1,7 +1,7 @@
-"""The configurator's requests: models as trees of XML elements, checked, tried and saved.
+"""Configurator requests: models as trees of XML elements, checked, tested and saved.
 
-The page edits the elements themselves, guided by the same declaration from which the reader and ``docs/CONFIG.md`` come, so
-whatever the simulator knows can be set, and nothing else.
+The page edits the elements themselves, guided by the same declaration as the reader and ``docs/CONFIG.md``. It can
+therefore set everything that the simulator supports, and nothing else.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}\.xml")
 
 
 class Configurator:
-    """Requests come from the page and are answered with plain data; files are written in ``folder`` only."""
+    """Handle requests from the page and answer with plain data; write files only in ``folder``."""
 
     def __init__(self, folder: Path, configuration: Callable[[], str]) -> None:
         self.folder, self._configuration = folder, configuration
 
-    # -- what there is ------------------------------------------------------------------------------
+    # -- contents ----------------------------------------------------------------------------------
 
     def _sources(self) -> dict[str, tuple[Model, Path]]:
-        """Name -> model and the file that declares it: the library, the scene's own, those saved here."""
+        """Map each model name to the model and its file: the library, the scene's models, and those saved here."""
         found = {}
         for m in library().values():
             found[m.name] = (m, Path(m.place.rpartition(":")[0]))
@@ -54,35 +54,35 @@ class Configurator:
         for path in [*own, *sorted(self.folder.glob("*.xml"))]:
             try:
                 models = read_models(path)
-            except WaveSimError:  # another kind of file, or one under work
+            except WaveSimError:  # another kind of file, or an unfinished one
                 continue
             for m in models.values():
                 found[m.name] = (m, Path(m.place.rpartition(":")[0]))
         return found
 
     def models(self, _query: Any) -> list[dict[str, str]]:
-        """All models that can be opened."""
+        """List all models that can be opened."""
         return [
             {"name": m.name, "title": m.title, "type": m.type, "file": path.name}
             for m, path in self._sources().values()
         ]
 
     def model(self, query: Any) -> Tree:
-        """One model as a tree."""
+        """Return one model as a tree."""
         name = str(query.get("name", ""))
         if name not in (known := self._sources()):
-            raise RequestFailed(f"there is no model '{name}'")
+            raise RequestFailed(f"unknown model '{name}'")
         for element in parse(known[name][1].read_bytes()).iter("model"):
             if element.get("name") == name:
                 return to_tree(element)
         raise RequestFailed(f"the file of '{name}' has changed")
 
     def schema(self, _query: Any) -> dict[str, Any]:
-        """Every element of a model, its instruments among them: keys with unit, default, range, meaning."""
+        """Describe every element of a model, including its instruments: keys with unit, default, range, meaning."""
         return classes(Model, {})
 
     def _configurations(self) -> dict[str, Path]:
-        """File name -> configuration: the scene's own, those of the folder."""
+        """Map file names to configurations: the scene's, and those in the folder."""
         own = [Path(f)] if (f := self._configuration()).endswith(".xml") else []
         found: dict[str, Path] = {}
         for path in [*own, *sorted(self.folder.glob("*.xml"))]:
@@ -91,7 +91,7 @@ class Configurator:
         return found
 
     def vehicles(self, _query: Any) -> list[dict[str, str]]:
-        """Bodies of the configurations, whose own instruments can be changed."""
+        """List bodies of the configurations whose own instruments can be edited."""
         found = []
         for name, path in self._configurations().items():
             try:
@@ -106,7 +106,9 @@ class Configurator:
         return found
 
     def vehicle(self, query: Any) -> dict[str, Any]:
-        """A body of a configuration: its own <sensors>, its model's looks, the instruments that it is given besides."""
+        """Return a body of a configuration: its own <sensors>, its model's looks, and the instruments it gets from
+        elsewhere.
+        """
         path = self._configuration_of(query)
         element = _body(parse(path.read_bytes()), str(query.get("name", "")))
         own = element.find("sensors")
@@ -117,12 +119,14 @@ class Configurator:
     def _configuration_of(self, query: Any) -> Path:
         name, known = str(query.get("file", "")), self._configurations()
         if name not in known:
-            raise RequestFailed(f"there is no configuration '{name}' here")
+            raise RequestFailed(f"no configuration '{name}' here")
         return known[name]
 
     @staticmethod
     def _describe_body(path: Path, element: Any) -> dict[str, Any]:
-        """Looks and instruments of a body as the reader sees them; ``given``: those that are not its own."""
+        """Return looks and instruments of a body as the reader resolves them; ``given``: instruments that are not its
+        own.
+        """
         loaded = load(path)
         body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
         own = {i.name for i in body.sensors.instruments} if body.sensors is not None else set()
@@ -134,7 +138,7 @@ class Configurator:
         }
 
     def import_model(self, body: Any) -> list[Tree]:
-        """Models of a file that the user gives: our own, or one that `wavesim vehicles import` reads."""
+        """Read the models of an uploaded file: WaVeSim's format, or one that `wavesim vehicles import` reads."""
         name, text = Path(_word(body, "file", "model.xml")).name, _of(str, body.get("text", ""), "text")
         if not name or name == "..":
             raise RequestFailed("the file has no name")
@@ -147,10 +151,10 @@ class Configurator:
             xml = _run(["vehicles", "import", str(path), *more], Path(folder))
         return [to_tree(m) for m in parse(xml.encode()).iter("model")]
 
-    # -- checking and trying --------------------------------------------------------------------------
+    # -- checking and testing -------------------------------------------------------------------------
 
     def check(self, body: Any) -> dict[str, Any]:
-        """What the reader says of a model; its looks if it can be simulated."""
+        """Return the reader's verdict on a model, and its looks if it can be simulated."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 model = self._read(body.get("model"), Path(folder))
@@ -162,7 +166,7 @@ class Configurator:
         return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> dict[str, Any]:
-        """What the reader says of a vehicle with other instruments of its own."""
+        """Return the reader's verdict on a vehicle with other own instruments."""
         try:
             with self._draft(body) as (draft, element):
                 return {"ok": True} | self._describe_body(draft, element)
@@ -173,7 +177,9 @@ class Configurator:
 
     @contextlib.contextmanager
     def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
-        """A configuration with other instruments of one body, beside the one that it changes: what that names is relative."""
+        """Write a configuration with other instruments for one body beside the original: its file names are relative to
+        that folder.
+        """
         base = self._configuration_of(body)
         root = parse(base.read_bytes())
         element = _body(root, str(body.get("vehicle", "")))
@@ -186,7 +192,7 @@ class Configurator:
 
     @contextlib.contextmanager
     def _beside(self, base: Path, root: Any) -> Iterator[Path]:
-        """A configuration as a file beside another, until it is left; it is checked."""
+        """Keep a temporary, checked configuration beside another one during a ``with`` block."""
         draft = base.parent / f".{base.stem}.{os.getpid()}.draft.xml"
         try:
             try:
@@ -200,7 +206,7 @@ class Configurator:
 
     @staticmethod
     def _read(tree: Any, folder: Path) -> Model:
-        """The model of a tree, checked; its file is ``folder``/model.xml."""
+        """Check the model of a tree and write it to ``folder``/model.xml."""
         root = etree.Element("models")
         root.append(to_element(tree))
         path = folder / "model.xml"
@@ -211,7 +217,9 @@ class Configurator:
         return model
 
     def test_drive(self, body: Any) -> dict[str, Any]:
-        """Drive the model: ``commands`` (actuator -> value) from time 1 s on; its track, a column each."""
+        """Simulate the model: ``commands`` (actuator -> value) apply from 1 s on. Return its track, one column per
+        quantity.
+        """
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
             raise RequestFailed(f"a test takes 1 to {MOST_SECONDS:g} s")
@@ -220,7 +228,7 @@ class Configurator:
             model = self._read(body.get("model"), folder)
             commands = _commands(body.get("commands")) or preset(model, str(body.get("kind", "turn")))
             if not commands:
-                raise RequestFailed("the model has no actuators to try")
+                raise RequestFailed("the model has no actuators to test")
             with (folder / "commands.csv").open("w", newline="") as file:
                 writer = csv.writer(file)
                 writer.writerow(["time", *(f"c{k}" for k in range(len(commands)))])
@@ -251,14 +259,14 @@ class Configurator:
 
     def _target(self, name: Any, overwrite: bool) -> Path:
         if not isinstance(name, str) or not _FILE.fullmatch(name):
-            raise RequestFailed("a file name has letters, digits, . _ - and ends in .xml")
+            raise RequestFailed("invalid file name: use letters, digits, . _ - and the ending .xml")
         target = self.folder / name
         if target.exists() and not overwrite:
-            raise RequestFailed(f"{name} exists already; choose another name, or tick 'replace'")
+            raise RequestFailed(f"{name} already exists; use another name, or tick 'replace'")
         return target
 
     def save(self, body: Any) -> dict[str, Any]:
-        """Write a models file, and beside it a configuration that flies the model with its instruments."""
+        """Write a models file, and beside it a configuration that runs the model with its instruments."""
         overwrite = body.get("replace") is True
         target = self._target(body.get("file"), overwrite)
         trial = self._target(f"{target.stem}-trial.xml", overwrite)
@@ -277,19 +285,17 @@ class Configurator:
         return {"file": str(target), "trial": str(trial)}
 
     def save_instruments(self, body: Any) -> dict[str, Any]:
-        """Write a configuration anew in which a vehicle has other instruments of its own."""
+        """Rewrite a configuration with other own instruments of a vehicle."""
         base = self._configuration_of(body)
         target = self._target_beside(base, body)
         with self._draft(body) as (draft, _):
             return self._put(draft, target)
 
     def mission(self, body: Any) -> dict[str, Any]:
-        """Write the scene's configuration anew with other waypoints, beacons and fences."""
+        """Rewrite the scene's configuration with other waypoints, beacons and fences."""
         base = Path(self._configuration())
         if base.suffix != ".xml" or not base.is_file():
-            raise RequestFailed(
-                "there is no configuration to change here (the scene comes from a log or another machine)"
-            )
+            raise RequestFailed("no configuration to change here (the scene comes from a log or another machine)")
         target = self._target_beside(base, body)
         root = parse(base.read_bytes())
         fleet = root.find("fleet")
@@ -301,13 +307,15 @@ class Configurator:
             return self._put(draft, target) | {"warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
-        """Where a changed configuration goes: beside the one that it was, for what that names is relative."""
+        """Return the target file of a changed configuration: beside the original, because its file names are relative to
+        that folder.
+        """
         target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
         if target.parent.resolve() != base.parent.resolve():
             target = base.parent / target.name
             if target.exists() and body.get("replace") is not True:
                 raise RequestFailed(
-                    f"{target.name} exists already beside {base.name}; choose another name, or tick 'replace'"
+                    f"{target.name} already exists beside {base.name}; use another name, or tick 'replace'"
                 )
         return target
 
@@ -345,9 +353,9 @@ class Configurator:
 
 
 def _of(type_: type, value: Any, what: str) -> Any:
-    """A value of a request, if it has the type; what a page of ours sends has it."""
+    """Return a value of a request if it has the type; the page always sends the right type."""
     if not isinstance(value, type_):
-        raise RequestFailed(f"'{what}' of the request has another type: {type(value).__name__}")
+        raise RequestFailed(f"'{what}' in the request has the wrong type: {type(value).__name__}")
     return value
 
 
@@ -356,23 +364,23 @@ def _objects(value: Any, what: str) -> list[dict[str, Any]]:
 
 
 def _word(body: dict[str, Any], key: str, default: str = "") -> str:
-    """A text for a line, which XML and file names take."""
+    """Return a single-line text that is valid in XML and file names."""
     value = body.get(key, default)
     if not is_short_text(value):
-        raise RequestFailed(f"'{key}' of the request is no text of one line")
+        raise RequestFailed(f"'{key}' in the request must be a single line of text")
     return str(value)
 
 
 def _commands(value: Any) -> dict[str, float]:
-    """Actuator -> value."""
+    """Map actuators to command values."""
     found: dict[str, float] = _of(dict, value or {}, "commands")
     if not all(is_short_text(k) and is_number(v) for k, v in found.items()):
-        raise RequestFailed("'commands' of the request are no numbers by the names of actuators")
+        raise RequestFailed("'commands' in the request must map actuator names to numbers")
     return found
 
 
 def preset(model: Model, kind: str) -> dict[str, float]:
-    """Commands of a turning circle or of a step in thrust: 70 % ahead, fins and swivels at half their limits."""
+    """Build the commands of a turning circle or a step in thrust: 70 % ahead, fins and swivels at half their limits."""
     found: dict[str, float] = {}
     forward = [t for t in model.thruster if t.direction[0] > 0.3 * math.dist(t.direction, (0, 0, 0))]
     for t in forward:
@@ -385,7 +393,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
         for t in swivels:
             assert t.swivel is not None
             found[f"{t.name}-angle"] = 0.5 * t.swivel.minimum
-        if not steering and not swivels:  # thrust on one side alone
+        if not steering and not swivels:  # thrust on one side only
             for t in forward:
                 if t.position[1] > 0.0:
                     found[t.name] = 0.2 * t.maximum
@@ -393,7 +401,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
 
 
 def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
-    """What is wrong with waypoints that lie in the sea bed, in words."""
+    """Describe waypoints that lie below the sea bed."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
         if vehicle.name not in names:
@@ -401,12 +409,12 @@ def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str
         for k, w in enumerate(vehicle.waypoint, 1):
             depth = float(bed(np.array(w.north), np.array(w.east)))
             if w.depth >= depth:
-                found.append(f"waypoint {k} of '{vehicle.name}' is at {w.depth:g} m, where the bed is at {depth:.1f} m")
+                found.append(f"waypoint {k} of '{vehicle.name}' is at {w.depth:g} m, but the bed is at {depth:.1f} m")
     return found
 
 
 def _trial_configuration(model: Model, models_file: str) -> str:
-    """A configuration with one vehicle of the model."""
+    """Return a configuration with one vehicle of the model."""
     depth = {"underwater": 5.0}.get(model.type, 0.0)
     root = etree.Element("wavesim", name=f"try-{model.name}"[:31])
     etree.SubElement(etree.SubElement(root, "models"), "include", file=models_file)
@@ -417,12 +425,12 @@ def _trial_configuration(model: Model, models_file: str) -> str:
 
 
 def _instruments(suite: Sequence[InstrumentConfig], loaded: LoadedConfig | None = None) -> list[dict[str, Any]]:
-    """Where instruments sit and look."""
+    """Return positions and looks of instruments."""
     return [instrument(t, (), loaded) for t in described_instruments(suite)]
 
 
 def _body(root: Any, name: str) -> Any:
-    """The element of a body of a configuration."""
+    """Return the XML element of a body of a configuration."""
     for element in root.iterfind("fleet/*"):
         if element.tag in ("vehicle", "buoy") and element.get("name") == name:
             return element
@@ -431,19 +439,19 @@ def _body(root: Any, name: str) -> Any:
 
 def _points(points: Any, count: int) -> list[list[float]]:
     if not isinstance(points, list) or len(points) > 1000:
-        raise RequestFailed("that is no list of points")
+        raise RequestFailed("expected a list of points")
     for p in points:
         if (
             not isinstance(p, list)
             or len(p) != count
             or not all(isinstance(v, int | float) and math.isfinite(v) for v in p)
         ):
-            raise RequestFailed(f"a point has {count} finite numbers")
+            raise RequestFailed(f"a point needs {count} finite numbers")
     return points
 
 
 def _run(arguments: list[str], folder: Path) -> str:
-    """One of our own commands in a process; its output, or its one line of complaint."""
+    """Run a `wavesim` command in a separate process; return its output, or its one-line error message."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "wavesim_sdk.cli", *arguments],

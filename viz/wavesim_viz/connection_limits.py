@@ -1,4 +1,4 @@
-"""Who may hold connections open: so many from each address, and a request comes within its time or not at all."""
+"""Limits on open connections: a maximum per address, and time limits for each request."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-MAX_PER_ADDRESS = 64  #: connections from one address that are no websockets; the oldest goes for the next
-REQUEST_S = 10.0  #: for the head of a request; and between two requests
-BODY_S = 10.0  #: for the rest of it
+MAX_PER_ADDRESS = 64  #: maximum of connections per address that are not websockets; a new one closes the oldest
+REQUEST_S = 10.0  #: for the head of a request, and between two requests
+BODY_S = 10.0  #: for the rest of the request
 
 
 class ConnectionLimiter:
-    """Connections by address, oldest first."""
+    """Open connections by address, oldest first."""
 
     def __init__(self) -> None:
         self._open: dict[str, dict[LimitedRequestHandler, None]] = {}
-        self.closed: Counter[str] = Counter()  #: by address: those that went for another
+        self.closed: Counter[str] = Counter()  #: by address: connections closed to make room for another
 
     def enter(self, handler: LimitedRequestHandler) -> None:
-        """One more; perhaps another goes for it."""
+        """Add a connection; close the oldest one if there are too many."""
         there = self._open.setdefault(handler.address, {})
         there[handler] = None
         if len(there) > MAX_PER_ADDRESS:
@@ -34,7 +34,7 @@ class ConnectionLimiter:
                 oldest.transport.abort()
 
     def leave(self, handler: LimitedRequestHandler) -> None:
-        """It is closed, or a websocket by now, which others count."""
+        """Remove a connection that was closed, or became a websocket (counted elsewhere)."""
         there = self._open.get(handler.address, {})
         there.pop(handler, None)
         if not there:
@@ -42,7 +42,7 @@ class ConnectionLimiter:
 
 
 class LimitedRequestHandler(web.RequestHandler):
-    """A connection."""
+    """One HTTP connection with time limits."""
 
     def __init__(self, limiter: ConnectionLimiter, server: web.Server) -> None:
         super().__init__(
@@ -51,25 +51,25 @@ class LimitedRequestHandler(web.RequestHandler):
         self.limiter, self.address = limiter, ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It begins."""
+        """Register the new connection."""
         super().connection_made(transport)
         self.address = address_of(transport)
         self.limiter.enter(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is over."""
+        """Remove the closed connection."""
         self.limiter.leave(self)
         super().connection_lost(exc)
 
 
 def address_of(transport: asyncio.BaseTransport | None) -> str:
-    """Whence a connection comes; empty if it is gone already."""
+    """Address of the peer of a connection; empty if it is already closed."""
     name = transport.get_extra_info("peername") if transport is not None else None
     return str(name[0]) if name else ""
 
 
 def upgraded(request: web.Request) -> None:
-    """This connection is a websocket now."""
+    """Mark this connection as a websocket."""
     protocol = request.protocol
     if isinstance(protocol, LimitedRequestHandler):
         protocol.limiter.leave(protocol)
@@ -77,7 +77,7 @@ def upgraded(request: web.Request) -> None:
 
 @contextlib.asynccontextmanager
 async def open_site(app: web.Application, sock: socket.socket) -> AsyncIterator[ConnectionLimiter]:
-    """Serve an application at a bound socket."""
+    """Serve an application on a bound socket."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     server, doors = runner.server, ConnectionLimiter()

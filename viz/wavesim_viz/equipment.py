@@ -1,6 +1,6 @@
-"""What a body has: its actuators and its instruments, by their names, with units and limits; as plain data for the page.
+"""Equipment of a body: its actuators and instruments by name, with units and limits, as plain data for the page.
 
-It is told once for a body that somebody looks at; the values, in the same order, come with each panel.
+It is sent once per selected body. The values follow in the same order with each panel message.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ ACTUATOR_FAULTS = ("lost", "stuck", "frozen", "reduced", "reversed", "none")
 
 @dataclass(frozen=True)
 class InstrumentDescription:
-    """An instrument as somebody told of it: shared memory, a log, the server. ``sensor``: its declaration, where that is known."""
+    """An instrument as described by shared memory, a log or the server. ``sensor``: its declaration, if known."""
 
     name: str
     type: str
     period_s: float | None
     sensor: SensorConfig | None = None
-    fields: tuple[Field, ...] = ()  #: of a type that is not installed here
+    fields: tuple[Field, ...] = ()  #: the type is not installed here
 
 
 def model_of(loaded: LoadedConfig | None, name: str) -> Model | None:
-    """A model by its name; None if neither the configuration nor the library has it."""
+    """Find a model by name; None if neither the configuration nor the library has it."""
     return (loaded.models.get(name) if loaded is not None else None) or library().get(name)
 
 
 def described_instruments(suite: Sequence[InstrumentConfig]) -> tuple[InstrumentDescription, ...]:
-    """The instruments that a configuration declares."""
+    """Instruments declared by a configuration."""
     return tuple(InstrumentDescription(i.name, i.type, 1.0 / i.parameters.rate, i.parameters) for i in suite)
 
 
@@ -49,7 +49,7 @@ def body_equipment(
     instruments: Sequence[InstrumentDescription],
     loaded: LoadedConfig | None = None,
 ) -> dict[str, Any]:
-    """Everything of one body."""
+    """Describe all equipment of one body."""
     actuators = actuators_of(model) if model is not None else ()
     return {
         "row": row,
@@ -60,7 +60,7 @@ def body_equipment(
 
 
 def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
-    """One actuator; limits in the unit of the values that it takes."""
+    """Describe one actuator; limits in the unit of its values."""
     part = a.slot - FIRST_SLOT[a.kind]
     low, high = a.minimum, a.maximum
     if model is not None and a.kind is ActuatorKind.THRUSTER and a.unit != a.actual_unit:
@@ -75,7 +75,7 @@ def actuator(a: Actuator, model: Model | None) -> dict[str, Any]:
 def instrument(
     description: InstrumentDescription, actuators: Sequence[Actuator] = (), loaded: LoadedConfig | None = None
 ) -> dict[str, Any]:
-    """One instrument: what it measures, how often, where it sits, where its beams go."""
+    """Describe one instrument: quantities, period, mount, beams."""
     table = all_sensor_tables().get(description.type)
     labels = _labels(description, actuators, loaded)
     sensor = description.sensor
@@ -101,7 +101,7 @@ def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> dict[
 def _labels(
     told: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Names, and units where they differ, of the numbers of a field that has one for each part of the body."""
+    """Return names, and units if they differ, of the numbers of a field with one number per part of the body."""
     named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
         "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
         "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),

@@ -1,4 +1,4 @@
-"""What a viewer is shown of one moment, and its bytes on the websocket.
+"""State of one moment for a viewer, and its bytes on the websocket.
 
 A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float32 (little-endian)::
 
@@ -8,9 +8,8 @@ A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float3
     16  f8  tick                  40  u4  ticks late             56  f4  water level, m
     24  f4  wanted speed                                         60  u4  jumps of time so far: no motion between
 
-A body's last number is its condition: 0 it moves as it should, 1 it is held because its state was no longer finite, 2 its state
-is no state (not finite, or beyond this world): it has no place then, NaN.
-Frames W and B as everywhere; the page turns them into its own axes.
+A body's last number is its condition: 0 normal; 1 frozen, because its state diverged (NaN or infinity); 2 invalid state (not finite,
+or beyond the permitted range), with NaN as position. Frames W and B as everywhere; the page converts them to its own axes.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
-BODY = 10  #: row, position (3), attitude (4), speed over ground, condition
+BODY = 10  #: row, position (3), attitude (4), velocity over ground, condition
 WELL, HELD, INVALID = 0, 1, 2  #: conditions
-FARTHEST, FASTEST = 1e7, 1e5  #: m and m/s; what is beyond is no state of a body
+FARTHEST, FASTEST = 1e7, 1e5  #: m and m/s; a state beyond these limits is invalid
 SIGNAL = 9  #: number, row of the sender, origin (3), radius, level, level at the source, frequency
 MOST_SIGNALS = 256
 
@@ -38,7 +37,7 @@ def no_signals() -> Array:
 
 @dataclass
 class ViewerFrame:
-    """One moment."""
+    """One frame."""
 
     time_s: float
     tick: int
@@ -52,8 +51,9 @@ class ViewerFrame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    jumped: int = 0  #: of a source: 1 = time jumped; as it is sent: how often so far, for a viewer may miss frames
-    v_WB_B: Any = None  #: velocities over ground in B, one a body; not sent
+    #: from a source: 1 = time jumped; as sent: number of jumps so far, because a viewer may miss frames
+    jumped: int = 0
+    v_WB_B: Any = None  #: velocities over ground in B, one per body; not sent
 
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]
@@ -65,7 +65,7 @@ class ViewerFrame:
 
 
 def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) -> Array:
-    """The rows of a frame from columns of a table; ``held``: which of them the server holds."""
+    """Build the body rows of a frame from table columns; ``held``: mask of frozen bodies."""
     out = np.empty((len(rows), BODY), np.float32)
     p, q, v = (
         np.asarray(column, float).reshape(len(rows), size) for column, size in ((p_WB_W, 3), (q_WB, 4), (v_WB_B, 3))
@@ -83,20 +83,20 @@ def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) ->
 
 
 class HeldBodyDetector:
-    """Which bodies the server holds where they were: they moved, time goes on, and their velocity is nothing to the last bit.
+    """Find frozen bodies: they moved, time advances, and their velocity is exactly zero.
 
-    Shared memory does not say so, and water always leaves a body some velocity.
+    Shared memory does not state it, but the water never leaves a moving body without any velocity.
     """
 
     def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
-        """``begun``: where bodies began, by name: who is elsewhere has moved."""
+        """Mark bodies that have left their initial position; ``begun``: initial positions by name."""
         self._begun, self._moved = begun or {}, set[tuple[Any, ...]]()
         self._tick, self._held = -1, np.zeros(0, bool)
 
     def update(
         self, tick: int, roster: Sequence[Sequence[Any]], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any
     ) -> Any:
-        """One answer a row."""
+        """Return one boolean per row."""
         if tick == self._tick and len(self._held) == len(rows):
             return self._held
         still = ~(np.any(v_WB_B, axis=1) | np.any(w_WB_B, axis=1))
@@ -115,7 +115,7 @@ class HeldBodyDetector:
 
 
 def signals(table: Any) -> Array:
-    """The rows of a frame from records that have the columns of the table ``signals``."""
+    """Build the signal rows of a frame from records with the columns of the table ``signals``."""
     out = np.empty((len(table), SIGNAL), np.float32)
     out[:, 0] = table["id"] % (1 << 24)
     out[:, 1] = table["source"]
@@ -126,12 +126,12 @@ def signals(table: Any) -> Array:
 
 
 def decode_text(value: Any) -> str:
-    """The text of a column; whoever cut it in the midst of a letter loses that letter only."""
+    """Decode the text of a column; a letter that was cut in the middle is dropped."""
     return bytes(value).decode("utf-8", "replace")
 
 
 def to_json_value(value: Any) -> Any:
-    """A value as JSON has it: NaN and infinities are null, arrays are lists, bytes are text."""
+    """Convert a value for JSON: NaN and infinities become null, arrays lists, bytes text."""
     if isinstance(value, float | np.floating):
         number = float(value)
         return number if math.isfinite(number) else None
@@ -168,7 +168,7 @@ _RECEPTION = (
 
 
 def sent_rows(records: Any) -> list[dict[str, Any]]:
-    """Signals sent, for the event list."""
+    """Build messages about sent signals, for the event list."""
     return [
         {k: to_json_value(r[k]) for k in _SENT}
         | {"time": int(r["emission_ns"]) * 1e-9, "at": to_json_value(r["origin_W"])}
@@ -177,7 +177,7 @@ def sent_rows(records: Any) -> list[dict[str, Any]]:
 
 
 def reception_rows(records: Any) -> list[dict[str, Any]]:
-    """What became of signals, for flashes, range lines and the event list."""
+    """Build messages about outcomes of signals, for flashes, range lines and the event list."""
     return [
         {k: to_json_value(r[k]) for k in _RECEPTION}
         | {

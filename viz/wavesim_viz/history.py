@@ -1,4 +1,4 @@
-"""What happened at a server since its viewer began: for charts, and for who comes late."""
+"""History of a server since its viewer was started: for charts and for pages that connect late."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from wavesim_viz.frame import INVALID, Array, ViewerFrame, to_json_value
 MAX_SAMPLES, FIRST_S = (
     1500,
     0.25,
-)  #: moments; the least time between two of them at first: it doubles when there are too many
+)  #: number of instants; initial minimum interval, which doubles when there are too many
 MOST_SENT, MOST_HEARD, MOST_NOTICES = 400, 1600, 400
-TRACK_POINTS = 60_000  #: of all bodies together
+TRACK_POINTS = 60_000  #: for all bodies together
 
 
 class HistorySource(Protocol):
-    """What a chart or a late viewer asks for: of a server its viewer's history, of a log the log."""
+    """History for charts and late viewers: of a server the viewer's own record, of a log the log."""
 
     def events(self) -> dict[str, Any]:
-        """The newest signals and notices, as ``sounds`` tells them."""
+        """Newest signals and notices, as in the message ``sounds``."""
 
     def tracks(self) -> dict[str, Any]:
-        """The ways so far: row -> times and positions, and what its navigator believed."""
+        """Tracks so far: row -> times and positions, and the navigator's estimates."""
 
     def line(self, row: int, key: str) -> ChartSeries:
-        """A line (``series.py``) of a body."""
+        """A line (``chart_series.py``) of a body."""
 
 
 @dataclass
 class MotionSample:
-    """Bodies as a frame has them, and [row, belief (3), sigma (3)] of navigators."""
+    """Bodies of a frame, and [row, estimate (3), sigma (3)] of navigators."""
 
     time: float
     bodies: Array
@@ -51,22 +51,22 @@ class MotionSample:
 
 
 class History:
-    """Moments, evenly thinned when they grow too many; the newest events."""
+    """History of instants, thinned evenly when there are too many, and the newest events."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Time began anew."""
+        """Clear everything: simulation time restarted."""
         self.moments: list[MotionSample] = []
         self._every = FIRST_S
-        self._since: dict[int, tuple[Any, float]] = {}  # row -> who is in it, and since when
+        self._since: dict[int, tuple[Any, float]] = {}  # row -> body in it, and since when
         self._sent: deque[dict[str, Any]] = deque(maxlen=MOST_SENT)
         self._heard: deque[dict[str, Any]] = deque(maxlen=MOST_HEARD)
         self._notices: deque[dict[str, Any]] = deque(maxlen=MOST_NOTICES)
 
     def add(self, frame: ViewerFrame, roster: Sequence[Sequence[Any]], beliefs: Sequence[Sequence[float]]) -> None:
-        """One more moment, if the last is long enough ago."""
+        """Add an instant if the last one is long enough ago."""
         if self.moments and frame.time_s < self.moments[-1].time:
             self.clear()
         if self.moments and frame.time_s - self.moments[-1].time < self._every:
@@ -81,7 +81,7 @@ class History:
             self._every *= 2.0
 
     def add_events(self, sounds: dict[str, Any]) -> None:
-        """Events, as a source tells them."""
+        """Add events from a source."""
         self._sent.extend(sounds["sent"])
         self._heard.extend(sounds["receptions"])
         self._notices.extend(sounds["notices"])

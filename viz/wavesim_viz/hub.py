@@ -1,7 +1,8 @@
-"""From one source to any number of viewers: a frame is read and packed once, and each viewer takes the newest when it can.
+"""Distribution from one source to any number of viewers. A frame is read and packed once; each viewer takes the newest one
+when ready.
 
-A slow viewer gets fewer frames, a frozen one is dropped; nobody waits for either. What the viewer itself fails at is
-contained (``containment.py``): a part of a frame is missing then, and the page says so.
+A slow viewer gets fewer frames, and a frozen one is dropped; no other viewer waits for it. Errors of the viewer itself
+are contained (``error_registry.py``): the affected part of a frame is missing, and the page shows that.
 """
 
 from __future__ import annotations
@@ -31,41 +32,41 @@ from wavesim_viz.requests import CommanderRequest, ControlRequest, DriveRequest,
 from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
-IDLE_PERIOD_S = 0.2  #: the history goes on while nobody looks
-FROZEN_S = 20.0  #: a viewer that takes nothing for so long is dropped
+IDLE_PERIOD_S = 0.2  #: the history continues without viewers
+FROZEN_S = 20.0  #: a viewer that takes nothing for this long is dropped
 _numbers = itertools.count(1)
-MOST_WAITING = 200  #: messages (not frames) for one viewer
+MOST_WAITING = 200  #: messages (not frames) per viewer
 
 
 def encode_message(message: dict[str, Any]) -> str:
-    """A message as it goes out; ValueError if it holds what JSON does not (a page could not read it)."""
+    """Encode a message; ValueError if it contains values that JSON does not support (a page could not read it)."""
     return json.dumps(message, separators=(",", ":"), default=list, allow_nan=False)
 
 
 class Viewer:
-    """One page that looks."""
+    """One connected page."""
 
     def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
         self.ws, self.transport = ws, transport
         self.number, self.address = next(_numbers), address_of(transport)
         self.watched: int | None = None
-        self.kit: dict[str, Any] | None = None  #: what it was told that the watched body has
-        self.panel = ""  #: the last data that it was told of the watched body
-        self.traffic = ""  #: and of whom it meets
+        self.kit: dict[str, Any] | None = None  #: equipment last sent for the watched body
+        self.panel = ""  #: data last sent for the watched body
+        self.traffic = ""  #: its encounters
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.last_sent = (0, 0, 0)  # frame, scene, roster
-        self.manual_control: ManualControlSession | None = None  #: of the body that it drives
-        self.pictures: dict[tuple[int, str], int] = {}  #: sonars that it looks at, pictures of each that it had
+        self.manual_control: ManualControlSession | None = None  #: session of the body that it drives
+        self.pictures: dict[tuple[int, str], int] = {}  #: sonars that it shows, number of images of each that it has
 
     def send(self, message: dict[str, Any]) -> None:
-        """A message of its own."""
+        """Queue a message for this viewer."""
         self.texts.append(encode_message(message))
         self.fresh.set()
 
 
 class Hub:
-    """All viewers of a source (None: the configurator alone)."""
+    """All viewers of a source (None: only the configurator)."""
 
     def __init__(self, source: ViewerSource | None, rate: float, rules: AlarmRules | None = None) -> None:
         self.source, self.period = source, 1.0 / rate
@@ -73,7 +74,7 @@ class Hub:
         self.viewers: set[Viewer] = set()
         self.dropped = 0
         self.errors = ErrorRegistry()
-        self.refused = LogThrottle()  #: pages ended for what they sent, by kind
+        self.refused = LogThrottle()  #: pages disconnected for invalid messages, by kind
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
@@ -88,11 +89,11 @@ class Hub:
         self._due = {"panel": 0.0, "traffic": 0.0, "beliefs": 0.0, "weather": 0.0, "alarms": 0.0, "mishaps": 0.0}
         self._trouble = ""
         self._sent_errors: dict[str, str] = {}
-        # a thread of its own: a command waits for commands only, whatever else is at work
+        # a dedicated thread: a command waits only for other commands
         self._commands = concurrent.futures.ThreadPoolExecutor(1, "control")
 
     def hello(self) -> dict[str, Any]:
-        """What a viewer should know first."""
+        """Return the first message to a viewer."""
         s = self.source
         return {
             "kind": s.kind if s else "none",
@@ -103,13 +104,13 @@ class Hub:
 
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
-        self._due = dict.fromkeys(self._due, 0.0)  # the new one need not wait
+        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update at once
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
     def send_history(self, viewer: Viewer) -> None:
-        """What happened before a viewer came."""
-        with self.errors.contain("what happened before"):
+        """Send the history to a new viewer."""
+        with self.errors.contain("the history for a new page"):
             if self.source is not None:
                 viewer.send(
                     {"type": "tracks", "whole": isinstance(self.history, ReplaySource), "bodies": self.history.tracks()}
@@ -127,7 +128,7 @@ class Hub:
         self._close_unwatched_pictures()
 
     def watch_pictures(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
-        """A page wants the pictures of these sonars."""
+        """Subscribe a page to images of these sonars."""
         viewer.pictures = {s: viewer.pictures.get(s, 0) for s in sonars}
         for s in sonars:
             if self.source is not None and s not in self._screens:
@@ -138,20 +139,20 @@ class Hub:
         viewer.fresh.set()
 
     def _close_unwatched_pictures(self) -> None:
-        """Sonars that nobody looks at any more."""
+        """Release sonars that no page shows."""
         for s in self._screens.keys() - {s for v in self.viewers for s in v.pictures}:
             self._screens.pop(s).close()
 
     def count_invalid_request(self, kind: str, text: str) -> None:
-        """Count a page that was ended for what it sent."""
+        """Count a page that was disconnected for invalid messages."""
         if n := self.refused.count(kind):
-            print_line(f"wavesim viz: ended the socket of a page: {text}" + ("" if n == 1 else f" ({n} times by now)"))
+            print_line(f"wavesim viz: closed the socket of a page: {text}" + ("" if n == 1 else f" ({n} times so far)"))
 
     async def control(self, wanted: ControlRequest | FaultRequest | CommanderRequest) -> tuple[bool, str]:
-        """One command at a time; the commander may block, so beside the loop."""
+        """Run commands one at a time in a thread, because the commander may block."""
         source = self.source
         if source is None:
-            return False, "there is nothing to control here"
+            return False, "no simulation to control here"
         run = asyncio.get_running_loop().run_in_executor
         try:
             if isinstance(wanted, FaultRequest):
@@ -159,11 +160,11 @@ class Hub:
             if isinstance(wanted, CommanderRequest):
                 return await run(self._commands, source.run_order, wanted)
             return await run(self._commands, source.control, wanted.verb, wanted.value)
-        except Exception as error:  # it ends this command, not the page's socket
-            return False, f"the viewer failed at this: {self.errors.record('control', error)}"
+        except Exception as error:  # ends this command only, not the page's socket
+            return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
     def drive(self, viewer: Viewer, wanted: DriveRequest) -> None:
-        """A page at the helm of a body: it joins with the first command, and leaves when it says so."""
+        """Drive a body from a page: join with the first command, leave on request."""
         source, helm = self.source, viewer.manual_control
         if helm is not None and (wanted.shares is None or helm.is_over or helm.body != wanted.body):
             helm.leave()
@@ -172,7 +173,7 @@ class Hub:
             return
         if source is None or source.kind != "live":
             viewer.send(
-                {"type": "reply", "ok": False, "text": "only a body of a running server of this machine can be driven"}
+                {"type": "reply", "ok": False, "text": "only a body of a running server on this machine can be driven"}
             )
             return
         if helm is None:
@@ -182,7 +183,7 @@ class Hub:
         helm.set_shares(wanted.shares)
 
     async def run(self) -> None:
-        """Read the source: at the wanted rate while anybody looks, else seldom, for the history alone."""
+        """Read the source: at the wanted rate while a page is connected, otherwise rarely, for the history only."""
         due = time.monotonic()
         while True:
             seen = bool(self.viewers) or isinstance(self.source, ReplaySource)
@@ -195,7 +196,7 @@ class Hub:
     def _read(self, source: ViewerSource, now: float) -> None:
         part = self.errors.contain
         frame: ViewerFrame | None = None
-        with part("the picture"):
+        with part("the frame"):
             frame = source.frame()
         with part("the scene"):
             version, scene = source.scene()
@@ -205,19 +206,19 @@ class Hub:
             self._trouble = source.trouble
             self._tell_all({"type": "trouble", "text": source.trouble})
         if frame is not None:
-            with part("the list of bodies"):
+            with part("the fleet list"):
                 if (roster := source.roster()) != self._listed:
                     self._listed = roster
                     self._roster = (self._roster[0] + 1, encode_message({"type": "roster", "bodies": roster}))
-            with part("the picture's bytes"):
+            with part("encoding the frame"):
                 frame.roster = self._roster[0]
                 self._jumps += frame.jumped
                 frame.jumped = self._jumps
-                if (data := frame.pack()) != self._frame[1]:  # of a world that stands still, once
+                if (data := frame.pack()) != self._frame[1]:  # static scene, sent once
                     self._frame = (self._frame[0] + 1, data)
             self._publish_updates(source, frame, now)
         for screen in self._screens.values():
-            with part(f"the picture of {screen.name!r}"):
+            with part(f"the image of {screen.name!r}"):
                 before = screen.trouble, screen.epoch
                 screen.read(now)
                 if (screen.trouble, screen.epoch) != before:
@@ -227,7 +228,7 @@ class Hub:
             viewer.fresh.set()
 
     def _publish_updates(self, source: ViewerSource, frame: ViewerFrame, now: float) -> None:
-        """Messages beside the frames, each at its own rate."""
+        """Send messages beside the frames, each at its own rate."""
         part = self.errors.contain
         with part("signals"):
             if (sounds := source.new_signals()) is not None:
@@ -274,7 +275,7 @@ class Hub:
             self._tell_panels(source)
 
     def _tell_panels(self, source: ViewerSource) -> None:
-        """The data of one body to whoever looks at it."""
+        """Send the data of one body to the viewers that watch it."""
         watched = {v.watched for v in self.viewers if v.watched is not None}
         for row in watched:
             with self.errors.contain(self._data_of(row)):
@@ -283,8 +284,8 @@ class Hub:
                 for viewer in self.viewers:
                     if viewer.watched != row:
                         continue
-                    if viewer.kit is not kit:  # a source gives the same one until another body is there
-                        viewer.kit, viewer.panel = kit, ""  # its values are told anew, even if they are the same
+                    if viewer.kit is not kit:  # a source returns the same object until another body takes the row
+                        viewer.kit, viewer.panel = kit, ""  # send its values again, even if they are the same
                         viewer.send({"type": "kit", "row": row, "kit": kit})
                     if text != viewer.panel:
                         viewer.panel = text
@@ -292,7 +293,7 @@ class Hub:
         self.errors.discard("the data of ", {self._data_of(row) for row in watched})
 
     def _tell_traffic(self, source: ViewerSource, frame: ViewerFrame) -> None:
-        """To those who watch a surface vessel: what it meets."""
+        """Send encounters to the viewers that watch a surface vessel."""
         for row in {v.watched for v in self.viewers if v.watched is not None}:
             with self.errors.contain("traffic"):
                 met = encounter_table(frame, self._listed or (), row, source.scene()[1]["models"])
@@ -308,18 +309,20 @@ class Hub:
             self._tell_all({"type": "alarms", "alarms": self.alarms.to_messages()})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
-        """Somebody has seen an alarm; None: all."""
+        """Acknowledge an alarm; None: all."""
         done = self.alarms.acknowledge(number)
         self._tell_alarms()
-        return done, "seen" if done else "there is no such alarm to acknowledge"
+        return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def _data_of(self, row: int) -> str:
-        """The part that reads one body, by its name where it has one."""
+        """Name the part that reads one body, with the body's name if known."""
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
 
     def _tell_mishaps(self, now: float) -> None:
-        """What is missing in the page, and why; each second at most, or the word itself would flood it."""
+        """Send the list of failing parts with their errors, at most once per second so that errors cannot flood the
+        pages.
+        """
         if now >= self._due["mishaps"] and self.errors.failed_parts != self._sent_errors:
             self._due["mishaps"] = now + MISHAP_S
             self._sent_errors = dict(self.errors.failed_parts)
@@ -332,7 +335,7 @@ class Hub:
             viewer.fresh.set()
 
     async def serve(self, viewer: Viewer) -> None:
-        """Send to one viewer what is new, as fast as it takes it."""
+        """Send new messages and frames to one viewer at its own pace."""
         with contextlib.suppress(ConnectionError, asyncio.CancelledError):
             try:
                 while not viewer.ws.closed:
@@ -343,12 +346,12 @@ class Hub:
                 self.drop(viewer)
             except ConnectionError:
                 raise
-            except Exception as error:  # this viewer's alone
+            except Exception as error:  # for this viewer only
                 self.errors.record("sending to one viewer", error)
                 self.drop(viewer)
 
     def drop(self, viewer: Viewer) -> None:
-        """End a viewer's socket at once."""
+        """Close a viewer's socket at once."""
         self.dropped += 1
         self.remove(viewer)
         if viewer.transport is not None:
@@ -371,7 +374,7 @@ class Hub:
             new, made = screen.after(viewer.pictures[key]), screen.made
             for data in new:
                 await viewer.ws.send_bytes(data)
-            if key in viewer.pictures:  # it may look elsewhere by now
+            if key in viewer.pictures:  # the page may watch another body by now
                 viewer.pictures[key] = made
 
     def close(self) -> None:

@@ -1,7 +1,9 @@
-"""Pictures of imaging sonars and cameras for pages: each frame is packed once, and kept as long as a page that comes later needs it.
+"""Images of sonars and cameras for pages: each frame is packed once and kept as long as a page that connects later needs
+it.
 
-On the websocket a picture is ``WVS1``, the length of its head (u4), the head (JSON, filled up with spaces to a multiple of 4 bytes)
-and its numbers, little-endian: samples (beams, bins) as u1 (of a camera rows of red, green, blue), or of soundings rows of f4: north, east, down, starboard, sigma (m).
+On the websocket an image is ``WVS1``, the length of its head (u4), the head (JSON, padded with spaces to a multiple of
+4 bytes) and its numbers, little-endian. Samples are u1 (beams, bins); of a camera, rows of red, green, blue. Soundings
+are rows of f4: north, east, down, starboard, sigma (m).
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, FrameReader, ImagingFrame
 from wavesim_viz.frame import decode_text, to_json_value
 
-#: pictures that are kept for a page that comes later: the last turn, a screen full of lines, a swath
+#: images kept for a page that connects later: the last circle, a screen of lines, a swath
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
-MAX_RECEIVED = 64  #: frames that came and were not looked at
+MAX_RECEIVED = 64  #: frames that arrived but were not read
 _NUMBERS = (
     "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
 )  # fmt: skip
@@ -33,17 +35,17 @@ _Y, _SIGMA, _DETECTION = (SOUNDING_COLUMNS.index(n) for n in ("y", "sigma_z", "d
 
 
 class FrameStream(Protocol):
-    """Frames of one sonar, as time goes on."""
+    """Frames of one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """(whether what came before is no longer so, frames since the last call). Returns at once."""
+        """Return (whether earlier frames are void, frames since the last call), without blocking."""
 
     def close(self) -> None:
-        """Let go."""
+        """Release the source."""
 
 
 class LiveFrames:
-    """Of a running server, from its rings."""
+    """Frames of a running server, from its rings."""
 
     def __init__(self, reader: FrameReader) -> None:
         self._reader = reader
@@ -56,15 +58,15 @@ class LiveFrames:
 
 
 class ReceivedFrames:
-    """Frames that came over a network."""
+    """Frames received over a network."""
 
     def __init__(self, done: Callable[[], None]) -> None:
-        """``done`` is called when nobody looks any more."""
+        """``done`` is called when no page shows them any more."""
         self._came: deque[ImagingFrame] = deque(maxlen=MAX_RECEIVED)
         self._done = done
 
     def add(self, frame: ImagingFrame) -> None:
-        """One more; called by the thread that receives."""
+        """Add a frame; called by the receiving thread."""
         self._came.append(frame)
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
@@ -75,10 +77,10 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Of a log. Payloads do not fit into memory: a thread copies them into a file without a name, where any moment is found."""
+    """Frames of a log. Payloads do not fit into memory: a thread copies them into an unnamed file for random access."""
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
-        """``now``: a function that gives the time of the replay, s."""
+        """``now``: a function that returns the replay time, s."""
         self._now, self._shown, self._end_offsets = now, 0, [0]
         self._times: list[int] = []
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
@@ -119,7 +121,7 @@ class LoggedFrames:
 
 
 def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
-    """A frame as a page gets it; ``epoch``: another one says that nothing of the ones before is to be kept."""
+    """Pack a frame for a page; a new ``epoch`` voids all earlier frames."""
     r = frame.record
     head = {
         "row": row, "body": frame.body, "name": frame.name, "preset": decode_text(r["preset"]), "kind": frame.kind, "epoch": epoch,
@@ -142,18 +144,18 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """One sonar of a source: its newest pictures."""
+    """One sonar of a source: its newest images."""
 
     def __init__(self, source: Any, row: int, name: str) -> None:
         self._source, self.row, self.name = source, row, name
         self._stream: FrameStream | None = None
         self._version, self._due, self.epoch = -1, 0.0, 0
-        self.trouble = ""  #: why there is nothing to see
-        self.made = 0  #: pictures so far
+        self.trouble = ""  #: reason why there is no image
+        self.made = 0  #: number of images so far
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
-        """Take what is new; a server that came back, or another body in the row, begins anew."""
+        """Take new frames; a restarted server or another body in the row starts a new epoch."""
         version = self._source.scene()[0]
         if self._stream is None or version != self._version:
             if now < self._due:
@@ -177,7 +179,7 @@ class ImageStream:
                 self.pictures.popleft()
 
     def to_message(self) -> dict[str, Any]:
-        """The message about it: its trouble, and its epoch, which no picture may have told."""
+        """The status message: its error and its epoch, which no image may have announced yet."""
         return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
 
     def _start_epoch(self) -> None:
@@ -185,12 +187,12 @@ class ImageStream:
         self.pictures.clear()
 
     def after(self, number: int) -> list[bytes]:
-        """The pictures that are kept of those behind the first ``number``."""
+        """Kept images after the first ``number``."""
         n = min(self.made - number, len(self.pictures))
         return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
 
     def close(self) -> None:
-        """Nobody looks any more."""
+        """Release it: no page shows it any more."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None

@@ -1,4 +1,4 @@
-"""A running server on this machine, read from its shared memory; and what all sources of pictures have in common."""
+"""Live source: a running server on this machine, read from its shared memory; and the base of all sources."""
 
 from __future__ import annotations
 
@@ -38,68 +38,68 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: a value may be so late, beside its periods
-MOST_TOLD = 200  #: signals told between two frames; the others are only counted
+GRACE_NS = 500_000_000  #: permitted age of a value, beyond its periods
+MOST_TOLD = 200  #: maximum of signals sent between two frames; the others are only counted
 
 
 class ViewerSource(Protocol):
-    """Where a viewer takes its pictures from. Methods are called from one thread and return at once."""
+    """Source of frames for a viewer. One thread calls its methods, and they return at once."""
 
     kind: str
     name: str
-    trouble: str  #: why there is nothing to see; empty = all is well
+    trouble: str  #: reason for missing data; empty = none
 
     def scene(self) -> tuple[int, dict[str, Any]]:
-        """(version, what stands still)."""
+        """(version, static scene)."""
 
     def roster(self) -> list[list[Any]]:
-        """[row, name, model, type, generation] of the bodies that are there; as of the last frame."""
+        """[row, name, model, type, generation] of the bodies present in the last frame."""
 
     def frame(self) -> ViewerFrame | None:
-        """The newest moment, None if there is none."""
+        """The newest frame, None if there is none."""
 
     def new_signals(self) -> dict[str, Any] | None:
         """Signals since the last call."""
 
     def beliefs(self) -> list[list[float]]:
-        """[row, north, east, down, three standard deviations] of what navigators believe."""
+        """[row, north, east, down, three standard deviations] of navigators' estimates."""
 
     def sea_components(self) -> list[list[float]] | None:
-        """Components of the surface now (``seas.py``): the same object while they stay. None: they are not known."""
+        """Present wave components (``sea_surface.py``): the same object while they stay. None: unknown."""
 
     def cables(self) -> list[dict[str, Any]]:
-        """Tethers, moorings and tow cables now (``cables.py``)."""
+        """Present tethers, moorings and tow cables (``cables.py``)."""
 
     def health(self) -> BodyHealth:
-        """What alarms are made of, beside motion and beliefs."""
+        """Inputs of alarms beside motion and estimates."""
 
     def weather(self) -> dict[str, Any]:
-        """Flow, wind, level; clients with their round trips."""
+        """Flow, wind, water level; clients with their round-trip times."""
 
     def equipment(self, row: int) -> dict[str, Any] | None:
-        """What a body has (``body_equipment.py``): the same object until another body is in the row."""
+        """Equipment of a body (``equipment.py``): the same object until another body takes the row."""
 
     def panel(self, row: int) -> dict[str, Any] | None:
-        """Everything of one body now; actuators and instruments in the order of its kit."""
+        """Present data of one body; actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
-        """Frames of an imaging sonar or camera of a body; WaveSimError says why there are none."""
+        """Frames of a sonar or camera of a body; WaveSimError gives the reason if there are none."""
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
-        """Make a part fail; may block."""
+        """Inject a fault into a part; may block."""
 
     def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
-        """Push a body, put it elsewhere, change the weather; may block."""
+        """Apply a force to a body, move it, change the weather; may block."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
         """Start, stop and so on; may block."""
 
     def close(self) -> None:
-        """Let go."""
+        """Release the source."""
 
 
 def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
-    """Pose and velocities as a panel shows them."""
+    """Format pose and velocities for a panel."""
     return {
         "position": to_json_value(np.asarray(p)),
         "euler": to_json_value(np.degrees(frames.euler(np.asarray(q, float)))),
@@ -118,13 +118,13 @@ PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "
 
 
 def effort(record: Any) -> dict[str, Any] | None:
-    """Forces (N) and moments (N m) on a body, in all and by their parts; None where nobody asked the server for them."""
+    """Forces (N) and moments (N m) on a body, total and by component; None if no client requested them from the server."""
     found = {p: to_json_value(record[p]) for p in PARTS}
     return found if any(any(v for v in six) for six in found.values()) else None
 
 
 def _session(record: Any, role: str) -> dict[str, Any]:
-    """A session as a panel shows it."""
+    """Describe a session for a panel."""
     return {
         "role": role,
         "address": f"{decode_text(record['address'])}:{int(record['port'])}",
@@ -137,7 +137,7 @@ def _session(record: Any, role: str) -> dict[str, Any]:
 
 
 def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> dict[str, Any]:
-    """The newest value of an instrument, with its age at a time, and what was made wrong with it."""
+    """The newest value of an instrument, with its age at a time and its injected faults."""
     there = value["sequence"] > 0 and value["generation"] == entry["generation"]
     return {
         "valid": bool(there and value["valid"]),
@@ -148,7 +148,7 @@ def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) ->
 
 
 def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The message about signals and notices; None when there is nothing to tell."""
+    """The message about signals and notices; None if there is nothing to send."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
     missed += max(0, len(sent) - MOST_TOLD) + max(0, len(receptions) - MOST_TOLD)
@@ -161,7 +161,7 @@ def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[st
 
 
 class LiveSource:
-    """The shared memory of a server; waits for it to come back when it ends."""
+    """Shared memory of a server; waits for it to return after it ends."""
 
     kind = "live"
 
@@ -170,7 +170,7 @@ class LiveSource:
         self.trouble = ""
         self._scene, self._version = scene.empty(name), 0
         self._retry = 0.0
-        self._attach()  # the first time a server must be there: raises
+        self._attach()  # the server must exist at the start: raises
 
     def _attach(self) -> None:
         self.state = SharedState(self.name)
@@ -188,12 +188,12 @@ class LiveSource:
         try:
             loaded = load(self.config or status["configuration"])
             if loaded.digest != status["digest"]:
-                warning = f"{loaded.path} is not what the server runs (it changed since): bed and missions may differ"
+                warning = f"{loaded.path} has changed since the server loaded it: bed and missions may differ"
             else:
                 self._sea_surface = SeaSurface(loaded, int(self.state.world()["seed"]))
             self._loaded = loaded
         except (ConfigError, OSError) as error:
-            warning = f"the configuration cannot be read: {error}"
+            warning = f"cannot read the configuration: {error}"
         self._scene = scene.describe(loaded) if loaded is not None else scene.empty(self.name)
         self._scene["warning"] = warning
         self._held_detector = HeldBodyDetector({b["name"]: b["position"] for b in self._scene["bodies"]})
@@ -211,7 +211,7 @@ class LiveSource:
             with contextlib.suppress(WaveSimError):
                 self._attach()
         elif not self.state.alive():
-            self.trouble = f"the server '{self.name}' has ended; waiting for it to come back"
+            self.trouble = f"the server '{self.name}' has stopped; waiting for it to return"
         return not self.trouble
 
     def frame(self) -> ViewerFrame | None:
@@ -297,13 +297,13 @@ class LiveSource:
         return found
 
     def _instruments_of(self, row: int) -> list[Any]:
-        """The records of the table `instruments` of a body, in the order of its suite."""
+        """Records of the table `instruments` of a body, in suite order."""
         table = self.state.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
 
     def _sessions_of(self, row: int) -> list[dict[str, Any]]:
-        """Who is connected to a body: its pilot first, also one that was there."""
+        """Clients connected to a body: its pilot first, including a removed one."""
         pilot = self.state.clients()[row]
         found = []
         if pilot["status"]:
@@ -323,7 +323,7 @@ class LiveSource:
         return known[1]
 
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
-        """What a body has: as shared memory says, with places and limits as the configuration declares them."""
+        """Equipment of a body from shared memory, with mounts and limits from the configuration."""
         name, model = decode_text(who["name"]), decode_text(who["model"])
         found = model_of(self._loaded, model)
         suite = self._loaded.suite_by_name(name, model) if self._loaded is not None and found is not None else ()
@@ -336,7 +336,7 @@ class LiveSource:
         return body_equipment(row, int(who["generation"]), found, told, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
-        """Fields of a type as the shared memory's own layout describes them."""
+        """Fields of a type as described by the layout in shared memory."""
         layout = next((t for t in self.state.vehicles.layout if t["name"] == type_), None)
         fields = layout["fields"][HEAD_COLUMNS:] if layout is not None else []
         return tuple(Field(f["name"], f["type"], f["unit"], f["doc"], tuple(f["shape"])) for f in fields)
@@ -351,7 +351,7 @@ class LiveSource:
         view = self.state.snapshot("geometry", "actuation")
         s = view.state[row]
         sensors = {}
-        for look, entry in zip(known["sensors"], entries, strict=False):  # one may come between the two looks
+        for look, entry in zip(known["sensors"], entries, strict=False):  # a value may arrive between the two reads
             value = vehicles[decode_text(entry["type"])].snapshot()[1][int(entry["place"])]
             sensors[look["name"]] = sensor_value(value, entry, [f["name"] for f in look["fields"]], view.time_ns)
         return {
@@ -369,12 +369,12 @@ class LiveSource:
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         if (who := self._named(row)) is None:
-            raise AttachError("that body is not there")
+            raise AttachError("that body is not in the simulation")
         return image_streams.LiveFrames(FrameReader.open(self.name, who, name))
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(wanted.row)) is None:
-            return False, "that body is not there"
+            return False, "that body is not in the simulation"
         return self._command(
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,
@@ -384,13 +384,13 @@ class LiveSource:
         if wanted.row is None:
             return self._command(wanted.verb, **wanted.values)
         if (who := self._named(wanted.row)) is None:
-            return False, "that body is not there"
+            return False, "that body is not in the simulation"
         if wanted.verb == "mission":
             return self._mission(who, wanted.values["points"])
         return self._command(wanted.verb, **{**wanted.values, "body": who})
 
     def _named(self, row: int) -> str | None:
-        """The name of the body in a row, if one is there."""
+        """Name of the body in a row, if any."""
         there = 0 <= row < len(self._identity) and self._identity["present"][row]
         return decode_text(self._identity[row]["name"]) if there else None
 

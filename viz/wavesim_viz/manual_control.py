@@ -1,7 +1,7 @@
-"""Teleoperation: a page drives a body as its pilot, through the protocol that every broker speaks.
+"""Manual control: a page drives a body as its pilot, through the protocol that every broker uses.
 
-Dead man's rule: a command holds for :data:`DEADMAN_S` of wall time. Whoever lets go, loses the page or its network, or stalls, leaves
-every actuator at rest; who closes the page leaves the body.
+Dead man's rule: a command holds for :data:`DEADMAN_S` of wall time. When the user releases the keys, or the page or its
+network stalls or fails, every actuator returns to neutral. Closing the page makes the session leave the body.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.wire.items import ActuatorDescription
 
-DEADMAN_S = 0.5  #: wall time for which a command of a page holds
-PERIOD_S = 0.05  #: between two commands to the server
+DEADMAN_S = 0.5  #: wall time for which a command from a page holds
+PERIOD_S = 0.05  #: interval between two commands to the server
 
 
 def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:
-    """Commands from shares of the range: 1 = the greatest, -1 = the least, 0 = rest (0, or what is next to it), None = as it is."""
+    """Convert shares of the range to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest permitted value),
+    None = unchanged.
+    """
     found: list[float | None] = []
     for k, a in enumerate(actuators):
         share = shares[k] if k < len(shares) else 0.0
@@ -32,12 +34,12 @@ def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescript
 
 
 class ManualControlSession:
-    """One page's session as the pilot of a body. ``say`` tells the page (well, text)."""
+    """One page's session as the pilot of a body. ``notify`` sends (success, text) to the page."""
 
     def __init__(self, server: str, body: str, notify: Callable[[bool, str], None]) -> None:
         self.server, self.body, self.notify = server, body, notify
         self._shares: Sequence[float | None] = ()
-        self._until = 0.0  # monotonic time to which they hold
+        self._until = 0.0  # monotonic time until which they hold
         self._task = asyncio.create_task(self._drive())
 
     @property
@@ -46,11 +48,11 @@ class ManualControlSession:
         return self._task.done()
 
     def set_shares(self, shares: Sequence[float | None]) -> None:
-        """The page wants this, for a moment."""
+        """Set the page's wanted shares for a short time."""
         self._shares, self._until = shares, time.monotonic() + DEADMAN_S
 
     def leave(self) -> None:
-        """Leave the body, its actuators at rest."""
+        """Leave the body with its actuators at neutral."""
         self._task.cancel()
 
     async def _drive(self) -> None:
@@ -68,4 +70,4 @@ class ManualControlSession:
                         broker.answer(rest)
             self.notify(False, "the run has ended")
         except WaveSimError as error:
-            self.notify(False, f"you do not drive {self.body}: {error}")
+            self.notify(False, f"cannot drive {self.body}: {error}")

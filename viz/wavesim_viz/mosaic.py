@@ -1,8 +1,8 @@
-"""What a survey saw, from the frames of a log: the mosaic of a side-scan, the depths of a multibeam echosounder beside the true bed,
-targets seen and missed.
+"""Survey results from the frames of a log: the mosaic of a side-scan, depths of a multibeam echosounder against the true
+bed, detected and missed targets.
 
-Placed by the true pose of each frame, so that what differs from the truth is the sonar's.  Slant range becomes ground range over
-a level bed at the altitude of the ping.
+Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range becomes
+ground range over a level bed at the altitude of the ping.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from wavesim_sdk.sonars.frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFram
 from wavesim_viz.scene import of_log
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SEEN_DB = 12.0  #: over the middle of its surroundings: then a target is seen; speckle alone hardly ever is
-SURROUNDING_BINS = 40  #: samples to either side that are its surroundings
+#: threshold above the median of the surroundings for a detected target; speckle alone almost never exceeds it
+SEEN_DB = 12.0
+SURROUNDING_BINS = 40  #: samples to either side that form the surroundings
 SHARES = (0.5, 99.5)  #: percentiles of levels from black to white
 
 MOST_CELLS = 10**8  #: of a grid
@@ -38,7 +39,7 @@ MOST_CELLS = 10**8  #: of a grid
 
 @dataclass(frozen=True)
 class MosaicGrid:
-    """Means on square cells: (north, east), the first in the south-west; NaN = nothing there."""
+    """Means on square cells: (north, east), starting in the south-west; NaN = no data."""
 
     values: Array
     south: float
@@ -53,12 +54,12 @@ class MosaicGrid:
 
 
 def grid_points(north: Array, east: Array, values: Array, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
-    """Points as a grid, or on the cells of another."""
+    """Bin points into a grid, or into the cells of another."""
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
         shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))
         if shape[0] * shape[1] > MOST_CELLS:
-            raise LogError(f"a picture of {shape[0]} x {shape[1]} cells is too large; choose greater cells with --cell")
+            raise LogError(f"a picture of {shape[0]} x {shape[1]} cells is too large; set larger cells with --cell")
     else:
         south, west, cell, shape = like.south, like.west, like.cell, like.values.shape
     edges = [low + cell * np.arange(n + 1) for low, n in zip((south, west), shape, strict=True)]
@@ -67,15 +68,16 @@ def grid_points(north: Array, east: Array, values: Array, cell: float, like: Mos
 
 
 def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Array]]:
-    """Frames of a side-scan and their levels (2, bins), of those that know how high they are."""
+    """Return frames of a side-scan and their levels (2, bins), only those with a known altitude."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)
 
 
 def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
-    """Levels of a side-scan on the ground, dB over the middle of all samples at the same angle: so what the angle makes is gone.
-    Where lines overlap powers are averaged."""
+    """Place the levels of a side-scan on the ground, in dB above the median of all samples at the same angle, which
+    removes the angular dependence. Overlapping lines are averaged in power.
+    """
     places, angles, found = [], [], []
     for frame, levels in sidescan_lines(path, body, name):
         r, altitude = frame.ranges, float(frame.record["altitude"])
@@ -87,7 +89,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
             angles.append(np.degrees(np.arctan2(across, altitude)).astype(int))
             found.append(levels[side][reached])
     if not found:
-        raise LogError(f"{path} has no frames of '{body}' {name} over a bed")
+        raise LogError(f"{path} has no frames of '{body}' {name} above a bed")
     angle, level = np.concatenate(angles), np.concatenate(found)
     usual = np.array([np.median(level[angle == a]) if (angle == a).any() else 0.0 for a in range(91)])
     north, east = np.concatenate(places, axis=1)
@@ -96,7 +98,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
 
 
 def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, MosaicGrid]:
-    """(depths as sounded, depths of the true points) on the same cells."""
+    """Return (sounded depths, true depths of the points) on the same cells."""
     points = []
     for frame in frames(path, body, name):
         s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
@@ -111,7 +113,9 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, M
 
 
 def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) -> dict[str, tuple[float, float]]:
-    """Target -> (greatest level over its surroundings in dB, slant range then in m); none = never within the beam."""
+    """Return for each target (largest level above its surroundings in dB, slant range at that moment in m); a target that
+    was never within the beam has none.
+    """
     found: dict[str, tuple[float, float]] = {}
     for frame, levels in sidescan_lines(path, body, name):
         r = frame.record
@@ -135,7 +139,9 @@ def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) 
 
 
 def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
-    """Draw what the log has; yields lines for people: pictures, figures, the table of targets. ``geotiff``: grids for charts too."""
+    """Draw all pictures that the log has data for; yield lines of text: pictures, figures, the table of targets.
+    ``geotiff``: grids for charts too.
+    """
     with usable(path):
         yield from _draw(path, folder, cell, geotiff)
 
@@ -145,9 +151,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
     _, loaded = of_log(log)
     origin = (loaded.config.world.latitude, loaded.config.world.longitude) if loaded is not None else (0.0, 0.0)
     if geotiff and not any(origin):
-        raise LogError(
-            f"{path} says not where on earth it was: a GeoTIFF needs the latitude and longitude of its <world>"
-        )
+        raise LogError(f"{path} has no geographic position: a GeoTIFF needs the latitude and longitude of its <world>")
     folder.mkdir(parents=True, exist_ok=True)
     any_ = False
     for topic, series in sorted(log.series.items()):
@@ -164,7 +168,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
                 "copper",
                 low,
                 high,
-                f"{body} {name}: dB over what is usual at the angle",
+                f"{body} {name}: dB above the median at the same angle",
             )
             if geotiff:
                 yield geo(made, folder / f"mosaic-{body}-{name}.tif", origin)
@@ -180,7 +184,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
                 yield geo(measured, folder / f"depth-{body}-{name}.tif", origin)
             wrong = (measured.values - true.values)[np.isfinite(measured.values) & np.isfinite(true.values)]
             rms, depth = math.sqrt(float(np.mean(wrong**2))), float(np.nanmean(true.values))
-            yield f"depth against the true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
+            yield f"depth minus true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
         any_ = any_ or kind in ("sidescan", "bathymetry")
     if not any_:
         raise LogError(f"{path} has no frames of a side-scan or a multibeam echosounder")
@@ -198,7 +202,7 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
         yield f"{t.name:16} {t.shape:10} {told}"
 
 
-#: GeoTIFF 1.1: keys with a number each, then those whose numbers stand in another tag
+#: GeoTIFF 1.1: keys with one number each, then those with values in another tag
 _KEYS = (
     (1024, 1), (1025, 1), (2048, 4326), (3072, 32767), (3074, 32767), (3075, 1), (3076, 9001),
 )  # fmt: skip
@@ -206,8 +210,10 @@ _DOUBLES = (3080, 3081, 3082, 3083, 3092)  #: longitude and latitude of the orig
 
 
 def geo(made: MosaicGrid, out: Path, origin: tuple[float, float]) -> str:
-    """A grid as GeoTIFF, NaN where nothing is; returns its name. ``origin``: latitude and longitude (rad) of north 0, east 0: metres of a
-    transverse Mercator projection there, which within kilometres are those of the tangent plane."""
+    """Write a grid as GeoTIFF, NaN where there are no data; return its name. ``origin``: latitude and longitude (rad) of
+    north 0, east 0. The projection is a transverse Mercator there; within kilometres its metres are those of the
+    tangent plane.
+    """
     doubles = (math.degrees(origin[1]), math.degrees(origin[0]), 0.0, 0.0, 1.0)
     keys = [(key, 0, 1, value) for key, value in _KEYS] + [(key, 34736, 1, k) for k, key in enumerate(_DOUBLES)]
     tags = TiffImagePlugin.ImageFileDirectory_v2()

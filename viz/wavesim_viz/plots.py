@@ -1,4 +1,4 @@
-"""The pictures of a run, drawn from its log alone."""
+"""Pictures of a run, drawn from its log alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _STYLE: Any = {
 
 
 class LoggedRun:
-    """A log with what all pictures need."""
+    """A log with the data that all pictures need."""
 
     def __init__(self, path: Path) -> None:
         self.log: Log = read(path)
@@ -67,7 +67,7 @@ class LoggedRun:
         return self.log.get(f"/state/{name}", STATE)
 
     def actuators(self, name: str) -> list[dict[str, str]]:
-        """Name, kind and unit of a body's actuators, in the order of the columns of its actuation."""
+        """Name, kind and unit of a body's actuators, in the order of the actuation columns."""
         found: list[dict[str, str]] = self.log.bodies[self.rows[name]].get("actuators", [])
         return found
 
@@ -77,9 +77,10 @@ class LoggedRun:
 
 
 def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
-    """Draw every picture that the log has data for, by so many processes (forks: for callers without threads); returns their paths.
+    """Draw every picture that the log has data for, in this many processes (forks: for callers without threads). Return
+    their paths.
 
-    WaveSimError if one of them fails; it has said why.
+    Raises WaveSimError if one of them fails, after an error message of its process.
     """
     folder.mkdir(parents=True, exist_ok=True)
     targets = [folder / f"{name}.png" for name in PICTURES]
@@ -109,7 +110,7 @@ def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
 
 
 def tracks(run: LoggedRun) -> Figure | None:
-    """Tracks, true and estimated, over the sea bed; depth along the way beneath."""
+    """Draw tracks, true and estimated, over the sea bed; depth over time beneath."""
     if not run.vehicles:
         return None
     figure = plt.figure(figsize=(10, 11.2))
@@ -128,7 +129,7 @@ def tracks(run: LoggedRun) -> Figure | None:
         chart.plot(p[-1, 1], p[-1, 0], "s", color=colour, ms=6, mec="white", zorder=6)
         ways.append(p[:, 1::-1])
         if name in run.navigators:
-            e = _decimate(run.log.get(f"/estimate/{name}", ESTIMATE).records)  # dashes take long to draw
+            e = _decimate(run.log.get(f"/estimate/{name}", ESTIMATE).records)  # dashes are slow to draw
             chart.plot(
                 e["p_WB_W"][:, 1],
                 e["p_WB_W"][:, 0],
@@ -136,7 +137,7 @@ def tracks(run: LoggedRun) -> Figure | None:
                 lw=0.7,
                 ls=(0, (4, 3)),
                 zorder=5,
-                label=f"{name}: its own estimate",
+                label=f"{name}: estimate",
             )
             chart.plot(
                 e["dead_reckoning_W"][:, 1],
@@ -145,7 +146,7 @@ def tracks(run: LoggedRun) -> Figure | None:
                 lw=1.1,
                 ls=":",
                 zorder=3,
-                label=f"{name}: dead reckoning alone",
+                label=f"{name}: dead reckoning",
             )
         time = run.state(name).time_ns * 1e-9
         profile.plot(time, p[:, 2], color=colour, label=name)
@@ -179,13 +180,13 @@ def tracks(run: LoggedRun) -> Figure | None:
     profile.set_xlabel("time (s)")
     profile.set_ylabel("depth (m)")
     profile.set_title(
-        "Depth, and the sea bed under each vehicle as its echosounder saw it (dots)" if sounded else "Depth"
+        "Depth, and the sea bed under each vehicle as measured by its echosounder (dots)" if sounded else "Depth"
     )
     return figure
 
 
 def _obstacles(run: LoggedRun, chart: Axes) -> None:
-    """Blocks, walls of tunnels and piers, from above."""
+    """Draw blocks, walls of tunnels and piers, from above."""
     scene, _ = of_log(run.log)
     for x, y, _, length, width, _, heading in scene["boxes"]:
         c, s = np.cos(heading), np.sin(heading)
@@ -196,7 +197,7 @@ def _obstacles(run: LoggedRun, chart: Axes) -> None:
 
 
 def _cables(run: LoggedRun, chart: Axes) -> list[Any]:
-    """Lines as they lie at the end, from above; their nodes (n, 2), east and north."""
+    """Draw lines as they lie at the end, from above; return their nodes (n, 2), east and north."""
     ways, label = [], "line at the end"
     for topic, series in run.log.series.items():
         if topic.startswith("/lines/") and len(series.records):
@@ -209,7 +210,7 @@ def _cables(run: LoggedRun, chart: Axes) -> list[Any]:
 
 
 def _contacts(run: LoggedRun, chart: Axes) -> None:
-    """Where bodies touched something."""
+    """Draw the positions of contacts."""
     label: str | None = "contact"
     for time_ns, notice in run.log.json.get("/notices", []):
         if notice["body"] in run.vehicles and notice["text"].startswith(CONTACT_NOTICE_PREFIX):
@@ -220,12 +221,12 @@ def _contacts(run: LoggedRun, chart: Axes) -> None:
 
 
 def _decimate(values: Any, points: int = 1200) -> Any:
-    """At most about ``points`` of the values, evenly."""
+    """Return an even subset of about ``points`` of the values."""
     return values[:: max(1, len(values) // points)]
 
 
 def _bed(run: LoggedRun, chart: Axes, bar: Axes) -> None:
-    """Filled depth contours."""
+    """Draw filled depth contours."""
     message = next((m for _, m in run.log.json.get("/world/bed", [])), None)
     if message is None:
         bar.axis("off")
@@ -235,7 +236,7 @@ def _bed(run: LoggedRun, chart: Axes, bar: Axes) -> None:
     chart.set_xlim(message["east"][0], message["east"][-1])
     chart.set_ylim(message["north"][0], message["north"][-1])
     chart.grid(False)
-    if high - low < 0.1:  # flat: one colour and a word instead of a scale
+    if high - low < 0.1:  # flat: one colour and a label instead of a scale
         bar.set_axis_off()
         chart.set_facecolor(plt.get_cmap("GnBu")(0.12))
         chart.text(0.99, 0.01, f"flat bed, {low:.0f} m", transform=chart.transAxes, ha="right", va="bottom", fontsize=8)
@@ -251,7 +252,7 @@ def _bed(run: LoggedRun, chart: Axes, bar: Axes) -> None:
 
 
 def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
-    """The chart holds all of the ways (n, 2), also where the bed that was drawn ends before."""
+    """Extend the chart to the complete tracks (n, 2), even beyond the drawn bed."""
     if not ways:
         return
     every = np.vstack(ways)
@@ -265,7 +266,7 @@ def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
 
 
 def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool:
-    """Whether an echosounder saw it."""
+    """Whether an echosounder measured it."""
     state, sounded = run.state(name), False
     for (body, _), echo in run.log.by_type("echosounder").items():
         good = echo.records["valid"] == 1
@@ -278,7 +279,7 @@ def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool
 
 
 def navigation(run: LoggedRun) -> Figure | None:
-    """Navigation error against dead reckoning, and range residuals."""
+    """Draw the navigation error against dead reckoning, and range residuals."""
     if not run.navigators:
         return None
     figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.4), width_ratios=(3, 1))
@@ -290,7 +291,7 @@ def navigation(run: LoggedRun) -> Figure | None:
         error.semilogy(
             _decimate(t), np.maximum(_decimate(dead), 1e-2), color=colour, ls=":", label=f"{name}: dead reckoning"
         )
-        error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: its own estimate")
+        error.semilogy(t, np.maximum(nav, 1e-2), color=colour, lw=0.9, label=f"{name}: estimate")
         spread.plot(np.sort(nav), np.linspace(0, 100, len(nav)), color=colour)
         inn = estimate.records["innovation"]
         has = np.isfinite(inn)
@@ -319,7 +320,7 @@ def navigation(run: LoggedRun) -> Figure | None:
 
 
 def ctd(run: LoggedRun) -> Figure | None:
-    """What the CTDs measured against depth."""
+    """Draw the CTD measurements against depth."""
     found = {who: s for who, s in run.log.by_type("ctd").items() if who[0] in run.vehicles and len(s.records)}
     if not found:
         return None
@@ -348,7 +349,7 @@ def ctd(run: LoggedRun) -> Figure | None:
     return figure
 
 
-#: rows of the picture of motion under speed and attitude: kinds of actuators, title, {unit of the values: (label, factor)}
+#: rows of the motion picture below speed and attitude: kinds of actuators, title, {unit of the values: (label, factor)}
 _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] = (
     (("thruster",), "thrusters", {"N": ("thrust (N)", 1.0), "1/s": ("revolutions (1/s)", 1.0)}),
     (("fin", "angle"), "fins and nozzles", {"rad": ("angle (deg)", float(np.degrees(1.0)))}),
@@ -358,7 +359,7 @@ _ACTING: tuple[tuple[tuple[str, ...], str, dict[str, tuple[str, float]]], ...] =
 
 
 def motion(run: LoggedRun) -> Figure | None:
-    """Speed, attitude and actuators of each vehicle, by their names."""
+    """Draw speed, attitude and actuators of each vehicle."""
     names = [n for n in run.vehicles if len(run.state(n).records)]
     if not names:
         return None
@@ -392,7 +393,7 @@ def motion(run: LoggedRun) -> Figure | None:
 def _plot_actuation(
     run: LoggedRun, name: str, ax: Axes, kinds: tuple[str, ...], title: str, labels: dict[str, tuple[str, float]]
 ) -> None:
-    """What the actuators of some kinds did; its axis has the unit of their values."""
+    """Draw the actuators of some kinds; the axis has the unit of their values."""
     series = run.log.get(f"/actuation/{name}", ACTUATION)
     t, actual = series.time_ns * 1e-9, series.records["actual"]
     mine = [(i, a) for i, a in enumerate(run.actuators(name)) if a["kind"] in kinds]
@@ -406,7 +407,7 @@ def _plot_actuation(
     ax.set_ylabel(" / ".join(dict.fromkeys(labels[a["unit"]][0] for _, a in mine)))
 
 
-#: what is drawn, by the names of the files
+#: pictures by file name
 PICTURES: dict[str, Callable[[LoggedRun], Figure | None]] = {
     "tracks": tracks,
     "navigation": navigation,

@@ -1,4 +1,6 @@
-"""A server on another machine, seen through an observer session; a body that a page looks into, through a listener's."""
+"""Remote source: a server on another machine, through an observer session; details of a body through a listener
+session.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ from wavesim_viz.live import MOST_TOLD, motion
 from wavesim_viz.requests import CommanderRequest, FaultRequest
 
 RETRY_S = 2.0
-MOST_LISTENING = 8  #: bodies that pages look into at once
-LISTENER_IDLE_S = 5.0  #: a session ends when nobody looked into its body for so long
-LIFE_S = 20.0  #: a sphere is drawn for so long at most (simulated)
+MOST_LISTENING = 8  #: maximum number of bodies with a listener session
+LISTENER_IDLE_S = 5.0  #: a session ends when no page has shown its body for this long
+LIFE_S = 20.0  #: a sphere is drawn for at most this long (simulated)
 
 
 class RemoteSource:
-    """An observer session; joins again when it is lost."""
+    """An observer session that rejoins after it is lost."""
 
     kind = "remote"
 
@@ -36,7 +38,7 @@ class RemoteSource:
         self.trouble = ""
         self._loaded = load(config) if config is not None else None
         self._described = scene.describe(self._loaded) if self._loaded is not None else scene.empty(self.name)
-        self._listening: dict[int, tuple[BodyListener, float]] = {}  # row -> session, when it was asked for last
+        self._listening: dict[int, tuple[BodyListener, float]] = {}  # row -> session, time of the last request
         self._held_detector = HeldBodyDetector({b["name"]: b["position"] for b in self._described["bodies"]})
         self._speed = float(self._described["sound"]["speed"])
         self._lock = threading.Lock()
@@ -48,7 +50,7 @@ class RemoteSource:
         self._missed = 0
         self._pace: tuple[float, float, float] = (time.monotonic(), 0.0, 0.0)
         self._closed = threading.Event()
-        self._observer = self._join()  # the first time a server must answer: raises
+        self._observer = self._join()  # the server must answer at the start: raises
         self._thread = threading.Thread(target=self._run_observer, name="observer", daemon=True)
         self._thread.start()
 
@@ -66,12 +68,12 @@ class RemoteSource:
                 self._rejoin(str(error))
             except Exception as error:  # raised again by the next frame(), where the hub contains it
                 self._failed = error
-                self._rejoin(f"the viewer failed at what the server sent: {type(error).__name__}: {error}")
+                self._rejoin(f"the viewer cannot process data from the server: {type(error).__name__}: {error}")
         self._observer.link.close()
 
     def _rejoin(self, why: str) -> None:
-        """Join anew, as often as it takes."""
-        self.trouble = f"{why}; trying again"
+        """Rejoin, as often as necessary."""
+        self.trouble = f"{why}; retrying"
         self._observer.link.close()
         while not self._closed.wait(RETRY_S):
             try:
@@ -131,7 +133,7 @@ class RemoteSource:
         table = np.zeros((len(live), SIGNAL), np.float32)
         for k, s in enumerate(live):
             radius = max(self._speed * (t - s.emission_ns * 1e-9), 1.0)
-            level = s.level - 20.0 * np.log10(radius)  # the look only: the server alone knows losses
+            level = s.level - 20.0 * np.log10(radius)  # for the display only: losses are known to the server alone
             table[k] = (s.id % (1 << 24), s.source, *s.origin, radius, level, s.level, s.frequency)
         table = table[table[:, 6] > self._described["sound"]["noise"]]
         held = self._held_detector.update(seen.tick, self.roster(), b["id"], b["p_WB_W"], b["v_WB_B"], b["w_WB_B"])
@@ -150,10 +152,10 @@ class RemoteSource:
         return []
 
     def sea_components(self) -> list[list[float]] | None:
-        return None  # an observer is not told the seed
+        return None  # the server does not send the seed to an observer
 
     def cables(self) -> list[dict[str, Any]]:
-        return []  # an observer is not told of them
+        return []  # the server does not send them to an observer
 
     def health(self) -> BodyHealth:
         return BodyHealth()
@@ -179,7 +181,7 @@ class RemoteSource:
         }
 
     def _listener(self, row: int) -> BodyListener | None:
-        """The session that listens to the body of a row."""
+        """The session that listens to the body in a row."""
         now, name = time.monotonic(), self._observer.names.get(row)
         self._end_unasked(now)
         if name is None:
@@ -194,7 +196,7 @@ class RemoteSource:
         return listening
 
     def _end_unasked(self, now: float) -> None:
-        """Sessions that nobody asked for lately are closed, and those of bodies that are no longer there."""
+        """Close sessions that were not used lately, and those of bodies that left."""
         for row, (listening, asked) in list(self._listening.items()):
             if (asked < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
                 row
@@ -209,7 +211,7 @@ class RemoteSource:
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         heard = self._listener(row)
         if heard is None:
-            raise AttachError("that body is not there, or too many are looked into")
+            raise AttachError("that body is not in the simulation, or too many bodies are shown")
         return heard.open_frames(name)
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
@@ -219,7 +221,10 @@ class RemoteSource:
         return self.control(wanted.verb, None)
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        return False, "an observer session cannot control; run `wavesim viz --control` on the server's machine"
+        return (
+            False,
+            "an observer session cannot control the simulation; run `wavesim viz --control` on the server's machine",
+        )
 
     def close(self) -> None:
         self._closed.set()

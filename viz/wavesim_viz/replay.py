@@ -1,4 +1,4 @@
-"""A log, played again: any moment of it, at any speed."""
+"""Replay of a log: any moment, at any speed."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
-#: losses that tell something: not by distance, band or echo
+#: losses that carry information: not those by distance, band or echo
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
-MOST_LOSSES = 400  #: marks of losses
-BELIEF_S = 5.0  #: an estimate is shown for so long
+MOST_LOSSES = 400  #: maximum number of loss marks
+BELIEF_S = 5.0  #: an estimate is shown for this long
 VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
 
 
 class ReplaySource:
-    """One log with a clock of its own, which all viewers share."""
+    """One log with its own clock, which all viewers share."""
 
     kind = "replay"
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
-        """``other``: a log whose lines are drawn beside those of this one."""
+        """``other``: a log whose lines are drawn for comparison."""
         self.other = ReplaySource(other) if other is not None else None
         self.log: Log = read(path)
         self.name, self.trouble = path.name, ""
@@ -69,7 +69,7 @@ class ReplaySource:
             row: (b, s) for row, b in self.log.bodies.items() if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
         }  # fmt: skip
         if not self._series:
-            raise LogError(f"{path} holds no states: there is nothing to play")
+            raise LogError(f"{path} contains no states: there is nothing to play")
         if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogSeries(self.log)
@@ -93,7 +93,7 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Name -> when a body was held because its state was no longer finite, and when it was put elsewhere and moved again."""
+        """Name -> times when a body was frozen because its state diverged, and when it was moved and continued."""
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
             for name in m["bodies"]:
@@ -104,7 +104,9 @@ class ReplaySource:
         return {name: sorted(changes) for name, changes in found.items()}
 
     def _sea_of_log(self) -> tuple[SeaSurface | None, list[tuple[int, SeaState]]]:
-        """The sea that bodies felt, None if the log does not tell it; and its states from when on, as commands changed it."""
+        """The sea that acted on bodies, None if the log does not contain it; and its states with their start times, as
+        changed by commands.
+        """
         seed = self.log.metadata.get("seed", "")
         if self._loaded is None or not seed.isdecimal():
             return None, []
@@ -121,7 +123,7 @@ class ReplaySource:
 
     @staticmethod
     def _default_look(body: dict[str, Any]) -> dict[str, Any]:
-        """A model that the log only names."""
+        """A model of which the log has only the name."""
         kind = {"buoy": "sphere", "surface": "box"}.get(body["type"], "cylinder")
         size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
         return {
@@ -131,7 +133,7 @@ class ReplaySource:
         }  # fmt: skip
 
     def _signal_ends(self) -> Any:
-        """Time (s) until which each signal is drawn: its last arrival that was more than a loss by distance."""
+        """Time (s) until which each signal is drawn: its last arrival, apart from losses by distance."""
         last: dict[int, int] = {}
         for r in self._receptions:
             if r["outcome"] != Outcome.FADED:
@@ -167,7 +169,7 @@ class ReplaySource:
                 self._at = min(max(at + (1.0 if value is None else value) * self.step_s, self.start), self.end)
             case "speed":
                 if value is None or not 0.0 < value <= 1000.0:
-                    return False, "a speed is above 0, at most 1000"
+                    return False, "speed must be above 0 and at most 1000"
                 self.speed = value
             case "seek":
                 if value is None:
@@ -179,7 +181,7 @@ class ReplaySource:
         self._at = min(max(to, self.start), self.end)
         self._told_until, self._jumped, self._is_restarted = self._at, True, True
 
-    # -- the pictures -------------------------------------------------------------------------------
+    # -- frames -----------------------------------------------------------------------------------
 
     def scene(self) -> tuple[int, dict[str, Any]]:
         return 1, self._scene
@@ -335,7 +337,9 @@ class ReplaySource:
         return series.records[k] if k >= 0 else None
 
     def equipment(self, row: int) -> dict[str, Any] | None:
-        """What a body had: the instruments whose values the log has, as its configuration declares them. None: no such body."""
+        """Equipment of a body: the instruments with values in the log, as its configuration declares them. None: no such
+        body.
+        """
         if row not in self._series:
             return None
         if row not in self._kits:
@@ -349,11 +353,11 @@ class ReplaySource:
         return self._kits[row]
 
     def marks(self) -> list[dict[str, Any]]:
-        """What happened when, for the time slider: notices, faults, commands, joins and leaves, losses that tell something."""
+        """Events for the time slider: notices, faults, commands, joins and leaves, losses that carry information."""
         told = self.log.json
         found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in told.get("/notices", [])]
         found += [
-            (t, "fault", f"{', '.join(m['bodies'])}: held, its state was no longer finite")
+            (t, "fault", f"{', '.join(m['bodies'])}: frozen, the state diverged (NaN or infinity)")
             for t, m in told.get("/frozen", [])
         ]
         found += [
@@ -380,7 +384,7 @@ class ReplaySource:
         return [{"time": t * 1e-9, "kind": kind, "text": text} for t, kind, text in sorted(found)]
 
     def line(self, row: int, key: str) -> ChartSeries:
-        """A line of a chart, from the first moment of the log to the last; ``other:KEY``: of the body of that name in the other log."""
+        """A line of a chart over the whole log; ``other:KEY``: of the body with that name in the comparison log."""
         if key.startswith(COMPARED_PREFIX):
             name = self._series[row][0]["name"] if row in self._series else None
             rows = (
@@ -402,17 +406,17 @@ class ReplaySource:
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         body = self._series[row][0]["name"] if row in self._series else ""
         if f"/sonar/{body}/{name}" not in self.log.series:
-            raise LogError(f"the log has no frames of '{name}': its <sonar> says log=\"0\", or it gave none")
+            raise LogError(f"the log has no frames of '{name}': its <sonar> has log=\"0\", or it produced none")
         return image_streams.LoggedFrames(self.log.path, body, name, lambda: self._at)
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
-        return False, "what is over cannot be made to fail"
+        return False, "a replay does not accept faults"
 
     def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
-        return False, "what is over cannot be changed"
+        return False, "a replay does not accept changes"
 
     def tracks(self) -> dict[str, Any]:
-        """The whole way of each body, thinned: row -> times and positions; and what its navigator believed."""
+        """The complete track of each body, thinned: row -> times and positions; and its navigator's estimates."""
         found = {}
         for row, (body, series) in self._series.items():
             thin = slice(None, None, max(1, len(series.time_ns) // TRACK_POINTS))
@@ -432,13 +436,13 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """What the newest of (time, state) up to a time says; False before the first."""
+    """The newest of (time, state) up to a time; False before the first."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 
 
 def _between(q: Any, r: Any, f: float) -> Any:
-    """Attitude between two that are close."""
+    """Attitude between two close ones."""
     mixed = (1.0 - f) * q + f * (r if float(q @ r) >= 0.0 else -r)
     return mixed / np.linalg.norm(mixed)
 

@@ -1,4 +1,4 @@
-"""What a page may say on its websocket: checked here, before anything acts on it."""
+"""Messages from a page on its websocket, validated here before anything acts on them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
 MOST_WAYPOINTS = 1000  #: of a mission
-MOST_PICTURES = 8  #: sonars that a page looks at
+MOST_PICTURES = 8  #: sonars that a page may show
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
 class InvalidRequest(WaveSimError):
-    """A page said what none of ours says; ``kind`` is counted."""
+    """A page sent a message that the viewer's page never sends; ``kind`` is counted."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -28,14 +28,14 @@ class InvalidRequest(WaveSimError):
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """The data of one body are wanted; None: of none."""
+    """Request the data of one body; None: of no body."""
 
     row: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class PicturesRequest:
-    """The frames of these sonars are wanted, (row, name) each, and of no others."""
+    """Request the frames of these sonars, (row, name) each, and of no others."""
 
     sonars: tuple[tuple[int, str], ...]
 
@@ -50,7 +50,7 @@ class ControlRequest:
 
 @dataclass(frozen=True, slots=True)
 class FaultRequest:
-    """A part of a body is to fail."""
+    """Inject a fault into a part of a body."""
 
     row: int
     part: str
@@ -61,14 +61,16 @@ class FaultRequest:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgeRequest:
-    """An alarm was seen; None: all were."""
+    """Acknowledge an alarm; None: all."""
 
     number: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class CommanderRequest:
-    """A push, another place, other weather, a mission: a verb of the commander with its values; ``row`` None: of no body."""
+    """Apply a force, move a body, change the weather, send a mission: a commander verb with its values; ``row`` None: not
+    for a body.
+    """
 
     verb: str
     row: int | None
@@ -77,14 +79,14 @@ class CommanderRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """A page at the helm of a body: shares of the ranges of its actuators, -1 to 1; None: it leaves."""
+    """Drive a body from a page: shares of its actuator ranges, -1 to 1; None: leave."""
 
     body: str
     shares: tuple[float | None, ...] | None
 
 
 def _no_constant(name: str) -> Any:
-    raise InvalidRequest("number", f"{name} is no number of JSON")
+    raise InvalidRequest("number", f"{name} is not a JSON number")
 
 
 Request = (
@@ -99,11 +101,11 @@ Request = (
 
 
 def parse_request(text: str) -> Request:
-    """The request in a message of a page; :class:`InvalidRequest` if it is none."""
+    """Decode the request in a message from a page; :class:`InvalidRequest` if it is not valid."""
     try:
         message = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise InvalidRequest("json", "that is no JSON") from None
+        raise InvalidRequest("json", "invalid JSON") from None
     match message:
         case {"do": "watch", "row": None}:
             return WatchRequest(None)
@@ -127,25 +129,25 @@ def parse_request(text: str) -> Request:
             return AcknowledgeRequest(None)
         case {"do": "acknowledge", "alarm": number}:
             return AcknowledgeRequest(_row(number))
-    raise InvalidRequest("request", "that is no request of this page")
+    raise InvalidRequest("request", "unknown request")
 
 
 def _sonar(given: Any) -> tuple[int, str]:
     match given:
         case [row, name]:
             return _row(row), _word(name)
-    raise InvalidRequest("sonar", "a sonar is [row, name]")
+    raise InvalidRequest("sonar", "a sonar must be given as [row, name]")
 
 
 def _values(given: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
     if len(given) > MOST_VALUES:
-        raise InvalidRequest("values", f"an order has up to {MOST_VALUES} values")
+        raise InvalidRequest("values", f"an order takes at most {MOST_VALUES} values")
     found: dict[str, float | list[float]] = {}
     for name, value in given.items():
         numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= most else [value])]
         good = [v for v in numbers if v is not None]
         if len(good) != len(numbers):
-            raise InvalidRequest("number", "a value is a number")
+            raise InvalidRequest("number", "expected a number as value")
         found[_word(name)] = good if isinstance(value, list) else good[0]
     return found
 
@@ -158,7 +160,7 @@ def _row(value: Any) -> int:
 
 def _word(value: Any, least: int = 1) -> str:
     if not isinstance(value, str) or not least <= len(value) <= MOST_WORD or not value.isprintable():
-        raise InvalidRequest("word", f"a word has up to {MOST_WORD} letters")
+        raise InvalidRequest("word", f"a word may have at most {MOST_WORD} letters")
     return value
 
 
@@ -166,8 +168,8 @@ def _value(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidRequest("number", "a value is a number")
-    # an integer beyond what a float holds is compared before it is converted
+        raise InvalidRequest("number", "expected a number as value")
+    # an integer beyond the range of a float is compared before it is converted
     if not -MOST_VALUE <= value <= MOST_VALUE or not math.isfinite(value):
-        raise InvalidRequest("number", f"a value lies within {MOST_VALUE:g}")
+        raise InvalidRequest("number", f"a value must lie within {MOST_VALUE:g}")
     return value

@@ -1,6 +1,6 @@
-"""An electronic chart (IHO S-57 cell, ``*.000``, with the updates beside it) by GDAL's driver, which the extra ``charts`` brings.
+"""Electronic charts (IHO S-57 cell, ``*.000``, with the updates beside it), read with GDAL from the extra ``charts``.
 
-For the page: areas, lines, soundings and marks in latitude and longitude.  For a world: points of the sea bed.
+For the page: areas, lines, soundings and marks in latitude and longitude. For a world: points of the sea bed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: object classes that are drawn; of areas and lines with the attribute that is their depth
+#: object classes that are drawn; areas and lines with the attribute of their depth
 AREAS = {"DEPARE": "DRVAL1", "DRGARE": "DRVAL1", "LNDARE": ""}
 LINES = {"DEPCNT": "VALDCO", "COALNE": "", "SLCONS": ""}
 MARKS = (
@@ -36,22 +36,22 @@ MARKS = (
     "WRECKS",
 )
 SOUNDINGS = "SOUNDG"
-MOST_NUMBERS = 2_000_000  #: coordinates of all that is drawn
+MOST_NUMBERS = 2_000_000  #: maximum number of coordinates drawn
 MISSING_GDAL = "electronic charts (S-57) need GDAL: pip install 'wavesim-viz[charts]'"
 
 
 @dataclass
 class ChartCell:
-    """What is read of a cell. Paths are rows of latitude and longitude in degrees; depths in m, NaN where none is told."""
+    """Content of a cell. Paths are rows of latitude and longitude in degrees; depths in m, NaN if not stated."""
 
     name: str
-    areas: list[tuple[str, float, list[Array]]] = field(default_factory=list)  #: class, least depth, rings
+    areas: list[tuple[str, float, list[Array]]] = field(default_factory=list)  #: class, minimum depth, rings
     lines: list[tuple[str, float, Array]] = field(default_factory=list)  #: class, depth, path
     soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: latitude, longitude, depth
     marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: class, name, latitude, longitude
 
     def to_message(self) -> dict[str, Any]:
-        """For the page."""
+        """Content for the page."""
         return {
             "name": self.name,
             "areas": [{"kind": k, "depth": _number(d), "rings": [_flat(r) for r in rings]} for k, d, rings in self.areas],
@@ -61,24 +61,26 @@ class ChartCell:
         }  # fmt: skip
 
     def bed(self, origin: Origin) -> Array:
-        """(n, 3) north, east, depth in m of soundings and of the points of depth contours, in a world with an origin."""
+        """Return (n, 3) north, east, depth in m of soundings and of the points of depth contours, in a world with an
+        origin.
+        """
         lines = [np.column_stack([p, np.full(len(p), d)]) for kind, d, p in self.lines if kind == "DEPCNT"]
         points = np.vstack([self.soundings, *(line for line in lines if np.isfinite(line[:, 2]).all())])
         if not len(points):
-            raise ConfigError("it has neither soundings nor depth contours", self.name)
+            raise ConfigError("the chart has neither soundings nor depth contours", self.name)
         places = np.array([origin.ned(*np.radians(p[:2])) for p in points])
         return np.column_stack([places[:, :2], points[:, 2]])
 
 
 def read_cell(path: Path) -> ChartCell:
-    """ConfigError if it is none, or if what reads it is not installed."""
+    """Read a cell. ConfigError if it is not one, or if GDAL is not installed."""
     try:
         import pyogrio
         import shapely
     except ImportError:
         raise ConfigError(MISSING_GDAL, str(path)) from None
     if not path.is_file():
-        raise ConfigError("there is no such electronic chart", str(path))
+        raise ConfigError("electronic chart not found", str(path))
     try:
         there = {str(name) for name, kind in pyogrio.list_layers(path) if kind is not None}
         cell = ChartCell(path.name)
@@ -101,10 +103,10 @@ def read_cell(path: Path) -> ChartCell:
                 lat, lon = _places(shapely, shape.representative_point())[0]
                 cell.marks.append((kind, str(told.get("OBJNAM") or ""), float(lat), float(lon)))
     except pyogrio.errors.DataSourceError as error:
-        raise ConfigError(f"that is no S-57 cell: {str(error).splitlines()[0][:200]}", str(path)) from None
+        raise ConfigError(f"not an S-57 cell: {str(error).splitlines()[0][:200]}", str(path)) from None
     numbers = sum(r.size for _, _, rings in cell.areas for r in rings) + sum(p.size for _, _, p in cell.lines)
     if numbers + cell.soundings.size > MOST_NUMBERS:
-        raise ConfigError(f"the chart has more than {MOST_NUMBERS} coordinates; take a smaller cell", str(path))
+        raise ConfigError(f"the chart has more than {MOST_NUMBERS} coordinates; use a smaller cell", str(path))
     return cell
 
 

@@ -1,4 +1,4 @@
-"""What stands still in a scene: sea bed, obstacles, models, missions; as plain data for the page."""
+"""Static scene: sea bed, obstacles, models and missions as plain data for the page."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BED_POINTS, BED_SHARE = 97, 0.5
 
 
 def shape(model: Model) -> dict[str, Any]:
-    """Primitive and size (length, width, height) of a model."""
+    """Return primitive and size (length, width, height) of a model."""
     found = shape_of(model)
     return {"kind": found.kind, "size": list(found.size)}
 
 
 def model_look(model: Model) -> dict[str, Any]:
-    """What is drawn of a model."""
+    """Describe the drawing of a model."""
     return {
         "name": model.name,
         "type": model.type,
@@ -57,7 +57,7 @@ def model_look(model: Model) -> dict[str, Any]:
 
 
 def describe(loaded: LoadedConfig) -> dict[str, Any]:
-    """The scene of a configuration."""
+    """Build the scene of a configuration."""
     world, fleet = loaded.config.world, loaded.config.fleet
     triangles = mesh.all_triangles(loaded)
     return {
@@ -92,7 +92,7 @@ def describe(loaded: LoadedConfig) -> dict[str, Any]:
 
 
 def empty(name: str) -> dict[str, Any]:
-    """The scene of a server whose configuration is not here: models of the library, no bed."""
+    """Build the scene of a server whose configuration is not on this machine: models of the library, no bed."""
     return {
         "name": name, "file": "", "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
         "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [],
@@ -101,7 +101,7 @@ def empty(name: str) -> dict[str, Any]:
 
 
 def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
-    """The scene that a log tells: its configuration without the files that it names, and the sea bed that they gave."""
+    """Build the scene of a log: its configuration without referenced files, and the sea bed that they defined."""
     loaded: LoadedConfig | None = None
     try:
         loaded, surveyed = load_standalone(log.metadata.get("configuration", ""))
@@ -115,6 +115,6 @@ def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
 
 
 def text(scene: dict[str, Any]) -> dict[str, Any]:
-    """Ready for JSON."""
+    """Convert for JSON."""
     found: dict[str, Any] = to_json_value(scene)
     return found

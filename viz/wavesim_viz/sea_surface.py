@@ -1,4 +1,4 @@
-"""The sea's surface for the page: the components that bodies feel, composed from the same configuration and seed."""
+"""Sea surface for the page: the wave components that act on bodies, from the same configuration and seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH,
 
 
 class SeaState(NamedTuple):
-    """Significant height (m), peak frequency (rad/s), whither (rad); None: as it is configured."""
+    """Significant height (m), peak frequency (rad/s), direction of travel (rad); None: as configured."""
 
     height: float | None = None
     peak: float | None = None
@@ -20,16 +20,18 @@ AS_CONFIGURED = SeaState()
 
 
 class SeaSurface:
-    """The sea of a configuration with a seed; composed anew only when its state has changed."""
+    """Sea of a configuration with a seed; recomputed only when its state has changed."""
 
     def __init__(self, loaded: LoadedConfig, seed: int, depth: float | None = None) -> None:
-        """``depth`` in m: where the soundings of the bed are not at hand."""
+        """``depth`` in m: used if the soundings of the bed are not available."""
         self._loaded, self._seed, self._depth = loaded, seed, depth
         self._of: SeaState | None = None
         self._components: list[list[float]] = []
 
     def components(self, state: SeaState = AS_CONFIGURED) -> list[list[float]]:
-        """Of each component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase (rad). Empty: calm."""
+        """Return for each component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase
+        (rad). Empty: calm.
+        """
         if state != self._of:
             sea = sea_components(self._loaded, self._seed, *state, self._depth)
             self._components, self._of = sea[:, [S_AMPLITUDE, S_FREQUENCY, S_NORTH, S_EAST, S_PHASE]].tolist(), state

@@ -1,4 +1,4 @@
-"""A chart in a file: raster tiles in Web Mercator, as MBTiles 1.3 or PMTiles 3 keep them."""
+"""Raster charts in a file: Web Mercator tiles as MBTiles 1.3 or PMTiles 3."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from urllib.parse import quote
 
 from wavesim_sdk.errors import ConfigError
 
-#: how the bytes of a picture begin, and what they are
+#: first bytes of image formats, and their types
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-DEEPEST = 24  #: level of zoom
+DEEPEST = 24  #: zoom level
 MOST_LETTERS = 200
-ARCHIVE = b"PMTiles"  #: so begins a file of that kind
+ARCHIVE = b"PMTiles"  #: first bytes of a file of that kind
 
 
 @dataclass(frozen=True)
 class TilesetInfo:
-    """What the page is told of it."""
+    """Description for the page."""
 
     name: str
     attribution: str
-    least: int  #: level of zoom
+    least: int  #: zoom level
     most: int
 
 
 class Tileset(Protocol):
-    """A file of tiles, read only."""
+    """A read-only file of tiles."""
 
     described: TilesetInfo
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        """A picture and its type; rows count from the north, as on the web. None where there is none."""
+        """Return an image and its type; rows count from the north, as on the web. None outside the chart."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 def open_tiles(path: Path) -> Tileset:
-    """A file of either kind, told by its first bytes. Raises ConfigError if it holds no pictures."""
+    """Open a file of either format, detected by its first bytes. Raises ConfigError if it contains no images."""
     try:
         with path.open("rb") as file:
             head = file.read(len(ARCHIVE))
     except FileNotFoundError:
-        raise ConfigError("there is no such file of tiles", str(path)) from None
+        raise ConfigError("tile file not found", str(path)) from None
     except OSError as error:
-        raise ConfigError(f"the tiles cannot be read: {error.strerror}", str(path)) from None
+        raise ConfigError(f"cannot read the tiles: {error.strerror}", str(path)) from None
     return PMTiles(path) if head == ARCHIVE else MBTiles(path)
 
 
@@ -64,9 +64,9 @@ class MBTiles:
             least, most = self._base.execute("SELECT min(zoom_level), max(zoom_level) FROM tiles").fetchone()
             first = self._base.execute("SELECT tile_data FROM tiles LIMIT 1").fetchone()
         except sqlite3.Error as error:
-            raise ConfigError(f"no MBTiles file, and no PMTiles file: {error}", str(path)) from None
+            raise ConfigError(f"neither an MBTiles nor a PMTiles file: {error}", str(path)) from None
         if first is None:
-            raise ConfigError("it has no tiles", str(path))
+            raise ConfigError("the file has no tiles", str(path))
         _require_raster(path, kind_of(first[0]), told.get("format", "unknown"))
         self.described = _described(path, told, least, most)
 
@@ -77,9 +77,9 @@ class MBTiles:
         try:
             found = self._base.execute(
                 asked, (z, x, (1 << z) - 1 - y)
-            ).fetchone()  # in the file they count from the south
+            ).fetchone()  # rows in the file count from the south
         except sqlite3.Error as error:
-            raise ConfigError(f"a tile cannot be read: {error}", str(self.path)) from None
+            raise ConfigError(f"cannot read a tile: {error}", str(self.path)) from None
         kind = kind_of(found[0]) if found is not None else None
         return None if found is None or kind is None else (bytes(found[0]), kind)
 
@@ -101,16 +101,16 @@ class PMTiles:
         try:
             self._reader = reader.Reader(reader.MmapSource(self._file))
             head, told = self._reader.header(), self._reader.metadata()
-        except Exception as error:  # of a damaged file the reader raises what it likes
+        except Exception as error:  # the reader may raise any exception for a damaged file
             self._file.close()
             raise ConfigError(
-                f"a damaged PMTiles file, or not of version 3: {str(error) or type(error).__name__}", str(path)
+                f"damaged PMTiles file, or not version 3: {str(error) or type(error).__name__}", str(path)
             ) from None
         kind = head["tile_type"].name.lower()
         _require_raster(path, kind if kind in ("png", "jpeg", "webp") else None, kind)
         if head["tile_compression"] not in (Compression.NONE, Compression.UNKNOWN):
             raise ConfigError(
-                f"its pictures are compressed once more ({head['tile_compression'].name.lower()}); that is not read",
+                f"tiles with additional compression ({head['tile_compression'].name.lower()}) are not supported",
                 str(path),
             )
         texts = {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
@@ -122,7 +122,7 @@ class PMTiles:
         try:
             found = self._reader.get(z, x, y)
         except Exception as error:
-            raise ConfigError(f"a tile cannot be read: {str(error) or type(error).__name__}", str(self.path)) from None
+            raise ConfigError(f"cannot read a tile: {str(error) or type(error).__name__}", str(self.path)) from None
         kind = kind_of(found)
         return None if kind is None else (bytes(found), kind)
 
@@ -137,20 +137,20 @@ def _is_tile(z: int, x: int, y: int) -> bool:
 def _require_raster(path: Path, kind: str | None, told: str) -> None:
     if kind is None:
         raise ConfigError(
-            f"its tiles are no pictures (format: {told}); PNG, JPEG and WebP are drawn, vector tiles are not: QGIS makes pictures of them (Generate XYZ tiles, MBTiles)",
+            f"its tiles are not raster images (format: {told}); PNG, JPEG and WebP are supported, vector tiles are not: convert them with QGIS (Generate XYZ tiles, MBTiles)",
             str(path),
         )
 
 
 def _described(path: Path, told: dict[str, str], least: Any, most: Any) -> TilesetInfo:
     if not (type(least) is int and type(most) is int and 0 <= least <= most <= DEEPEST):
-        raise ConfigError(f"its levels of zoom are {least} to {most}; 0 to {DEEPEST} may be", str(path))
+        raise ConfigError(f"zoom levels {least} to {most} are out of range; use 0 to {DEEPEST}", str(path))
     name, attribution = (told.get(k, "")[:MOST_LETTERS] for k in ("name", "attribution"))
     return TilesetInfo(name or path.name, attribution, least, most)
 
 
 def kind_of(data: Any) -> str | None:
-    """What picture some bytes are, by how they begin."""
+    """Detect the image type of some bytes from their signature."""
     return (
         next((k for head, k in PICTURES.items() if data[: len(head)] == head), None)
         if isinstance(data, bytes)

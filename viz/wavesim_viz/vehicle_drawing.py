@@ -1,4 +1,4 @@
-"""A model drawn from the side, from above and from ahead, with its actuators."""
+"""Drawing of a model from the side, from above and from ahead, with its actuators."""
 
 from __future__ import annotations
 

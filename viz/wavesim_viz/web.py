@@ -1,8 +1,8 @@
-"""The web server: one page, one websocket, and the requests of the configurator.
+"""Web server: one page, one websocket, and the requests of the configurator.
 
-Safe by default: it listens on loopback and answers only to its own name (no rebinding of names by other pages), a
-websocket or a change must come from the page itself, the page may load nothing from elsewhere, and viewers look but do not
-touch unless the user said ``--control``. On another address every request needs a token.
+Safe by default: it listens on loopback and answers only to its own host name (against DNS rebinding). A websocket or a
+change must come from the page itself, and the page loads nothing from elsewhere. Viewers are read-only unless the user
+started the viewer with ``--control``. On another address every request needs a token.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from wavesim_viz.tiles import Tileset
 from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
-MOST_VIEWERS, MOST_EACH = 64, 16  #: of all, and of each address but this machine's; the oldest goes for the next
+MOST_VIEWERS, MOST_EACH = 64, 16  #: total, and per address other than this machine's; a new one closes the oldest
 MOST_BYTES = 1 << 20  #: of a request
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -57,7 +57,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class AccessPolicy:
-    """Who may do what."""
+    """Rights of viewers."""
 
     address: str
     port: int
@@ -79,7 +79,7 @@ class AccessPolicy:
         return a
 
     def role(self, token: str) -> str:
-        """control, view or nothing."""
+        """Level of access: control, view or none."""
         if not self.view_token:
             return "control" if self.control else "view"
         if self.control_token and hmac.compare_digest(token.encode(), self.control_token.encode()):
@@ -88,7 +88,7 @@ class AccessPolicy:
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie with the token: browsers give cookies to all ports of an address."""
+        """Name of the token cookie: browsers send cookies to all ports of an address."""
         return f"wavesim_token_{self.port}"
 
     def url(self, token: str = "") -> str:
@@ -104,13 +104,13 @@ ACCESS, HUB, CONFIGURATOR = (
 
 
 def role_of(request: web.Request) -> str:
-    """What the sender of a request may do: control, view or nothing."""
+    """Return the access level of the sender of a request: control, view or none."""
     access = request.app[ACCESS]
     return access.role(request.query.get("token") or request.cookies.get(access.cookie, ""))
 
 
 def _netloc(address: str) -> str | None:
-    """Host and port of an address; None where it is none, such as `http://[::1`."""
+    """Return host and port of an address; None if it is invalid, such as `http://[::1`."""
     try:
         return urlsplit(address).netloc
     except ValueError:
@@ -119,16 +119,16 @@ def _netloc(address: str) -> str | None:
 
 @web.middleware
 async def guard_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every request passes here."""
+    """Check and answer every request."""
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
         return web.Response(status=421, text=f"this viewer answers only as {' or '.join(sorted(access.names))}\n")
     foreign = _netloc(request.headers.get("Origin", "")) != request.headers.get("Host")
     if foreign and (request.method != "GET" or request.path == "/ws"):
-        return web.Response(status=403, text="only the viewer's own page may do that\n")
+        return web.Response(status=403, text="only the viewer's own page may do this\n")
     if not role_of(request):
-        return web.Response(status=403, text="this viewer wants the token of the address that `wavesim viz` printed\n")
-    if "token" in request.query:  # out of the address bar, into a cookie
+        return web.Response(status=403, text="this viewer needs the token in the address that `wavesim viz` printed\n")
+    if "token" in request.query:  # move it from the address bar into a cookie
         moved = web.Response(status=303, headers={"Location": request.path})
         moved.set_cookie(access.cookie, request.query["token"], httponly=True, samesite="Strict")
         return moved
@@ -136,9 +136,9 @@ async def guard_requests(request: web.Request, handler: Handler) -> web.StreamRe
         response = await handler(request)
     except web.HTTPException as error:
         response = web.Response(status=error.status, text=f"{error.reason}\n")
-    except WaveSimError as error:  # what was asked for cannot be
+    except WaveSimError as error:  # the request cannot be fulfilled
         response = web.json_response({"error": getattr(error, "message", str(error))}, status=400)
-    except Exception as error:  # of this request alone
+    except Exception as error:  # ends this request only
         text = request.app[HUB].errors.record(f"the request {request.method} {request.path}", error)
         response = web.json_response({"error": f"the viewer failed: {text}"}, status=500)
     if not response.prepared:
@@ -164,7 +164,7 @@ async def static(request: web.Request) -> web.StreamResponse:
 
 
 async def appearance(request: web.Request) -> web.StreamResponse:
-    """The glTF file of a model of this scene."""
+    """Return the glTF file of a model of this scene."""
     source = request.app[HUB].source
     scene: dict[str, Any] = source.scene()[1] if source is not None else {"models": {}, "file": ""}
     model = scene["models"].get(request.match_info["model"])
@@ -178,47 +178,49 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Lines of a chart: ``?line=ROW/KEY`` once or more, with ``since``, ``until`` (s) and the number of ``points``."""
+    """Return lines of a chart: ``?line=ROW/KEY`` once or more, with ``since``, ``until`` (s) and the number of
+    ``points``.
+    """
     lines = request.query.getall("line", [])
     try:
         wanted = [(int(row), key) for row, _, key in (line.partition("/") for line in lines)]
         since, until = (float(request.query.get(k, f)) for k, f in (("since", "-inf"), ("until", "inf")))
         points = int(request.query.get("points", "1200"))
     except ValueError:
-        raise RequestFailed("a line is ROW/KEY; since, until and points are numbers") from None
+        raise RequestFailed("expected line=ROW/KEY, and numbers for since, until and points") from None
     if any(not 0 <= row < MOST_ROW for row, _ in wanted):
         raise RequestFailed("there is no such row")
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
-        raise RequestFailed(f"1 to {MOST_LINES} lines, at most {MOST_POINTS} points")
+        raise RequestFailed(f"expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 
 
 async def kit(request: web.Request) -> web.StreamResponse:
-    """What a body has, for whoever wants charts of it: ``?row=``."""
+    """Return the equipment of a body, for charts: ``?row=``."""
     source, row = request.app[HUB].source, request.query.get("row", "")
     if source is None or not row.isdecimal() or len(row) > 9 or int(row) >= MOST_ROW:
-        raise RequestFailed("which body? ?row=NUMBER")
+        raise RequestFailed("body missing: add ?row=NUMBER")
     return web.json_response(to_json_value(source.equipment(int(row))))
 
 
 def tiles_of(request: web.Request) -> dict[str, Any] | None:
-    """What the page is told of the user's chart."""
+    """Describe the user's chart for the page."""
     tiles = request.app[TILES]
     return None if tiles is None else dataclasses.asdict(tiles.described)
 
 
 async def tile(request: web.Request) -> web.StreamResponse:
-    """A picture of the user's chart."""
+    """Return an image of the user's chart."""
     tiles = request.app[TILES]
     found = tiles.tile(*(int(request.match_info[k]) for k in "zxy")) if tiles is not None else None
     if found is None:
-        return web.Response(status=204)  # the chart ends there: no error
+        return web.Response(status=204)  # the chart ends there: not an error
     return web.Response(body=found[0], content_type=found[1], headers={"Cache-Control": "private, max-age=3600"})
 
 
 async def chart(request: web.Request) -> web.StreamResponse:
-    """The user's electronic chart."""
+    """Return the user's electronic chart."""
     cell = request.app[CELL]
     if cell is None:
         raise web.HTTPNotFound
@@ -226,7 +228,7 @@ async def chart(request: web.Request) -> web.StreamResponse:
 
 
 async def websocket(request: web.Request) -> web.StreamResponse:
-    """A viewer's session."""
+    """Handle a viewer's websocket session."""
     hub = request.app[HUB]
     ws = web.WebSocketResponse(heartbeat=20.0, compress=False, max_msg_size=65536)
     await ws.prepare(request)
@@ -235,7 +237,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     _evict_idle_viewer(hub, viewer.address)
     hub.add(viewer)
     may_control = role_of(request) == "control" or isinstance(hub.source, ReplaySource)
-    # files and programs are for those that may control; a log's clock is everybody's
+    # files and programs need control rights; the clock of a log is open to all
     viewer.send(
         {
             "type": "hello",
@@ -251,9 +253,9 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     try:
         async for message in ws:
             if message.type is not WSMsgType.TEXT:
-                raise InvalidRequest("bytes", "a page of this viewer sends text only")
+                raise InvalidRequest("bytes", "binary message: the viewer's page sends text only")
             await _act(hub, viewer, parse_request(message.data), may_control)
-    except InvalidRequest as error:  # no page of ours: its socket ends, and nobody else's
+    except InvalidRequest as error:  # not the viewer's page: close its socket only
         hub.count_invalid_request(error.kind, str(error))
         await ws.close(code=WSCloseCode.POLICY_VIOLATION, message=str(error).encode()[:120])
     finally:
@@ -263,7 +265,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
 
 
 def _evict_idle_viewer(hub: Hub, address: str) -> None:
-    """For one viewer more of an address: who holds sockets and leaves them idle locks nobody out."""
+    """Make room for another viewer from an address, so that idle sockets cannot lock others out."""
     each = Counter(v.address for v in hub.viewers)
     crowd = address if each[address] >= MOST_EACH and not _is_local(address) else ""
     if not crowd and len(hub.viewers) >= MOST_VIEWERS:
@@ -273,18 +275,18 @@ def _evict_idle_viewer(hub: Hub, address: str) -> None:
 
 
 def _is_local(address: str) -> bool:
-    """Whether that is this machine."""
+    """Whether an address is this machine's."""
     return ipaddress.ip_address(address.partition("%")[0] or "::").is_loopback
 
 
 async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> None:
-    """Do what a page asked for."""
+    """Execute a request from a page."""
     if isinstance(wanted, WatchRequest):
         viewer.watched, viewer.kit, viewer.panel, viewer.traffic = wanted.row, None, "", ""
     elif isinstance(wanted, PicturesRequest):
         hub.watch_pictures(viewer, wanted.sonars)
     elif not may_control:
-        text = "this viewer only looks; start it with: wavesim viz --control"
+        text = "This viewer is read-only; for commands, start it with: wavesim viz --control"
         viewer.send({"type": "reply", "ok": False, "text": text})
     elif isinstance(wanted, DriveRequest):
         hub.drive(viewer, wanted)
@@ -296,7 +298,7 @@ async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> 
         viewer.send({"type": "reply", "ok": ok, "text": said})
 
 
-WORKERS, MOST_WORK = 2, 16  #: requests of the configurator at work, and with those that wait
+WORKERS, MOST_WORK = 2, 16  #: configurator requests in progress, and including waiting ones
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
@@ -304,22 +306,22 @@ CELL: web.AppKey[ChartCell | None] = web.AppKey("cell")
 
 
 def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False) -> Handler:
-    """A request of the configurator; its work is done beside the loop."""
+    """Handle a configurator request outside the event loop."""
 
     async def call(request: web.Request) -> web.StreamResponse:
         if changes and role_of(request) != "control":
-            raise RequestFailed("this viewer only looks; start it with --control to write files and run programs")
+            raise RequestFailed("this viewer is read-only; start it with --control to write files and run programs")
         try:
             async with asyncio.timeout(BODY_S):
                 body = await request.json() if request.method == "POST" else dict(request.query)
         except (ValueError, RecursionError):
-            raise RequestFailed("that is no JSON") from None
+            raise RequestFailed("invalid JSON") from None
         except TimeoutError:
-            raise RequestFailed(f"the request did not come within {BODY_S:g} s") from None
+            raise RequestFailed(f"the request was not complete within {BODY_S:g} s") from None
         if not isinstance(body, dict):
-            raise RequestFailed("a request is a JSON object: {...}")
+            raise RequestFailed("a request must be a JSON object: {...}")
         if (waiting := request.app[WAITING])["now"] >= MOST_WORK:
-            raise RequestFailed("the viewer is busy with what was asked before; try again in a moment")
+            raise RequestFailed("the viewer is busy with earlier requests; try again in a moment")
         waiting["now"] += 1
         try:
             run = asyncio.get_running_loop().run_in_executor
@@ -340,7 +342,7 @@ def make_app(
     tiles: Tileset | None = None,
     cell: ChartCell | None = None,
 ) -> web.Application:
-    """The application; ``source`` None = the configurator alone."""
+    """Build the application; ``source`` None = only the configurator."""
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell

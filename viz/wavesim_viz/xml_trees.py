@@ -1,4 +1,4 @@
-"""Models as trees of XML elements, and the declaration that says what may stand where: as plain data for the page."""
+"""Models as trees of XML elements, and the declaration of their permitted content, as plain data for the page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Tree = dict[str, Any]
 
 
 class RequestFailed(WaveSimError):
-    """A request that cannot be fulfilled, in the user's words."""
+    """A request that cannot be fulfilled; the text is for the user."""
 
 
 def to_tree(element: etree._Element) -> Tree:
-    """An element as plain data."""
+    """Convert an element to plain data."""
     return {
         "tag": str(element.tag),
         "attributes": {str(k): str(v) for k, v in element.attrib.items()},
@@ -30,14 +30,14 @@ def to_tree(element: etree._Element) -> Tree:
 
 
 def to_element(tree: Any) -> etree._Element:
-    """The element of plain data."""
+    """Build an element from plain data."""
     try:
         element = etree.Element(tree["tag"], {str(k): str(v) for k, v in tree.get("attributes", {}).items()})
         element.text = tree.get("text") or None
         for child in tree.get("children", []):
             element.append(to_element(child))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise RequestFailed(f"that is no tree of elements: {error}") from None
+        raise RequestFailed(f"invalid tree of elements: {error}") from None
     return element
 
 
@@ -72,7 +72,7 @@ def declared(of: type) -> dict[str, Any]:
 
 
 def written(value: Any, quantity: str, kind: str) -> str:
-    """A default as one would write it."""
+    """Format a default for display."""
     if kind == "flag":
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -90,7 +90,7 @@ def classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse(data: bytes) -> Any:
-    """A file that was sent, with its comments; Trouble if it cannot be read."""
+    """Parse an uploaded file with its comments; InvalidRequest if it cannot be read."""
     try:
         return xml.parse(data, comments=True)
     except ConfigError as error:
@@ -98,7 +98,7 @@ def parse(data: bytes) -> Any:
 
 
 def root_of(path: Path) -> str:
-    """Tag of the outermost element of a file; empty if it is none that can be read."""
+    """Return the tag of the outermost element of a file; empty if the file cannot be read."""
     try:
         return str(parse(path.read_bytes()).tag)
     except (RequestFailed, OSError):

@@ -54,9 +54,9 @@ def command(seat: BridgeOptions, config: str, also: tuple[str, ...], stamp: str,
         from wavesim_bridges.ros2.bridge import Ros2Options, run_vehicles
         from wavesim_bridges.ros2.message_types import DISTROS
     except ModuleNotFoundError as error:
-        raise WaveSimError(f"there is no '{error.name}' here: pip install 'wavesim-bridges[ros2]'") from None
+        raise WaveSimError(f"'{error.name}' is not installed: pip install 'wavesim-bridges[ros2]'") from None
     if wishes["distro"] not in DISTROS:
-        raise WaveSimError(f"there is no ROS 2 '{wishes['distro']}'; there are {', '.join(DISTROS)}")
+        raise WaveSimError(f"unknown ROS 2 distribution '{wishes['distro']}'; available: {', '.join(DISTROS)}")
     seats = [replace(seat, vehicle=name) for name in (seat.vehicle, *also)]
     try:
         asyncio.run(run_vehicles(seats, load(config), Ros2Options(wall=stamp == "wall", **wishes)))

@@ -1,4 +1,4 @@
-"""A vehicle as a node of ROS 2: what it measures, where it is, what time it is; what it is told to do."""
+"""A vehicle as a ROS 2 node: publishes measurements, pose and time, and receives commands."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
 
-BEAT_S = 0.1  #: of wall time, after which a clock that stands is told again
-LOOK_S = 0.02  #: between two looks at whether the vehicle has joined
+BEAT_S = 0.1  #: wall time after which a stopped clock is published again
+LOOK_S = 0.02  #: interval between checks whether the vehicle has joined
 FAREWELL_S = 1.0
 TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
@@ -39,33 +39,35 @@ KINDS = ("pulse", "data", "range request", "range reply")
 
 @dataclass(frozen=True)
 class Ros2Options:
-    """The options of the bridge."""
+    """Options of the bridge."""
 
     layout: str = "wavesim"
     domain: int = 0
     distro: str = "jazzy"
     clock: bool = True
     tf: bool = True
-    wall: bool = False  #: stamps of wall time
+    wall: bool = False  #: stamps in wall time
     lockstep: bool = False  #: each step waits for the controller
     silence: float = 1.0
 
 
 class Ros2Clock:
-    """The time of all vehicles of a process in ROS: it never falls. A run that begins anew goes on where the last one ended."""
+    """ROS time of all vehicles of a process: it never goes back. A restarted run continues from the end of the last
+    one.
+    """
 
     def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
         self._make, self._wall, self._gap = told.MessageFactory(node.types), wall, gap_ns
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
-        self._offsets = [0]  #: of each run
+        self._offsets = [0]  #: start of each run
         self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> its run, and the time in it
         self._wall_ns = 0
         self.now = 0
         self._published = 0.0
 
     def step(self, vehicle: str, time_ns: int) -> None:
-        """A vehicle has come to a time of its run."""
+        """Update the time of a vehicle's run."""
         run, before = self._runs.get(vehicle, (0, 0))
         if time_ns < before:
             run += 1
@@ -78,12 +80,12 @@ class Ros2Clock:
             self._publish()
 
     def stamp(self, vehicle: str, time_ns: int) -> int:
-        """A time of the vehicle's run."""
+        """ROS time for a time in the vehicle's run."""
         run, now = self._runs[vehicle]
         return self._wall_ns - (now - time_ns) if self._wall else max(self._offsets[run] + time_ns, 0)
 
     async def repeat(self) -> None:
-        """While the simulation stands, the time is told again for nodes that came later."""
+        """Publish the time again while the simulation is stopped, for nodes that join later."""
         while True:
             await asyncio.sleep(BEAT_S)
             if time.monotonic() - self._published > BEAT_S:
@@ -96,21 +98,21 @@ class Ros2Clock:
 
 
 class StaticTransforms:
-    """/tf_static of a node: one message that holds all of them."""
+    """/tf_static of a node: one message with all transforms."""
 
     def __init__(self, node: DdsNode) -> None:
         self._writer, self._new = node.writer("/tf_static", TF, latched=True), node.types.new(TF)
         self._known: dict[str, Message] = {}  # by child
 
     def add(self, transforms: Sequence[Message]) -> None:
-        """Some more."""
+        """Add transforms."""
         self._known |= {t.child_frame_id: t for t in transforms}
         self._writer.write(self._new(list(self._known.values())))
 
 
 @dataclass
 class SharedNode:
-    """What the vehicles of a process share."""
+    """Resources shared by the vehicles of a process."""
 
     node: DdsNode
     clock: Ros2Clock
@@ -134,7 +136,7 @@ class Ros2Instruments:
         declared = {i.name: i for i in suite}
         if strange := sorted(fields.keys() - declared.keys()):
             raise BrokerError(
-                f"the vehicle has a sensor '{strange[0]}' that --config does not know: is that the server's configuration?"
+                f"the vehicle has a sensor '{strange[0]}' that is not in --config; is that the server's configuration?"
             )
         make = told.MessageFactory(shared.node.types)
         self._all = {
@@ -151,7 +153,7 @@ class Ros2Instruments:
         self._seen: dict[str, int] = {}
 
     def publish(self, state: State) -> None:
-        """What is new."""
+        """Publish new values."""
         for s, name, writer, output in self._outputs:
             if not writer.has_readers:
                 continue
@@ -178,7 +180,7 @@ class Ros2Instruments:
 
 
 class Ros2Bridge:
-    """One vehicle, flown by whoever sends commands; without a controller it stands at neutral outputs."""
+    """One vehicle, driven by the sender of commands; without a controller its outputs are neutral."""
 
     def __init__(
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
@@ -204,7 +206,7 @@ class Ros2Bridge:
         return self.shared.node.writer(topic, type_) if topic else None
 
     async def run(self) -> None:
-        """Until the run has ended."""
+        """Run until the simulation ends."""
         early = asyncio.create_task(self._early())
         try:
             async for broker, step in self.vehicle.steps():
@@ -218,13 +220,13 @@ class Ros2Bridge:
             early.cancel()
 
     async def _early(self) -> None:
-        """Topics are there before the run begins."""
+        """Create the topics before the run begins."""
         while self.vehicle.broker is None:
             await asyncio.sleep(LOOK_S)
         self._on_joined(self.vehicle.broker)
 
     def _on_joined(self, broker: AsyncBroker) -> tuple[CommandTopics, Ros2Instruments]:
-        """What needs to know what the vehicle has: made once."""
+        """Create everything that depends on the vehicle's equipment; called once."""
         if self._has is None:
             commands = CommandTopics(
                 self.shared.node,
@@ -240,7 +242,7 @@ class Ros2Bridge:
 
     def _publish(self, step: Step, motion: VehicleMotion | None, instruments: Ros2Instruments) -> None:
         clock, name = self.shared.clock, self.layout.vehicle
-        clock.step(name, step.state.time_ns)  # before all that is stamped with it
+        clock.step(name, step.state.time_ns)  # before all messages with this stamp
         stamp = clock.stamp(name, step.state.time_ns)
         if motion is not None and step.state.motion is not None:
             self._motion(motion, step.state.motion[7:10], stamp)
@@ -253,7 +255,7 @@ class Ros2Bridge:
             self.vehicle.options.report(f"the server refused a request: {refused.text}")
 
     def _motion(self, motion: VehicleMotion, velocity: Sequence[float], stamp: int) -> None:
-        """The truth, where the server tells it; ``velocity`` in the body."""
+        """Publish the true motion if the server provides it; ``velocity`` in the body frame."""
         f, new = self._frames, self.shared.node.types.new
         place, q = ned_to_enu(motion.position), attitude_enu(motion.attitude)
         if self.wishes.tf and self.shared.tf.has_readers:
@@ -298,7 +300,7 @@ class Ros2Bridge:
             self._bearing.write(new(PARAMS)(self._make.header(stamp, self._frames.base), params))
 
     def _send(self, message: Message) -> None:
-        """`{"to": 3, "text": "..."}`, or "hex"; `{"range_to": 3}`; `{"ping": 25000}`."""
+        """Send sound: `{"to": 3, "text": "..."}`, or "hex"; `{"range_to": 3}`; `{"ping": 25000}`."""
         broker = self.vehicle.broker
         if broker is None:
             raise MalformedMessage("there is no server now")
@@ -312,7 +314,7 @@ class Ros2Bridge:
                 data = bytes.fromhex(asked["hex"]) if "hex" in asked else asked["text"].encode()
                 broker.send(data, int(asked.get("to", 0)))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError, WaveSimError) as error:
-            raise MalformedMessage(f"nothing that can be sent ({type(error).__name__})") from error
+            raise MalformedMessage(f"cannot be sent ({type(error).__name__})") from error
 
     # -- services
 
@@ -339,7 +341,7 @@ class Ros2Bridge:
             node.reader(self.layout.acoustics("send"), TEXT, self._send)
 
     def _on_command_topic(self, message: Message) -> None:
-        """The same by a topic, for clients whose services are not ours: what became of it is told to people."""
+        """Execute an order from a topic, for clients that cannot call WaVeSim's services; the result is printed."""
 
         async def later() -> None:
             done, text = await self._execute_command(message.data.split())
@@ -350,7 +352,9 @@ class Ros2Bridge:
         self.shared.node.start_task(later())
 
     async def _execute_command(self, words: Sequence[str]) -> tuple[bool, str]:
-        """`start`, `pause`, `stop`, or `fault PART[.FIELD] KIND [AMOUNT]`: whether it was done, and what the server says."""
+        """Execute `start`, `pause`, `stop`, or `fault PART[.FIELD] KIND [AMOUNT]`; return success and the server's
+        text.
+        """
         broker = self.vehicle.broker
         if broker is None:
             return False, "there is no server now"
@@ -362,20 +366,20 @@ class Ros2Bridge:
                     name, _, field = self._part(part)
                     request = broker.fault(name, kind, float(*amount), field=field)
                 case _:
-                    return False, "an order is start, pause, stop, or fault PART[.FIELD] KIND [AMOUNT]"
+                    return False, "unknown order: use start, pause, stop, or fault PART[.FIELD] KIND [AMOUNT]"
             return True, await broker.wait(request)
         except (WaveSimError, ValueError) as error:
             return False, str(error)
 
     def _part(self, part: str) -> tuple[str, str, str]:
-        """A part as ROS may write it: rudder_top for rudder-top."""
+        """Resolve a part name in ROS spelling: rudder_top for rudder-top."""
         name, dot, field = part.partition(".")
         known = [*(i.name for i in self._suite), *(a.name for a in self._actuators)]
         return next((k for k in known if k == name), next((k for k in known if legal(k) == name), name)), dot, field
 
 
 async def run_vehicles(seats: Sequence[BridgeOptions], loaded: LoadedConfig, wishes: Ros2Options) -> None:
-    """Vehicles as one node, until the run has ended."""
+    """Run vehicles as one node until the simulation ends."""
     layouts = [TopicLayout.find(wishes.layout, seat.vehicle) for seat in seats]
     first = seats[0]
     drops = BridgedVehicle(first)

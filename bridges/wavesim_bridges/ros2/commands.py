@@ -1,4 +1,4 @@
-"""What controllers ask of actuators, and how long that counts."""
+"""Controllers' actuator commands, and how long they are valid."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from wavesim_sdk.wire.items import ActuatorDescription
 SUSPICIOUS_SHARE, LONG_S = (
     0.01,
     10.0,
-)  #: commands below this share of the limit for so long are an error of units, most likely
+)  #: commands below this share of the limit for this long probably have a wrong unit
 
 
 class CommandTopics:
-    """The last command of each topic. ``silence``: s of wall time and of simulation time after which a controller that says
-    nothing counts as gone; 0: never."""
+    """The last command of each topic. ``silence``: s of wall time and of simulation time after which a silent controller
+    counts as gone; 0: never.
+    """
 
     def __init__(
         self,
@@ -44,9 +45,9 @@ class CommandTopics:
             self.neutral[c.actuator.number] = self._rest(c.actuator)
         self._values = list(self.neutral)
         self._heard = 0.0  #: wall time of the last command
-        self._heard_at = 0.0  #: the same of the simulation
-        self._used: set[str] = set()  #: topics of the controller that flies
-        self._fresh: set[str] = set()  #: those that spoke since the last step
+        self._heard_at = 0.0  #: simulation time of the last command
+        self._used: set[str] = set()  #: topics of the active controller
+        self._fresh: set[str] = set()  #: topics received since the last step
         self._came = asyncio.Event()
         self._greatest, self._since, self._warned = 0.0, math.inf, False
         for c in commanded:
@@ -55,7 +56,7 @@ class CommandTopics:
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
             node.reader(topic, ARRAY, self._all(topic))
-        self._wish: Setpoint | None = None  #: a velocity that is kept
+        self._wish: Setpoint | None = None  #: a velocity command
         self._pilot, self._piloted = body_commands.built_in_pilot(actuators), math.nan
         shared = body_commands.WrenchAllocator.for_thrusters(thrusters, actuators)
         if (topic := layout.command("wrench")) and shared is not None:
@@ -64,7 +65,7 @@ class CommandTopics:
             node.reader(topic, body_commands.TWIST, self._on_twist(topic))
 
     def current_commands(self, now: float, motion: VehicleMotion | None = None) -> list[float | None]:
-        """Commands by position, at a time of the simulation; ``motion`` is the true one."""
+        """Commands by position at a simulation time; ``motion`` is the true one."""
         if self._fresh or now < self._heard_at:
             self._heard_at = now
         late = min(time.monotonic() - self._heard, now - self._heard_at)
@@ -80,7 +81,9 @@ class CommandTopics:
         return list(self._values)
 
     async def wait_for_commands(self) -> None:
-        """Until every topic of the controller has spoken since the last step, or it is silent. Without one: not at all."""
+        """Wait until every topic of the controller was received since the last step, or it is silent. Without a
+        controller, do not wait.
+        """
         limit = time.monotonic() + (self.silence or STACK_TIMEOUT_S)
         while self._used - self._fresh:
             self._came.clear()
@@ -91,7 +94,7 @@ class CommandTopics:
                 self._drop_silent()
 
     def _drop_silent(self) -> None:
-        self._say("the controller is silent; the vehicle goes on at neutral outputs")
+        self._say("the controller is silent; the vehicle continues with neutral outputs")
         self._used.clear()
         self._wish = None
         self._values = list(self.neutral)
@@ -143,7 +146,7 @@ class CommandTopics:
         return min(max(0.0, a.minimum), a.maximum)
 
     def _warn_small_commands(self, now: float) -> None:
-        """Tell once that commands are so small that another unit is meant."""
+        """Report once that commands are suspiciously small, probably in another unit."""
         shares = [
             abs(v) / max(abs(a.minimum), abs(a.maximum), 1e-9)
             for v, a in zip(self._values, self.actuators, strict=True)

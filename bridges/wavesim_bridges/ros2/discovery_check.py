@@ -1,4 +1,4 @@
-"""Why nobody hears a node: who is in its DDS domain, and in which others there is somebody on this machine."""
+"""Diagnosis for a node without peers: participants in its DDS domain, and other domains in use on this machine."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsParticipant
 from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
-QUIET_S = 10.0  #: of wall time without a reader or writer of our topics, after which people are told
-MAX_DOMAIN = 100  #: domains above have ports that the system gives to anybody
+QUIET_S = 10.0  #: wall time without a matching reader or writer before a report
+MAX_DOMAIN = 100  #: ports of higher domains overlap with ephemeral ports
 PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-)  #: participants of a domain listen at 7400 + 250 domain + 10, 12, ..., by multicast at + 0
+)  #: participants of a domain listen at 7400 + 250 domain + 10, 12, ..., for multicast at + 0
 _SOCKETS = Path("/proc/net/udp")
 
 
 def domains_of(ports: Iterable[int]) -> list[int]:
-    """Domains that have participants, by the UDP ports that are open."""
+    """Find domains with participants from the open UDP ports."""
     found = set()
     for port in ports:
         domain, place = divmod(port - PORTS, PORTS_PER_DOMAIN)
@@ -31,7 +31,7 @@ def domains_of(ports: Iterable[int]) -> list[int]:
 
 
 def _ports() -> list[int]:
-    """UDP ports that are open on this machine; none where the system does not tell."""
+    """List UDP ports that are open on this machine; empty if the system does not provide them."""
     try:
         rows = _SOCKETS.read_text().splitlines()[1:]
         return [int(row.split()[1].rpartition(":")[2], 16) for row in rows]
@@ -40,24 +40,28 @@ def _ports() -> list[int]:
 
 
 def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
-    """In one line, for a node that nobody has met: ``others`` participants are in its domain."""
+    """Explain in one line why a node has no peers: ``others`` participants are in its domain."""
     if others:
         return (
             f"{others} other participant{'s are' if others > 1 else ' is'} in DDS domain {domain}, but none uses a topic "
-            "of this vehicle: are its name and --layout those that they expect?"
+            "of this vehicle: check its name and --layout"
         )
     elsewhere = [d for d in domains if d != domain]
-    there = f" There may be somebody in {', '.join(map(str, elsewhere))}: --domain, ROS_DOMAIN_ID?" if elsewhere else ""
+    there = (
+        f" There may be participants in {', '.join(map(str, elsewhere))}: check --domain or ROS_DOMAIN_ID."
+        if elsewhere
+        else ""
+    )
     return (
-        f"nobody else is in DDS domain {domain} on this machine.{there} Nodes must have ROS_DOMAIN_ID={domain}, no "
-        "rmw_zenoh, and share this machine's network (containers: --network host)"
+        f"no other participant in DDS domain {domain} on this machine.{there} Nodes need ROS_DOMAIN_ID={domain}, not "
+        "rmw_zenoh, and this machine's network (containers: --network host)"
     )
 
 
 async def check_discovery(
     participant: DomainParticipant, domain: int, met: Callable[[], bool], say: Callable[[str], None]
 ) -> None:
-    """Tell once, if by then nobody was met."""
+    """Report once if no peer has appeared by then."""
     await asyncio.sleep(QUIET_S)
     if met():
         return

@@ -1,4 +1,4 @@
-"""ROS 2's messages: definitions of a distribution and our additions, their bytes, hashes and names in DDS."""
+"""ROS 2 messages: definitions of a distribution and additional ones, with serialisation, hashes and DDS names."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from wavesim_bridges.core import MalformedMessage
 
-#: all of them have the same definitions here but for sensor_msgs/Range (variance from Iron on) and rmw_dds_common/Gid
+#: all distributions have the same definitions here, except sensor_msgs/Range (variance from Iron on) and
+#: rmw_dds_common/Gid
 DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
 for _old in ("dashing", "eloquent", "foxy", "galactic"):
     DISTROS.pop(_old, None)
 _ARRAY: Any = idl.array
 _SEQUENCE: Any = idl.sequence
-Message = Any  #: a message as a Python object; its fields are those of the definition
+Message = Any  #: a message as a Python object with the fields of its definition
 
 _HEADER = "std_msgs/Header header\n"
-#: definitions that are not in a distribution's own: of other packages, and of services
+#: definitions outside a distribution's own packages: other packages, and services
 ADDED = {
     "marine_acoustic_msgs/msg/Dvl": _HEADER
     + """uint8 velocity_mode
@@ -62,13 +63,13 @@ SERVICES = {
     "std_srvs/srv/Trigger": ("uint8 structure_needs_at_least_one_member\n", "bool success\nstring message\n"),
     "rcl_interfaces/srv/SetParameters": ("Parameter[] parameters\n", "SetParametersResult[] results\n"),
 }
-#: before the fields of each request and reply, as rmw_cyclonedds has it: the caller's number and the call's
+#: header before the fields of each request and reply, as in rmw_cyclonedds: the caller's number and the call's
 _CALL = struct.Struct("<Qq")
 _HEAD = 4  #: bytes of encapsulation
 
 
 class MessageTypes:
-    """The messages of a distribution of ROS 2."""
+    """Messages of a ROS 2 distribution."""
 
     def __init__(self, distro: str) -> None:
         self.store = get_typestore(Stores[DISTROS[distro]])
@@ -78,52 +79,52 @@ class MessageTypes:
             for part, text in zip((f"{name}_Request", f"{name}_Response"), parts, strict=True):
                 as_message = part.replace(
                     "/srv/", "/msg/"
-                )  # so that others of its package are found by their short names
+                )  # so that short names resolve to messages of the same package
                 self.store.register({part: get_types_from_msg(text, as_message)[as_message]})
         self._structs: dict[str, type[IdlStruct]] = {}
 
     def new(self, name: str) -> Callable[..., Message]:
-        """What makes messages of a type: `sensor_msgs/msg/Imu`."""
+        """Constructor of messages of a type such as `sensor_msgs/msg/Imu`."""
         return cast("Callable[..., Message]", self.store.types[name])
 
     def packed(self, message: Message) -> bytes:
-        """Its bytes (CDR, little-endian)."""
+        """Serialise a message (CDR, little-endian)."""
         return bytes(self.store.serialize_cdr(message, message.__msgtype__, little_endian=True))
 
     def packed_call(self, call: tuple[int, int], message: Message) -> bytes:
-        """The same for a request or a reply."""
+        """Serialise a request or a reply."""
         data = self.packed(message)
         return data[:_HEAD] + _CALL.pack(*call) + data[_HEAD:]
 
     def read_call(self, data: bytes, name: str) -> tuple[tuple[int, int], Message]:
-        """A request or a reply from its bytes, and which call it is."""
+        """Deserialise a request or a reply; return it and the identity of the call."""
         if len(data) < _HEAD + _CALL.size:
             raise MalformedMessage("no message of this type")
         call = _CALL.unpack_from(data, _HEAD)
         return call, self.read(data[:_HEAD] + data[_HEAD + _CALL.size :], name)
 
     def read(self, data: bytes, name: str) -> Message:
-        """A message of a type from its bytes."""
+        """Deserialise a message of a type."""
         try:
             return self.store.deserialize_cdr(data, name)
         except (SerdeError, AssertionError) as error:
             raise MalformedMessage("no message of this type") from error
 
     def hash(self, name: str) -> str:
-        """By REP 2016: peers compare it."""
+        """Type hash by REP 2016, which peers compare."""
         return self.store.hash_rihs01(name)
 
     def has(self, name: str, field: str) -> bool:
-        """Whether a message has a field: some have it in later distributions only."""
+        """Whether a message has a field: some exist only in later distributions."""
         return any(f == field for f, _ in self.store.fielddefs[name][1])
 
     def length(self, name: str) -> int:
-        """Of a message that is nothing but an array."""
+        """Whether a message consists only of an array."""
         ((_, (_, array)),) = self.store.fielddefs[name][1]
         return int(array[1])
 
     def struct(self, name: str) -> type[IdlStruct]:
-        """The type for DDS. Its bytes come and go as they are: rosbags writes and reads them."""
+        """DDS type. DDS handles serialised bytes only: rosbags writes and reads them."""
         if name not in self._structs:
             fields: dict[str, Any] = {"caller": idl.uint64, "call": idl.int64} if "/srv/" in name else {}
             fields |= {f: self._field(*described) for f, described in self.store.fielddefs[name][1]}
@@ -146,7 +147,7 @@ class MessageTypes:
 
 
 def dds_name(name: str) -> str:
-    """`sensor_msgs/msg/Imu` as DDS calls it."""
+    """DDS name of a type such as `sensor_msgs/msg/Imu`."""
     package, kind, short = name.split("/")
     return f"{package}.{kind}.dds_.{short}_"
 

@@ -1,4 +1,4 @@
-"""A node of ROS 2 without ROS: topics and services over Cyclone DDS, on the loopback interface only."""
+"""A ROS 2 node without ROS: topics and services over Cyclone DDS, on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
-DEPTH = 10  #: kept for slow readers
-MOST_READ = 64  #: samples taken in one turn
+DEPTH = 10  #: samples kept for slow readers
+MOST_READ = 64  #: maximum samples taken at once
 MOST_PARTICIPANTS = 32
-ANNOUNCED_S = 1  #: between announcements: so long do peers that come later look for us
-CALLER_S, LOOK_S = 1.0, 0.01  #: an answer waits so long for the reader of whoever called, and looks so often
-#: RELIABLE serves readers that ask for BEST_EFFORT too; nobody is ever waited for
+ANNOUNCED_S = 1  #: interval between announcements: the maximum discovery time of later peers
+CALLER_S, LOOK_S = 1.0, 0.01  #: maximum wait of an answer for its caller's reader, and the polling interval
+#: RELIABLE also serves readers that request BEST_EFFORT; writers never wait
 _OFFERED = (
     Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
     Policy.WriterDataLifecycle(autodispose=False),
@@ -47,7 +47,7 @@ _POLICIES = {
     13: "history",
     23: "data representation",
 }
-# Fast DDS 3 announces types that Cyclone cannot take: those of its vendor (1.15) are left aside.
+# Fast DDS 3 announces types that Cyclone cannot parse: those of its vendor (1.15) are ignored.
 _CONFIG = f"""<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces>
 <AllowMulticast>false</AllowMulticast></General><Discovery><SPDPInterval>{ANNOUNCED_S} s</SPDPInterval><ParticipantIndex>auto</ParticipantIndex>
 <MaxAutoParticipantIndex>{MOST_PARTICIPANTS}</MaxAutoParticipantIndex><Peers><Peer address="127.0.0.1"/></Peers></Discovery>
@@ -55,13 +55,13 @@ _CONFIG = f"""<CycloneDDS><Domain><General><Interfaces><NetworkInterface address
 
 
 def legal(name: str) -> str:
-    """A name as ROS allows it in topics: letters, digits and _, no digit first."""
+    """Convert a name to the form that ROS allows in topics: letters, digits and _, not starting with a digit."""
     found = re.sub(r"\W", "_", name, flags=re.ASCII)
     return f"_{found}" if found[:1].isdigit() else found
 
 
 class TopicWriter:
-    """What publishes on a topic. ``readers`` is how many listen; while nobody does, nothing is sent."""
+    """Publisher on a topic. ``readers`` is their number; without readers, nothing is sent."""
 
     def __init__(
         self, node: DdsNode, topic: str, type_: str, qos: Qos, latched: bool = False, inside: str = "rt"
@@ -74,7 +74,7 @@ class TopicWriter:
 
     @property
     def has_readers(self) -> bool:
-        """Whether a message would be heard, now or later."""
+        """Whether a message would reach a reader, now or later."""
         return self._latched or self.readers > 0
 
     def write(self, message: Message) -> None:
@@ -83,7 +83,7 @@ class TopicWriter:
             self.write_bytes(self._node.types.packed(message))
 
     def write_bytes(self, data: bytes) -> None:
-        """The same, of a message that is in bytes."""
+        """Publish a message that is already serialised."""
         self._sample.data = data
         try:
             self.entity.write(self._sample)
@@ -93,14 +93,14 @@ class TopicWriter:
 
 
 class DdsNode:
-    """Its topics and services, until it is closed. ``say`` tells people, ``drop`` counts what is of no use."""
+    """Topics and services until closed. ``say`` prints a line for people, ``drop`` counts unusable messages."""
 
     def __init__(
         self, types: MessageTypes, name: str, domain: int, say: Callable[[str], None], drop: Callable[[str], None]
     ) -> None:
         self.types, self.name, self.say, self.drop = types, name, say, drop
         self.message_counts: Counter[str] = Counter()  #: messages by topic
-        self.met_participant = False  #: somebody reads or writes a topic of ours
+        self.met_participant = False  #: a peer reads or writes one of this node's topics
         self._loop = asyncio.get_running_loop()
         self._entities: list[Any] = []
         self._writers: list[TopicWriter] = []
@@ -118,13 +118,13 @@ class DdsNode:
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
 
     def writer(self, topic: str, type_: str, latched: bool = False) -> TopicWriter:
-        """Publish on a topic; ``latched``: the last message is for those that come later, too."""
+        """Create a publisher; ``latched``: late joiners get the last message."""
         qos = _LATCHED if latched else _OFFERED
         self._writers.append(TopicWriter(self, topic, type_, self._qos(qos, type_), latched))
         return self._writers[-1]
 
     def reader(self, topic: str, type_: str, take: Callable[[Message], None]) -> None:
-        """Call a function with every message of a topic that can be read."""
+        """Call a function with every valid message of a topic."""
 
         def taken(data: bytes) -> None:
             message = self.types.read(data, type_)
@@ -136,7 +136,7 @@ class DdsNode:
         self._read(f"rt{topic}", topic, type_, self._qos(_TAKEN, type_), taken)
 
     def service(self, name: str, type_: str, answer: Callable[[Message], Awaitable[Message]]) -> None:
-        """Answer the calls of a service, as rmw_cyclonedds sends them."""
+        """Answer the calls of a service in the format of rmw_cyclonedds."""
         asked, told = f"{type_}_Request", f"{type_}_Response"
         reply = TopicWriter(self, f"{name}Reply", told, self._qos(_OFFERED, told), latched=True, inside="rr")
         self._writers.append(reply)
@@ -147,7 +147,8 @@ class DdsNode:
             async def later() -> None:
                 data = self.types.packed_call(call, await answer(request))
                 limit = time.monotonic() + CALLER_S
-                while reply.readers < callers.count and time.monotonic() < limit:  # discovery may find the call first
+                # the call may arrive before its sender is discovered
+                while reply.readers < callers.count and time.monotonic() < limit:
                     await asyncio.sleep(LOOK_S)
                 reply.write_bytes(data)
 
@@ -156,7 +157,7 @@ class DdsNode:
         callers = self._read(f"rq{name}Request", name, asked, self._qos(_CALLED, asked), taken)
 
     def advertise_graph(self) -> None:
-        """Tell ROS what this node has, once everything is there."""
+        """Announce the node's contents to ROS, once it is complete."""
         new = self.types.new
         size = self.types.length("rmw_dds_common/msg/Gid")
 
@@ -169,13 +170,13 @@ class DdsNode:
         self._graph.write(new("rmw_dds_common/msg/ParticipantEntitiesInfo")(gid(self.participant), [node]))
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        """Something that takes its time."""
+        """Start a background task."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self, seconds: float) -> None:
-        """Wait for what is under way."""
+        """Wait for background tasks."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -192,7 +193,7 @@ class DdsNode:
     # -- DDS
 
     def entity(self, kind: Any, topic: str, type_: str, qos: Qos, watch: Listener) -> Any:
-        """A writer or reader of DDS."""
+        """Create a DDS writer or reader."""
         try:
             made = kind(
                 self.participant, Topic(self.participant, topic, self.types.struct(type_)), qos=qos, listener=watch
@@ -210,7 +211,7 @@ class DdsNode:
             while not self._closed:
                 samples = reader.take(MOST_READ)
                 for sample in samples:
-                    if sample.sample_info.valid_data:  # else: a writer went
+                    if sample.sample_info.valid_data:  # otherwise a writer left
                         try:
                             taken(sample.data)
                         except MalformedMessage as unusable:
@@ -225,14 +226,14 @@ class DdsNode:
         return watch
 
     def call_in_loop(self, call: Callable[[], None]) -> None:
-        """From DDS's threads into the loop."""
+        """Move an event from DDS's threads into the loop."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             if not self._closed:
                 self._loop.call_soon_threadsafe(call)
 
 
 class _EntityListener(Listener):
-    """What happens to a writer or a reader; called in threads of DDS. ``count``: writers of a reader's topic."""
+    """Events of a writer or a reader; called in DDS's threads. ``count``: writers of a reader's topic."""
 
     def __init__(
         self, node: DdsNode, topic: str, writer: TopicWriter | None = None, turn: Callable[[], None] | None = None
@@ -242,18 +243,18 @@ class _EntityListener(Listener):
         super().__init__()  # type: ignore[no-untyped-call]  # Cyclone's has no annotation
 
     def on_data_available(self, reader: Any) -> None:
-        """Messages wait."""
+        """Handle waiting messages."""
         if self._on_data is not None:
             self._node.call_in_loop(self._on_data)
 
     def on_publication_matched(self, writer: Any, status: Any) -> None:
-        """A reader came or went."""
+        """Handle a reader that appeared or left."""
         self._node.met_participant = True
         if self._writer is not None:
             self._writer.readers = status.current_count
 
     def on_subscription_matched(self, reader: Any, status: Any) -> None:
-        """A writer came or went."""
+        """Handle a writer that appeared or left."""
         self._node.met_participant = True
         count = self.count = status.current_count
         self._node.call_in_loop(
@@ -261,13 +262,13 @@ class _EntityListener(Listener):
         )
 
     def on_offered_incompatible_qos(self, writer: Any, status: Any) -> None:
-        """A reader asks for more than is offered."""
-        self._refused("a reader asks for more than is offered", status.last_policy_id)
+        """Report a reader that requests more than is offered."""
+        self._refused("a reader requests more than is offered", status.last_policy_id)
 
     def on_requested_incompatible_qos(self, reader: Any, status: Any) -> None:
-        """A writer offers less than is asked for."""
+        """Report a writer that offers less than is requested."""
         self._refused("a publisher offers less than is needed", status.last_policy_id)
 
     def _refused(self, text: str, policy: int) -> None:
         what = _POLICIES.get(policy, f"policy {policy}")
-        self._node.call_in_loop(lambda: self._node.say(f"{self._topic}: {text} ({what}): they do not hear each other"))
+        self._node.call_in_loop(lambda: self._node.say(f"{self._topic}: {text} ({what}): they cannot communicate"))

@@ -1,4 +1,4 @@
-"""What instruments measure as messages of ROS: FLU, ENU, SI units, covariances from the noise that is declared for them."""
+"""Instrument values as ROS messages: FLU, ENU, SI units, covariances from the declared noise."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from wavesim_sdk.config.sensors import (
 from wavesim_sdk.frames import quaternion
 from wavesim_sdk.wire.state import Value
 
-PASCAL = 1e4  #: in a dbar
+PASCAL = 1e4  #: Pa per dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
-UNKNOWN = 1e6  #: m2 or rad2: a filter that reads it learns nothing
+UNKNOWN = 1e6  #: m2 or rad2: a filter gets no information from it
 FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
@@ -43,8 +43,9 @@ DVL, SONAR, CLOUD = (
 
 @dataclass(frozen=True)
 class FrameNames:
-    """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` is ``link`` as the instrument counts, FRD; ``beam``
-    has its x axis where a single beam points."""
+    """Names of frames. ``world`` is ENU; ``base`` and ``link`` are FLU; ``face`` is ``link`` in the instrument's axes,
+    FRD; ``beam`` has its x axis along a single beam.
+    """
 
     world: str
     base: str
@@ -54,7 +55,7 @@ class FrameNames:
 
 
 class MessageFactory:
-    """Small messages within others."""
+    """Nested message types."""
 
     def __init__(self, types: MessageTypes) -> None:
         self.types = types
@@ -76,7 +77,7 @@ class MessageFactory:
         return self._point(float(v[0]), float(v[1]), float(v[2]))
 
     def quaternion(self, q: Array) -> Message:
-        """From w, x, y, z."""
+        """Quaternion message from w, x, y, z."""
         w, x, y, z = map(float, q)
         return self._quaternion(x, y, z, w)
 
@@ -101,13 +102,13 @@ class MessageFactory:
 
 @dataclass(frozen=True)
 class MountedInstrument:
-    """An instrument of a vehicle, its frames, and what its messages are made with."""
+    """An instrument of a vehicle, its frames, and the means to create its messages."""
 
     instrument: InstrumentConfig
     frames: FrameNames
     factory: MessageFactory
-    fields: tuple[tuple[str, int], ...] = ()  #: of its value, with how many numbers each has
-    actuators: tuple[Actuator, ...] = ()  #: of the body
+    fields: tuple[tuple[str, int], ...] = ()  #: fields of its value, with the count of numbers of each
+    actuators: tuple[Actuator, ...] = ()  #: of its body
 
     @property
     def declared(self) -> SensorConfig:
@@ -119,7 +120,7 @@ class MountedInstrument:
         return quaternion(*self.declared.attitude)
 
     def variance(self, sigma: float) -> float:
-        """Of a value whose noise has this standard deviation at noise="1"."""
+        """Variance of a value whose noise has this standard deviation at noise="1"."""
         return (self.declared.noise * sigma) ** 2
 
     def new(self, name: str, *values: Any) -> Message:
@@ -138,7 +139,7 @@ def _diagonal(*variances: float) -> Array:
 
 
 def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """As it is measured: no attitude."""
+    """The IMU's message without attitude."""
     p = cast("ImuConfig", s.declared).resolved
     if not _all_finite(*v.force, *v.rates):
         return None
@@ -152,7 +153,7 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def attitude_covariance(s: MountedInstrument) -> Array:
-    """Of an AHRS: about the axes of the world; heading is worse than tilt."""
+    """Covariance of an AHRS about the world's axes; heading is less accurate than tilt."""
     return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
 
 
@@ -169,7 +170,7 @@ def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrument, v: Value) -> Message:
-    """The IMU's message with the attitude of its link, as an AHRS of the body has it."""
+    """The IMU's message with the attitude of its link, from an AHRS of the body."""
     q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
     message.orientation, message.orientation_covariance = (
         imu.factory.quaternion(attitude_enu(q)),
@@ -191,13 +192,13 @@ def _fix(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def no_fix(s: MountedInstrument, stamp: int) -> Message:
-    """A receiver under water."""
+    """Fix of a satellite receiver; none under water."""
     status = s.new("sensor_msgs/msg/NavSatStatus", -1, 1)
     return s.new(FIX, s.factory.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
 
 
 def _twist(s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Array, covariance: Array) -> Message:
-    """A velocity; what is not measured is marked by -1."""
+    """A velocity; components that are not measured are marked by -1."""
     full = np.zeros((6, 6))
     full[:3, :3] = covariance
     full[3, 3] = -1.0
@@ -208,7 +209,7 @@ def _twist(s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float]
 
 
 def _pose(s: MountedInstrument, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
-    """A place in the world; what is not measured has a huge variance."""
+    """A position in the world; components that are not measured have a huge variance."""
     body = s.factory.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
     with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
     return s.new(POSE, s.factory.header(stamp, s.frames.world), with_covariance)
@@ -232,7 +233,7 @@ def _pressure(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _pressure_kpa(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """As UUV Simulator has it."""
+    """The format of UUV Simulator."""
     message = _pressure(s, v, stamp)
     if message is not None:
         message.fluid_pressure, message.variance = 1e-3 * message.fluid_pressure, 1e-6 * message.variance
@@ -257,7 +258,7 @@ def _number(field: str) -> Stamped:
 
 
 def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Array:
-    """Covariance (3, 3) in S of a velocity from the beams of a Doppler log, or from those that have lock."""
+    """Covariance (3, 3) in S of a velocity from all beams of a Doppler log, or from those with bottom lock."""
     along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
     if locked:
         along = along[np.isfinite(v.beams[: len(along)])]
@@ -280,7 +281,7 @@ def _dvl_water(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Over the bottom; through the water where there is no lock."""
+    """Velocity over the bottom; through the water without bottom lock."""
     p = cast("DvlConfig", s.declared)
     bottom = _all_finite(*v.bottom)
     velocity = v.bottom if bottom else v.water
@@ -321,14 +322,14 @@ def _altitude(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _beams(s: MountedInstrument) -> tuple[Array, Array]:
-    """Directions and places in the link, FLU."""
+    """Directions and origins in the link, FLU."""
     p: Any = s.declared
     along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)
     return along @ FRD_TO_FLU, places @ FRD_TO_FLU
 
 
 def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Where beams met something."""
+    """Points where beams hit."""
     along, places = _beams(s)
     distance = np.array(v.range[: len(along)])
     hit = np.isfinite(distance)
@@ -340,7 +341,7 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """All beams; NaN where there is nothing."""
+    """All beams; NaN without a hit."""
     along, _ = _beams(s)
     ranges = np.array(v.range[: len(along)], np.float32)
     flags = [s.new("marine_acoustic_msgs/msg/DetectionFlag", int(not np.isfinite(r))) for r in ranges]
@@ -351,7 +352,7 @@ def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _scan(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """One ray, at the angle where the beam is."""
+    """One ray, at the angle of the beam."""
     p: Any = s.declared
     distance = v.range if math.isfinite(v.range) else math.inf
     ranges, none = np.array([distance], np.float32), np.zeros(0, np.float32)
@@ -375,7 +376,7 @@ def _uwb(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _wind(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """The velocity of the air as it is felt on board."""
+    """The apparent wind on board."""
     if not _all_finite(v.speed, v.angle) or not isinstance(s.declared, AnemometerConfig):
         return None
     moving = -v.speed * math.cos(v.angle), v.speed * math.sin(v.angle), 0.0
@@ -393,7 +394,7 @@ def _battery(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
-    """Actuators as joints: angles (rad), shafts (rad/s), thrust (N); 0 for what a joint has not."""
+    """Actuators as joints: angles (rad), shafts (rad/s), thrust (N); 0 for quantities that a joint does not have."""
     of = {"rad": 0, "1/s": 1, "N": 2}
     scale = 1.0, 2.0 * math.pi, 1.0
     rows = np.zeros((3, len(actuators)))
@@ -419,19 +420,19 @@ def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _numbers(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Whatever it has, in the units of its table."""
+    """All fields of an instrument, in the units of its table."""
     return s.factory.numbers(v.numbers, s.fields)
 
 
 @dataclass(frozen=True)
 class SensorOutput:
-    """What a sensor can be as a message."""
+    """A ROS message type of a sensor."""
 
     type: str
     to_message: Stamped
 
 
-NUMBERS = SensorOutput(ARRAY, _numbers)  #: of every sensor
+NUMBERS = SensorOutput(ARRAY, _numbers)  #: available for every sensor
 #: type of sensor -> name of the output in a layout -> the output
 OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "imu": {"raw": SensorOutput(IMU, _imu), "data": SensorOutput(IMU, _imu)},
@@ -468,7 +469,7 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
 
 
 def mounting(s: MountedInstrument) -> list[Message]:
-    """The static transforms of an instrument: where its link sits on the body, how it counts, where its beam points."""
+    """Static transforms of an instrument: its link on the body, its own axes, its beam direction."""
     p = s.declared
     w, x, y, z = s.q_BS
     none, turned = np.zeros(3), math.sqrt(0.5)

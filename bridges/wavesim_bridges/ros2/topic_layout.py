@@ -1,4 +1,4 @@
-"""Layouts: how topics and frames are called. One file each in `layouts`, or a file of the user's."""
+"""Layouts: names of topics and frames. Each is a file in `layouts`, or a user's file."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
 
 @dataclass(frozen=True)
 class CommandTopic:
-    """The topic that one actuator listens to."""
+    """The command topic of one actuator."""
 
     topic: str
     type: str
     actuator: ActuatorDescription
     sign: float = 1.0
-    rotor_constant: float = 0.0  #: N/(rad/s)2, where a shaft speed stands for a thrust
-    shaft: bool = False  #: the number is in rad/s
+    rotor_constant: float = 0.0  #: N/(rad/s)2, if a shaft speed represents a thrust
+    shaft: bool = False  #: whether the number is in rad/s
 
     def value(self, number: float) -> float:
-        """In the actuator's unit and limits."""
+        """Convert to the actuator's unit and limits."""
         a, u = self.actuator, self.sign * number
         if self.shaft and a.unit == "N":
             u *= self.rotor_constant * abs(u)
@@ -68,14 +68,14 @@ class TopicLayout:
 
     @classmethod
     def find(cls, name: str, vehicle: str) -> TopicLayout:
-        """A preset by its name, or the file of that name."""
+        """Load a preset by name, or a file."""
         if name in presets():
             return cls((files(__package__) / "layouts" / f"{name}.toml").read_text(), f"{name}.toml", vehicle)
         path = Path(name)
         if path.suffix != ".toml":
             known = presets()
             raise WaveSimError(
-                f"there is no layout '{name}'{suggest_name(name, known)}; there are {', '.join(known)}, or a FILE.toml"
+                f"unknown layout '{name}'{suggest_name(name, known)}; use {', '.join(known)}, or a FILE.toml"
             )
         try:
             return cls(path.read_text(), name, vehicle)
@@ -83,12 +83,12 @@ class TopicLayout:
             raise WaveSimError(f"cannot read the layout {name}: {error}") from None
 
     def topic(self, name: str) -> str:
-        """A topic of the vehicle's: `start`."""
+        """Topic of the vehicle by key, such as `start`."""
         return self._place(name)
 
     @property
     def odometry(self) -> str:
-        """Topic of the true motion; empty: there is none."""
+        """Topic of the true motion; empty: none."""
         return self._place(self._plain("odometry"))
 
     @property
@@ -102,7 +102,7 @@ class TopicLayout:
 
     @property
     def map(self) -> str:
-        """The frame above the world's; empty: there is none."""
+        """The parent frame of the world; empty: none."""
         return self._filled(self._table("frames").get("map", ""))
 
     def frames(self, sensor: str = "") -> FrameNames:
@@ -114,14 +114,14 @@ class TopicLayout:
         return FrameNames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
 
     def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, SensorOutput]]:
-        """(name, topic, output) of a sensor of a type."""
+        """(name, topic, output) for a sensor of a type."""
         table = self._table("sensors")
         if type_ in OUTPUTS:
             return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]
         return [(o, self._place(t, sensor=sensor), NUMBERS) for o, t in table.get(OTHER, {}).items()]
 
     def commands(self, actuators: Sequence[ActuatorDescription]) -> list[CommandTopic]:
-        """What the actuators listen to."""
+        """Command topics of the actuators."""
         found, table, count = [], self._table("commands"), dict.fromkeys(_KINDS.values(), 0)
         words = {number: word for word, number in _KINDS.items()}
         for a in actuators:
@@ -131,7 +131,7 @@ class TopicLayout:
                 shaft, constant = given.get("unit") == "rad/s", float(given.get("rotor_constant", 0.0))
                 if given.get("unit") == "N" and a.unit != "N":
                     self._refuse(
-                        f"'{a.name}' is not commanded in N but in {a.unit or 'a share'}, and this layout's thrusters are"
+                        f"'{a.name}' is commanded in {a.unit or 'a share'}, but this layout's thrusters expect N"
                     )
                 if shaft and a.unit == "N" and constant <= 0.0:
                     self._refuse(f"'{a.name}' is commanded in N: rad/s need a rotor_constant above 0")
@@ -142,7 +142,7 @@ class TopicLayout:
         return found
 
     def command(self, what: str) -> str:
-        """Topic of an array for all actuators (`all`), of a `wrench` or a `twist` for the body; empty: there is none."""
+        """Topic of an array for all actuators (`all`), of a `wrench` or a `twist` for the body; empty: none."""
         return self._place(self._table("commands").get(what, {}).get("topic", ""))
 
     # -- the file
@@ -169,14 +169,14 @@ class TopicLayout:
         raise WaveSimError(f"{self.file}: {text}")
 
     def _check(self) -> None:
-        """Refuse what has no meaning."""
+        """Refuse invalid entries."""
         for key, value in self._read.items():
             if key in _PLAIN:
                 self._text(key, value)
             elif key not in _TABLES:
-                self._refuse(f"there is no key '{key}'{suggest_name(key, [*_PLAIN, *_TABLES])}")
+                self._refuse(f"unknown key '{key}'{suggest_name(key, [*_PLAIN, *_TABLES])}")
             elif not isinstance(value, dict):
-                self._refuse(f"'{key}' is a table: [{key}]")
+                self._refuse(f"'{key}' must be a table: [{key}]")
             else:
                 self._check_table(key, value)
 
@@ -186,16 +186,16 @@ class TopicLayout:
                 self._text(key, value)
                 continue
             if key not in _TABLES[table]:
-                self._refuse(f"[{table}] has no '{key}'{suggest_name(key, sorted(_TABLES[table]))}")
+                self._refuse(f"[{table}] has no key '{key}'{suggest_name(key, sorted(_TABLES[table]))}")
             if table in ("frames", "acoustics"):
                 self._text(key, value)
                 continue
             if not isinstance(value, dict):
-                self._refuse(f"[{table}] '{key}' is written {{ ... }}")
+                self._refuse(f"[{table}] '{key}' must be an inline table {{ ... }}")
             known = _COMMAND if table == "commands" else set(OUTPUTS.get(key, {"numbers": NUMBERS}))
             for name, given in value.items():
                 if name not in known:
-                    self._refuse(f"[{table}] {key}: there is no '{name}'{suggest_name(name, sorted(known))}")
+                    self._refuse(f"[{table}] {key}: unknown name '{name}'{suggest_name(name, sorted(known))}")
                 if table == "sensors" or name == "topic":
                     self._text(name, given)
             if table == "commands":
@@ -203,26 +203,28 @@ class TopicLayout:
 
     def _check_command(self, key: str, given: Mapping[str, Any]) -> None:
         if "topic" not in given:
-            self._refuse(f"[commands] {key}: which topic?")
+            self._refuse(f"[commands] {key}: topic missing")
         if given.get("type", FLOAT) not in (FLOAT, STAMPED):
-            self._refuse(f"[commands] {key}: a type is {FLOAT} or {STAMPED}")
+            self._refuse(f"[commands] {key}: type must be {FLOAT} or {STAMPED}")
         if given.get("unit", "N") not in ("N", "rad/s"):
-            self._refuse(f"[commands] {key}: the unit is N, rad/s, or the actuator's own if none is given")
+            self._refuse(f"[commands] {key}: unit must be N or rad/s; omit it for the actuator's own unit")
         if given.get("sign", 1) not in (1, -1):
-            self._refuse(f"[commands] {key}: a sign is 1 or -1")
+            self._refuse(f"[commands] {key}: sign must be 1 or -1")
         if not isinstance(given.get("rotor_constant", 0.0), int | float):
-            self._refuse(f"[commands] {key}: rotor_constant is a number, in N/(rad/s)2")
+            self._refuse(f"[commands] {key}: rotor_constant must be a number, in N/(rad/s)2")
 
     def _text(self, key: str, value: Any) -> None:
         if not isinstance(value, str):
-            self._refuse(f"'{key}' is a text in quotes")
+            self._refuse(f"'{key}' must be a text in quotes")
         for part in re.findall(r"{([^}]*)}?", value):
             if part not in ("vehicle", "sensor", "actuator", "number"):
-                self._refuse(f"'{value}': there are {{vehicle}}, {{sensor}}, {{actuator}} and {{number}}")
+                self._refuse(
+                    f"'{value}': allowed placeholders are {{vehicle}}, {{sensor}}, {{actuator}} and {{number}}"
+                )
 
 
 def presets() -> list[str]:
-    """The layouts that come with the bridge."""
+    """List the layouts that come with the bridge."""
     return sorted(
         f.name.removesuffix(".toml") for f in (files(__package__) / "layouts").iterdir() if f.name.endswith(".toml")
     )

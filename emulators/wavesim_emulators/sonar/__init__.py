@@ -1,1 +1,1 @@
-"""Imaging sonars: one engine of compiled kernels for all of them; and cameras, which look at the same scene."""
+"""Imaging sonars: one engine of compiled kernels for all of them; and cameras, which view the same scene."""

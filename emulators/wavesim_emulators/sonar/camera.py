@@ -1,10 +1,12 @@
-"""Cameras under water: rays of the sonars' scene, daylight and a lamp, water that takes and scatters light, an array of pixels.
+"""Underwater cameras: rays in the scene of the sonars, daylight and a lamp, absorption and scattering in the water, a
+pixel array.
 
-Of light J from a surface at z come ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak & Treibitz 2018), for red, green, blue.  J is the colour
-of the surface times daylight at its depth (half of it to upright walls, all to what lies flat) and the light of a lamp by 1/r^2, taken
-by the water on its way there; the water lights up in the lamp's light too, in steps along the ray (single scatter, the same to all
-sides of the half space behind; Jaffe-McGlamery).  Left out: shadows, sparkle, blur by scattering forward, refraction at the housing
-and the surface.  Not validated against pictures.  Rays are cast on a grid of angles, their light is interpolated for the pixels.
+Of the light J from a surface at distance z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak &
+Treibitz 2018), for red, green and blue. J is the surface colour times the light on it. Daylight at depth counts half on
+upright walls and fully on horizontal surfaces. The light of a lamp falls with 1/r^2 and is absorbed on its way. The
+water in the lamp's beam is also lit, in steps along the ray (single scatter, isotropic in the half space behind;
+Jaffe-McGlamery). Neglected: shadows, sparkle, blur by forward scattering, refraction at the housing and at the surface.
+Not validated against real images. Rays are cast on a grid of angles; their light is interpolated to the pixels.
 """
 
 from __future__ import annotations
@@ -27,17 +29,19 @@ from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.sonars import frames, lens
 
 Array = np.ndarray[Any, Any]
-STEPS = 8  #: of a ray in which water scatters a lamp's light
+STEPS = 8  #: ray segments in which water scatters a lamp's light
 TURBID = 0.02  #: share of turbidity that scatters back
-NEAR = 0.05  #: m: nearer to a lamp water is not looked at
-EXPOSURE_LEVEL, SHARE = 0.9, 0.98  #: an exposure that is chosen puts so much of the numbers below that
-FIRST_BOARD = -10  #: labels of boards, downwards
+NEAR = 0.05  #: m: minimum distance of water from a lamp
+EXPOSURE_LEVEL, SHARE = 0.9, 0.98  #: an automatic exposure puts this share of the values below that level
+FIRST_BOARD = -10  #: labels of boards, counted downwards
 BOARD_BACK_COLOUR = 0.3  #: colour of a board's back
 
 
 @dataclass(frozen=True)
 class WaterOptics:
-    """Its coefficients (3,) with turbidity: direct light, veil, daylight with depth, scattering back; the veil's colour; daylight."""
+    """Coefficients (3,) of water with turbidity: direct light, veil, daylight with depth, backscatter; the veil's colour;
+    daylight.
+    """
 
     direct: Array
     back: Array
@@ -56,7 +60,7 @@ class WaterOptics:
 
 
 class BoardGeometry:
-    """A board: its middle, axes to the right and down as one sees it, its normal, in W; its pattern."""
+    """A board: its middle, its axes to the right and down as seen from the front, its normal, in W; its pattern."""
 
     def __init__(self, b: Board) -> None:
         c, s = math.cos(b.heading), math.sin(b.heading)
@@ -68,7 +72,9 @@ class BoardGeometry:
         self.cells = np.array([[float(cell) for cell in row] for row in b.cell_rows])
 
     def intersect(self, p: Array, R: Array, D: Array) -> tuple[Array, Array, Array]:
-        """(range (inf = past it), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes ``R``."""
+        """Return (range (inf = no hit), colour, normal in S) for rays ``D`` (..., 3) in S of a camera at ``p`` with axes
+        ``R``.
+        """
         n, c = R.T @ self.normal, R.T @ (self.centre - p)
         towards = D @ n
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,7 +89,7 @@ class BoardGeometry:
 
 
 class CameraView:
-    """One camera: what it sees from a pose. No clock, process or shared memory in here."""
+    """One camera: renders an image from a pose. No clock, process or shared memory."""
 
     def __init__(self, c: Declared, world: SonarScene, optics: Optics, boards: tuple[Board, ...], key: int) -> None:
         self.camera, self.world, self.key = c, world, np.array([key], np.uint64)
@@ -106,7 +112,9 @@ class CameraView:
         self._along_e = np.broadcast_to(np.stack([-sine, np.zeros_like(e), cosine], axis=-1), (*side.shape, 3))
 
     def trace(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
-        """(light (columns, rows, 3), range, label, both (columns, rows)) of each ray; range inf where there is nothing."""
+        """Return (light (columns, rows, 3), range, label, both (columns, rows)) of each ray; range inf if it hits
+        nothing.
+        """
         w, far = self.water, self.camera.range
         out, what = self.world.cast_fan(p, R, self.u, self.e, far, level, True)
         r, label = np.where(out[..., 0] < k.FAR, out[..., 0], np.inf), what[..., 1].copy()
@@ -135,22 +143,22 @@ class CameraView:
         return colour * lit * np.exp(-w.direct * z) + veil * far_veil + glow, r, label
 
     def _lamp(self, away: Array, normal: Array) -> Array:
-        """Its light on surfaces ``away`` from it."""
+        """Light of the lamp on surfaces ``away`` from it."""
         d = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), NEAR)
         falls = np.maximum(-(normal * away).sum(axis=-1, keepdims=True) / d, 0.0)
         return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))
 
     def _glow(self, z: Array, lamp: Array) -> Array:
-        """Of the water in its light."""
+        """Backscatter of the water in the lamp's light."""
         total = np.zeros((*z.shape[:2], 3), np.float32)
-        for n in range(STEPS):  # short near the camera, where the lamp is
+        for n in range(STEPS):  # short steps near the camera, where the lamp is
             s, step = z * ((n + 0.5) / STEPS) ** 2, z * ((2 * n + 1) / STEPS**2)
             d = np.maximum(np.linalg.norm(s * self.D - lamp, axis=-1, keepdims=True), NEAR)
             total += step / d**2 * np.exp(-self.water.direct * (d + s))
         return np.asarray(total * self.water.scatter * (self.camera.lamp / (2.0 * math.pi)))
 
     def _pixels(self, rays: Array) -> Array:
-        """Numbers of rays (columns, rows, n) for the pixels (rows x columns, n)."""
+        """Interpolate ray values (columns, rows, n) to the pixels (rows x columns, n)."""
         flat = rays.reshape(-1, rays.shape[-1])
         total = flat[self._at] * self._parts[0][:, None]
         for s, part in zip(self._steps[1:], self._parts[1:], strict=True):
@@ -158,8 +166,9 @@ class CameraView:
         return np.asarray(total)
 
     def depths(self, r: Array, label: Array) -> Array:
-        """True distance along the axis of each pixel (rows, columns), inf where nothing is: interpolated where all rays around it meet
-        the same thing, else that of the nearest."""
+        """Return the true distance along the axis of each pixel (rows, columns), inf without a hit: interpolated where all
+        rays around it hit the same object, else that of the nearest ray.
+        """
         near = 1.0 / (r * self.D[..., 0])
         flat = label.ravel()
         same = np.logical_and.reduce([flat[self._at + s] == flat[self._at] for s in self._steps[1:]])
@@ -171,7 +180,7 @@ class CameraView:
     def picture(
         self, p: Array, R: Array, number: int, level: float = 0.0, noise: float = 1.0
     ) -> tuple[Array, Any, float, int]:
-        """(numbers (rows, columns, 3), depths or None, exposure, numbers cut at the top)."""
+        """Return (values (rows, columns, 3), depths or None, exposure, number of saturated values)."""
         c = self.camera
         light, r, label = self.trace(p, R, level)
         light_level = self._pixels(light)
@@ -192,7 +201,7 @@ class CameraView:
 
 
 class CameraEmulator(FrameEmulator):
-    """Pictures of all cameras."""
+    """Images of all cameras."""
 
     sensor = "camera"
 
@@ -210,7 +219,7 @@ class CameraEmulator(FrameEmulator):
         c: Declared = now.parameters
         for i, place in enumerate(now.table_rows.tolist()):
             out["valid"][i] = 0
-            if now.depth[i] <= 0.0:  # in the air
+            if now.depth[i] <= 0.0:  # in air
                 continue
             view, record = self._view(now, i, place, int(out["generation"][i]), int(keys[i]))
             self.world.set_bodies(self.bodies, int(now.rows[i]))
@@ -239,7 +248,7 @@ class CameraEmulator(FrameEmulator):
 
 
 def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
-    """A record with all that does not change from picture to picture."""
+    """Return a record with all fields that stay the same from image to image."""
     record = np.zeros((), frames.RECORD)
     f = lens.focal_length(c.width, c.view)
     for field, value in {

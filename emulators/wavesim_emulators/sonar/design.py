@@ -1,4 +1,4 @@
-"""A sonar as it is declared, with all numbers resolved, and its rays."""
+"""A declared sonar with all numbers resolved, and its rays."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from wavesim_sdk.sonars.presets import Preset
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-RAYS = 64  #: of a column of an image
-SIDE_RAYS, SIDE_UP = 448, 64  #: of a side-scan: down by equal steps of range, up to the surface
+RAYS = 64  #: rays per column of an image
+SIDE_RAYS, SIDE_UP = 448, 64  #: rays of a side-scan: down in equal steps of range, up to the surface
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
-HEIGHT = 1.3  #: rays fill so many heights of a fan
-WIDE = 1.2  #: and of a pencil beam so many lambda/L to both sides
+HEIGHT = 1.3  #: height of a fan filled with rays, in fan heights
+WIDE = 1.2  #: width of a pencil beam filled with rays, in lambda/L to both sides
 ACROSS = 3  #: rays of a sounding in each direction
 
 
 @dataclass(frozen=True)
 class SonarDesign:
-    """Everything about a sonar but its place. Levels dB re 1 uPa at 1 m, SI units, rad."""
+    """All properties of a sonar except its mount. Levels dB re 1 uPa at 1 m, SI units, rad."""
 
     preset: Preset
     range: float
@@ -33,10 +33,10 @@ class SonarDesign:
     sound_speed: float = 1500.0
     absorption: float = 0.0  #: dB/m
     gain: float = 0.0  #: dB
-    tvg: float = 30.0  #: X of X log r
-    hold: float = math.inf  #: m from which the gain no longer grows
-    floor: float = 60.0  #: dB that become 0
-    span: float = 66.0  #: dB from 0 to the top
+    tvg: float = 30.0  #: X in the gain law X log r
+    hold: float = math.inf  #: m beyond which the gain stays constant
+    floor: float = 60.0  #: dB that map to 0
+    span: float = 66.0  #: dB from 0 to the maximum
     bits: int = 8
     volume: float = -90.0  #: S_v, dB
     noise: bool = True
@@ -45,7 +45,7 @@ class SonarDesign:
     labels: bool = False
     stabilised: bool = True
     equidistant: bool = False
-    assumed_speed: float = 0.0  #: m/s that a multibeam echosounder believes at its array; 0 = the true one
+    assumed_speed: float = 0.0  #: m/s: sound speed assumed by a multibeam echosounder at its array; 0 = the true one
     minimum: float = 0.0
 
     @functools.cached_property
@@ -54,12 +54,12 @@ class SonarDesign:
 
     @functools.cached_property
     def bin(self) -> float:
-        """m."""
+        """Wavelength, m."""
         return self.range / self.bins
 
     @functools.cached_property
     def pulse(self) -> float:
-        """c/2B, m."""
+        """Range resolution c/2B, m."""
         return self.sound_speed / (2.0 * self.preset.bandwidth)
 
     @functools.cached_property
@@ -74,12 +74,12 @@ class SonarDesign:
 
     @functools.cached_property
     def ping_time(self) -> float:
-        """s from the transmission to the last echo."""
+        """Time from the transmission to the last echo, s."""
         return 2.0 * self.range / self.sound_speed
 
     @functools.cached_property
     def top(self) -> int:
-        """Greatest level of a bin."""
+        """Maximum level of a bin."""
         return int((1 << self.bits) - 1)
 
     @functools.cached_property
@@ -89,14 +89,15 @@ class SonarDesign:
 
     @functools.cached_property
     def gain_dB(self) -> Array:
-        """Gain by bin: X log r + 2 alpha r + G, held beyond a range."""
+        """Gain by bin: X log r + 2 alpha r + G, constant beyond a range."""
         r = np.minimum(np.maximum(self.ranges, self.bin), self.hold)
         return np.asarray(self.tvg * np.log10(r) + 2.0 * self.absorption * r + self.gain)
 
     @functools.cached_property
     def envelope(self) -> Array:
-        """The squared pulse over fine bins, peak 1 and so scaled that a bed gives the same level in bins of any length; one number
-        where bins are not finer than the pulse. Gaussian, -3 dB at 0.886 c/2B."""
+        """Squared pulse over fine bins, peak 1, scaled so that a bed gives the same level in bins of any length; one
+        number if bins are not finer than the pulse. Gaussian, -3 dB at 0.886 c/2B.
+        """
         if self.bin >= 0.99 * self.pulse:
             return np.ones(1)
         half = math.ceil(1.6 * self.pulse / self.bin)
@@ -106,8 +107,9 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Thermal noise in the band less the gain of a beam, and the electronic floor; linear. Of one resolved cell of range: a bin that is
-        longer sums several."""
+        """Thermal noise in the band minus the gain of a beam, plus the electronic noise floor; linear. For one resolved
+        range cell: a longer bin sums several.
+        """
         p = self.preset
         thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)
         solid = max(self.preset.beam * self.preset.vertical, 1e-9)
@@ -122,7 +124,7 @@ class SonarDesign:
 
     @functools.cached_property
     def decay(self) -> float:
-        """Of energy over range, both ways, 1/m: 10^(-2 alpha r/10)."""
+        """Two-way decay of energy over range, 1/m: 10^(-2 alpha r/10)."""
         return float(2.0 * self.absorption * math.log(10.0) / 10.0)
 
     def with_(self, **changes: Any) -> SonarDesign:
@@ -146,13 +148,15 @@ class RayFan:
 
 
 def cells(half: float, count: int) -> tuple[Array, float]:
-    """Middles and width of equal cells from -half to half."""
+    """Return middles and width of equal cells from -half to half."""
     width = 2.0 * half / count
     return np.asarray((np.arange(count) + 0.5) * width - half, np.float64), width
 
 
 def mean_pattern(centres: Array, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Array:
-    """Pattern averaged over cells of angle: transmitted at rest and, for ``power`` 2, received ``shift`` in u away."""
+    """Return the pattern averaged over cells of angle: transmitted at rest and, for ``power`` 2, received with an offset
+    ``shift`` in u.
+    """
     fine = (np.arange(41) + 0.5) / 41.0 - 0.5
     u = np.sin(centres[:, None] + fine * width)
     b = patterns.line(u * scale, shading)
@@ -162,7 +166,7 @@ def mean_pattern(centres: Array, width: float, scale: float, shading: str, power
 
 
 def image_rays(d: SonarDesign) -> RayFan:
-    """Of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the sector."""
+    """Rays of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the sector."""
     p = d.preset
     count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
     angle, width = cells(0.5 * p.sector, count)
@@ -172,7 +176,7 @@ def image_rays(d: SonarDesign) -> RayFan:
 
 
 def pencil_rays(d: SonarDesign) -> RayFan:
-    """Of a scanning sonar."""
+    """Rays of a scanning sonar."""
     half = math.asin(min(0.99, WIDE * d.wavelength / d.array))
     angle, width = cells(half, PENCIL_COLUMNS)
     e, de = cells(0.5 * HEIGHT * d.preset.vertical, RAYS)
@@ -181,12 +185,13 @@ def pencil_rays(d: SonarDesign) -> RayFan:
 
 
 def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
-    """Of one side of a side-scan: by equal steps of range over a level bed at ``altitude``, and some upward. ``roll`` is how far
-    the side points below the horizontal."""
+    """Rays of one side of a side-scan: in equal steps of range over a level bed at ``altitude``, and some upward. ``roll``
+    is the angle of the side below the horizontal.
+    """
     angle, width = cells(WIDE * d.wavelength / d.array, SIDE_COLUMNS)
     h = min(max(altitude, 0.02 * d.range), 0.999 * d.range)
     r = np.linspace(h, d.range, SIDE_RAYS + 1)
-    edges = np.arcsin(np.clip(h / r, -1.0, 1.0))  # from 90 deg up to the last of the bed
+    edges = np.arcsin(np.clip(h / r, -1.0, 1.0))  # from 90 deg up to the last ray on the bed
     up = np.linspace(edges[-1], -0.5 * math.pi, SIDE_UP + 1)[1:]
     edges = np.concatenate([edges, up]) - roll
     e, de = 0.5 * (edges[:-1] + edges[1:]), edges[:-1] - edges[1:]
@@ -196,12 +201,12 @@ def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
 
 
 def normalised_weights(weights: Array, width: float, energy: float) -> Array:
-    """Weights of a few cells, so scaled that they hold the energy of the whole pattern, sidelobes included."""
+    """Weights of a few cells, scaled so that they contain the energy of the whole pattern, side lobes included."""
     return np.asarray(weights * energy / (weights.sum() * width))
 
 
 def beam_angles(d: SonarDesign) -> Array:
-    """Across, from port to starboard, as a multibeam echosounder believes them."""
+    """Beam angles across, from port to starboard, as assumed by a multibeam echosounder."""
     half = 0.5 * d.preset.sector
     if d.equidistant:
         return np.asarray(np.arctan(np.linspace(-math.tan(half), math.tan(half), d.preset.beams)))
@@ -209,13 +214,13 @@ def beam_angles(d: SonarDesign) -> Array:
 
 
 def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
-    """Three by three for each beam, across ones beside each other; weights are those of the patterns."""
+    """Three by three rays per beam, those across side by side; weights come from the patterns."""
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)
     weight = normalised_weights(
         mean_pattern(off, width, d.array / d.wavelength, d.preset.shading, 1), width, d.wavelength / d.array
     )
-    stretch = 1.0 / np.maximum(np.cos(angles), 0.05)  # a steered array is shorter
+    stretch = 1.0 / np.maximum(np.cos(angles), 0.05)  # the projected length of a steered array is shorter
     angle = (angles[:, None] + stretch[:, None] * off).ravel()
     along, de = cells(WIDE * d.wavelength / d.height, ACROSS)
     gain = normalised_weights(mean_pattern(along, de, d.height / d.wavelength, "none", 1), de, d.wavelength / d.height)

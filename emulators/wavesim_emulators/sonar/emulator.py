@@ -1,4 +1,4 @@
-"""The emulator of imaging sonars: pings at the times of their rates, frames into their rings."""
+"""Emulator of imaging sonars: pings at their rates, frames into their rings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SONAR_TYPES: dict[str, Any] = {
 
 
 def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
-    """A declared sonar, in the water of its configuration."""
+    """Resolve a declared sonar in the water of its configuration."""
     a = loaded.config.acoustics
     preset = frames.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
@@ -41,7 +41,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
 
 @dataclass
 class SonarInstrument:
-    """One sonar: its engine, and what its record says of it."""
+    """One sonar: its engine and the constant part of its record."""
 
     generation: int
     engine: Any
@@ -49,15 +49,16 @@ class SonarInstrument:
 
 
 class SonarEmulator(FrameEmulator):
-    """Frames of all imaging sonars. A ping that is due at a tick has been complete then: it was sent twice its range over the speed of
-    sound before, from where the body was then if its velocities were constant."""
+    """Frames of all imaging sonars. A ping that is due at a tick is complete by then. It was sent earlier by twice the
+    range over the sound speed, from the pose that constant velocities give for that time.
+    """
 
     sensor = "sonar"
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._instruments: dict[int, SonarInstrument] = {}
-        self.newest: dict[int, PingResult] = {}  #: by place
+        self.newest: dict[int, PingResult] = {}  #: by row in the table
 
     def warm_up(self) -> None:
         here = SonarPose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
@@ -80,7 +81,7 @@ class SonarEmulator(FrameEmulator):
                 continue
             pose = SonarPose(mounted.p_WS_W[i], R_WS[i], mounted.v_WS_W[i], turning[i]).before(d.ping_time)
             level = float(now.weather["level"])
-            if pose.p[2] + level <= 0.0:  # in the air
+            if pose.p[2] + level <= 0.0:  # in air
                 continue
             self.world.set_bodies(self.bodies, int(now.rows[i]))
             frame = own.engine.ping(pose, now.tick // now.period, level)
@@ -120,7 +121,7 @@ class SonarEmulator(FrameEmulator):
 
 
 def describe(d: SonarDesign, body: bytes, name: bytes, generation: int, preset: str) -> Any:
-    """A record with all that does not change from frame to frame."""
+    """Return a record with all fields that stay the same from frame to frame."""
     p = d.preset
     record = np.zeros((), frames.RECORD)
     soundings = p.kind == "bathymetry"

@@ -1,4 +1,4 @@
-"""What emulators share whose instruments have frames: the rings, how long they wait for the log, the names in a record."""
+"""Base of emulators whose instruments produce frames: the rings, the wait for the log, the names in a record."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_sdk.sonars import frames
 
-PATIENCE_S = 2.0  #: at most, for the log to have a frame before it is overwritten
+PATIENCE_S = 2.0  #: maximum wait for the log to read a frame before it is overwritten
 
 
 class FrameEmulator(Emulator):
-    """An emulator that sees the world and writes frames."""
+    """An emulator that traces the world and writes frames."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -31,27 +31,27 @@ class FrameEmulator(Emulator):
 
     def open(self, server: str) -> None:
         self._rings = frames.FrameRings.attach(server, writable=True)
-        with contextlib.suppress(NotRunning):  # rings alone, as tests have them
+        with contextlib.suppress(NotRunning):  # rings without a server, as in tests
             self._simulation = SharedState(server)
         self.warm_up()
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load what was compiled: in a run the first frame would come seconds late."""
+        """Compile the kernels, or load them from the cache: otherwise the first frame of a run would be seconds late."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
     def names_of(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
-        """Names of the body and of the instrument in a place."""
+        """Names of the body and the instrument in a row."""
         entries = now.view.tables["instruments"]
         entry = entries[(entries["type"] == self.sensor.encode()) & (entries["place"] == place)][0]
         return bytes(now.view.identity["name"][now.rows[i]]), bytes(entry["name"])
 
     def write(self, place: int, record: Any, *payload: bytes) -> int:
-        """Add a frame to the ring of an instrument; returns its number, 0 without rings."""
+        """Add a frame to the ring of an instrument; return its number, 0 without rings."""
         if self._rings is None:
             return 0
-        # no time to wait for the log where ticks keep wall time
+        # in real time there is no time to wait for the log
         real = self._simulation is not None and 0.0 < self._simulation.clock()["speed"] <= 1.0
         return self._rings.write(
             self._rings.ring_index(self.sensor, place), record, *payload, patience=0.0 if real else PATIENCE_S

@@ -1,4 +1,4 @@
-"""One ping of a sonar: from its pose and the scene to a frame. No clock, process or shared memory in here."""
+"""One ping of a sonar: from its pose and the scene to a frame. No clock, process or shared memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from wavesim_sdk.sonars import patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-SLICES = 8  #: of a ping during which the receiver turns
-STEADY_TURN = 0.1  #: of a beam: turning less than this during a ping is left out
+SLICES = 8  #: parts of a ping for a turning receiver
+STEADY_TURN = 0.1  #: of a beam width: a smaller turn during a ping is neglected
 PATTERN_RESOLUTION = 64  #: entries of a pattern's table per lambda/L
-SIDELOBES = 40  #: lambda/L to which it reaches
+SIDELOBES = 40  #: extent of the table in lambda/L
 
 _q = (np.arange(65536) + 0.5) / 65536
 _NORMAL = ndtri(_q)
-#: quantiles of a normal law of variance 1/2 (a part of a complex number), and of an exponential one of mean 1
+#: quantiles of a normal distribution of variance 1/2 (one part of a complex number), and of an exponential one of mean
+#: 1
 NORMAL_QUANTILES = (_NORMAL / math.sqrt(2.0 * float(np.mean(_NORMAL**2)))).astype(np.float32)
 _EXPONENTIAL = -np.log1p(-_q)
 EXPONENTIAL_QUANTILES = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.float32)
@@ -34,7 +35,9 @@ EXPONENTIAL_QUANTILES = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.
 
 @dataclass(frozen=True)
 class SonarPose:
-    """A sonar at the moment of transmission: place in W, rotation of its frame S to W, velocity in W, angular velocity in W."""
+    """Pose of a sonar at the time of transmission: position in W, rotation of its frame S to W, velocity in W, angular
+    velocity in W.
+    """
 
     p: Array
     R: Array
@@ -42,14 +45,14 @@ class SonarPose:
     w: Array
 
     def before(self, seconds: float) -> SonarPose:
-        """The pose so long ago, at constant velocities."""
+        """The pose this long ago, at constant velocities."""
         angle = float(np.linalg.norm(self.w)) * seconds
         R = self.R if angle < 1e-12 else rotation_matrix(-self.w * seconds) @ self.R
         return SonarPose(self.p - seconds * self.v, R, self.v, self.w)
 
 
 def rotation_matrix(by: Array) -> Array:
-    """Rotation (3, 3) by a vector of angle (Rodrigues)."""
+    """Rotation matrix (3, 3) of a rotation vector (Rodrigues)."""
     angle = float(np.linalg.norm(by))
     if angle < 1e-12:
         return np.eye(3)
@@ -65,7 +68,7 @@ PORT = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
-    """Of a fan that looks ahead, turned to starboard and tilted down."""
+    """Axes of a fan that looks ahead, turned to starboard and tilted down."""
     c, s = math.cos(azimuth), math.sin(azimuth)
     R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     c, s = math.cos(tilt), math.sin(tilt)
@@ -74,8 +77,9 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
 
 @dataclass
 class PingResult:
-    """What a ping gave. ``levels`` (beams, bins) whole numbers, or ``soundings`` (beams, columns of SOUNDING); ``power`` the levels before
-    gain; ``labels`` (beams, bins, 2) material and object of the strongest ray, -1 = none."""
+    """Result of a ping. ``levels`` (beams, bins) integers, or ``soundings`` (beams, columns of SOUNDING); ``power`` the
+    levels before gain; ``labels`` (beams, bins, 2) material and object of the strongest ray, -1 = none.
+    """
 
     pose: SonarPose
     number: int
@@ -89,7 +93,7 @@ class PingResult:
 
 
 class ImagingSonar:
-    """Beams by ranges of one array: the part that forward-looking, side-scan and scanning sonars share."""
+    """Beams over ranges of one array: the part shared by forward-looking, side-scan and scanning sonars."""
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int, rows: int) -> None:
         self.design, self.world = design, world
@@ -102,7 +106,7 @@ class ImagingSonar:
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
     def echo_energy(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Any]:
-        """(energy (columns, bins), labels) of a fan."""
+        """Return (energy (columns, bins), labels) of a fan."""
         d = self.design
         R = pose.R @ axes
         out, what = self.world.cast_fan(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
@@ -118,14 +122,16 @@ class ImagingSonar:
         return energy, (strongest, labels)
 
     def reverberation(self, solid: Array) -> Array:
-        """Of the volume (beams, bins), for two-way solid angles (beams)."""
+        """Return volume reverberation (beams, bins) for two-way solid angles (beams)."""
         d = self.design
         r = np.maximum(d.ranges, d.bin)
         per_bin = 10.0 ** (d.volume / 10.0) * d.energy_per_ray * max(d.bin, d.pulse) * np.exp(-d.decay * r) / r**2
         return np.asarray(solid[:, None] * per_bin)
 
     def receive(self, power: Array, pose: SonarPose, along: Array, number: int, beam: float) -> tuple[Array, Any, int]:
-        """(power, levels, number cut) of mean powers (beams, bins): speckle, noise, gain, quantisation."""
+        """Return (power, levels, number of saturated values) of mean powers (beams, bins): speckle, noise, gain,
+        quantisation.
+        """
         d = self.design
         if len(d.envelope) > 1:
             mean = np.empty_like(power)
@@ -142,7 +148,9 @@ class ImagingSonar:
         return power, levels, int(cut)
 
     def speckle_correlation(self, pose: SonarPose, along: Array, beam: float) -> Array:
-        """How much of the last speckle each beam keeps: 1 where nothing moves, 0.14 after half an aperture or half a beam."""
+        """Correlation of each beam's speckle with the previous ping: 1 without motion, 0.14 after half an aperture or half
+        a beam.
+        """
         last, self.last = self.last, pose
         if last is None or self.fresh:
             self.fresh = False
@@ -177,7 +185,7 @@ class ForwardLookingSonar(ImagingSonar):
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
     def receive_gains_at(self, shift: Array) -> Array:
-        """Receive gains (beams, columns), for columns that seem displaced in u."""
+        """Return receive gains (beams, columns) for columns that appear displaced in u."""
         W = np.empty((len(self.angles), len(self.rays.u)))
         k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
         return W
@@ -185,7 +193,7 @@ class ForwardLookingSonar(ImagingSonar):
     def ping(self, pose: SonarPose, number: int, level: float = 0.0) -> PingResult:
         d, rays = self.design, self.rays
         energy, (_, labels) = self.echo_energy(pose, self.axes, rays, level)
-        w_F = self.axes.T @ pose.R.T @ pose.w  # of the receiver, in the fan
+        w_F = self.axes.T @ pose.R.T @ pose.w  # velocity of the receiver, in the fan
         if abs(w_F[2]) * d.ping_time < STEADY_TURN * d.preset.beam:
             power = self.receive_gains @ energy
         else:
@@ -204,10 +212,10 @@ class ForwardLookingSonar(ImagingSonar):
 
 
 class MonostaticSonar(ImagingSonar):
-    """Sonars whose transmitter also receives: beams one at a time, by the same pattern twice."""
+    """Sonars whose transmitter also receives: one beam at a time, with the same pattern twice."""
 
     def one_beam(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Array, Any]:
-        """(power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
+        """Return (power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
         d = self.design
         scale = d.array / d.wavelength
         energy, (strongest, labels) = self.echo_energy(pose, axes, rays, level)
@@ -232,7 +240,7 @@ class MonostaticSonar(ImagingSonar):
 
 
 class SideScanSonar(MonostaticSonar):
-    """Port and starboard; levels (2, bins), the first bin nearest to the sonar."""
+    """A side-scan, port and starboard; levels (2, bins), the first bin nearest to the sonar."""
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 2)
@@ -244,7 +252,7 @@ class SideScanSonar(MonostaticSonar):
         power, labels = np.empty((2, d.bins)), []
         for side, axes in enumerate((PORT, STARBOARD)):
             R = pose.R @ axes
-            below = math.atan2(float(R[2, 0]), float(R[2, 2]))  # how far broadside points down
+            below = math.atan2(float(R[2, 0]), float(R[2, 2]))  # angle of broadside below the horizontal
             rays = shape.side_rays(d, altitude if math.isfinite(altitude) else d.range, below)
             power[side], volume, seen = self.one_beam(pose, axes, rays, level)
             power[side] += volume
@@ -264,7 +272,9 @@ class ScanningSonar(MonostaticSonar):
         self.targets = PointTargets(world, design)
 
     def azimuth(self, number: int) -> float:
-        """Of a ping, from S's x axis to its y axis: it follows from the number, so that a new process goes on where the old one was."""
+        """Angle of a ping from S's x axis towards its y axis. It follows from the ping number, so that a new process
+        continues where the old one stopped.
+        """
         p = self.design.preset
         steps = max(1, round(p.sector / p.step))
         begin = -math.pi if p.sector > 6.28 else -0.5 * p.sector
@@ -278,7 +288,7 @@ class ScanningSonar(MonostaticSonar):
         power[0], volume, labels = self.one_beam(pose, axes, self.rays, level)
         power[0] += volume
         self.targets.add_beam_echoes(power, pose, pose.R @ axes, level)
-        self.fresh = True  # it has turned by a step: nothing of the last speckle is left
+        self.fresh = True  # the head has turned by a step: the speckle is independent of the last one
         power, levels, cut = self.receive(power, pose, (pose.R @ axes)[:, :1].T, number, d.preset.beam)
         seen = labels[None] if d.labels else None
         return PingResult(pose, number, azimuth, levels=levels, power=power, labels=seen, saturated=cut)

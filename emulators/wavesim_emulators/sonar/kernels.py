@@ -1,8 +1,10 @@
-"""Compiled kernels: rays into the world, their energy over range, speckle, gain. Pure functions on arrays; the caller gives the output.
+"""Compiled kernels: rays in the world, their energy over range, speckle, gain. Pure functions on arrays; the caller
+supplies the output.
 
-All in one file, because Numba's cache looks only at the file of a function.  Lengths in m, angles in rad, levels linear unless a
-name says dB.  W north-east-down; a *fan* has the array's axis y, broadside x, and z across both: a ray is
-``sqrt(1 - u^2) (cos e x + sin e z) + u y``, u = sin of the angle off broadside, e its elevation around the array.
+All kernels are in one file, because Numba's cache checks only the file of a function. Lengths in m, angles in rad,
+levels linear unless a name says dB. W is north-east-down. A *fan* has the array's axis y, broadside x, and z across
+both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, u = sine of the angle off broadside, e its elevation around
+the array.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import numpy as np
 _jit: Any = nb.njit(cache=True, error_model="numpy")
 _inline: Any = nb.njit(cache=True, error_model="numpy", inline="always")
 
-BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: kinds of objects
-# columns of an object: kind, centre, rotation to W (row by row), half sizes, radius of the sphere around, material, label
+BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: types of objects
+# columns of an object: type, centre, rotation to W (row by row), half sizes, radius of the bounding sphere, material,
+# label
 (
     OBJECT_KIND,
     OBJECT_CENTRE,
@@ -33,7 +36,7 @@ FAR = 1e30
 CLOSE = 1e-4
 MARCH = 600
 NO_HIT = -1
-BED, SURFACE = 0, 1  #: labels of rays; objects have their own, from 2
+BED, SURFACE = 0, 1  #: labels of rays; objects are numbered from 2
 
 
 # ------------------------------------------------------------------ the world
@@ -41,7 +44,9 @@ BED, SURFACE = 0, 1  #: labels of rays; objects have their own, from 2
 
 @_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Range at which a ray meets D0 + D1 x + D2 y + bumps: by steps that the steepest slope allows; a plane at once."""
+    """Return the range at which a ray hits D0 + D1 x + D2 y + bumps: by steps that the steepest slope allows; exact for a
+    plane.
+    """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
     if len(bumps) == 0:
@@ -68,7 +73,9 @@ def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any
 
 @_jit
 def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
-    """Range at which a ray meets an object, both in its axes; ``n`` becomes the normal there. FAR = nowhere, 0 from inside."""
+    """Return the range at which a ray hits an object, both in the object's axes; ``n`` is set to the normal there. FAR =
+    no hit, 0 from inside.
+    """
     kind, a, b, c = (
         shape[OBJECT_KIND],
         shape[OBJECT_HALF_SIZE],
@@ -90,7 +97,7 @@ def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
         return t
     low, high, face = -FAR, FAR, -1
     first = 0
-    if kind == CYLINDER:  # around x: its mantle here, its ends as the slab of a box
+    if kind == CYLINDER:  # around x: the lateral surface here, the ends as the slab of a box
         first = 2
         q = v[1] * v[1] + v[2] * v[2]
         h = p[1] * v[1] + p[2] * v[2]
@@ -105,7 +112,7 @@ def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
             root = np.sqrt(root)
             low, high, face = (-h - root) / q, (-h + root) / q, 3
     for j in range(first, 3):
-        k = (j + 1) % 3  # of a cylinder only k = 0
+        k = (j + 1) % 3  # only k = 0 for a cylinder
         half = a if k == 0 else (b if k == 1 else c)
         if abs(v[k]) < 1e-14:
             if abs(p[k]) > half:
@@ -130,7 +137,9 @@ def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
 
 @_jit
 def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: Any) -> int:
-    """Number of the bed's material: that of the last region that holds the point, else the grid's, else ``base``."""
+    """Return the number of the bed's material: that of the last region that contains the point, else the grid's, else
+    ``base``.
+    """
     for k in range(len(regions) - 1, -1, -1):
         g = regions[k]
         dx, dy = x - g[0], y - g[1]
@@ -146,7 +155,7 @@ def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: 
 
 @_jit
 def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
-    """Unit vectors (columns, rays, 3) in W of a fan's rays."""
+    """Return unit vectors (columns, rays, 3) in W of a fan's rays."""
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
         side = u[j]
@@ -159,11 +168,12 @@ def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
 
 @_jit
 def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
-    """Least and greatest u (``around[0]``, ``around[1]``) between which an object lies for a sonar at ``p`` in its axes; ``R`` turns the
-    fan's axes into W. From its box: y between its corners', range between its nearest point and its farthest corner; so it may
-    seem larger than it is, never smaller."""
+    """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes; ``R`` rotates the
+    fan's axes into W. The bound comes from the object's box: y between its corners', range between its nearest point
+    and its farthest corner. It may be larger than the object, never smaller.
+    """
     near = far = 0.0
-    across = np.empty(3)  # the fan's y axis in the object's
+    across = np.empty(3)  # the fan's y axis in the object's axes
     for i in range(3):
         half = shape[OBJECT_HALF_SIZE] if shape[OBJECT_KIND] == SPHERE else shape[OBJECT_HALF_SIZE + i]
         beyond = abs(p[i]) - half
@@ -193,18 +203,19 @@ def cast_fan(
     o: Any, R: Any, u: Any, e: Any, reach: float, level: float, bed: Any, bumps: Any, far: Any, which: Any,
     triangles: Any, objects: Any, base: int, regions: Any, grid: Any, raster: Any, surface: int, out: Any, what: Any,
 ) -> None:  # fmt: skip
-    """Where the rays of a fan end.
+    """Trace the rays of a fan.
 
-    ``R`` turns the fan's axes into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle that another library
-    found (-1 = none), or of length 0; ``triangles`` (n, 5) their normals in W, materials, labels.  A bed without triangles is
-    analytic (``bed[4]`` = 0).  ``out`` (columns, rays, 4): range (FAR = nothing), cosine of incidence, and the normal's components
-    along the directions in which u and e grow; ``what`` (columns, rays, 2): material and label (-1 = nothing).  ``surface``: material of
-    the sea surface, -1 = it is not looked at.
+    ``R`` rotates the fan's axes into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle that
+    another library found (-1 = none), or of length 0; ``triangles`` (n, 5) their normals in W, materials, labels. A bed
+    without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4): range (FAR = no hit), cosine of
+    incidence, and the normal's components along the directions in which u and e grow; ``what`` (columns, rays, 2):
+    material and label (-1 = no hit). ``surface``: material of the sea surface, -1 = surface ignored.
     """
     v, n, d = np.empty(3), np.empty(3), np.empty(3)
-    own = np.empty((len(objects), 3))  # the sonar's place in each object's axes
+    own = np.empty((len(objects), 3))  # the sonar's position in each object's axes
     around, some = np.empty((len(objects), 2)), np.empty(len(objects), np.int64)
-    rel = np.empty((len(objects), 4))  # from the middle of each object; how far outside of its sphere, squared
+    # distance from the middle of each object; squared distance outside its bounding sphere
+    rel = np.empty((len(objects), 4))
     for b in range(len(objects)):
         for i in range(3):
             rel[b, i] = o[i] - objects[b, OBJECT_CENTRE + i]
@@ -278,7 +289,7 @@ def cast_fan(
                 out[j, k, 0], out[j, k, 1], out[j, k, 2], out[j, k, 3] = FAR, 0.0, 0.0, 0.0
                 continue
             cosine = nx * d[0] + ny * d[1] + nz * d[2]
-            if cosine > 0.0:  # a mesh that is wound the other way
+            if cosine > 0.0:  # a mesh with the opposite winding
                 nx, ny, nz, cosine = -nx, -ny, -nz, -cosine
             a = nx * R[0, 0] + ny * R[1, 0] + nz * R[2, 0]
             b_ = nx * R[0, 1] + ny * R[1, 1] + nz * R[2, 1]
@@ -293,7 +304,7 @@ def cast_fan(
 
 @_inline
 def splitmix64(x: Any) -> Any:
-    """SplitMix64's last step, as in wavesim_sdk.randomness."""
+    """Finalise a SplitMix64 hash, as in wavesim_sdk.randomness."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -301,10 +312,10 @@ def splitmix64(x: Any) -> Any:
 
 @_jit
 def ground_texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
-    """A gamma number of mean 1 that belongs to a cell of the ground: whoever looks sees the same patches."""
+    """Return a gamma-distributed number of mean 1 for a cell of the ground: all sonars see the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
-    return quantiles[h >> np.uint64(52)]  # 4096 of them
+    return quantiles[h >> np.uint64(52)]  # 4096 quantiles
 
 
 @_jit
@@ -313,13 +324,14 @@ def bin_energy(
     decay: float, patches: Any, patch_cells: Any, key: Any, aperture: Any, v_S: Any, sound_speed: float,
     first: float, bin_: float, energy: Any, strongest: Any, labels: Any,
 ) -> None:  # fmt: skip
-    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), uniform over the ranges that
-    the ray's width covers, up to where its neighbours ended.
+    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), uniform over the
+    ranges that the ray's width covers, up to the hits of its neighbours.
 
-    ``du`` are widths in angle off broadside.  ``gain_u`` (columns), ``gain_e`` (rays) are the patterns of beams,
-    ``tables`` (materials, 91) s_b by degree of incidence. ``aperture``: length of an array whose footprint along it is never narrower,
-    and its energy width in rad (0 = no such).  ``v_S`` is the sonar's velocity in the fan's axes: a moving receiver hears from another
-    place.  ``strongest`` and ``labels`` (columns, bins and 2) note the strongest ray of a bin; of length 0, they are left out.
+    ``du`` are widths in angle off broadside. ``gain_u`` (columns), ``gain_e`` (rays) are the beam patterns, ``tables``
+    (materials, 91) s_b by degree of incidence. ``aperture``: length of an array whose footprint along it is never
+    narrower, and its energy width in rad (0 = not used). ``v_S`` is the sonar's velocity in the fan's axes: a moving
+    receiver gets the echo at another position. ``strongest`` and ``labels`` (columns, bins and 2) record the strongest
+    ray of a bin; with length 0 they are omitted.
     """
     bins = energy.shape[1]
     for j in range(len(u)):
@@ -343,7 +355,7 @@ def bin_energy(
                 x = o[0] + r * (R[0, 0] * ahead * c + R[0, 1] * side + R[0, 2] * ahead * s)
                 y = o[1] + r * (R[1, 0] * ahead * c + R[1, 1] * side + R[1, 2] * ahead * s)
                 power *= ground_texture(x, y, patch_cells[material], key, patches[material])
-            # the plane of the surface says at which range the edges of the ray meet it
+            # the tangent plane gives the ranges at which the edges of the ray hit the surface
             tilt_e, tilt_u = out[j, k, 3] * ahead * 0.5 * de[k], out[j, k, 2] * 0.5 * du[j]
             low, high = (
                 r * grazing / max(grazing + abs(tilt_e), 1e-9),
@@ -356,7 +368,7 @@ def bin_energy(
                         high = t
                     elif low < t < r:
                         low = t
-            # at the edge of a thing the plane leads astray: as far as to a neighbour on the same thing, no farther
+            # at an object's edge the tangent plane misleads: limit the range to that of a neighbour on the same object
             reach, edge = 0.0, False
             for other in (k - 1, k + 1):
                 if 0 <= other < len(e):
@@ -392,7 +404,7 @@ def bin_energy(
 
 @_jit
 def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
-    """Each row convolved with a pulse's envelope over the bins (odd length)."""
+    """Convolve each row with a pulse envelope over the bins (odd length)."""
     half = len(kernel) // 2
     bins = energy.shape[1]
     for j in range(energy.shape[0]):
@@ -405,7 +417,9 @@ def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
 
 @_jit
 def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: float, out: Any) -> None:
-    """Receive gains (beams, columns) from a table of the pattern by |difference of u| times ``per``; 0 beyond it."""
+    """Return receive gains (beams, columns) from a table of the pattern by |difference of u| times ``per``; 0 beyond
+    it.
+    """
     for i in range(len(u_beams)):
         for j in range(len(u_columns)):
             x = abs(u_columns[j] + shift[j] - u_beams[i]) * per
@@ -420,10 +434,11 @@ def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: fl
 def apply_speckle(
     power: Any, noise: Any, key: Any, ping: int, old: Any, memory: Any, normal: Any, exponential: Any
 ) -> None:
-    """Multiply mean powers (beams, bins) by |z|^2 and add noise of an exponential law, in place.
+    """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
-    ``old`` (beams, bins, 2) is z of the ping before, replaced by that of now: ``z = m old + sqrt(1 - m^2) w`` with ``memory``
-    (beams). Random numbers are hashes of (key, ping, beam and bin), turned by tables of quantiles into their law.
+    ``old`` (beams, bins, 2) is z of the previous ping and is replaced by the present one: ``z = m old + sqrt(1 - m^2)
+    w`` with ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to their distributions
+    by quantile tables.
     """
     counter = key + np.uint64(2 * ping + 1) * np.uint64(0x9E3779B97F4A7C15)
     bins = power.shape[1]
@@ -444,7 +459,9 @@ def apply_speckle(
 
 @_jit
 def to_levels(power: Any, gain_dB: Any, floor_dB: float, per_dB: float, top: int, out: Any) -> int:
-    """Powers (beams, bins) to whole numbers ``(10 log10 power + gain - floor) per_dB``, 0 to ``top``; the number that was cut at the top."""
+    """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, 0 to ``top``; return the number
+    of saturated values.
+    """
     cut = 0
     for j in range(power.shape[0]):
         for i in range(power.shape[1]):

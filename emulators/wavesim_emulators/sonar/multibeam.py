@@ -1,4 +1,4 @@
-"""A multibeam echosounder: one sounding for each beam, with the accuracy that its detection has."""
+"""Multibeam echosounder: one sounding per beam, with the accuracy of its detection method."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-DETECTION_SNR_DB = 10.0  #: dB of signal over noise below which there is no sounding
-MIN_PHASE_CELLS = 2.0  #: cells of range in a footprint in which there is no phase to be followed
-STABILISED = math.radians(10.0)  #: of roll, at most
+DETECTION_SNR_DB = 10.0  #: dB of signal-to-noise ratio below which a beam gives no sounding
+MIN_PHASE_CELLS = 2.0  #: range cells in a footprint below which phase detection is impossible
+STABILISED = math.radians(10.0)  #: maximum roll
 AMPLITUDE, PHASE, NONE = 1, 2, 0
 
 
 class MultibeamSonar:
-    """Soundings (beams, SOUNDING): angle as believed (rad, to starboard), two-way time (s), place x ahead, y starboard, z down of the
-    sonar in axes levelled by its true roll and pitch (m), standard deviations (m), echo level and signal over noise (dB), how it was
-    detected (1 amplitude, 2 phase, 0 lost: all else NaN); then the true point in W, its material and its object."""
+    """Return soundings (beams, SOUNDING): assumed angle (rad, to starboard), two-way time (s), position x ahead, y
+    starboard, z down of the sonar in axes levelled by its true roll and pitch (m), standard deviations (m), echo level
+    and signal-to-noise ratio (dB), detection method (1 amplitude, 2 phase, 0 lost: everything else NaN). The true point in W,
+    its material and its object follow.
+    """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         self.design, self.world = design, world
@@ -41,7 +43,7 @@ class MultibeamSonar:
         R = pose.R @ DOWN
         roll = math.atan2(float(pose.R[2, 1]), float(pose.R[2, 2]))
         held = min(max(roll, -STABILISED), STABILISED) if d.stabilised else 0.0
-        steered = self.beam_angles + held  # at the array: starboard down by roll, so beams go the other way
+        steered = self.beam_angles + held  # at the array: roll moves starboard down, so beams turn the other way
         actual = np.arcsin(np.clip(np.sin(steered) * self.sound_speed_ratio, -1.0, 1.0))
         rays = shape.sounding_rays(d, actual)
         out, what = self.world.cast_fan(pose.p, R, rays.u, rays.e, d.range, level, False)
@@ -98,7 +100,7 @@ class MultibeamSonar:
         )
 
     def _towards(self, pose: SonarPose, R: Array, actual: Array) -> Array:
-        """Share by which a range is shorter because the receiver moves towards the echo."""
+        """Relative shortening of a range because the receiver moves towards the echo."""
         v = R.T @ pose.v
         return np.asarray((v[0] * np.cos(actual) + v[1] * np.sin(actual)) / self.design.sound_speed)
 
@@ -107,7 +109,7 @@ class MultibeamSonar:
 
 
 def level_axes_of(R: Array) -> Array:
-    """Axes (3, 3, columns in W) that look where R's x axis does, but level."""
+    """Return axes (3, 3, columns in W) that point along R's x axis, but are level."""
     heading = math.atan2(float(R[1, 0]), float(R[0, 0]))
     c, s = math.cos(heading), math.sin(heading)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -1,4 +1,4 @@
-"""The world as imaging sonars see it: arrays for the kernels, and meshes for embree."""
+"""The world for imaging sonars: arrays for the kernels, and meshes for embree."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from wavesim_sdk.sonars import materials
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 QUANTILES = 4096
-FIRST_LABEL = 1000  #: of obstacles; below it stand bodies, by their row + 2
-HULL_MATERIAL = "steel"  #: what bodies are made of
+FIRST_LABEL = 1000  #: first label of obstacles; smaller ones are bodies, row + 2
+HULL_MATERIAL = "steel"  #: material of bodies
 
 
 class MaterialPalette:
-    """Materials by number: the tables of one sonar, the patches of all."""
+    """Materials by number: scattering tables for one sonar, patches for all."""
 
     def __init__(self, world: World) -> None:
         own = imaging_checks.materials_of(world)
@@ -48,11 +48,11 @@ class MaterialPalette:
         return self.names.index(name)
 
     def colours(self) -> Array:
-        """Share of red, green, blue light that each gives back (materials, 3); the last, the sea surface, shines by itself."""
+        """Reflected share of red, green, blue light (materials, 3); the last one, the sea surface, emits light."""
         return np.array([*(m.colour for m in self.materials), (1.0, 1.0, 1.0)])
 
     def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
-        """s_b (materials, 91) of all; the last is the sea surface at a wind."""
+        """s_b (materials, 91) of all materials; the last one is the sea surface at a wind speed."""
         all_ = [*self.materials, materials.sea_surface(wind)]
         return np.array([m.backscatter_table(frequency, sound_speed) for m in all_])
 
@@ -66,12 +66,12 @@ def _gamma(nu: float) -> tuple[float, ...]:
 
 
 def gamma_quantiles(nu: float) -> Array:
-    """Quantiles (4096,) of a gamma law of mean 1 and shape nu; ones where nu = 0."""
+    """Quantiles (4096,) of a gamma distribution of mean 1 and shape nu; ones if nu = 0."""
     return np.array(_gamma(nu)) if nu > 0.0 else np.ones(QUANTILES)
 
 
 def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, label: int) -> Array:
-    """A row of the kernels' objects."""
+    """Row of the kernels' object table."""
     row = np.zeros(k.OBJECT_WIDTH)
     row[k.OBJECT_KIND], row[k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3], row[k.OBJECT_ROTATION : k.OBJECT_ROTATION + 9] = (
         kind,
@@ -86,12 +86,12 @@ def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, lab
 
 
 def yaw_rotation(heading: float) -> Array:
-    """Rotation of an object that is turned about the vertical."""
+    """Rotation of an object that is rotated about the vertical."""
     return frames.rotation(frames.quaternion(0.0, 0.0, heading))
 
 
 class SonarScene:
-    """The fixed part of a scene: bed, obstacles, what they are made of; and the bodies of a tick beside it."""
+    """The fixed part of a scene: bed, obstacles and their materials; and the bodies of a tick."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = loaded.config.world
@@ -144,7 +144,7 @@ class SonarScene:
         return np.array(rows).reshape(-1, k.OBJECT_WIDTH)
 
     def _triangles(self, loaded: LoadedConfig) -> None:
-        """The bed's triangles, if it has such, and those of the meshes, as one scene of embree's."""
+        """Build one embree scene of the bed's triangles, if it has any, and the meshes."""
         self.scene: Any = None
         self.triangles = np.zeros((0, 5))
         found = mesh.mesh_triangles(loaded)
@@ -161,7 +161,7 @@ class SonarScene:
         from embreex.rtcore_scene import EmbreeScene
 
         corners = np.concatenate(found)
-        self.middle = np.concatenate(found[-1:]).reshape(-1, 3).mean(axis=0)  # embree counts in single precision
+        self.middle = np.concatenate(found[-1:]).reshape(-1, 3).mean(axis=0)  # embree calculates in single precision
         self.wide = float(np.linalg.norm(corners.reshape(-1, 3) - self.middle, axis=1).max())
         self.scene = EmbreeScene()
         TriangleMesh(self.scene, np.ascontiguousarray(corners - self.middle, np.float32))
@@ -171,7 +171,7 @@ class SonarScene:
         self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
     def set_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
-        """The bodies of this tick, without that of the row ``own``."""
+        """The bodies of this tick, without the body in row ``own``."""
         if bodies is None or not len(bodies.rows):
             self.objects = self.fixed
             return
@@ -191,7 +191,7 @@ class SonarScene:
         return np.ascontiguousarray(o[apart < reach + o[:, k.OBJECT_RADIUS]])
 
     def depth(self, north: float, east: float) -> float:
-        """Of the bed; NaN where there is none."""
+        """Depth of the bed; NaN outside it."""
         if self._triangulated_bed is not None:
             return float(self._triangulated_bed(np.array(north), np.array(east)))
         b = self.bed
@@ -201,7 +201,9 @@ class SonarScene:
     def cast_fan(
         self, p: Array, R: Array, u: Array, e: Array, reach: float, level: float = 0.0, surface: bool = True
     ) -> tuple[Array, Any]:
-        """(out, what) of :func:`~wavesim_emulators.sonar.kernels.cast_fan` for a fan at ``p`` with axes ``R`` in W."""
+        """Return (out, what) of :func:`~wavesim_emulators.sonar.kernels.cast_fan` for a fan at ``p`` with axes ``R``
+        in W.
+        """
         out, what = np.empty((len(u), len(e), 4)), np.empty((len(u), len(e), 2), np.int64)
         far, which = self._on_triangles(p, R, u, e, reach)
         k.cast_fan(
@@ -211,7 +213,7 @@ class SonarScene:
         return out, what
 
     def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> tuple[Any, Any]:
-        """(range, number of the triangle or -1), both (columns, rays); empty if no triangle is within reach."""
+        """Return (range, number of the triangle or -1), both (columns, rays); empty if no triangle is within reach."""
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)
         rays = np.empty((len(u), len(e), 3), np.float32)

@@ -1,4 +1,4 @@
-"""Targets too small for rays: points of a closed-form strength, seen along one ray each."""
+"""Targets too small for rays: points with a closed-form target strength, each checked with one ray."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> float:
-    """Linear, of a target that is seen from a direction (unit vector from it to the sonar)."""
+    """Linear strength of a target seen from a direction (unit vector from the target to the sonar)."""
     a, b = t.size
     facing = np.array([math.cos(t.heading), math.sin(t.heading), 0.0])
     off = math.asin(min(1.0, max(-1.0, float(from_W @ facing))))
@@ -38,7 +38,7 @@ class PointTargets:
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
 
     def visible_targets(self, pose: Any, R: Array, level: float) -> list[tuple[TargetConfig, float, Array, float]]:
-        """(target, range, direction in the fan, echo level before patterns, linear) of those in sight."""
+        """Return (target, range, direction in the fan, echo level before patterns, linear) of the visible targets."""
         d = self.design
         found = []
         apart = np.linalg.norm(self.places - pose.p, axis=1)
@@ -50,7 +50,7 @@ class PointTargets:
                 continue
             u, e = np.array([n_F[1]]), np.array([math.atan2(n_F[2], n_F[0])])
             out, _ = self.world.cast_fan(pose.p, R, u, e, r, level, False)
-            if out[0, 0, 0] < r - 0.05:  # what lies on the bed is not hidden by it
+            if out[0, 0, 0] < r - 0.05:  # the bed does not hide a target that lies on it
                 continue
             power = d.energy_per_ray * strength(t, d.wavelength, r, -along) * math.exp(-d.decay * r) / r**4
             shifted = r * (1.0 - float(pose.v @ along) / d.sound_speed)
@@ -58,7 +58,7 @@ class PointTargets:
         return found
 
     def _across(self, n_F: Array) -> float:
-        """Pattern across the array, both ways."""
+        """Two-way pattern across the array."""
         d = self.design
         e = math.atan2(n_F[2], n_F[0]) - (d.preset.tilt if d.preset.kind == "sidescan" else 0.0)
         return float(patterns.line(np.sin(e) * d.height / d.wavelength) ** 2) if abs(e) < 0.5 * math.pi else 0.0
@@ -66,7 +66,7 @@ class PointTargets:
     def add_sector_echoes(
         self, power: Array, pose: Any, R: Array, angles: Array, pattern: Array, scale: float, w_F: Array, level: float
     ) -> None:
-        """To beams that receive by a pattern (and transmit to all of the sector)."""
+        """Add echoes to beams that receive by a pattern (and transmit to the whole sector)."""
         d = self.design
         for _, r, n_F, echo in self.visible_targets(pose, R, level):
             if abs(math.asin(n_F[1])) > 0.5 * d.preset.sector:
@@ -77,7 +77,7 @@ class PointTargets:
             add_to_bins(power, r / d.bin, echo * gain)
 
     def add_beam_echoes(self, power: Array, pose: Any, R: Array, level: float) -> None:
-        """To one beam (1, bins) that transmits and receives by the same pattern."""
+        """Add echoes to one beam (1, bins) that transmits and receives by the same pattern."""
         d = self.design
         w_F = R.T @ pose.w
         for _, r, n_F, echo in self.visible_targets(pose, R, level):
@@ -88,7 +88,7 @@ class PointTargets:
 
 
 def add_to_bins(power: Array, at: float, echo: Array) -> None:
-    """Add echoes (beams) at a place between the middles of two bins."""
+    """Add echoes (beams) at a position between the middles of two bins."""
     i = math.floor(at - 0.5)
     part = at - 0.5 - i
     for j, share in ((i, 1.0 - part), (i + 1, part)):

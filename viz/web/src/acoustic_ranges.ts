@@ -1,5 +1,5 @@
-// Ranges and bearings that the chosen body measured, as points over time: two-way, one-way, bearing, elevation, and how wrong the
-// ranges are. The true range is a line.
+// Ranges and bearings measured by the selected body, as points over time: two-way range, one-way range, bearing, elevation and range errors. A line
+// shows the true range.
 
 import { bodyColour, h, formatNumber, setText } from "./dom";
 import type { Reception } from "./websocket";
@@ -13,14 +13,14 @@ export interface RangeMeasurement { time: number; from: number; value: number; t
 type What = "range" | "error" | "azimuth" | "elevation";
 const WHATS: [What, string, string][] = [["range", "range", "m"], ["error", "range error", "m"], ["azimuth", "bearing, from forward to starboard", "°"], ["elevation", "elevation, down from the horizontal", "°"]];
 
-/** The true two-way or one-way range of a reception, null where it is not known. */
+/** True two-way or one-way range of a reception; null if unknown. */
 function truth(e: Reception, distances: Map<string, number>): number | null {
   if (e.measured === null) return e.distance;
   const asked = distances.get(`${e.query}:${e.source}`);
   return asked === undefined || e.distance === null ? null : 0.5 * (asked + e.distance);
 }
 
-/** What a body measured since a time. */
+/** Measurements of a body since a given time. */
 export function rangeMeasurements(events: Reception[], row: number, what: What, since: number, distances: Map<string, number>): RangeMeasurement[] {
   const found: RangeMeasurement[] = [];
   for (const e of events) {
@@ -28,7 +28,7 @@ export function rangeMeasurements(events: Reception[], row: number, what: What, 
     const angle = what === "azimuth" ? e.azimuth : what === "elevation" ? e.elevation : null;
     if (angle !== null) { found.push({ time: e.time, from: e.source, value: angle * DEG, truth: null, one: false }); continue; }
     if (what === "azimuth" || what === "elevation") continue;
-    const one = e.measured === null, range = e.measured ?? e.one_way, known = one && e.kind === 0 ? null : truth(e, distances); // who hears a pulse may not know when it was sent
+    const one = e.measured === null, range = e.measured ?? e.one_way, known = one && e.kind === 0 ? null : truth(e, distances); // a receiver may not know when a pulse was sent
     if (range === null || (what === "error" && known === null)) continue;
     found.push({ time: e.time, from: e.source, value: what === "error" ? range - known! : range, truth: what === "range" ? known : 0, one });
   }
@@ -41,13 +41,13 @@ export class AcousticRanges {
   private readonly told = h("span", { class: "soft num", id: "ranges-told" });
   private what: What = "range";
   private span = 60;
-  private points: RangeMeasurement[] = []; // that are drawn, for the table
+  private points: RangeMeasurement[] = []; // points drawn, for the table
 
   constructor(private readonly store: SceneStore) {
-    const what = h("select", { "aria-label": "What was measured", onchange: () => { this.what = what.value as What; this.update(); } }, ...WHATS.map(([key, text]) => h("option", { value: key }, text)));
-    const span = h("select", { "aria-label": "How long", onchange: () => { this.span = Number(span.value); this.update(); } }, ...SPANS.map((s) => h("option", { value: s, selected: s === this.span }, s < 120 ? `${s} s` : `${s / 60} min`)));
-    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, what, span, this.told, h("span", { class: "grow" }), h("button", { title: "What is shown as a table", onclick: () => this.save() }, "CSV")), h("div", { class: "sound-place" }, this.canvas));
-    new ResizeObserver(() => this.update()).observe(this.canvas); // its head may have taken another line
+    const what = h("select", { "aria-label": "Measured quantity", onchange: () => { this.what = what.value as What; this.update(); } }, ...WHATS.map(([key, text]) => h("option", { value: key }, text)));
+    const span = h("select", { "aria-label": "Time span", onchange: () => { this.span = Number(span.value); this.update(); } }, ...SPANS.map((s) => h("option", { value: s, selected: s === this.span }, s < 120 ? `${s} s` : `${s / 60} min`)));
+    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, what, span, this.told, h("span", { class: "grow" }), h("button", { title: "Show the values as a table", onclick: () => this.save() }, "CSV")), h("div", { class: "sound-place" }, this.canvas));
+    new ResizeObserver(() => this.update()).observe(this.canvas); // the heading may have wrapped to another line
   }
 
   update(): void {
@@ -57,7 +57,7 @@ export class AcousticRanges {
     c.clearRect(0, 0, w, hh);
     const points = (this.points = row === null ? [] : rangeMeasurements(this.store.events.filter((e): e is Reception => "receiver" in e), row, this.what, since, this.store.distances)), unit = WHATS.find(([k]) => k === this.what)![2];
     const errors = points.filter((p) => p.truth !== null).map((p) => p.value - p.truth!), rms = Math.sqrt(errors.reduce((s, e) => s + e * e, 0) / Math.max(errors.length, 1));
-    setText(this.told, row === null ? "choose a body" : points.length ? `${points.length} of ${this.store.name(row)}: ${points.filter((p) => p.one).length} one-way (rings)${errors.length && unit === "m" ? `; error rms ${formatNumber(rms, 3)} m, line: true` : ""}` : "nothing measured in this time");
+    setText(this.told, row === null ? "select a body" : points.length ? `${points.length} of ${this.store.name(row)}: ${points.filter((p) => p.one).length} one-way (rings)${errors.length && unit === "m" ? `; error rms ${formatNumber(rms, 3)} m, line: true` : ""}` : "no measurements in this time span");
     if (!points.length) return;
     const all = points.flatMap((p) => (p.truth === null ? [p.value] : [p.value, p.truth])), a = Math.min(...all), b = Math.max(...all), room = Math.max(0.06 * (b - a), 1e-3), [low, high] = [a - room, b + room];
     const x = (t: number): number => LEFT + ((t - since) / Math.max(until - since, 1e-6)) * (w - LEFT - 8), y = (v: number): number => hh - BOTTOM - ((v - low) / (high - low)) * (hh - TOP - BOTTOM);

@@ -1,4 +1,4 @@
-// Sound: each live signal a translucent sphere that fades with its level; flashes and range lines where it is heard or lost.
+// Sound: each live signal is a translucent sphere that fades with its level; flashes and range lines mark receptions and losses.
 
 import * as THREE from "three";
 import { bodyColour } from "./dom";
@@ -8,7 +8,7 @@ import { OUTCOMES, type SceneStore } from "./scene_store";
 
 const MOST_SPHERES = 48, LINE_S = 1.6, MOST_LINES = 60;
 const HEARD = new THREE.Color("#5bd68a"), LOST = new THREE.Color("#ff6b6b");
-/** Losses that say nothing new: by distance, or since nobody listened there. */
+/** Losses that carry no information: out of range, or no receiver was active. */
 export const INAUDIBLE_OUTCOMES = new Set([2, 3, 11]);
 
 interface Ray { from: [number, number, number]; to: [number, number, number]; heard: boolean; text: string; weight: number; born: number }
@@ -82,7 +82,7 @@ export class AcousticSignals {
     this.draw();
   }
 
-  /** Pixels of the picture per pixel of the page. */
+  /** Device pixels per CSS pixel. */
   scale(pixels: number): void { this.flashes.material.uniforms["scale"]!.value = pixels; }
 
   private draw(): void {

@@ -1,11 +1,11 @@
-// The actuators of the chosen body: each by its name, in its unit, between its limits.
+// Actuators of the selected body: name, unit, value and range of each.
 
 import { setChildren, h, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
 import type { ActuatorLook, FieldLook, Kit, Panel } from "./websocket";
 import { actuatorDisplayUnit, formatValue } from "./units";
 
-/** The chart of an actuator: what it does, and what it was told. */
+/** Describe the chart of an actuator: its state and its command. */
 export function actuatorLabel(kit: Kit | null, key: string): SeriesLabel | null {
   const a = kit?.actuators.find((x) => key === `actuator.${x.name}`);
   return a ? { title: a.name, unit: actuatorDisplayUnit(a.unit).unit, series: [key, `${key}:command`], names: ["actual", "command"], factors: [actuatorDisplayUnit(a.unit).factor, actuatorDisplayUnit(a.unit).factor] } : null;
@@ -19,14 +19,14 @@ export class Actuators {
 
   constructor(private readonly charts: BodyCharts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null) {}
 
-  /** Another body, with other actuators. */
+  /** Switch to another body with other actuators. */
   fit(kit: Kit | null): void {
     this.element.classList.toggle("hidden", !kit?.actuators.length);
     const place = h("div", {}), trs: HTMLElement[] = [];
     this.rows = (kit?.actuators ?? []).map((look) => {
       const bar = h("div", {}), mark = h("i", {}), actual = h("td", { class: "n" }), command = h("td", { class: "n soft" }), s = actuatorDisplayUnit(look.unit);
       const limits = `${formatValue(look.minimum, s)} to ${formatValue(look.maximum, s)} ${s.unit}`;
-      const tr = h("tr", { title: `${look.kind}: ${limits}\nClick for a chart`, onclick: () => this.charts.toggle(`actuator.${look.name}`) },
+      const tr = h("tr", { title: `${look.kind}: ${limits}\nClick to show or hide the chart`, onclick: () => this.charts.toggle(`actuator.${look.name}`) },
         h("td", { class: "name" }, look.name), h("td", {}, h("div", { class: "bar" }, bar, mark)), actual, command, h("td", { class: "soft" }, s.unit), h("td", {}, this.fault(look.name, look.faults, [], place)));
       tr.dataset["name"] = look.name;
       trs.push(tr);
@@ -41,7 +41,7 @@ export class Actuators {
       const is = panel.actuation?.actual[k] ?? null, told = panel.actuation?.command[k] ?? null, s = actuatorDisplayUnit(look.unit);
       setText(actual, formatValue(is, s));
       setText(command, formatValue(told, s));
-      // the bar goes from rest (or from the end that is nearest to it) to where it is
+      // the bar extends from the neutral value (or from the range end nearest to it) to the present value
       const span = Math.max(look.maximum - look.minimum, 1e-9), share = (v: number): number => Math.max(0, Math.min(1, (v - look.minimum) / span));
       const zero = share(0), at = share(is ?? 0);
       bar.style.left = `${100 * Math.min(zero, at)}%`;

@@ -1,15 +1,15 @@
-// What an operator must see: alarms, and what the server told people. Each in a list of its own, where no signal drowns it.
+// Alarms, and notices from the server. Each has its own list, so that acoustic signals cannot crowd them out.
 
 import { formatTime, bodyColour, h, toggleClass, setText } from "./dom";
 import { HELD, INVALID, type Alarm, type NoticeText } from "./websocket";
 import type { SceneStore } from "./scene_store";
 
-/** What a body's condition is called. */
-export const CONDITION_TEXTS: Record<number, string> = { [HELD]: "held: its state was no longer finite", [INVALID]: "its state is no state" };
+/** Name the condition of a body. */
+export const CONDITION_TEXTS: Record<number, string> = { [HELD]: "frozen: its state diverged (NaN or infinity)", [INVALID]: "invalid state" };
 
 interface Row { tr: HTMLElement; state: HTMLElement; text: HTMLElement; ended: HTMLElement; button: HTMLButtonElement }
 
-/** Alarms, the newest first: red as long as they last, and there until somebody has seen them. */
+/** List of alarms, newest first: red while active, listed until acknowledged. */
 export class AlarmList {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
@@ -18,13 +18,13 @@ export class AlarmList {
   private readonly none = h("div", { class: "empty" }, "no alarms");
 
   constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void, private readonly acknowledge: (id: number | null) => void) {
-    this.all = h("button", { id: "seen-all", onclick: () => this.acknowledge(null) }, "all seen");
+    this.all = h("button", { id: "seen-all", onclick: () => this.acknowledge(null) }, "Acknowledge all");
     const heads = ["since", "until", "what", "body", ""].map((t, k) => h("th", { class: k < 2 ? "n" : "" }, t));
-    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, h("span", { class: "soft" }, "an alarm stands while it lasts, and until it is acknowledged"), h("span", { class: "grow" }), this.all),
+    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, h("span", { class: "soft" }, "alarms stay listed until acknowledged"), h("span", { class: "grow" }), this.all),
       h("div", { class: "list", id: "alarms" }, h("table", {}, h("thead", {}, h("tr", {}, ...heads, h("th", {}))), this.body), this.none));
   }
 
-  /** Alarms that want to be seen. */
+  /** Alarms that are not acknowledged yet. */
   unseen(): Alarm[] { return this.store.alarms.filter((a) => !a.seen); }
 
   update(): void {
@@ -35,13 +35,13 @@ export class AlarmList {
       if (!row) {
         const dot = h("span", { class: "dot" });
         dot.style.background = a.row < 0 ? "transparent" : bodyColour(a.row);
-        const state = h("td", {}, a.kind), text = h("td", { class: "wide-text" }), ended = h("td", { class: "n" }), button = h("button", { class: "small", onclick: (e: Event) => { e.stopPropagation(); this.acknowledge(a.id); } }, "seen");
+        const state = h("td", {}, a.kind), text = h("td", { class: "wide-text" }), ended = h("td", { class: "n" }), button = h("button", { class: "small", onclick: (e: Event) => { e.stopPropagation(); this.acknowledge(a.id); } }, "acknowledge");
         const tr = h("tr", { onclick: () => { if (a.row >= 0) this.choose(a.row); } }, h("td", { class: "n" }, formatTime(a.since)), ended, state, h("td", {}, dot, a.name), text, h("td", {}, button));
         tr.dataset["kind"] = a.kind;
         this.rows.set(a.id, (row = { tr, state, text, ended, button }));
         this.body.prepend(tr);
       }
-      setText(row.ended, a.until === null ? "lasts" : a.until === a.since ? "" : formatTime(a.until));
+      setText(row.ended, a.until === null ? "active" : a.until === a.since ? "" : formatTime(a.until));
       setText(row.text, a.text);
       toggleClass(row.tr, "bad", a.until === null);
       toggleClass(row.tr, "soft", a.seen && a.until !== null);
@@ -53,12 +53,12 @@ export class AlarmList {
   }
 }
 
-/** What the server told people: a fence was crossed, a watchdog acted. */
+/** Notices from the server, for example about a crossed fence or a watchdog action. */
 export class NoticeList {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
   private readonly none = h("div", { class: "empty" }, "no notices");
-  private told: NoticeText | undefined; // the newest in the list
+  private told: NoticeText | undefined; // newest notice in the list
 
   constructor(private readonly store: SceneStore) {
     this.element = h("div", { class: "pane" }, h("div", { class: "list", id: "notices" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { class: "n" }, "time"), h("th", {}, "body"), h("th", {}, "notice"))), this.body), this.none));

@@ -1,4 +1,4 @@
-// What works around the bodies: the thrust of the chosen one as arrows, its beams, its moving parts; and the current.
+// Animated details around the bodies: thrust arrows, beams and moving parts of the selected body, and arrows of the current.
 
 import * as THREE from "three";
 import { Arrows } from "./arrows";
@@ -8,7 +8,7 @@ import { quaternionToThree, toThree } from "./coordinate_frames";
 import type { Kit, Panel, ThrusterLook } from "./websocket";
 import type { SceneStore } from "./scene_store";
 
-/** Direction (in B) and share of its greatest of what a thruster gives: turned by its angle, scaled by its deflector. */
+/** Direction in B and signed share of the maximum thrust of a thruster, turned by its angle and scaled by its deflector. */
 export function thrustVector(t: ThrusterLook, number: number, kit: Kit, panel: Panel): { direction: [number, number, number]; share: number } {
   const value = (kind: string, otherwise: number): number => {
     const k = kit.actuators.findIndex((a) => a.kind === kind && a.part === number);
@@ -22,7 +22,7 @@ export function thrustVector(t: ThrusterLook, number: number, kit: Kit, panel: P
 
 export class BodyAnimation {
   readonly group = new THREE.Group();
-  readonly pointers = new THREE.Group(); // arrows: where the stretched sea has their places, of their own shape
+  readonly pointers = new THREE.Group(); // arrows keep their shape: only their positions follow the vertical exaggeration
   readonly beams = new Beams();
   private readonly thrust = new Arrows("#ffd166", 64, 0.06);
   private readonly current = new Arrows("#7fd8ff", 25, 0.035);
@@ -34,7 +34,7 @@ export class BodyAnimation {
     this.pointers.add(this.thrust.mesh, this.current.mesh);
   }
 
-  /** Arrows are of the picture, not of the sea: the eye on board does not see them. */
+  /** Arrows are annotations and not part of the sea: the onboard view does not show them. */
   arrows(visible: boolean): void { this.thrust.mesh.visible = this.current.mesh.visible = visible; }
 
   update(dt: number, show: { arrows: boolean; beams: boolean }): void {
@@ -43,7 +43,7 @@ export class BodyAnimation {
     this.beams.update(this.store, show.beams);
   }
 
-  /** Arrows of the current around the middle of the view, and of the thrust, in a sea so many times higher; ``scale``: how much larger than it is a body of a size is drawn. */
+  /** Draw arrows of the current around the middle of the view and arrows of the thrust; ``heights``: vertical exaggeration; ``scale``: enlargement of a body of a given size at a position. */
   point(show: boolean, heights: number, middle: THREE.Vector3, far: number, scale: (size: number, at: THREE.Vector3) => number): void {
     this.thrust.clear();
     this.current.clear();

@@ -19,10 +19,10 @@ export class Arrows {
     this.mesh.count = 0;
   }
 
-  /** Start anew. */
+  /** Remove all arrows. */
   clear(): void { this.mesh.count = 0; }
 
-  /** An arrow from a point along a unit vector. */
+  /** Add an arrow from a point along a unit vector. */
   add(from: THREE.Vector3, direction: THREE.Vector3, length: number): void {
     if (this.mesh.count >= this.most) return;
     this.q.setFromUnitVectors(Arrows.up, direction);

@@ -1,4 +1,4 @@
-// The beams of the chosen body's instruments: each from where it leaves to what it met.
+// Beams of the selected body's instruments, each from its transducer to the point it hit.
 
 import * as THREE from "three";
 import { quaternionToThree, toThree } from "./coordinate_frames";
@@ -6,7 +6,7 @@ import type { InstrumentLook, SensorValue } from "./websocket";
 import type { SceneStore } from "./scene_store";
 
 const COLOURS = ["#5bd68a", "#ffd166", "#7fd8ff", "#ff9f68", "#b388ff"];
-const RAYS = 512; // of all instruments of a body together
+const RAYS = 512; // for all instruments of a body together
 
 export class Beams {
   readonly group = new THREE.Group();

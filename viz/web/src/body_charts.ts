@@ -1,29 +1,29 @@
-// Charts of the chosen body. Of a server: what was shown of it here, after what its viewer knows of before; of a log: the log,
-// from its first moment to its last, with a mark where we are.
+// Charts of the selected body. Live: the values received by this page, preceded by the viewer's history. Replay: the whole log, with a mark at the
+// present time.
 
 import { cssVariable, h } from "./dom";
 import { Plot } from "./plots";
 import { fetchSeries } from "./chart_series";
 
 const KEPT = 3000;
-const MOST_LINES = 8; // of one chart
+const MOST_LINES = 8; // per chart
 interface Series { time: number[]; value: (number | null)[] }
-/** What a chart says over itself, the series that it draws, and what makes each of SI what is shown. */
+/** Title of a chart, the series it draws, and the factors from SI to the displayed units. */
 export interface SeriesLabel { title: string; unit: string; series: string[]; names: string[]; factors: number[]; down?: boolean }
-/** Whose charts they are; ``whole``: all of it is in a log. */
+/** Body whose charts are shown; ``whole``: a log supplies the complete series. */
 export interface ChartContext { row: number | null; whole: boolean; seek: (time: number) => void; changed: () => void }
 
 export class BodyCharts {
   readonly element = h("div", { class: "section", id: "charts" });
   private readonly kept = new Map<string, Series>();
-  private readonly asked = new Set<string>(); // charts whose past was asked for
+  private readonly asked = new Set<string>(); // charts whose history was requested
   private readonly plots = new Map<string, { plot: Plot; series: string[]; drawn: boolean }>();
   private wanted = ["motion.depth", "motion.speed", "motion.pitch", "nav.error"];
   private due = 0;
 
   constructor(private readonly label: (key: string) => SeriesLabel | null, private readonly width: () => number, private readonly whose: () => ChartContext) { this.clear(); }
 
-  /** Another body: its charts start anew, the same ones are wanted. */
+  /** Switch to another body: clear the data, keep the selection of charts. */
   clear(): void {
     this.kept.clear();
     this.asked.clear();
@@ -31,20 +31,20 @@ export class BodyCharts {
     this.element.replaceChildren(h("h3", {}, "Charts"));
   }
 
-  /** Draw all anew: light and dark have charts of their own colours. */
+  /** Redraw all charts: the light and dark themes use different colours. */
   recolour(): void {
     for (const { plot } of this.plots.values()) plot.destroy();
     this.plots.clear();
     this.due = 0;
   }
 
-  /** A value that was shown just now. */
+  /** Append the value shown at a time. */
   remember(time: number, key: string, value: number | null): void {
-    if (this.whose().whole) return; // the log knows better: pictures come seldom, and in any order
+    if (this.whose().whole) return; // the log is complete; frames arrive rarely and in any order
     let s = this.kept.get(key);
     if (!s) this.kept.set(key, (s = { time: [], value: [] }));
     const last = s.time[s.time.length - 1];
-    if (last !== undefined && time < last - 1e-6) { s.time.length = 0; s.value.length = 0; } // the time was turned back
+    if (last !== undefined && time < last - 1e-6) { s.time.length = 0; s.value.length = 0; } // the time jumped back
     else if (last !== undefined && time < last + 1e-6) return;
     s.time.push(time);
     s.value.push(value !== null && Math.abs(value) < 1e12 ? value : null);
@@ -57,10 +57,10 @@ export class BodyCharts {
     this.due = 0;
   }
 
-  /** The values of a series, for tests. */
+  /** Values of a series, for tests. */
   series(key: string): Series | undefined { return this.kept.get(key); }
 
-  /** What was before this page looked: of a log everything. */
+  /** Fetch the values from before this page was opened; for a log, all values. */
   private async ask(key: string, label: SeriesLabel): Promise<void> {
     const { row, whole } = this.whose();
     if (row === null || this.asked.has(key) || (!whole && !/^(motion|nav)\./.test(key))) return;
@@ -92,7 +92,7 @@ export class BodyCharts {
       let found = this.plots.get(key);
       if (!found) {
         const series = label?.series.slice(0, MOST_LINES).filter((k) => this.kept.has(k)) ?? [];
-        if (!label || !series.length) continue; // this body has no such thing
+        if (!label || !series.length) continue; // this body does not have this value
         const plot = new Plot({ title: label.title, unit: label.unit, colours: [cssVariable("--accent"), cssVariable("--warm"), cssVariable("--bad"), cssVariable("--good"), cssVariable("--soft")], labels: label.names.slice(0, series.length), width, height: 92, down: label.down,
           remove: () => this.toggle(key), pick: whole ? seek : undefined });
         this.plots.set(key, (found = { plot, series, drawn: false }));

@@ -1,4 +1,4 @@
-// One body: where it is and how it moves, its charts, its actuators, its instruments, who drives it.
+// Details of one body: pose and motion, charts, actuators, instruments and connected clients.
 
 import { Actuators } from "./actuators";
 import { formatTime, bodyColour, setChildren, h, toggleClass, formatNumber, setText } from "./dom";
@@ -12,7 +12,7 @@ import { Instruments } from "./instruments";
 import type { FieldLook, Kit, Panel } from "./websocket";
 import type { SceneStore } from "./scene_store";
 
-const VECTORS: [name: string, unit: string, digits: number][] = [["position", "m", 3], ["over ground", "m/s", 3], ["through water", "m/s", 3], ["rates", "°/s", 2], ["current there", "m/s", 3], ["wind there", "m/s", 3], ["believed", "m", 2], ["sigma", "m", 2]];
+const VECTORS: [name: string, unit: string, digits: number][] = [["position", "m", 3], ["over ground", "m/s", 3], ["through water", "m/s", 3], ["rates", "°/s", 2], ["current at vehicle", "m/s", 3], ["wind at vehicle", "m/s", 3], ["believed", "m", 2], ["sigma", "m", 2]];
 
 export interface BodyActions { onboard: (row: number) => void; follow: () => void; goTo: (row: number) => void; fail: (row: number) => InjectFault | null; seek: (time: number) => void; sonar: (row: number, name: string) => void; changed: () => void }
 type Vector3 = [number | null, number | null, number | null];
@@ -30,11 +30,11 @@ export class BodyDetails {
   private readonly note = h("div", { class: "section warm hidden", id: "note" });
   private readonly motion = h("div", { class: "section" });
   private readonly navigation = h("div", { class: "section hidden", id: "navigation" });
-  private readonly numbers = new Map<string, HTMLElement>(); // cells, by their names
+  private readonly numbers = new Map<string, HTMLElement>(); // cells by name
   private readonly vectors = new Map<string, { tr: HTMLElement; cells: HTMLElement[] }>();
   private readonly sessions: { tr: HTMLElement; cells: HTMLElement[] }[] = [];
   private readonly aboardBody = h("tbody", {});
-  private readonly nobody = h("div", { class: "soft" }, "nobody is connected to it");
+  private readonly nobody = h("div", { class: "soft" }, "no client connected");
   private readonly crew = h("div", { class: "section", id: "crew" });
   private readonly identity = h("div", { class: "section", id: "identity" });
 
@@ -50,12 +50,12 @@ export class BodyDetails {
 
   private whose(): ChartContext { return { row: this.row, whole: this.store.hello?.kind === "replay", seek: this.actions.seek, changed: this.actions.changed }; }
 
-  /** Cells that stay: what is pressed is still there when it is let go. */
+  /** Create cells that persist: a pressed cell must still exist when the pointer is released. */
   private build(): void {
     const cell = (name: string, unit: string, key?: string): HTMLElement => {
       const b = h("b", {}, "–");
       this.numbers.set(name, b);
-      return h("div", { class: "cell", title: key ? "Click for a chart" : "", onclick: key ? () => this.charts.toggle(key) : undefined }, h("span", {}, name), b, " ", h("i", {}, unit));
+      return h("div", { class: "cell", title: key ? "Click to show or hide the chart" : "", onclick: key ? () => this.charts.toggle(key) : undefined }, h("span", {}, name), b, " ", h("i", {}, unit));
     };
     const vectors = VECTORS.map(([name, unit]) => {
       const cells = [0, 1, 2].map(() => h("td", { class: "n" })), tr = h("tr", {}, h("td", { class: "soft" }, `${name}, ${unit}`), ...cells);
@@ -67,7 +67,7 @@ export class BodyDetails {
     setChildren(this.motion,
       h("div", { class: "cells" }, cell("heading", "°", "motion.heading"), cell("depth", "m", "motion.depth"), cell("speed", "m/s", "motion.speed"), cell("roll", "°", "motion.roll"), cell("pitch", "°", "motion.pitch"), cell("time", "")), place,
       h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", { class: "n" }, "N / x"), h("th", { class: "n" }, "E / y"), h("th", { class: "n" }, "D / z"))), h("tbody", {}, ...vectors)));
-    setChildren(this.navigation, h("h3", {}, "Navigation"), h("div", { class: "cells" }, cell("error", "m", "nav.error"), cell("its sigma", "m", "nav.error"), cell("error in sigmas", ""), cell("depth error", "m", "nav.vertical")));
+    setChildren(this.navigation, h("h3", {}, "Navigation"), h("div", { class: "cells" }, cell("error", "m", "nav.error"), cell("stated 1σ", "m", "nav.error"), cell("error in σ", ""), cell("depth error", "m", "nav.vertical")));
     const head = h("tr", {}, h("th", {}, "role"), h("th", {}, "address"), h("th", { class: "n" }, "round trip"), h("th", { class: "n" }, "lockstep"));
     setChildren(this.crew, h("h3", {}, "Crew"), h("table", {}, h("thead", {}, head), this.aboardBody), this.nobody);
   }
@@ -76,12 +76,12 @@ export class BodyDetails {
 
   clear(): void {
     this.row = null;
-    if (this.kit) this.fit(null); // the next body has not these parts
+    if (this.kit) this.fit(null); // the next body does not have these parts
     this.charts.clear();
-    this.element.replaceChildren(h("div", { class: "empty" }, "Click a body, in the picture or in the list, to see its data, its charts and the view from on board."));
+    this.element.replaceChildren(h("div", { class: "empty" }, "Select a body in the view or in the list to see its data, charts and onboard view."));
   }
 
-  /** What the chosen body has. */
+  /** Show the equipment of the selected body. */
   fit(kit: Kit | null): void {
     this.kit = kit;
     this.actuators.fit(kit);
@@ -100,7 +100,7 @@ export class BodyDetails {
     setChildren(
       this.head,
       h("div", { class: "row" }, dot, h("b", { class: "grow" }, this.store.name(panel.row)), h("span", { class: "soft" }, `${body?.model ?? ""}, ${body?.type ?? ""}`)),
-      h("div", { class: "row" }, h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "on board"), h("button", { onclick: () => this.actions.follow() }, "follow"), h("button", { onclick: () => this.actions.goTo(panel.row) }, "go there")),
+      h("div", { class: "row" }, h("button", { id: "go-onboard", onclick: () => this.actions.onboard(panel.row) }, "onboard view"), h("button", { onclick: () => this.actions.follow() }, "follow"), h("button", { onclick: () => this.actions.goTo(panel.row) }, "go to")),
       model?.title ? h("div", { class: "soft" }, model.title) : null,
     );
     this.element.replaceChildren(this.head, this.note, this.motion, this.navigation, this.charts.element, this.actuators.element, this.forces.element, this.instruments.element, this.crew, this.identity);
@@ -122,7 +122,7 @@ export class BodyDetails {
     const origin = this.store.scene?.origin, [n, e, d] = m.position as Vector3, [lat, lon] = origin && n !== null && e !== null && d !== null && Math.abs(n) < 1e7 ? geodetic(origin, n, e, d) : [NaN, NaN];
     cell("place", Number.isFinite(lat) ? `${formatDegrees(lat, "NS")}  ${formatDegrees(lon, "EW")}` : "");
     const belief = this.store.beliefs.get(panel.row);
-    const told: Record<string, Vector> = { position: m.position, "over ground": m.velocity, "through water": m.water, rates: m.rates, "current there": panel.surroundings?.current_W, "wind there": panel.surroundings?.wind_W, believed: belief?.slice(0, 3), sigma: belief?.slice(3, 6) };
+    const told: Record<string, Vector> = { position: m.position, "over ground": m.velocity, "through water": m.water, rates: m.rates, "current at vehicle": panel.surroundings?.current_W, "wind at vehicle": panel.surroundings?.wind_W, believed: belief?.slice(0, 3), sigma: belief?.slice(3, 6) };
     for (const [name, , digits] of VECTORS) {
       const { tr, cells } = this.vectors.get(name)!, v = told[name];
       toggleClass(tr, "hidden", !v);
@@ -140,26 +140,26 @@ export class BodyDetails {
     this.draw();
   }
 
-  /** The charts, of what is known by now. */
+  /** Draw the charts with the data received so far. */
   draw(): void { if (this.row !== null) this.charts.draw(this.store.time); }
 
-  /** How far what its navigator believes is from the truth, beside what it says of itself. */
+  /** Show the error of the navigator's estimate beside the standard deviation that it states. */
   private navigate(panel: Panel, belief: (number | null)[] | undefined): void {
     const [n, e, d, sn, se] = belief ?? [], [pn, pe, pd] = panel.motion.position, known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
     toggleClass(this.navigation, "hidden", !known);
     if (!known) return;
     const error = Math.hypot(n - pn, e - pe), sigma = Math.hypot(sn ?? 0, se ?? 0), deeper = typeof d === "number" && typeof pd === "number" ? d - pd : null, cell = (name: string, value: string): void => setText(this.numbers.get(name)!, value);
     cell("error", formatNumber(error, 2));
-    cell("its sigma", formatNumber(sigma, 2));
-    cell("error in sigmas", sigma > 0 ? formatNumber(error / sigma, 1) : "–");
-    toggleClass(this.numbers.get("error in sigmas")!, "bad", sigma > 0 && error > 3 * sigma);
+    cell("stated 1σ", formatNumber(sigma, 2));
+    cell("error in σ", sigma > 0 ? formatNumber(error / sigma, 1) : "–");
+    toggleClass(this.numbers.get("error in σ")!, "bad", sigma > 0 && error > 3 * sigma);
     cell("depth error", formatNumber(deeper, 2));
     this.charts.remember(panel.time, "nav.error", error);
     this.charts.remember(panel.time, "nav.sigma", sigma);
     this.charts.remember(panel.time, "nav.vertical", deeper);
   }
 
-  /** Nothing comes any more: what is shown is old. */
+  /** No data arrive: mark the shown values as stale. */
   lose(on: boolean): void {
     toggleClass(this.element, "lost", on);
     this.instruments.lose(on);
@@ -174,7 +174,7 @@ export class BodyDetails {
     setChildren(this.identity, h("h3", {}, "Identity"), table, model?.validated ? h("div", { class: "soft" }, `Validated: ${model.validated}`) : null);
   }
 
-  /** Who is connected to the body, by role. */
+  /** Show the clients connected to the body, by role. */
   private aboard(panel: Panel): void {
     toggleClass(this.crew, "hidden", !panel.crew);
     const told = panel.crew ?? [];
@@ -188,14 +188,14 @@ export class BodyDetails {
         this.aboardBody.append(row.tr);
       }
       const gone = c.status !== "connected", late = c.silent !== null && c.silent > 2;
-      row.tr.title = `${c.datagrams[0]} datagrams from it, ${c.datagrams[1]} to it`;
-      [c.role, c.address, gone ? c.status : late ? `silent ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `each ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
+      row.tr.title = `${c.datagrams[0]} datagrams received from it, ${c.datagrams[1]} sent to it`;
+      [c.role, c.address, gone ? c.status : late ? `silent for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
       row.cells[0]!.className = gone ? "bad" : "good";
       row.cells[2]!.className = `n ${gone || late ? "bad" : ""}`;
     });
   }
 
-  /** Light and dark have charts of their own colours. */
+  /** Redraw the charts in the colours of the theme (light or dark). */
   recolour(): void {
     this.charts.recolour();
     this.charts.draw(this.store.time);

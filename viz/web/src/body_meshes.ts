@@ -1,5 +1,5 @@
-// Bodies: a shape for each model, drawn for all its bodies at once; frame B through the map of frames.ts. The chosen body is
-// drawn by itself, with what moves on it.
+// Bodies: one instanced shape per model, placed through the axes of coordinate_frames.ts. The selected body is drawn separately, with its moving
+// parts.
 
 import * as THREE from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
@@ -10,17 +10,17 @@ import { SOFTWARE_RENDERING } from "./canvas";
 import { bodyMaterial, bodyGeometry } from "./body_shapes";
 import type { SceneStore } from "./scene_store";
 
-/** From so many bodies on, each is drawn coarsely. */
+/** Number of bodies of a model from which each is drawn coarsely. */
 const MANY = SOFTWARE_RENDERING ? 24 : 128;
 const GENERIC: ModelLook = { name: "", type: "underwater", title: "", source: "", validated: "", shape: { kind: "cylinder", size: [2, 0.2, 0.2] }, appearance: "", mass: null, thrusters: [], fins: [], tanks: [], transducer: null };
 
 interface Kind { model: ModelLook; meshes: THREE.InstancedMesh[]; rows: number[]; capacity: number; size: number; own: boolean; coarse: boolean }
 
-/** All bodies. */
+/** Meshes of all bodies. */
 export class BodyMeshes {
   readonly group = new THREE.Group();
-  heights = 1; // how much higher than it is everything is drawn
-  readonly moving = new MovingParts(); // the chosen body
+  heights = 1; // vertical exaggeration
+  readonly moving = new MovingParts(); // the selected body
   private readonly kinds = new Map<string, Kind>();
   private readonly matrix = new THREE.Matrix4();
   private readonly q = new THREE.Quaternion();
@@ -30,7 +30,7 @@ export class BodyMeshes {
 
   model(store: SceneStore, name: string): ModelLook { return store.scene?.models[name] ?? GENERIC; }
 
-  /** Forget shapes: the scene has changed. */
+  /** Drop all shapes: the scene has changed. */
   reset(): void {
     for (const kind of this.kinds.values()) for (const m of kind.meshes) { this.group.remove(m); m.geometry.dispose(); m.dispose(); }
     this.kinds.clear();
@@ -39,7 +39,7 @@ export class BodyMeshes {
 
   private kind(store: SceneStore, name: string, count: number): Kind {
     let kind = this.kinds.get(name);
-    const coarse = store.rows.length >= (kind?.coarse ? MANY / 2 : MANY); // not to and fro with each that comes and goes
+    const coarse = store.rows.length >= (kind?.coarse ? MANY / 2 : MANY); // hysteresis: do not switch with every body that joins or leaves
     if (kind && kind.capacity >= count + 1 && kind.coarse === coarse) return kind;
     const capacity = Math.max(16, 2 ** Math.ceil(Math.log2(count + 1)));
     const model = kind?.model ?? this.model(store, name);
@@ -62,7 +62,7 @@ export class BodyMeshes {
     return mesh;
   }
 
-  /** The glTF file of a model takes the place of its primitive when it is there. glTF has its front to +z: turned about. */
+  /** Replace the primitive of a model by its glTF file as soon as it is loaded. A glTF model faces +z, so it is turned around. */
   private load(name: string): void {
     this.loader.load(`/appearance/${encodeURIComponent(name)}`, (gltf) => {
       const kind = this.kinds.get(name);
@@ -77,13 +77,13 @@ export class BodyMeshes {
       for (const m of kind.meshes) { this.group.remove(m); m.geometry.dispose(); m.dispose(); }
       kind.meshes = meshes;
       kind.own = true;
-    }, undefined, () => undefined); // a file that cannot be read leaves the primitive
+    }, undefined, () => undefined); // keep the primitive if the file cannot be read
   }
 
-  /** Put every body where it is; ``magnify`` gives the factor of size for a distance. */
+  /** Place every body; ``magnify`` gives the enlargement for a distance. */
   place(store: SceneStore, camera: THREE.Camera, magnify: (size: number, distance: number) => number, hide = -1): void {
     const groups = new Map<string, number[]>();
-    const alone = store.kit?.row ?? -1; // by itself, if its actuators are known
+    const alone = store.kit?.row ?? -1; // drawn separately if its actuators are known
     let chosen: number | null = null;
     for (let k = 0; k < store.rows.length; k++) {
       const body = store.bodies.get(store.rows[k]!);
@@ -103,7 +103,7 @@ export class BodyMeshes {
       list.forEach(put);
       let count = list.length;
       if (chosen !== null && store.bodies.get(alone)?.model === name) {
-        if (kind.own) { kind.rows.push(alone); put(chosen, count++); } // a drawing of its own has no parts that we know
+        if (kind.own) { kind.rows.push(alone); put(chosen, count++); } // a glTF drawing has no known moving parts
         else this.pose(store, chosen, magnify(kind.size, this.at(store, chosen).distanceTo(camera.position)));
         this.moving.place(kind.model, !kind.own, this.p, this.q, this.s.x);
       }

@@ -1,4 +1,4 @@
-// Shapes of bodies from their models: hulls, and the parts that move. In three's axes, the front to -z.
+// Shapes of bodies from their models: hulls and moving parts. Axes of three.js, front towards -z.
 
 import * as THREE from "three";
 import { mergeGeometries } from "three/addons/utils/BufferGeometryUtils.js";
@@ -16,7 +16,7 @@ export function withColour(geometry: THREE.BufferGeometry, colour: string): THRE
   return g;
 }
 
-/** Turn geometry made along its y axis so that y points along a direction of B, and put it at a place of B. */
+/** Rotate geometry so that its y axis points along a direction of B, and move it to a position in B. */
 function placed(g: THREE.BufferGeometry, position: number[], direction: number[]): THREE.BufferGeometry {
   const d = new THREE.Vector3(...toThree(direction[0]!, direction[1]!, direction[2]!)).normalize();
   g.applyQuaternion(new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 1, 0), d));
@@ -28,7 +28,7 @@ function torpedo(length: number, radius: number, around: number): THREE.BufferGe
   const nose = Math.min(radius * 2.2, length * 0.2), tail = Math.min(radius * 4.5, length * 0.28);
   const profile: THREE.Vector2[] = [];
   const along = around / 3;
-  for (let k = 0; k <= along; k++) { // tail, from behind
+  for (let k = 0; k <= along; k++) { // tail, seen from astern
     const x = k / along;
     profile.push(new THREE.Vector2(radius * (0.12 + 0.88 * Math.sin((x * Math.PI) / 2) ** 0.8), -length / 2 + tail * x));
   }
@@ -100,7 +100,7 @@ function float(diameter: number): THREE.BufferGeometry[] {
   return [withColour(ball, HULL["buoy"]!), withColour(band, "#ffffff"), withColour(mast, "#33475a"), withColour(lamp, "#ffe66d")];
 }
 
-/** The hull with what never moves. */
+/** The hull with all fixed parts. */
 export function hullGeometry(model: ModelLook, coarse = false): THREE.BufferGeometry[] {
   const [l, w, d] = model.shape.size;
   const parts = model.shape.kind === "cylinder" ? torpedo(l, w / 2, coarse ? 9 : 36) : model.shape.kind === "sphere" ? float(l) : model.type === "surface" ? boat(l, w, d) : frame(l, w, d);
@@ -118,34 +118,34 @@ export function thrusterSize(model: ModelLook): number {
 
 const ORIGIN = [0, 0, 0];
 
-/** A thruster around its own place. */
+/** A thruster, relative to its own position. */
 export function thrusterGeometry(model: ModelLook, t: ThrusterLook, coarse = false): THREE.BufferGeometry[] {
   const size = thrusterSize(model), parts = [
     withColour(placed(new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, coarse ? 8 : 20, 1, true), ORIGIN, t.direction), "#14202b"),
     withColour(placed(new THREE.BoxGeometry(size * 1.75, size * 0.16, size * 0.28), ORIGIN, t.direction), "#c9a227"),
   ];
-  if (t.swivel || t.deflector) { // a nozzle behind it, so that its direction is seen
+  if (t.swivel || t.deflector) { // a nozzle behind it shows its direction
     const nozzle = new THREE.CylinderGeometry(size * 0.55, size * 0.85, size * 1.5, coarse ? 8 : 20, 1, true).rotateX(Math.PI / 2).translate(0, 0, size * 0.9);
     parts.push(withColour(aimed(nozzle, t.direction), "#2b3f50"));
   }
   return parts;
 }
 
-/** Geometry made for a thruster that points ahead (-z), turned to where it points. */
+/** Rotate geometry made for a thruster that points ahead (-z) to the thruster's direction. */
 function aimed(g: THREE.BufferGeometry, direction: number[]): THREE.BufferGeometry { return g.applyQuaternion(quaternionTowards(direction)); }
 
 export function quaternionTowards(direction: number[]): THREE.Quaternion {
   return new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 0, -1), new THREE.Vector3(...toThree(direction[0]!, direction[1]!, direction[2]!)).normalize());
 }
 
-/** The bucket of a jet that points ahead, around its hinge and lifted: a shell above the nozzle; turned about x it comes down behind it. */
+/** The bucket of a jet that points ahead, relative to its hinge and lifted: a shell above the nozzle. A rotation about x lowers it behind the nozzle. */
 export function deflectorGeometry(model: ModelLook): THREE.BufferGeometry {
   const size = thrusterSize(model), arc = (100 * Math.PI) / 180;
   const shell = new THREE.CylinderGeometry(size * 1.9, size * 1.9, size * 1.9, 16, 1, true, Math.PI / 2 - arc / 2, arc).rotateZ(Math.PI / 2);
   return withColour(shell, "#e07a3f");
 }
 
-/** A fin around its own place. */
+/** A fin, relative to its own position. */
 export function finGeometry(model: ModelLook, f: FinLook): THREE.BufferGeometry {
   const { span, chord } = finSize(model, f), plate = new THREE.BoxGeometry(span, chord, chord * 0.1);
   const up = new THREE.Vector3(...toThree(f.chord[0]!, f.chord[1]!, f.chord[2]!)).normalize();
@@ -159,21 +159,21 @@ function finSize(model: ModelLook, f: FinLook): { span: number; chord: number } 
   return { chord, span: area / chord };
 }
 
-/** Where a fin is drawn: its centre of pressure, moved out of a round hull. */
+/** Position at which a fin is drawn: its centre of pressure, moved out of a round hull. */
 export function finPosition(model: ModelLook, f: FinLook): [number, number, number] {
   const size = Math.hypot(f.position[1]!, f.position[2]!);
   const shift = size > 1e-6 && model.shape.kind === "cylinder" ? Math.max(0, model.shape.size[1] / 2 + finSize(model, f).span / 2 - size) / size : 0;
   return [f.position[0]!, f.position[1]! * (1 + shift), f.position[2]! * (1 + shift)];
 }
 
-/** One geometry of several. */
+/** Merge several geometries into one. */
 export function mergeParts(parts: THREE.BufferGeometry[]): THREE.BufferGeometry {
   const whole = mergeGeometries(parts.map((g) => { g.deleteAttribute("uv"); return g.index ? g.toNonIndexed() : g; }));
   whole.computeVertexNormals();
   return whole;
 }
 
-/** The drawing of a model at rest; coarse where there are many of it. */
+/** The drawing of a model with its actuators at neutral; coarse if there are many bodies of it. */
 export function bodyGeometry(model: ModelLook, coarse = false): THREE.BufferGeometry {
   const parts = hullGeometry(model, coarse), put = (g: THREE.BufferGeometry, at: number[]): THREE.BufferGeometry => g.translate(...toThree(at[0]!, at[1]!, at[2]!));
   for (const t of model.thrusters) parts.push(...thrusterGeometry(model, t, coarse).map((g) => put(g, t.position)));

@@ -1,14 +1,14 @@
-// Lines of the simulation (tethers, moorings, tow cables): in 3D and on the chart, from node to node, without a segment that broke.
+// Lines of the simulation (tethers, moorings, tow cables) in 3D and on the chart, from node to node, without broken segments.
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import type { CableText } from "./websocket";
 
 const DARK = "#f0d48a", LIGHT = "#7a4f00";
-/** Their colour. */
+/** Colour of lines. */
 export function cableColour(dark: boolean): string { return dark ? DARK : LIGHT; }
 
-/** Segments of a line: places of both ends in W. */
+/** Segments of a line: positions of both ends in W. */
 export function unbrokenSegments(c: CableText): [number[], number[]][] {
   const found: [number[], number[]][] = [];
   for (let k = 0; 3 * k + 5 < c.points.length; k++) if (k !== c.broken) found.push([c.points.slice(3 * k, 3 * k + 3), c.points.slice(3 * k + 3, 3 * k + 6)]);

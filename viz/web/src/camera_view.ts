@@ -1,4 +1,4 @@
-// Pictures of a camera: red, green, blue, as large as the window lets them be.
+// Camera images in colour, as large as the window allows.
 
 import type { ImagePainter, SonarImage, SonarImageHeader } from "./sonar_image";
 import { context2d } from "./canvas";
@@ -7,7 +7,7 @@ export class CameraView implements ImagePainter {
   private head: SonarImageHeader | null = null;
   private samples: Uint8Array = new Uint8Array(0);
   private readonly layer = document.createElement("canvas");
-  private place: [number, number, number] = [0, 0, 1]; // of its corner in the window, and pixels of the window to one of its own
+  private place: [number, number, number] = [0, 0, 1]; // corner of the image in the window, and window pixels per image pixel
 
   take(p: SonarImage): void {
     this.head = p.head;

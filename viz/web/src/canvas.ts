@@ -1,8 +1,8 @@
-// What every drawn view shares: a canvas of its place's size, round values, a grid; and how it is drawn where there is no graphics processor.
+// Helpers shared by all drawn views: canvas size, round values, grid, and drawing without a graphics processor.
 
 import { cssVariable } from "./dom";
 
-/** Whether there is none: then smooth edges cost more than they are worth, and canvases are drawn faster without it. */
+/** True if there is no graphics processor: antialiasing then costs too much, and canvases draw faster in software. */
 export const SOFTWARE_RENDERING = typeof document !== "undefined" && drawnBySoftware();
 
 function drawnBySoftware(): boolean {
@@ -13,12 +13,12 @@ function drawnBySoftware(): boolean {
   return /swiftshader|llvmpipe|software/i.test(name);
 }
 
-/** What draws on a canvas: by the processor itself where a graphics processor would only be played by it (many times slower). */
+/** Create a 2D context; without a graphics processor it is software-rendered, because an emulated one is many times slower. */
 export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D { return canvas.getContext("2d", { willReadFrequently: SOFTWARE_RENDERING })!; }
 
 export interface CanvasSheet { c: CanvasRenderingContext2D; w: number; hh: number; ratio: number }
 
-/** A canvas as large as its place on the page, in its pixels; null while it has none. What was drawn stays where the size does. */
+/** Fit a canvas to its size on the page, in device pixels; null if it has no size. The content stays if the size did not change. */
 export function prepareCanvas(canvas: HTMLCanvasElement): CanvasSheet | null {
   const ratio = Math.min(window.devicePixelRatio, 2), w = canvas.clientWidth, hh = canvas.clientHeight;
   if (!w || !hh) return null;
@@ -29,7 +29,7 @@ export function prepareCanvas(canvas: HTMLCanvasElement): CanvasSheet | null {
   return { c, w, hh, ratio };
 }
 
-/** The least of 1, 2, 5 times a power of ten that is not below a number. */
+/** Smallest of 1, 2 or 5 times a power of ten that is not below a number. */
 export function roundStep(least: number): number {
   const ten = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));
   return [1, 2, 5, 10].map((f) => f * ten).find((s) => s >= least) ?? 10 * ten;
@@ -38,7 +38,7 @@ export function roundStep(least: number): number {
 export interface Axis { from: number; to: number; step: number; at: (value: number) => number; text: (value: number) => string }
 export interface Margins { left: number; right: number; top: number; bottom: number }
 
-/** Lines at round values, with their texts: ``across`` to the right, ``along`` up or down. */
+/** Draw grid lines at round values with labels: ``across`` to the right, ``along`` up or down. */
 export function drawGrid({ c, w, hh }: CanvasSheet, m: Margins, across: Axis, along: Axis): void {
   c.strokeStyle = cssVariable("--line");
   c.fillStyle = cssVariable("--soft");

@@ -1,5 +1,4 @@
-// The chart: north up, metres, grid and scale; the sea bed shaded with its contours, ways, beacons, signals. And the pen with
-// which missions are drawn.
+// The chart: north up, metres, grid and scale; shaded sea bed with contours, tracks, beacons and signals; and the pen for drawing missions.
 
 import { bodyColour, cssVariable, drawScaleBar } from "./dom";
 import { drawCables } from "./cables";
@@ -18,11 +17,11 @@ export interface MissionDraft {
   waypoints: Map<string, [number, number, number, number][]>;
   beacons: { name: string; position: [number, number, number] }[];
   fences: { name: string; keep: string; corners: [number, number][] }[];
-  area: [number, number][]; // that is to be surveyed
+  area: [number, number][]; // area to be surveyed
 }
 
 const MOST_WAYS = 120;
-const TOOLS = 46, NARROW = 640; // px: height of the buttons over the chart, and the width that they take
+const TOOLS = 46, NARROW = 640; // px: height of the buttons over the chart, and the width they take
 
 export class Chart {
   readonly canvas = document.createElement("canvas");
@@ -30,14 +29,14 @@ export class Chart {
   private scale = 1; // pixels per metre
   private shade: HTMLCanvasElement | null = null;
   private lines: number[][] = [];
-  private readonly ground = document.createElement("canvas"); // bed, contours, grid and ways, as long as the view stays
-  private readonly laid = new Map<number, { track: Track; n: number; m: number }>(); // points of ways that are on it
+  private readonly ground = document.createElement("canvas"); // bed, contours, grid and tracks, redrawn only when the view changes
+  private readonly laid = new Map<number, { track: Track; n: number; m: number }>(); // track points already drawn on it
   private groundOf: unknown[] = [];
   private dark = true;
   draft: MissionDraft | null = null;
   onClick: ((north: number, east: number) => void) | null = null;
   onMove: ((north: number, east: number) => void) | null = null;
-  /** What stands within a distance of a place and can be moved: gives who moves it. */
+  /** Find a movable item within a distance of a position; returns the function that moves it. */
   grab: ((north: number, east: number, near: number) => ((north: number, east: number) => void) | null) | null = null;
   readonly pointer: ChartPointer;
   readonly tiles: Tiles;
@@ -110,7 +109,7 @@ export class Chart {
     this.middle = [(n0 + n1) / 2 + TOOLS / 2 / this.scale, (e0 + e1) / 2];
   }
 
-  /** What is looked at: middle (north, east) and pixels per metre. */
+  /** The view: middle (north, east) and pixels per metre. */
   get looks(): { middle: [number, number]; scale: number } { return { middle: this.middle, scale: this.scale }; }
   look(middle: [number, number], scale: number): void { [this.middle, this.scale] = [middle, scale]; }
 
@@ -118,7 +117,7 @@ export class Chart {
     const box = this.canvas.getBoundingClientRect();
     return [this.middle[0] - (e.clientY - box.top - box.height / 2) / this.scale, this.middle[1] + (e.clientX - box.left - box.width / 2) / this.scale];
   }
-  /** Place of a point on the canvas. */
+  /** Canvas position of a point. */
   px(north: number, east: number): [number, number] {
     return [this.canvas.clientWidth / 2 + (east - this.middle[1]) * this.scale, this.canvas.clientHeight / 2 - (north - this.middle[0]) * this.scale];
   }
@@ -146,12 +145,12 @@ export class Chart {
     if (this.show.traffic) drawTraffic(c, this.store, (n, e) => this.px(n, e), this.scale);
     drawBodies(c, this.store, (n, e) => this.px(n, e), this.scale, this.dark, this.show.labels);
     if (this.show.traffic) labelTraffic(c, this.store, (n, e) => this.px(n, e), this.dark, this.show.labels);
-    const beneath = w < NARROW ? TOOLS : 0; // what stands in the corner stands beneath the buttons there
+    const beneath = w < NARROW ? TOOLS : 0; // items in the corner lie beneath the buttons
     this.pointer.draw(c, (n, e) => this.px(n, e), w, hh, this.dark, beneath);
     this.rose(c, w, beneath);
   }
 
-  /** What moves not: of the ways only what came since the last picture is drawn. */
+  /** Draw the static layer; of the tracks, only points that were added since the last picture. */
   private drawnGround(ratio: number, w: number, hh: number): HTMLCanvasElement {
     const of = [ratio, w, hh, ...this.middle, this.scale, this.dark, this.shade, this.lines, this.show.trails, cssVariable("--bg"), this.tiles.version, this.enc.version], c = context2d(this.ground);
     if (of.some((v, k) => v !== this.groundOf[k]) || this.shorter()) {
@@ -275,7 +274,7 @@ export class Chart {
       c.fillText(b.name, x + 9, y - 4);
     }
     c.strokeStyle = c.fillStyle = cssVariable("--soft");
-    const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // nobody sails through it
+    const solid = (): void => { c.globalAlpha = 0.45; c.fill(); c.globalAlpha = 1; c.stroke(); }; // vessels cannot sail through it
     for (const b of s.boxes) {
       const [x, y] = this.px(b[0]!, b[1]!);
       c.save();
@@ -289,10 +288,10 @@ export class Chart {
     for (const p of s.piers) { c.beginPath(); c.arc(...this.px(p[0]!, p[1]!), Math.max(p[3]! * this.scale, 2), 0, 7); solid(); }
   }
 
-  /** Points of a way and of what was believed, up to this moment. */
+  /** Points of a track and of the estimated track up to the present time. */
   private until(track: Track): [number, number] { return track.whole ? [track.until(this.store.time), track.until(this.store.time, track.believedTime)] : [track.time.length, track.believedTime.length]; }
 
-  /** Whether a way that is drawn is gone, was thinned, or goes back in time. */
+  /** True if a drawn track was removed, thinned or went back in time. */
   private shorter(): boolean {
     for (const [row, { track, n, m }] of this.laid) {
       const [now, believed] = this.store.tracks.get(row) === track ? this.until(track) : [-1, -1];
@@ -318,7 +317,7 @@ export class Chart {
     c.strokeStyle = style;
     c.lineWidth = width;
     c.beginPath();
-    for (let k = Math.max(0, from - 1); k < to; k++) c.lineTo(...this.px(ned[3 * k]!, ned[3 * k + 1]!)); // the first one begins it
+    for (let k = Math.max(0, from - 1); k < to; k++) c.lineTo(...this.px(ned[3 * k]!, ned[3 * k + 1]!)); // the first item starts the legend
     c.stroke();
   }
 

@@ -1,4 +1,4 @@
-// Everything of a body that can stand in a chart: its key, its name, its unit.
+// All values of a body that a chart can show: key, name and unit.
 
 import { actuatorLabel } from "./actuators";
 import { forceLabel } from "./force_charts";
@@ -7,21 +7,21 @@ import { instrumentLabel as sensorLabel } from "./instruments";
 import type { Kit } from "./websocket";
 
 const MOTION: Record<string, string> = { depth: "m", speed: "m/s", heading: "°", pitch: "°", roll: "°", north: "m", east: "m" };
-const MOST_NUMBERS = 16; // of one field
+const MOST_NUMBERS = 16; // per field
 
-/** What a chart of a key says over itself; null: this body has no such thing. */
+/** Describe the chart of a key; null if this body does not have the value. */
 export function labelOf(kit: Kit | null, key: string): SeriesLabel | null {
   const motion = key.startsWith("motion.") ? MOTION[key.slice(7)] : undefined;
   if (motion !== undefined) return { title: key.slice(7), unit: motion, series: [key], names: [key.slice(7)], factors: [], down: key === "motion.depth" };
-  if (key === "nav.error") return { title: "navigation error", unit: "m", series: ["nav.error", "nav.sigma"], names: ["error", "stated sigma"], factors: [] };
-  if (key === "nav.vertical") return { title: "believed deeper by", unit: "m", series: [key], names: ["depth error"], factors: [] };
+  if (key === "nav.error") return { title: "navigation error", unit: "m", series: ["nav.error", "nav.sigma"], names: ["error", "stated 1σ"], factors: [] };
+  if (key === "nav.vertical") return { title: "estimate deeper by", unit: "m", series: [key], names: ["depth error"], factors: [] };
   return actuatorLabel(kit, key) ?? forceLabel(key) ?? sensorLabel(kit, key);
 }
 
-/** A single line of a chart. */
+/** One line of a chart. */
 export interface ChartField { group: string; title: string; key: string; unit: string; factor: number; down: boolean }
 
-/** All lines of a body. ``whole``: a log knows them all, a running server's viewer has kept only some. */
+/** All chart lines of a body. ``whole``: a log has all of them; the viewer of a running server keeps only some. */
 export function chartFields(kit: Kit | null, whole: boolean): ChartField[] {
   const keys: [group: string, key: string][] = [...Object.keys(MOTION).map((k) => ["motion", `motion.${k}`] as [string, string]), ["navigation", "nav.error"], ["navigation", "nav.vertical"]];
   if (whole) {

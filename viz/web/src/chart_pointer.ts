@@ -1,4 +1,4 @@
-// The chart's pointer: where it is, how deep it is there, how far from where the measure was laid; and the legend of depths.
+// The chart's pointer: position, depth, and distance along the measuring line; and the depth legend.
 
 import { cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
 import { formatDegrees, depthAt, geodetic, distanceAndBearing } from "./geodesy";
@@ -10,9 +10,9 @@ type Place = [north: number, east: number];
 export class ChartPointer {
   readonly element = h("div", { class: "pointer hidden", id: "pointer" });
   private readonly text = h("span", { class: "num" });
-  private readonly button = h("button", { id: "measure", class: "small", title: "Measure: click points on the chart; Esc ends it", onclick: () => this.measure(!this.measuring) }, "measure");
+  private readonly button = h("button", { id: "measure", class: "small", title: "Measure distances: click points on the chart, end with Esc", onclick: () => this.measure(!this.measuring) }, "measure");
   measuring = false;
-  points: Place[] = []; // of the measure
+  points: Place[] = []; // of the measuring line
   private at: Place | null = null;
 
   constructor(private readonly store: SceneStore, private readonly changed: () => void) { this.element.append(this.button, this.text); }
@@ -23,7 +23,7 @@ export class ChartPointer {
     this.measuring = on;
     this.points = [];
     toggleClass(this.button, "on", on);
-    if (this.at) this.move(this.at); // without what was measured
+    if (this.at) this.move(this.at); // without the measured part
     this.changed();
   }
 
@@ -38,12 +38,12 @@ export class ChartPointer {
     if (this.points.length) {
       const [leg, bearing] = distanceAndBearing(this.points[this.points.length - 1]!, place);
       const all = this.points.reduce((sum, p, k) => sum + (k ? distanceAndBearing(this.points[k - 1]!, p)[0] : 0), leg);
-      told.push(`${leg.toFixed(1)} m  ${bearing.toFixed(1).padStart(5, "0")}°${this.points.length > 1 ? `  (${all.toFixed(1)} m in all)` : ""}`);
+      told.push(`${leg.toFixed(1)} m  ${bearing.toFixed(1).padStart(5, "0")}°${this.points.length > 1 ? `  (total ${all.toFixed(1)} m)` : ""}`);
     }
     setText(this.text, told.join("   "));
   }
 
-  /** The measure, and the colours of depths, on the chart. */
+  /** Draw the measuring line and the depth legend on the chart. */
   draw(c: CanvasRenderingContext2D, px: (n: number, e: number) => [number, number], w: number, hh: number, dark: boolean, beneath: number): void {
     if (this.measuring && this.points.length) {
       const points = this.at ? [...this.points, this.at] : this.points;

@@ -1,15 +1,15 @@
-// How bodies stand on the chart: never smaller than can be seen, and as large as they are where that is larger. The chosen one stands
-// between corners; where a navigator believes to be is a cross in a dashed ellipse. And the legend that says so.
+// Symbols of bodies on the chart: to scale, but never smaller than a visible size. Corners mark the selected body. A cross in a dashed ellipse marks
+// an estimated position. The legend explains all symbols.
 
 import { CONDITION_TEXTS } from "./alarms";
 import { bodyColour, cssVariable, h } from "./dom";
 import type { SceneStore } from "./scene_store";
 import { placeLabel } from "./traffic_list";
 
-const LONG = 19, WIDE = 9, TRIANGLE = 15; // px, at least
+const LONG = 19, WIDE = 9, TRIANGLE = 15; // px, minimum
 type Px = (north: number, east: number) => [number, number];
 
-/** Length and width of a symbol in pixels, of a body's size in m. */
+/** Length and width of a symbol in pixels for the size of a body in m. */
 export function symbolSize(size: readonly number[] | undefined, scale: number): [long: number, wide: number] {
   return [Math.max(LONG, (size?.[0] ?? 0) * scale), Math.max(WIDE, (size?.[1] ?? 0) * scale)];
 }
@@ -33,7 +33,7 @@ export function drawTriangle(c: CanvasRenderingContext2D, x: number, y: number, 
   c.fill();
 }
 
-/** Corners around what is chosen. */
+/** Draw corners around the selected body. */
 export function drawCorners(c: CanvasRenderingContext2D, x: number, y: number, r: number): void {
   c.strokeStyle = cssVariable("--ink");
   c.lineWidth = 1.8;
@@ -47,7 +47,7 @@ export function drawCorners(c: CanvasRenderingContext2D, x: number, y: number, r
   c.stroke();
 }
 
-/** Where a navigator believes to be: a cross, two standard deviations around it, a line to where the body is. */
+/** Draw an estimated position: a cross, an ellipse of two standard deviations, and a line to the true position. */
 function belief(c: CanvasRenderingContext2D, at: [number, number], truth: [number, number] | null, across: number, along: number, tint: string): void {
   c.strokeStyle = tint;
   c.lineWidth = 1.4;
@@ -114,18 +114,18 @@ function stroke(c: CanvasRenderingContext2D, tint: string, dash: number[] = [], 
   c.setLineDash([]);
 }
 
-/** What is drawn, sample and words. */
+/** Legend entries: sample and text. */
 export function symbolLegend(): HTMLElement {
   const lines: [Sample, string][] = [
-    [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle, its bow ahead; to scale where it is larger than this"],
+    [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle, bow forward; to scale if larger than this"],
     [(c) => drawTriangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
-    [(c) => drawCorners(c, 22, 12, 11), "the chosen body"],
-    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "where its navigator believes to be: twice its standard deviation, and a line to where it is (a cloud of one in 3D)"],
-    [(c) => stroke(c, bodyColour(1)), "way of a body, in its own colour"],
-    [(c) => stroke(c, cssVariable("--ink"), [], 1), "way as its navigator believes it"],
+    [(c) => drawCorners(c, 22, 12, 11), "the selected body"],
+    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "estimated position: where the navigator believes it is, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)"],
+    [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
+    [(c) => stroke(c, cssVariable("--ink"), [], 1), "estimated track of the navigator"],
     [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],
     [(c) => stroke(c, "#ff9f43"), "fence"],
-    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "a signal, as far as its sound has come, in its sender's colour"],
+    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "a signal: its present wavefront, in the sender's colour"],
     [(c) => stroke(c, "#5bd68a", [], 1.2), "heard"],
     [(c) => stroke(c, "#ff6b6b", [], 1.2), "lost"],
   ];

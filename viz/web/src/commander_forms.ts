@@ -1,4 +1,4 @@
-// What else the commander can do: push a body, put it elsewhere, change the weather. An empty field stays as it is.
+// Commander forms: apply a force to a body, move it, change the weather. An empty field leaves its value unchanged.
 
 import { h, toggleClass, setText } from "./dom";
 import type { SceneStore } from "./scene_store";
@@ -15,7 +15,7 @@ const WEATHER: [key: string, input: Input][] = [
   ["wave_height", { label: "waves", unit: "m" }], ["wave_peak", { label: "peak", unit: "rad/s" }], ["wave_direction", { label: "to", unit: "°", factor: RAD }],
 ];
 
-/** A row of fields; ``read`` gives SI numbers, null where nothing stands. */
+/** A row of fields; ``read`` gives SI numbers, null for empty fields. */
 class Fields {
   private readonly inputs: [HTMLInputElement, number][];
   readonly elements: HTMLElement[];
@@ -24,7 +24,7 @@ class Fields {
     this.elements = wanted.map((w, k) => h("label", { class: "row" }, w.label, this.inputs[k]![0]));
   }
   read(): (number | null)[] { return this.inputs.map(([i, f]) => (i.value === "" || !Number.isFinite(i.valueAsNumber) ? null : i.valueAsNumber * f)); }
-  /** All of them, or null where one lacks. */
+  /** All values, or null if one is missing. */
   whole(): number[] | null { const v = this.read(); return v.every((x) => x !== null) ? v : null; }
 }
 
@@ -44,17 +44,17 @@ export class CommanderForms {
     const change = (): void => { const v = weather.read(), given = Object.fromEntries(WEATHER.flatMap(([key], k) => (v[k] === null ? [] : [[key, v[k]!]]))); if (Object.keys(given).length) this.order("weather", null, given); };
     const line = (...children: HTMLElement[]): HTMLElement => h("div", { class: "row order" }, ...children);
     this.body = h("div", {},
-      line(h("span", { class: "soft" }, "push, in B"), ...push.elements, ...turn.elements, h("button", { id: "push", onclick: shove }, "push"), h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "end it")),
-      line(h("span", { class: "soft" }, "put it at"), ...place.elements, ...attitude.elements, h("button", { id: "pose", title: "A place needs all three numbers, an attitude too", onclick: pose }, "put")));
+      line(h("span", { class: "soft" }, "External force (body axes)"), ...push.elements, ...turn.elements, h("button", { id: "push", onclick: shove }, "push"), h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "Clear")),
+      line(h("span", { class: "soft" }, "Move to"), ...place.elements, ...attitude.elements, h("button", { id: "pose", title: "Enter all three numbers of a position, and all three of an attitude", onclick: pose }, "Apply")));
     this.world = h("div", {}, h("h3", {}, "Weather"), line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")));
     this.element = h("div", { class: "pane" }, h("div", { class: "list orders", id: "orders" }, this.none, this.title, this.body, this.world));
   }
 
   update(): void {
     const may = this.store.hello?.control === true && this.store.hello.kind === "live";
-    setText(this.none, may ? "" : "commands need a running server of this machine, and `wavesim viz --control`");
+    setText(this.none, may ? "" : "commands need a running server on this machine and `wavesim viz --control`");
     for (const e of this.element.querySelectorAll("button")) if (e.disabled === may) e.disabled = !may;
-    setText(this.who, this.store.chosen === null ? "(choose one)" : this.store.name(this.store.chosen));
+    setText(this.who, this.store.chosen === null ? "(select one)" : this.store.name(this.store.chosen));
     toggleClass(this.body, "hidden", this.store.chosen === null || !may);
     for (const e of [this.title, this.world]) toggleClass(e, "hidden", !may);
     toggleClass(this.none, "hidden", may);

@@ -1,9 +1,9 @@
-// Compass cards, and the instruments drawn over the on-board view.
+// Compass cards, and the instruments drawn over the onboard view.
 
 import { cssVariable, formatNumber } from "./dom";
 import { context2d, prepareCanvas } from "./canvas";
 
-/** A card that turns under a fixed mark; ``heading`` in degrees is at the top. */
+/** Draw a compass card under a fixed mark; ``heading`` in degrees is at the top. */
 export function drawCompassCard(canvas: HTMLCanvasElement, heading: number, opacity: number): void {
   const c = context2d(canvas), size = canvas.width, r = size / 2;
   c.setTransform(1, 0, 0, 1, 0, 0);
@@ -49,13 +49,13 @@ export function drawCompassCard(canvas: HTMLCanvasElement, heading: number, opac
 
 export interface HudValues { roll: number; pitch: number; heading: number; depth: number; speed: number; altitude: number | null }
 
-/** Horizon, pitch ladder and numbers. */
+/** Draw horizon, pitch ladder and numbers. */
 export function drawHud(canvas: HTMLCanvasElement, v: HudValues): void {
   const page = prepareCanvas(canvas);
   if (!page) return;
   const { c, w, hh } = page;
   c.clearRect(0, 0, w, hh);
-  const perDegree = hh / 75; // the camera sees 75 degrees from bottom to top
+  const perDegree = hh / 75; // the camera's vertical field of view is 75 degrees
   const dark = document.documentElement.dataset["theme"] !== "light", ink = dark ? "#9ff5d8" : "#04384a";
   c.strokeStyle = c.fillStyle = ink;
   c.lineWidth = 1.4;

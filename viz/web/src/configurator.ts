@@ -1,4 +1,4 @@
-// The configurator: choose or import a model, change it by gizmos or numbers, try it, save it.
+// The configurator: open or import a model, edit it with gizmos or numbers, test it, save it.
 
 import { cssVariable, setChildren, h, toast } from "./dom";
 import { getJson, postJson } from "./http";
@@ -23,20 +23,20 @@ export class Configurator {
   private readonly verdict = h("div", { class: "verdict", id: "verdict", role: "status" });
   private readonly chosenBox = h("div", { class: "section" });
   private readonly tries = h("div", { class: "section", id: "tries" });
-  private readonly back = h("button", { id: "to-the-sea", onclick: () => { location.hash = ""; } }, "to the sea");
+  private readonly back = h("button", { id: "to-the-sea", onclick: () => { location.hash = ""; } }, "back to the simulation");
   private readonly list = h("select", { id: "models", "aria-label": "Model" });
   private schema: Schema = {};
   private model: Tree | null = null;
-  private vehicle: Vehicle | null = null; // whose own instruments are changed; null: a model is
-  private sensors: Tree = none(); // of the model, or the vehicle's own
-  private given: string[] = []; // instruments that a vehicle has of its model and of the fleet
+  private vehicle: Vehicle | null = null; // vehicle whose own instruments are edited; null: a model is edited
+  private sensors: Tree = none(); // of the model, or the vehicle's own instruments
+  private given: string[] = []; // instruments that a vehicle gets from its model and the fleet
   private vehicles: Vehicle[] = [];
   private chosen: Tree | null = null;
   private readonly opened = new WeakSet<Tree>();
   private timer = 0;
   private checks = 0;
-  private shown: { t: Tree; key: string; input: { value: string } }[] = []; // fields on the page: one value may stand twice
-  private readonly past: string[] = []; // states to go back to, the newest last
+  private shown: { t: Tree; key: string; input: { value: string } }[] = []; // fields on the page: one value may appear twice
+  private readonly past: string[] = []; // states for undo, newest last
   private visible = false;
   private write = true;
   private turning = false;
@@ -49,10 +49,10 @@ export class Configurator {
     const open = h("input", { type: "file", accept: ".xml,.ini,.yaml,.yml", class: "hidden", id: "import", onchange: () => void this.take(open) });
     const file = h("input", { id: "save-file", placeholder: "file.xml" }), replace = h("input", { type: "checkbox", id: "save-replace" });
     const view = (side: string, text: string): HTMLElement => h("button", { onclick: () => this.bench.from(side) }, text);
-    const turn = h("button", { id: "turn", title: "Move or turn with the gizmo", onclick: () => { this.turning = !this.turning; this.bench.turn(this.turning); turn.classList.toggle("on", this.turning); } }, "turn");
+    const turn = h("button", { id: "turn", title: "Move or rotate with the gizmo", onclick: () => { this.turning = !this.turning; this.bench.turn(this.turning); turn.classList.toggle("on", this.turning); } }, "turn");
     this.root.append(
       h("div", { id: "bar" },
-        h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("button", { id: "undo", title: "Take the last change back (Ctrl+Z)", onclick: () => this.undo() }, "undo"), h("span", { class: "grow" }),
+        h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", h("small", {}, "models")), this.list, h("button", { onclick: () => open.click() }, "import…"), open, h("button", { id: "undo", title: "Undo last change (Ctrl+Z)", onclick: () => this.undo() }, "undo"), h("span", { class: "grow" }),
         h("label", { class: "row" }, "save as", file), h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "save", onclick: () => void this.save(file.value, replace.checked) }, "save"), this.back),
       h("div", { class: "form-holder" }, this.verdict, this.form),
       h("div", { class: "view" }, this.bench.canvas, this.bench.over, h("div", { class: "views" }, view("side", "side"), view("above", "above"), view("ahead", "ahead"), view("stern", "stern"), turn)),
@@ -71,12 +71,12 @@ export class Configurator {
     (window as unknown as Record<string, unknown>)["configure"] = this;
   }
 
-  /** Whether there is a sea to go back to, and whether files may be written and models tried. */
+  /** Set whether there is a simulation to return to, and whether files may be written and models tested. */
   permit(sea: boolean, write: boolean): void {
     this.back.classList.toggle("hidden", !sea);
     this.write = write;
     for (const id of ["save", "import", "try-turn", "try-step"]) this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
-    if (!write) this.verdict.textContent = "this viewer only looks; start it with --control to check, try and save models";
+    if (!write) this.verdict.textContent = "this viewer is read-only; start it with --control to check, test and save models";
   }
 
   show(on: boolean): void { this.visible = on; this.root.classList.toggle("hidden", !on); }
@@ -88,7 +88,7 @@ export class Configurator {
     this.vehicles = vehicles ?? [];
     const group = (label: string, options: HTMLElement[]): HTMLElement | null => (options.length ? h("optgroup", { label }, ...options) : null);
     setChildren(this.list, group("models", models.map((m) => h("option", { value: m.name, title: m.title }, `${m.name} — ${m.type}`))),
-      group("vehicles: their own instruments", this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`))));
+      group("vehicles: own instruments", this.vehicles.map((v, k) => h("option", { value: `vehicle ${k}` }, `${v.name} — ${v.model}, ${v.file}`))));
     this.list.value = models.some((m) => m.name === "lauv") ? "lauv" : models[0]?.name ?? "";
     await this.load(this.list.value, file);
   }
@@ -112,7 +112,7 @@ export class Configurator {
     this.anew();
   }
 
-  /** The model's <sensors>, to which instruments can be added at once; left out again if it stays empty. */
+  /** The model's <sensors> element, so that instruments can be added at once; dropped if it stays empty. */
   private ownSensors(): void {
     const found = this.model ? findChild(this.model, "sensors") : undefined;
     if (!found && this.model) this.model.children.push((this.sensors = none()));
@@ -143,10 +143,10 @@ export class Configurator {
     const file = input.files?.[0];
     input.value = "";
     if (!file) return;
-    const section = file.name.endsWith(".ini") ? window.prompt("Section of the file (the model's name)") ?? "" : "";
+    const section = file.name.endsWith(".ini") ? window.prompt("Section of the file (model name)") ?? "" : "";
     const found = await postJson<Tree[]>("/api/import", { file: file.name, text: await file.text(), section });
     if (found?.length) { this.take1(found[0]!); toast(`opened ${found[0]!.attributes["name"] ?? file.name}${found.length > 1 ? `, the first of ${found.length} models` : ""}`); }
-    else if (found) toast("the file holds no <model>", true);
+    else if (found) toast("the file contains no <model>", true);
   }
 
   // -- form ------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ export class Configurator {
     if (this.model) setChildren(this.form, this.element(this.model, "Model", null, true));
     else if (this.vehicle) {
       const own = new Set(this.sensors.children.map(nameOf)), others = this.given.filter((n) => !own.has(n));
-      setChildren(this.form, h("div", { class: "element" }, h("b", {}, this.vehicle.name), h("div", { class: "soft" }, `a ${this.vehicle.model} of ${this.vehicle.file}. ${others.length ? `Its model and the fleet give it: ${others.join(", ")}. An instrument here of the same name takes its place.` : "It is given no instruments by its model or the fleet."}`)), this.element(this.sensors, "Sensors", null, true));
+      setChildren(this.form, h("div", { class: "element" }, h("b", {}, this.vehicle.name), h("div", { class: "soft" }, `${this.vehicle.model} of ${this.vehicle.file}. ${others.length ? `Instruments from its model and the fleet: ${others.join(", ")}. An instrument added here replaces one with the same name.` : "Its model and the fleet define no instruments."}`)), this.element(this.sensors, "Sensors", null, true));
     }
     this.form.scrollTop = top;
     this.chosenForm();
@@ -239,7 +239,7 @@ export class Configurator {
 
   private chosenForm(): void {
     const t = this.chosen;
-    if (!t) { setChildren(this.chosenBox, h("h3", {}, "Element"), h("div", { class: "soft" }, "Click a thruster, fin, sensor or centre, in the picture or on the left; drag its arrows, or write numbers.")); return; }
+    if (!t) { setChildren(this.chosenBox, h("h3", {}, "Element"), h("div", { class: "soft" }, "Click a thruster, fin, sensor or centre in the view or on the left; drag its arrows or enter numbers.")); return; }
     const of = this.ruleOf(t), rule = this.rule(of);
     setChildren(this.chosenBox, h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`), h("div", { class: "soft" }, rule.doc), ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)));
   }
@@ -265,7 +265,7 @@ export class Configurator {
   }
 
   private undo(): void {
-    if (this.past.length < 2) { toast("nothing to take back"); return; }
+    if (this.past.length < 2) { toast("nothing to undo"); return; }
     this.past.pop();
     [this.model, this.sensors] = JSON.parse(this.past.at(-1)!) as [Tree | null, Tree];
     if (this.model) this.ownSensors();
@@ -275,7 +275,7 @@ export class Configurator {
     void this.check();
   }
 
-  /** What is shown is not checked yet: what was said of another state holds no more. Gives the number of the next check. */
+  /** Discard the verdict on an earlier state: the present one is not checked yet. Returns the number of the next check. */
   private wonder(): number {
     if (this.write) { this.verdict.className = "verdict"; this.verdict.textContent = "…"; }
     return ++this.checks;
@@ -302,9 +302,9 @@ export class Configurator {
     if (!this.write) return;
     const number = this.wonder();
     const found = await (this.vehicle ? postJson<Checked>("/api/fit", this.fitting()) : postJson<Checked>("/api/check", { model: this.sent() }));
-    if (!found || number !== this.checks || this.bench.held) return; // whoever drags a handle keeps it, and is checked when it is let go
+    if (!found || number !== this.checks || this.bench.held) return; // keep a handle while it is dragged, and check after its release
     this.verdict.className = `verdict ${found.ok ? "good" : "bad"}`;
-    this.verdict.textContent = found.ok ? `✓ the reader accepts this ${this.vehicle ? "vehicle" : "model"}` : found.error ?? "refused";
+    this.verdict.textContent = found.ok ? `✓ ${this.vehicle ? "Vehicle" : "Model"} is valid` : found.error ?? "refused";
     if (found.look) {
       this.bench.look(found.look, found.instruments ?? []);
       this.bench.set(this.model, this.sensors);
@@ -314,20 +314,20 @@ export class Configurator {
     if (!this.tries.childElementCount) this.tryForm();
   }
 
-  // -- trying ------------------------------------------------------------------------------------------
+  // -- testing -----------------------------------------------------------------------------------------
 
   private tryForm(result?: Tried): void {
     const seconds = h("input", { type: "number", value: this.seconds, min: 5, max: 600, onchange: () => { this.seconds = Number(seconds.value); } });
     seconds.style.width = "64px";
     const run = (kind: string): void => { this.kind = kind; this.commands = null; void this.test(); };
-    setChildren(this.tries, h("h3", {}, "Try it"),
+    setChildren(this.tries, h("h3", {}, "Test run"),
       h("div", { class: "row" }, h("button", { id: "try-turn", onclick: () => run("turn") }, "turning circle"), h("button", { id: "try-step", onclick: () => run("step") }, "step ahead"), h("label", { class: "row" }, seconds, "s")));
     if (!result) return;
     const inputs = Object.entries(result.commands).map(([name, value]) => {
       const input = h("input", { type: "number", value: +value.toFixed(4), step: "any", onchange: () => { (this.commands ??= { ...result.commands })[name] = Number(input.value); } });
       return h("div", { class: "key" }, h("label", { title: name }, name), input);
     });
-    this.tries.append(h("div", { class: "soft" }, "Commands from 1 s on, in SI: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "again with these commands")), this.wayOf(result));
+    this.tries.append(h("div", { class: "soft" }, "Commands from 1 s on, in SI units: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")), this.wayOf(result));
     const c = result.columns, width = Math.max(this.side.clientWidth - 26, 160), deg = 180 / Math.PI;
     const plot = (title: string, unit: string, ...y: number[][]): void => {
       const p = new Plot({ title, unit, colours: [cssVariable("--accent")], labels: [title], width, down: title === "depth" });
@@ -340,7 +340,7 @@ export class Configurator {
     plot("roll", "deg", c["roll"]!.map((v) => v * deg));
   }
 
-  /** The way from above, north up, both axes to one scale. */
+  /** Draw the track from above, north up, both axes to the same scale. */
   private wayOf(result: Tried): HTMLElement {
     const n = result.columns["north"]!, e = result.columns["east"]!, size = Math.max(this.side.clientWidth - 26, 160), canvas = h("canvas", { width: 2 * size, height: 2 * size, id: "way" });
     Object.assign(canvas.style, { width: `${size}px`, height: `${size}px` });
@@ -380,7 +380,7 @@ export class Configurator {
     if (found) toast(`saved ${found.file}; fly it with: wavesim serve ${found.trial}`);
   }
 
-  /** For tests: what would be saved. */
+  /** For tests: the document that would be saved. */
   tree(): { model: Tree | null; sensors: Tree } { return { model: this.sent(), sensors: this.sensors }; }
   mass(): string | undefined { return this.model ? findChild(this.model, "mass")?.attributes["value"] : undefined; }
 }

@@ -1,29 +1,26 @@
-// The one place where the simulator's axes meet those of three.js.
-//
-// W: north, east, down.  three.js: x right, y up, z towards the viewer.  We take x = east, y = up, z = south:
-//     M = [0 1 0; 0 0 -1; -1 0 0],   det M = 1,   so that turning stays turning.
-// A body's frame B (forward, starboard, down) goes through the same M: forward is -z, up is +y, starboard is +x, which is
-// also how a camera of three.js looks.  A rotation R_WB becomes M R_WB M^T: its quaternion keeps the scalar, its vector
-// goes through M.  Hence a camera with a body's quaternion looks out of the body's front.
+// The only conversion between the simulator's axes and those of three.js. W: north, east, down. three.js: x right, y up, z towards the viewer. We
+// take x = east, y = up, z = south: M = [0 1 0; 0 0 -1; -1 0 0], det M = 1, so that rotations keep their sense. A body's frame B (forward, starboard,
+// down) maps through the same M: forward is -z, up is +y, starboard is +x, as for a camera of three.js. A rotation R_WB becomes M R_WB M^T: its
+// quaternion keeps the scalar part, and M maps the vector part. A camera with a body's quaternion therefore looks ahead of the body.
 
 export type Triple = [number, number, number];
 
-/** A point or direction in W or B (north/forward, east/starboard, down) in three's axes. */
+/** Map a point or direction from W or B (north/forward, east/starboard, down) to three.js axes. */
 export function toThree(n: number, e: number, d: number): Triple {
   return [e, -d, -n];
 }
 
-/** The way back. */
+/** Inverse mapping. */
 export function fromThree(x: number, y: number, z: number): Triple {
   return [-z, x, -y];
 }
 
-/** q_WB, scalar first, as three's (x, y, z, w). */
+/** Map q_WB, scalar first, to three.js order (x, y, z, w). */
 export function quaternionToThree(w: number, x: number, y: number, z: number): [number, number, number, number] {
   return [y, -z, -x, w];
 }
 
-/** Roll, pitch, heading in degrees of q_WB. */
+/** Roll, pitch and heading of q_WB in degrees. */
 export function euler(w: number, x: number, y: number, z: number): Triple {
   const deg = 180 / Math.PI;
   return [
@@ -33,7 +30,7 @@ export function euler(w: number, x: number, y: number, z: number): Triple {
   ];
 }
 
-/** An angle in degrees in [0, 360). */
+/** Wrap an angle in degrees to [0, 360). */
 export function wrapDegrees(degrees: number): number {
   return ((degrees % 360) + 360) % 360;
 }

@@ -1,4 +1,4 @@
-// Depth along the way of the chosen body, over the bed under it: how far it went to the right, depth downwards.
+// Depth profile along the track of the selected body with the sea bed below: distance run to the right, depth downwards.
 
 import { bodyColour, cssVariable, h, setText } from "./dom";
 import { depthAt } from "./geodesy";
@@ -7,10 +7,10 @@ import { drawGrid, roundStep, prepareCanvas } from "./canvas";
 
 const LEFT = 46, BOTTOM = 18, TOP = 6; // px
 const MARGINS = { left: LEFT, right: 8, top: TOP, bottom: BOTTOM };
-const FACTORS = [0, 1, 2, 5, 10, 20, 50]; // of the vertical scale over the horizontal one; 0: as large as fits
+const FACTORS = [0, 1, 2, 5, 10, 20, 50]; // vertical exaggeration; 0: fit the height
 type Point = [distance: number, depth: number];
 
-/** A way as distance run and depth; ``n`` points of it. */
+/** A track as distance run and depth; ``n`` points of it. */
 export function distanceAndDepth(ned: number[], n: number): Point[] {
   const found: Point[] = [];
   let run = 0;
@@ -28,16 +28,16 @@ export class DepthProfile {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { id: "depth-profile", class: "drawn" });
   private readonly told = h("span", { class: "soft num", id: "profile-told" });
-  private readonly surface = h("input", { type: "checkbox", checked: true, "aria-label": "From the surface on", onchange: () => this.update() });
+  private readonly surface = h("input", { type: "checkbox", checked: true, "aria-label": "Include the surface", onchange: () => this.update() });
   private factor = 0;
   private pointer: number | null = null;
 
   constructor(private readonly store: SceneStore) {
-    const factor = h("select", { "aria-label": "Vertical exaggeration", onchange: () => { this.factor = Number(factor.value); this.update(); } }, ...FACTORS.map((f) => h("option", { value: f }, f ? `${f} × higher` : "as high as fits")));
-    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, factor, h("label", { class: "row" }, this.surface, "from the surface"), this.told), h("div", { class: "sound-place" }, this.canvas));
+    const factor = h("select", { "aria-label": "Vertical exaggeration", onchange: () => { this.factor = Number(factor.value); this.update(); } }, ...FACTORS.map((f) => h("option", { value: f }, f ? `${f} × higher` : "fit height")));
+    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, factor, h("label", { class: "row" }, this.surface, "include surface"), this.told), h("div", { class: "sound-place" }, this.canvas));
     this.canvas.addEventListener("pointermove", (e) => { this.pointer = e.offsetX; this.update(); });
     this.canvas.addEventListener("pointerleave", () => { this.pointer = null; this.update(); });
-    new ResizeObserver(() => this.update()).observe(this.canvas); // its head may have taken another line
+    new ResizeObserver(() => this.update()).observe(this.canvas); // the heading may have wrapped to another line
   }
 
   update(): void {
@@ -45,7 +45,7 @@ export class DepthProfile {
     if (!page) return;
     const { c, w, hh } = page, track = row === null ? undefined : this.store.tracks.get(row), n = track ? (track.whole ? track.until(this.store.time) : track.time.length) : 0;
     c.clearRect(0, 0, w, hh);
-    if (!track || n < 2) { setText(this.told, row === null ? "choose a body" : "it has not moved yet"); return; }
+    if (!track || n < 2) { setText(this.told, row === null ? "select a body" : "not moved yet"); return; }
     const way = distanceAndDepth(track.ned, n), bed = way.map((_, k) => depthAt(this.store.scene?.bed, track.ned[3 * k]!, track.ned[3 * k + 1]!)), far = Math.max(way[n - 1]![0], 1);
     const depths = [...way.map((p) => p[1]), ...bed.filter((d) => d !== null)].filter(Number.isFinite), top = this.surface.checked ? Math.min(0, ...depths) : Math.min(...depths), low = Math.max(top + 1, ...depths);
     const wide = w - LEFT - 8, high = hh - TOP - BOTTOM, fits = (high / (1.08 * (low - top))) / (wide / far), factor = this.factor || fits;
@@ -76,6 +76,6 @@ export class DepthProfile {
     c.arc(x(way[n - 1]![0]), y(way[n - 1]![1]), 4, 0, 7);
     c.fill();
     const at = this.pointer === null ? n - 1 : Math.max(0, way.findIndex((p) => x(p[0]) >= this.pointer!)), under = bed[at] ?? null;
-    setText(this.told, `${way[at]![0].toFixed(0)} m run, ${way[at]![1].toFixed(1)} m deep${under === null ? "" : `, bed ${under.toFixed(1)} m, ${(under - way[at]![1]).toFixed(1)} m below it`}; heights ${factor < 10 ? factor.toFixed(1) : factor.toFixed(0)} × as long`);
+    setText(this.told, `${way[at]![0].toFixed(0)} m run, ${way[at]![1].toFixed(1)} m deep${under === null ? "" : `, bed at ${under.toFixed(1)} m, ${(under - way[at]![1]).toFixed(1)} m below`}; vertical exaggeration ${factor < 10 ? factor.toFixed(1) : factor.toFixed(0)} ×`);
   }
 }

@@ -1,9 +1,9 @@
-// A few lines instead of a framework.
+// Small DOM helpers used in place of a framework.
 
 type Child = Node | string | number | null | undefined | false;
 type Props = Record<string, unknown>;
 
-/** An element: properties starting with "on" are listeners, the others attributes or properties. */
+/** Create an element: properties that start with "on" are listeners, the others are attributes or properties. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
@@ -29,23 +29,23 @@ export function setChildren(element: Element, ...children: Child[]): void {
   appendChildren(element, ...children);
 }
 
-/** Another text in an element that stays: what is pressed must still be there when it is let go. */
+/** Replace the text of an element in place: a pressed element must still exist when the pointer is released. */
 export function setText(element: Element, text: string): void { if (element.textContent !== text) element.textContent = text; }
 
-/** Class of an element on or off, without a touch if it is so already. */
+/** Set or clear a class of an element; an unchanged class does not touch the DOM. */
 export function toggleClass(element: Element, name: string, on: boolean): void { if (element.classList.contains(name) !== on) element.classList.toggle(name, on); }
 
-const LONGEST = 1e7; // greater numbers would push columns off the page
+const LONGEST = 1e7; // larger numbers would push columns off the page
 
-/** A number as people read it; a dash for nothing. */
+/** Format a number for display; a missing value gives a dash. */
 export function formatNumber(value: number | null | undefined, digits = 2): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (Math.abs(value) >= LONGEST) return value.toExponential(1);
   const text = value.toFixed(digits);
-  return Number(text) === 0 ? text.replace("-", "") : text; // no minus before nothing
+  return Number(text) === 0 ? text.replace("-", "") : text; // no minus sign for a value that rounds to zero
 }
 
-/** Seconds as h:mm:ss.s */
+/** Format seconds as h:mm:ss.s. */
 export function formatTime(seconds: number): string {
   const sign = seconds < 0 ? "-" : "";
   const s = Math.abs(seconds);
@@ -54,7 +54,7 @@ export function formatTime(seconds: number): string {
   return `${sign}${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${rest}`;
 }
 
-/** The bar of a length on a picture, from x to the right; gives its name. */
+/** Draw a scale bar from x to the right; returns its label. */
 export function drawScaleBar(c: CanvasRenderingContext2D, x: number, y: number, width: number, metres: number): string {
   c.beginPath();
   c.moveTo(x, y - 5);
@@ -66,10 +66,10 @@ export function drawScaleBar(c: CanvasRenderingContext2D, x: number, y: number, 
 }
 
 let toastTimer = 0;
-/** A word to the user, for a few seconds. */
+/** Show a message for a few seconds. */
 export function toast(text: string, bad = false): void {
   document.querySelector(".toast")?.remove();
-  const stage = window.innerWidth > 760 ? document.querySelector("#app:not(.hidden) #stage") : null; // over the picture, not over what is filled in below it
+  const stage = window.innerWidth > 760 ? document.querySelector("#app:not(.hidden) #stage") : null; // over the picture, so that it does not cover the input fields below
   (stage ?? document.body).append(h("div", { class: `toast${bad ? " bad" : ""}`, role: "status" }, text));
   clearTimeout(toastTimer);
   toastTimer = window.setTimeout(() => document.querySelector(".toast")?.remove(), bad ? 6000 : 2500);

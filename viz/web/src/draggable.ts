@@ -1,10 +1,10 @@
-// Windows over the picture, moved by their heads.
+// Floating windows that are dragged by their title bars.
 
-/** Let a window be moved within a stage; what is pressed in its head keeps its own click. */
+/** Make a window draggable within a stage; buttons in its title bar keep their own clicks. */
 export function makeDraggable(head: HTMLElement, box: HTMLElement, stage: HTMLElement): void {
   let held: [number, number] | null = null;
   head.addEventListener("pointerdown", (e) => {
-    if ((e.target as HTMLElement).closest("button, select")) return; // who holds the pointer also gets its click
+    if ((e.target as HTMLElement).closest("button, select")) return; // capturing the pointer would also capture the click
     held = [e.clientX - box.offsetLeft, e.clientY - box.offsetTop];
     head.setPointerCapture(e.pointerId);
   });

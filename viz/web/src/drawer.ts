@@ -1,10 +1,10 @@
-// The drawer under the picture: one of several panes, its height the user's.
+// Bottom panel with one open pane at a time and an adjustable height.
 
 import { h, toggleClass, setText } from "./dom";
 
 export interface Pane { key: string; title: string; element: HTMLElement; update: () => void; count?: () => number }
 
-const LOW = 90, HIGH = 0.75; // px, share of the window
+const LOW = 90, HIGH = 0.75; // px; share of the window height
 
 export class Drawer {
   readonly element = h("div", { class: "drawer" });
@@ -14,7 +14,7 @@ export class Drawer {
   private height = Number(localStorage.getItem("wavesim-drawer")) || Math.min(200, 0.27 * window.innerHeight);
 
   constructor(panes: Pane[], private readonly changed: () => void) {
-    const grip = h("div", { class: "grip", title: "Drag: higher, lower" });
+    const grip = h("div", { class: "grip", title: "Drag to change the height" });
     let from: number | null = null;
     grip.addEventListener("pointerdown", (e) => { from = e.clientY + this.height; grip.setPointerCapture(e.pointerId); });
     grip.addEventListener("pointermove", (e) => { if (from !== null) this.resize(from - e.clientY); });
@@ -37,7 +37,7 @@ export class Drawer {
     this.changed();
   }
 
-  /** Open a pane; "" closes the drawer. */
+  /** Open a pane; "" closes the panel. */
   show(key: string): void {
     this.open = this.tabs.has(key) ? key : "";
     localStorage.setItem("wavesim-pane", this.open);

@@ -1,21 +1,21 @@
-// Fans: beams over angles and ranges. A forward-looking sonar gives a whole one with each ping, a scanning sonar one beam of a circle.
+// Fan images: beams over angle and range. A forward-looking sonar sends a complete fan per ping, a scanning sonar one beam of a circle.
 
 import { drawLabel, levelInDecibels, rangeMarkStep, type ImagePainter, type SonarImage, type SonarImageHeader, type ImageStyle, automaticLimits } from "./sonar_image";
 import { context2d } from "./canvas";
 
 const SLOTS = 400; // directions of a circle
-const MOST_GAP = 20; // of them that one step may leave
+const MOST_GAP = 20; // directions that one step may skip
 const RIM = 24, ABOVE = 14; // pixels around a fan for its marks, and above it for a line of text
 
 export class FanView implements ImagePainter {
   private head: SonarImageHeader | null = null;
   private samples: Uint8Array = new Uint8Array(0);
   private beams = 0;
-  private slot = -1; // the last direction of a circle
+  private slot = -1; // newest direction of a circle
   private key = "";
   private at = new Int32Array(0); // sample of each pixel, -1 = none
-  private part = new Float32Array(0); // and how much of the next beam is in it
-  private per = 1; // samples of a beam that fall into a pixel
+  private part = new Float32Array(0); // weight of the next beam in each pixel
+  private per = 1; // samples of a beam per pixel
   private image: ImageData | null = null;
   private readonly layer = document.createElement("canvas");
   private middle: [number, number] = [0, 0];
@@ -41,7 +41,7 @@ export class FanView implements ImagePainter {
 
   limits(): [number, number] | null { return this.samples.length ? automaticLimits(this.samples) : null; }
 
-  /** Half of the fan's angle; a circle has all of it. */
+  /** Half the opening angle of the fan; for a circle, pi. */
   private half(): number { return this.head!.kind === "scanning" ? Math.PI : this.head!.sector / 2; }
 
   private fit(w: number, h: number, rim: number, above: number): void {
@@ -77,7 +77,7 @@ export class FanView implements ImagePainter {
       if (i < 0) { out[k] = 0; continue; }
       const f = this.part[k]!;
       let v = 0;
-      for (let j = i; j < i + this.per; j++) { // the strongest: what is small and bright must not vanish
+      for (let j = i; j < i + this.per; j++) { // take the maximum, so that small bright echoes stay visible
         const one = f > 0 ? s[j]! + f * (s[j + last]! - s[j]!) : s[j]!;
         if (one > v) v = one;
       }

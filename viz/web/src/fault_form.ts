@@ -1,11 +1,11 @@
-// The form with which a part of the chosen body is made to fail, by its name.
+// Form that injects a fault into a named part of the selected body.
 
 import { h } from "./dom";
 import type { FieldLook } from "./websocket";
 
 export type InjectFault = (part: string, kind: string, amount: string, field: string) => void;
 
-/** A button that opens the form at a place; null where nothing may be commanded. */
+/** A button that opens the form at a position; null if commands are not allowed. */
 export function faultButton(part: string, kinds: string[], fields: FieldLook[], at: HTMLElement, fail: InjectFault | null): HTMLElement | null {
   if (!fail || !kinds.length) return null;
   const open = (e: Event): void => {
@@ -24,5 +24,5 @@ export function faultButton(part: string, kinds: string[], fields: FieldLook[], 
     box.dataset["part"] = part;
     return box;
   };
-  return h("button", { class: "small", title: `Make '${part}' fail`, "aria-label": `Make ${part} fail`, onclick: open }, "⚡");
+  return h("button", { class: "small", title: `Inject a fault into '${part}'`, "aria-label": `Inject a fault into ${part}`, onclick: open }, "⚡");
 }

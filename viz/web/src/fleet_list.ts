@@ -1,4 +1,4 @@
-// The list of bodies and the list of signals.
+// List of bodies and list of acoustic signals.
 
 import { CONDITION_TEXTS } from "./alarms";
 import { formatTime, bodyColour, h, toggleClass, formatNumber, setText } from "./dom";
@@ -16,7 +16,7 @@ export class FleetList {
   private key = "";
 
   constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void) {
-    this.search = h("input", { placeholder: "find a body", class: "grow", "aria-label": "Find a body", oninput: () => { this.key = ""; } });
+    this.search = h("input", { placeholder: "find a body", class: "grow", "aria-label": "Find a body by name", oninput: () => { this.key = ""; } });
     this.element.append(
       h("div", { class: "side-head" }, this.search),
       h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "name"), h("th", { class: "n" }, "depth"), h("th", { class: "n" }, "speed"), h("th", { class: "n" }, "hdg"))), this.body),
@@ -41,8 +41,8 @@ export class FleetList {
         this.rows.set(b.row, { tr, cells, badge });
         this.body.append(tr);
       }
-      if (found.length > list.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, `and ${found.length - list.length} more: find them by name`)));
-      if (!found.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, this.store.bodies.size ? "no name like that" : "nobody is here yet")));
+      if (found.length > list.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, `and ${found.length - list.length} more: search by name`)));
+      if (!found.length) this.body.append(h("tr", {}, h("td", { class: "soft", colSpan: 4 }, this.store.bodies.size ? "no matching name" : "no bodies yet")));
     }
     const alarmed = new Map<number, string>();
     for (const x of this.store.alarms) if (x.until === null) alarmed.set(x.row, [alarmed.get(x.row), `${x.kind}: ${x.text}`].filter(Boolean).join("\n"));
@@ -66,8 +66,8 @@ export class FleetList {
 
 const MOST_ROWS = 250, DEG = 180 / Math.PI;
 const ABOUT: Record<string, string> = {
-  "measured m": "Two-way range as the asker measures it", "one-way m": "Range by the clocks of both, as the receiver has it", "error m": "Measured less true; where there is no two-way range, one-way less true",
-  "bearing °": "Direction of arrival as a USBL head measures it: from forward to starboard, down from the horizontal, both of the body",
+  "measured m": "Two-way range as measured by the querying node", "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes", "error m": "Measured minus true range; uses the one-way range if the two-way range is missing",
+  "bearing °": "Direction of arrival as measured by a USBL head, in the body frame: azimuth from forward to starboard, elevation down from the horizontal",
 };
 
 export class SignalList {
@@ -76,16 +76,16 @@ export class SignalList {
   private readonly counts = h("span", { class: "soft" });
   private filter = "told";
   private missed = 0;
-  private held = false; // while a button is down on the list nothing moves under it
+  private held = false; // rows must not move while a button is pressed on the list
   private pending: (Sent | Reception)[] = [];
 
   constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void) {
-    const pick = h("select", { "aria-label": "Which events", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
-      h("option", { value: "told" }, "heard and lost"), h("option", { value: "heard" }, "heard"), h("option", { value: "lost" }, "lost"), h("option", { value: "sent" }, "sent"), h("option", { value: "all" }, "everything"));
+    const pick = h("select", { "aria-label": "Filter of events", onchange: () => { this.filter = pick.value; this.anew(this.store.events); } },
+      h("option", { value: "told" }, "receptions and losses"), h("option", { value: "heard" }, "heard"), h("option", { value: "lost" }, "lost"), h("option", { value: "sent" }, "sent"), h("option", { value: "all" }, "everything"));
     const list = h("div", { class: "list", id: "events" }, h("table", {}, h("thead", {}, h("tr", {}, ...["time", "what", "from", "to", "kHz", "level dB", "path m", "measured m", "one-way m", "true m", "error m", "bearing °", "outcome"].map((t, i) => h("th", { class: i > 3 && i < 12 || i === 0 ? "n" : "", title: ABOUT[t] }, t)))), this.body));
     let presses = 0;
     list.addEventListener("pointerdown", () => { this.held = true; presses++; });
-    const release = (): void => { const of = presses; window.setTimeout(() => { if (of === presses) this.held = false; }); }; // after its click, and not after the next press
+    const release = (): void => { const of = presses; window.setTimeout(() => { if (of === presses) this.held = false; }); }; // after its click event, before the next press
     for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release);
     this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, pick, this.counts), list);
   }
@@ -93,9 +93,9 @@ export class SignalList {
   lose(count: number): void { this.missed += count; }
   add(events: (Sent | Reception)[]): void {
     this.pending.push(...events);
-    if (this.pending.length > MOST_ROWS) this.pending.splice(0, this.pending.length - MOST_ROWS); // nobody may be looking for hours
+    if (this.pending.length > MOST_ROWS) this.pending.splice(0, this.pending.length - MOST_ROWS); // the page may be unattended for hours
   }
-  /** The list begins anew with these. */
+  /** Restart the list with these events. */
   anew(events: (Sent | Reception)[]): void {
     this.body.replaceChildren();
     this.pending = [];
@@ -123,11 +123,11 @@ export class SignalList {
 
   private row(e: Sent | Reception): HTMLElement {
     const heard = "receiver" in e ? e : null, sent = heard ? this.store.sent.get(e.id) : (e as Sent);
-    // a two-way range is that of both ways: the question's and the answer's
+    // a two-way range covers both directions: query and reply
     const asked = heard?.measured !== null && heard ? this.store.distances.get(`${heard.query}:${heard.source}`) : undefined;
     const truth = asked !== undefined && heard && heard.distance !== null ? 0.5 * (asked + heard.distance) : null;
     const oneWay = heard && heard.outcome === 0 ? heard.one_way : null;
-    // who hears a pulse may not know when it was sent
+    // a receiver may not know when a pulse was sent
     const error = truth !== null && heard ? heard.measured! - truth : oneWay !== null && heard?.measured === null && heard.kind !== 0 && heard.distance !== null ? oneWay - heard.distance : null;
     const cells = [
       formatTime(e.time), heard ? SIGNAL_KINDS[e.kind] ?? "" : `sent: ${SIGNAL_KINDS[e.kind] ?? ""}`, this.store.name(e.source), heard ? this.store.name(heard.receiver) : "",
@@ -135,7 +135,7 @@ export class SignalList {
       heard?.measured !== null && heard ? formatNumber(heard.measured, 3) : "", oneWay === null ? "" : formatNumber(oneWay, 3), heard ? formatNumber(truth ?? heard.distance, 3) : "", error === null ? "" : formatNumber(error, 3),
       heard?.azimuth !== null && heard ? `${formatNumber(heard.azimuth * DEG, 1)}${heard.elevation === null ? "" : `, ${formatNumber(heard.elevation * DEG, 1)}`}` : "",
     ];
-    const outcome = e.outcome === 0 ? (heard ? (heard.bounces ? `heard (${heard.bounces} bounces)` : "heard") : "sent") : OUTCOMES[e.outcome] ?? String(e.outcome);
+    const outcome = e.outcome === 0 ? (heard ? (heard.bounces ? `received (${heard.bounces} bounces)` : "heard") : "sent") : OUTCOMES[e.outcome] ?? String(e.outcome);
     return h("tr", { onclick: () => this.choose(heard ? heard.receiver : e.source) }, ...cells.map((t, i) => h("td", { class: i > 3 || i === 0 ? "n" : "" }, t)), h("td", { class: e.outcome ? "bad" : "good" }, outcome));
   }
 }

@@ -1,16 +1,16 @@
-// Forces and moments on the chosen body by their parts, where the server computes them: somebody must ask for that.
+// Forces and moments on the selected body by component; the server computes them only on request.
 
 import { setChildren, h, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
 import type { Forces, Panel } from "./websocket";
 
 const PARTS: [keyof Forces, string][] = [
-  ["total", "Sum of all parts: mass (with added mass) times acceleration"], ["restoring", "Weight, buoyancy, ballast"], ["drag", "Of the hull: drag, lift, Coriolis"],
-  ["actuators", "Thrusters and fins"], ["environment", "Wind and waves"], ["external", "A push that was set"], ["contact", "Mooring, and contact with bodies, obstacles and bed"],
+  ["total", "Sum of all components: mass (with added mass) times acceleration"], ["restoring", "Weight, buoyancy, ballast"], ["drag", "Hull: drag, lift, Coriolis"],
+  ["actuators", "Thrusters and fins"], ["environment", "Wind and waves"], ["external", "External force set by a command"], ["contact", "Mooring, and contact with bodies, obstacles and sea bed"],
 ];
 const AXES = ["X", "Y", "Z", "K", "M", "N"];
 
-/** The chart of a part: three forces, three moments. */
+/** Describe the chart of a component: three forces, three moments. */
 export function forceLabel(key: string): SeriesLabel | null {
   const part = PARTS.find(([name]) => key === `force.${name}`);
   return part ? { title: part[0], unit: "N, N m", series: AXES.map((a) => `${key}.${a}`), names: AXES, factors: [] } : null;
@@ -24,7 +24,7 @@ export class ForcePanel {
     const rows = PARTS.map(([part, doc]) => {
       const numbers = AXES.map(() => h("td", { class: "n" }));
       this.cells.set(part, numbers);
-      const tr = h("tr", { title: `${doc}\nClick for a chart`, onclick: () => this.charts.toggle(`force.${part}`) }, h("td", { class: "name" }, part), ...numbers);
+      const tr = h("tr", { title: `${doc}\nClick to show or hide the chart`, onclick: () => this.charts.toggle(`force.${part}`) }, h("td", { class: "name" }, part), ...numbers);
       tr.dataset["name"] = part;
       return tr;
     });
@@ -45,7 +45,7 @@ export class ForcePanel {
   }
 }
 
-/** Three digits that matter, at most: six numbers stand in a narrow row. */
+/** Format with at most three significant digits: six numbers share a narrow row. */
 function short(value: number): string {
   const size = Math.abs(value);
   return size >= 1e5 ? value.toExponential(1) : size >= 100 ? value.toFixed(0) : size >= 0.05 ? value.toFixed(1) : "0";

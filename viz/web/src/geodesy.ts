@@ -1,4 +1,4 @@
-// Latitude and longitude of points of W, by the WGS 84 ellipsoid; and depths between the points of a grid.
+// Latitude and longitude of points in W on the WGS 84 ellipsoid; and depths interpolated in a grid.
 
 import type { Bed } from "./websocket";
 
@@ -7,18 +7,18 @@ const A = 6378137.0, F = 1 / 298.257223563, E2 = F * (2 - F), RAD = Math.PI / 18
 /** Latitude and longitude in degrees of a point north, east and down of an origin at height 0. */
 export function geodetic(origin: [number, number], n: number, e: number, d: number): [number, number] {
   const [lat, lon] = [origin[0] * RAD, origin[1] * RAD], [s, c, sl, cl] = [Math.sin(lat), Math.cos(lat), Math.sin(lon), Math.cos(lon)], r = A / Math.sqrt(1 - E2 * s * s);
-  // the origin, and the way from it, in the frame of the Earth
+  // the origin and the offset from it, in the Earth-fixed frame
   const x = r * c * cl - s * cl * n - sl * e - c * cl * d, y = r * c * sl - s * sl * n + cl * e - c * sl * d, z = r * (1 - E2) * s + c * n - s * d;
   const p = Math.hypot(x, y);
   let phi = Math.atan2(z, p * (1 - E2));
-  for (let k = 0; k < 4; k++) { // Bowring; converges to the last digits in two rounds near the ground
+  for (let k = 0; k < 4; k++) { // Bowring; near the ground it converges to the last digits in two iterations
     const sp = Math.sin(phi), np = A / Math.sqrt(1 - E2 * sp * sp);
     phi = Math.atan2(z + E2 * np * sp, p);
   }
   return [phi / RAD, Math.atan2(y, x) / RAD];
 }
 
-/** North and east in m of a place on the ellipsoid, from an origin there. */
+/** North and east in m of a geodetic position, relative to an origin. */
 export function toLocal(origin: [number, number], latitude: number, longitude: number): [number, number] {
   const earth = (lat: number, lon: number): [number, number, number] => {
     const s = Math.sin(lat * RAD), c = Math.cos(lat * RAD), r = A / Math.sqrt(1 - E2 * s * s);
@@ -28,13 +28,13 @@ export function toLocal(origin: [number, number], latitude: number, longitude: n
   return [-Math.sin(lat) * (Math.cos(lon) * x + Math.sin(lon) * y) + Math.cos(lat) * z, -Math.sin(lon) * x + Math.cos(lon) * y];
 }
 
-/** As on a chart: degrees and minutes with their side. */
+/** Format as on a chart: degrees and minutes with hemisphere. */
 export function formatDegrees(value: number, sides: "NS" | "EW"): string {
   const side = value < -1e-9 ? sides[1]! : sides[0]!, whole = Math.abs(value), d = Math.floor(whole + 1e-9), m = Math.max((whole - d) * 60, 0);
   return `${d}°${m.toFixed(4).padStart(7, "0")}'${side}`;
 }
 
-/** Depth of the bed at a point, between the four points of its grid; null where it is not known. */
+/** Depth of the bed at a point, interpolated between the four grid points; null if unknown. */
 export function depthAt(bed: Bed | null | undefined, n: number, e: number): number | null {
   if (!bed) return null;
   const place = (axis: number[], v: number): [number, number] | null => {
@@ -48,7 +48,7 @@ export function depthAt(bed: Bed | null | undefined, n: number, e: number): numb
   return Number.isFinite(depth) ? depth : null;
 }
 
-/** Distance in m and bearing in degrees of the way from a point (north, east) to another. */
+/** Distance in m and bearing in degrees from one point (north, east) to another. */
 export function distanceAndBearing(from: [number, number], to: [number, number]): [number, number] {
   return [Math.hypot(to[0] - from[0], to[1] - from[1]), (Math.atan2(to[1] - from[1], to[0] - from[0]) / RAD + 360) % 360];
 }

@@ -1,4 +1,4 @@
-// Requests to the viewer's server; trouble is told to the user.
+// Requests to the viewer's server; errors are shown to the user.
 
 import { toast } from "./dom";
 
@@ -15,7 +15,7 @@ export async function getJson<T>(url: string): Promise<T | null> {
   try {
     return await read<T>(await fetch(url));
   } catch {
-    toast("the viewer's server does not answer", true);
+    toast("no answer from the viewer's server", true);
     return null;
   }
 }
@@ -24,7 +24,7 @@ export async function postJson<T>(url: string, body: unknown): Promise<T | null>
   try {
     return await read<T>(await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
   } catch {
-    toast("the viewer's server does not answer", true);
+    toast("no answer from the viewer's server", true);
     return null;
   }
 }

@@ -1,4 +1,4 @@
-// The instruments of the chosen body: each by its name, with what it measures, in which unit, and how fresh that is.
+// Instruments of the selected body: name, values, units and age of each.
 
 import { cssVariable, setChildren, h, toggleClass, setText } from "./dom";
 import type { BodyCharts, SeriesLabel } from "./body_charts";
@@ -6,14 +6,14 @@ import type { FieldLook, InstrumentLook, Kit, Panel, SensorValue, FieldValue } f
 import { displayUnit, actuatorDisplayUnit, formatValue, type DisplayUnit } from "./units";
 import { context2d } from "./canvas";
 
-const LATE = 3, GRACE_S = 0.5; // periods, and seconds more, after which a value is called old
-const IN_ROW = 4; // numbers of a field that stand beside each other
-const MANY = 16; // from here on they are drawn as a profile
+const LATE = 3, GRACE_S = 0.5; // periods, plus seconds, after which a value counts as stale
+const IN_ROW = 4; // maximum number of values of a field shown side by side
+const MANY = 16; // number of values from which a field is drawn as a profile
 
-/** Key of a number of an instrument among the series. */
+/** Series key of one number of an instrument. */
 export function sensorSeriesKey(instrument: string, field: string, k: number): string { return `sensor.${instrument}.${field}.${k}`; }
 
-/** The chart of a field. */
+/** Describe the chart of a field. */
 export function instrumentLabel(kit: Kit | null, key: string): SeriesLabel | null {
   for (const s of kit?.sensors ?? [])
     for (const f of s.fields)
@@ -38,19 +38,19 @@ export class Instruments {
 
   constructor(private readonly charts: BodyCharts, private readonly fault: (part: string, kinds: string[], fields: FieldLook[], at: HTMLElement) => HTMLElement | null, private readonly picture: (name: string) => void) {}
 
-  /** Another body, with other instruments. */
+  /** Switch to another body with other instruments. */
   fit(kit: Kit | null): void {
     this.element.classList.toggle("hidden", !kit);
     this.parts = (kit?.sensors ?? []).map((s) => this.part(s));
-    const none = kit && !kit.sensors.length ? h("div", { class: "soft" }, "it carries no instruments") : null;
+    const none = kit && !kit.sensors.length ? h("div", { class: "soft" }, "no instruments on board") : null;
     setChildren(this.element, h("h3", {}, "Instruments"), ...this.parts.flatMap((p) => [p.box, p.place]), none);
   }
 
   private part(s: InstrumentLook): Part {
-    const state = h("span", { class: "num", title: s.period ? `a value each ${+s.period.toFixed(4)} s` : undefined }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
+    const state = h("span", { class: "num", title: s.period ? `one value every ${+s.period.toFixed(4)} s` : undefined }), fault = h("span", { class: "warm" }), part: Partial<Part> = { look: s, state, fault, cells: new Map(), profiles: new Map() };
     const rows = s.fields.flatMap((f) => this.rows(s, f, part as Part));
     const numbers = s.fields.reduce((n, f) => n + f.count, 0), body = h("table", {}, h("tbody", {}, ...rows)), place = h("div", {});
-    const picture = s.type === "sonar" || s.type === "camera" ? h("button", { class: "picture", title: "Its picture, in a window", onclick: (e: MouseEvent) => { e.preventDefault(); this.picture(s.name); } }, "picture") : null;
+    const picture = s.type === "sonar" || s.type === "camera" ? h("button", { class: "picture", title: "Show its image in a window", onclick: (e: MouseEvent) => { e.preventDefault(); this.picture(s.name); } }, "picture") : null;
     const button = this.fault(s.name, s.faults, s.fields, place);
     const box = h("details", { class: "sensor", open: this.open.has(s.name) || numbers <= 4, ontoggle: () => (box.open ? this.open.add(s.name) : this.open.delete(s.name)) },
       h("summary", { title: s.doc }, h("b", {}, s.name), h("span", { class: "soft grow" }, s.type === s.name ? "" : s.type), fault, state, picture, button), body);
@@ -59,7 +59,7 @@ export class Instruments {
   }
 
   private rows(s: InstrumentLook, f: FieldLook, part: Part): HTMLElement[] {
-    const cells: HTMLElement[] = [], toggle = (): void => this.charts.toggle(`sensor.${s.name}.${f.name}`), attributes = { title: `${f.doc}\nClick for a chart`, onclick: toggle };
+    const cells: HTMLElement[] = [], toggle = (): void => this.charts.toggle(`sensor.${s.name}.${f.name}`), attributes = { title: `${f.doc}\nClick to show or hide the chart`, onclick: toggle };
     part.cells.set(f.name, cells);
     const cell = (): HTMLElement => { const td = h("td", { class: "n" }); cells.push(td); return td; };
     if (f.count > MANY) {
@@ -95,7 +95,7 @@ export class Instruments {
     }
   }
 
-  /** Whether anything comes: if not, no value is fresh, whatever came last. */
+  /** Set whether data arrive: if not, every value counts as stale. */
   lose(on: boolean): void {
     this.lost = on;
     for (const p of this.parts) this.freshness(p, undefined);
@@ -103,7 +103,7 @@ export class Instruments {
 
   private freshness(p: Part, v: SensorValue | undefined): void {
     const period = p.look.period ?? 1, old = v && v.age !== null && v.age > LATE * period + GRACE_S;
-    const [text, kind] = this.lost ? ["○ no news", "soft"] : !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
+    const [text, kind] = this.lost ? ["○ no data", "soft"] : !v || v.age === null ? ["no value yet", "soft"] : old ? [`● ${v.age!.toFixed(1)} s old`, "bad"] : v.valid ? [`● ${v.age!.toFixed(1)} s`, "good"] : ["● invalid", "warm"];
     setText(p.state, text);
     p.state.className = `num ${kind}`;
     setText(p.fault, v?.fault ? v.fault : "");
@@ -111,7 +111,7 @@ export class Instruments {
   }
 }
 
-/** Many numbers beside each other, the greatest at the bottom: a profile of the sea bed as a fan of beams sees it. */
+/** Draw many values side by side, the largest at the bottom: a sea bed profile as seen by a fan of beams. */
 function drawProfile(canvas: HTMLCanvasElement, values: (number | null)[]): void {
   const w = canvas.clientWidth, hh = canvas.clientHeight, ratio = Math.min(window.devicePixelRatio, 2);
   if (!w || !hh) return;

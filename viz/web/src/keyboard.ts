@@ -1,17 +1,17 @@
-// The keys: which one was meant, whatever Caps Lock says and wherever the last click went.
+// Keyboard: finds the intended key whatever the state of Caps Lock and the focus.
 
 import { appendChildren, h } from "./dom";
 import { symbolLegend } from "./chart_symbols";
 
 export const KEY_BINDINGS: [string, string][] = [
-  ["Space", "start, pause or go on"], ["N", "one step (hold it: step after step)"], ["X", "stop"], ["+  −", "faster, slower"],
-  ["1  2  3  4", "free camera, follow the chosen body, from above, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: turn, shift, zoom"],
-  ["H", "whole scene"], ["O", "view from on board the chosen body"], ["B  Shift+B", "next, previous body"], ["Esc", "choose nothing"],
-  ["L  T  R  G  I  C", "labels, trails, sound spheres, arrows, beams of instruments, traffic on and off"], ["U  V  K", "sea surface, its waves, the sky on and off"], ["Z", "bodies drawn larger than they are, on and off"], ["M  J", "draw a mission, drive a body"],
-  ["[  ]", "side panels on and off"], ["Shift+L", "light or dark"], ["?", "this page"],
+  ["Space", "start, pause or resume"], ["N", "single step (hold for repeated steps)"], ["X", "stop"], ["+  −", "faster, slower"],
+  ["1  2  3  4", "free camera, follow the selected body, top view, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: rotate, pan, zoom"],
+  ["H", "whole scene"], ["O", "onboard view of the selected body"], ["B  Shift+B", "next, previous body"], ["Esc", "clear selection"],
+  ["L  T  R  G  I  C", "show or hide names, tracks, sound spheres, arrows, instrument beams, traffic"], ["U  V  K", "show or hide the sea surface, its waves, the sky"], ["Z", "enlarge bodies or draw them to scale"], ["M  J", "draw a mission, drive a vehicle"],
+  ["[  ]", "show or hide the side panels"], ["Shift+L", "switch between light and dark"], ["?", "show or hide this help"],
 ];
 
-/** Whether a key belongs to what has the focus: somebody writes there. Lists and sliders keep only the keys that move them. */
+/** True if a key belongs to the focused element: text fields take all keys, lists and sliders only those that move them. */
 export function isTypedIntoField(e: KeyboardEvent): boolean {
   const target = e.target as HTMLElement;
   if (e.ctrlKey || e.metaKey || e.altKey || target.isContentEditable || target.tagName === "TEXTAREA") return true;
@@ -21,15 +21,15 @@ export function isTypedIntoField(e: KeyboardEvent): boolean {
   return !["checkbox", "button", "radio"].includes(target.type);
 }
 
-/** The key that was meant: letters small, or great with Shift; Caps Lock says nothing. */
+/** The intended key: lower case, or upper case with Shift, regardless of Caps Lock. */
 export function normalisedKey(e: KeyboardEvent): string {
   return /^[a-z]$/i.test(e.key) ? (e.shiftKey ? e.key.toUpperCase() : e.key.toLowerCase()) : e.key;
 }
 
-/** The wanted speeds, slowest first; 0 = as fast as possible, which is the fastest. */
+/** Selectable speeds, slowest first; 0 = as fast as possible, which counts as the fastest. */
 export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 0];
 
-/** The next faster or slower one of those that may be had. */
+/** Next faster or slower selectable speed. */
 export function nextSpeed(at: number, by: number, speeds: number[]): number {
   const rank = (v: number): number => (v === 0 ? Infinity : v), own = rank(at);
   const sorted = [...speeds].sort((a, b) => rank(a) - rank(b));
@@ -37,11 +37,11 @@ export function nextSpeed(at: number, by: number, speeds: number[]): number {
   return next ?? at;
 }
 
-/** The page with the keys and the legend, on or off. */
+/** Show or hide the help with keys and legend. */
 export function showKeyHelp(): void {
   const old = document.querySelector(".help");
   if (old) { old.remove(); return; }
   const line = ([keys, text]: [string, string]): HTMLElement => { const td = h("td", {}); for (const key of keys.split("  ")) appendChildren(td, h("kbd", {}, key), " "); return h("tr", {}, td, h("td", {}, text)); };
-  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))), h("div", {}, h("h2", {}, "Legend"), symbolLegend(), h("p", { class: "soft" }, "Places are north, east and depth in metres; headings from north to the east. More in the viewer's guide (docs/viewer.md).")));
+  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))), h("div", {}, h("h2", {}, "Legend"), symbolLegend(), h("p", { class: "soft" }, "Positions are north, east and depth in metres; headings count from north to east. See the viewer's guide (docs/viewer.md).")));
   document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) showKeyHelp(); } }, box));
 }

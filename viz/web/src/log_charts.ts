@@ -1,5 +1,5 @@
-// Charts over the whole time, of any fields of any bodies, under one cursor: a click goes there, a stretch drawn with the pointer is
-// looked at closely, a double click shows all again.
+// Charts over the whole time of any fields of any bodies, under one cursor: a click seeks to the time, a dragged interval zooms in, a double click
+// shows the full range.
 
 import { bodyColour, COLOURS, setChildren, h, toggleClass } from "./dom";
 import { chartFields, type ChartField } from "./chart_fields";
@@ -10,8 +10,8 @@ import { Plot } from "./plots";
 import { fetchSeries } from "./chart_series";
 import type { SceneStore } from "./scene_store";
 
-const REFRESH_MS = 2000; // of a running server
-const HEIGHT = 120, WIDE = 900; // px: from this width on there are two columns
+const REFRESH_MS = 2000; // for a running server
+const HEIGHT = 120, WIDE = 900; // px: minimum width for two columns
 interface Line extends ChartField { body: string; other: boolean }
 interface Chart { lines: Line[]; plot: Plot | null; box: HTMLElement; width: number }
 
@@ -21,9 +21,9 @@ export class LogCharts {
   private readonly place = h("div", { class: "list", id: "log-charts" });
   private readonly body = h("select", { "aria-label": "Body of the line", onchange: () => void this.offer() });
   private readonly field = h("select", { "aria-label": "Field of the line" });
-  private readonly onto = h("select", { "aria-label": "Into which chart" });
-  private readonly other = h("input", { type: "checkbox", "aria-label": "Beside it the other log's" });
-  private readonly otherBox = h("label", { class: "row hidden" }, this.other, "other log too");
+  private readonly onto = h("select", { "aria-label": "Target chart" });
+  private readonly other = h("input", { type: "checkbox", "aria-label": "Also draw the line of the comparison log" });
+  private readonly otherBox = h("label", { class: "row hidden" }, this.other, "include comparison log");
   private fields: ChartField[] = [];
   private bodies = "";
   private span: { since?: number; until?: number } = {};
@@ -31,7 +31,7 @@ export class LogCharts {
 
   constructor(private readonly store: SceneStore, private readonly seek: (time: number) => void, private readonly changed: () => void) {
     this.element = h("div", { class: "pane" },
-      h("div", { class: "events-head" }, this.body, this.field, this.onto, this.otherBox, h("button", { id: "add-line", class: "on", onclick: () => this.add() }, "add"), h("button", { title: "The whole time (or a double click)", onclick: () => this.zoom({}) }, "all of it"), h("span", { class: "grow" }), h("button", { id: "csv", title: "The lines as a table", onclick: () => void this.save() }, "CSV")),
+      h("div", { class: "events-head" }, this.body, this.field, this.onto, this.otherBox, h("button", { id: "add-line", class: "on", onclick: () => this.add() }, "add"), h("button", { title: "Show the full range (or double-click)", onclick: () => this.zoom({}) }, "full range"), h("span", { class: "grow" }), h("button", { id: "csv", title: "Show the lines as a table", onclick: () => void this.save() }, "CSV")),
       this.place);
     this.place.addEventListener("dblclick", () => this.zoom({}));
     for (const wanted of this.kept()) this.chart(wanted);
@@ -52,11 +52,11 @@ export class LogCharts {
     return chart;
   }
 
-  /** The fields of the chosen body. */
+  /** List the fields of the selected body. */
   private async offer(): Promise<void> {
     const row = Number(this.body.value), kit = this.body.value ? await getJson<Kit | null>(`/kit?row=${row}`) : null;
     const before = this.fields[Number(this.field.value)]?.key;
-    if (String(row) !== this.body.value) return; // another was chosen meanwhile
+    if (String(row) !== this.body.value) return; // another body was selected meanwhile
     this.fields = chartFields(kit, this.whole);
     const groups = [...new Set(this.fields.map((f) => f.group))];
     setChildren(this.field, ...groups.map((g) => h("optgroup", { label: g }, ...this.fields.flatMap((f, k) => (f.group === g ? [h("option", { value: k }, `${f.title}${f.unit ? `, ${f.unit}` : ""}`)] : [])))));
@@ -89,7 +89,7 @@ export class LogCharts {
     this.update();
   }
 
-  /** Light and dark have charts of their own colours. */
+  /** Redraw the charts in the colours of the theme (light or dark). */
   recolour(): void {
     for (const c of this.charts) { c.plot?.destroy(); c.plot = null; }
     this.due = 0;
@@ -120,7 +120,7 @@ export class LogCharts {
 
   private async load(chart: Chart): Promise<void> {
     const two = this.place.clientWidth > WIDE && this.charts.length > 1, width = Math.max((this.place.clientWidth - 24) / (two ? 2 : 1) - 8, 200);
-    const found = await fetchSeries(this.wanted(chart), { ...this.span, points: Math.min(1500, Math.ceil(3 * width)) }); // of each pixel the first, the least and the greatest
+    const found = await fetchSeries(this.wanted(chart), { ...this.span, points: Math.min(1500, Math.ceil(3 * width)) }); // first, minimum and maximum per pixel
     if (!found || !this.charts.includes(chart)) return;
     if (!chart.plot) {
       const rows = chart.lines.map((l) => this.rowOf(l.body)), same = new Set(rows).size < rows.length, units = [...new Set(chart.lines.map((l) => l.unit))];
@@ -136,7 +136,7 @@ export class LogCharts {
     this.changed();
   }
 
-  /** All lines as tables, one for each chart, at the times of its first line. */
+  /** All lines as tables, one per chart, at the times of its first line. */
   private async save(): Promise<void> {
     const parts: string[] = [];
     for (const chart of this.charts) {

@@ -1,4 +1,4 @@
-// Mission control: puts the parts together, and knows the keys.
+// Mission control page: assembles the views and panels and handles the keyboard.
 
 import { AlarmList, NoticeList } from "./alarms";
 import { Drawer } from "./drawer";
@@ -28,8 +28,8 @@ import { TrafficList } from "./traffic_list";
 import { View3D, type CameraMode } from "./view3d";
 
 type Shown = keyof View3D["show"];
-const SWITCHES: [name: Shown, text: string, key: string][] = [["labels", "names", "L"], ["trails", "trails", "T"], ["spheres", "sound", "R"], ["surface", "surface", "U"], ["waves", "waves", "V"], ["sky", "sky", "K"], ["arrows", "arrows", "G"], ["beams", "beams", "I"], ["traffic", "traffic", "C"], ["magnify", "enlarge", "Z"]];
-const AWAKE_MS = 700; // the picture is drawn for so long after anything that may change it
+const SWITCHES: [name: Shown, text: string, key: string][] = [["labels", "names", "L"], ["trails", "tracks", "T"], ["spheres", "sound", "R"], ["surface", "surface", "U"], ["waves", "waves", "V"], ["sky", "sky", "K"], ["arrows", "arrows", "G"], ["beams", "beams", "I"], ["traffic", "traffic", "C"], ["magnify", "enlarge", "Z"]];
+const AWAKE_MS = 700; // keep drawing for this long after anything that may change the picture
 
 class App {
   private readonly store = new SceneStore();
@@ -46,7 +46,7 @@ class App {
   private readonly camera: ViewRecorder;
   private readonly helm: ManualControl;
   private heights!: HTMLSelectElement;
-  private wanted: ViewState | null = parseViewLink(location.hash); // of a link, until the scene is there
+  private wanted: ViewState | null = parseViewLink(location.hash); // view from a link, kept until the scene is loaded
   private readonly sonars: SonarWindows;
   private readonly root = h("div", { id: "app" });
   private readonly stage = h("div", { id: "stage" });
@@ -62,13 +62,13 @@ class App {
   private dark = localStorage.getItem("wavesim-theme") !== "light";
   private tableAt = 0;
   private homed = false;
-  private gone = ""; // the chosen body left: it is chosen again when it comes back
-  private panelAt: unknown = null; // the data that were shown last
+  private gone = ""; // name of the selected body after it left; selected again when it returns
+  private panelAt: unknown = null; // data shown last in the details panel
   private readonly times: number[] = [];
   private awakeUntil = 0;
   private turning = false;
   private stale = false;
-  private trouble = ""; // why the viewer's server has nothing to show
+  private trouble = ""; // reason why the viewer's server has no data to show
   private connected = false;
 
   constructor() {
@@ -121,7 +121,7 @@ class App {
     (window as unknown as Record<string, unknown>)["wavesim"] = { store: this.store, view: this.view, chart: this.chart, link: this.link, sonars: this.sonars, app: this };
   }
 
-  /** Draw from now on, until nothing has happened for a while: a sea that stands still costs nothing. */
+  /** Start drawing, and stop after a quiet period: a scene at rest costs no processor time. */
   wake(): void {
     this.awakeUntil = performance.now() + AWAKE_MS;
     this.stale = true;
@@ -131,23 +131,23 @@ class App {
       if (!this.stale && performance.now() > this.awakeUntil && !this.view.busy() && !this.camera.rolling && this.store.settled()) {
         this.turning = false;
         this.times.length = 0;
-        this.mishaps.part("the picture", () => { if (!this.charting) this.view.still(); });
+        this.mishaps.part("the 3D view", () => { if (!this.charting) this.view.still(); });
         this.tables();
         setText(this.stats["fps"]!, "still");
         return;
       }
-      this.stale = false; // a slow machine draws once at least
-      requestAnimationFrame(turn); // first: a picture that fails is not the last one
+      this.stale = false; // draw at least once, even on a slow machine
+      requestAnimationFrame(turn); // request the next picture first, so that an error in this one does not end the loop
       this.mishaps.part("the page", () => this.draw());
     };
     requestAnimationFrame(turn);
   }
 
-  // -- what comes from the server --------------------------------------------------------------------
+  // -- messages from the server ---------------------------------------------------------------------
 
   private message(m: Message): void {
     const s = this.store;
-    if (m.type !== "weather" && !(m.type === "panel" && m.panel && m.panel.time === s.panel?.time)) this.wake(); // numbers alone need no new picture
+    if (m.type !== "weather" && !(m.type === "panel" && m.panel && m.panel.time === s.panel?.time)) this.wake(); // new numbers alone need no new picture
     switch (m.type) {
       case "hello":
         s.hello = m;
@@ -223,16 +223,16 @@ class App {
     this.tellLoss();
   }
 
-  /** Why nothing comes any more: then nothing may look alive. */
+  /** Show why no data arrive, and mark everything on the page as stale. */
   private tellLoss(): void {
-    const text = this.connected ? this.trouble : "the viewer's server does not answer (was `wavesim viz` ended?); trying again";
+    const text = this.connected ? this.trouble : "no answer from the viewer's server (has `wavesim viz` stopped?); retrying";
     this.store.lost = text;
     this.weather();
     setText(this.banner, text);
     toggleClass(this.banner, "hidden", !text);
     toggleClass(this.root, "lost", text !== "");
     this.details.lose(text !== "");
-    this.panelAt = null; // the same data may be new again, or old by now
+    this.panelAt = null; // the same data may have become current or stale
     this.wake();
   }
 
@@ -250,16 +250,16 @@ class App {
   private buildBar(): void {
     this.stats["name"] = h("small", {});
     this.stats["state"] = h("span", { class: "pill soft", id: "stat-state" }, "…");
-    const speed = h("select", { id: "speed", title: "Simulated seconds per second (+ and −)", onchange: () => this.control("speed", Number(speed.value)) }, ...SPEEDS.map((v) => h("option", { value: v, selected: v === 1 }, v ? `${v} ×` : "fast")));
+    const speed = h("select", { id: "speed", title: "Simulation speed: simulated seconds per second (+ and −)", onchange: () => this.control("speed", Number(speed.value)) }, ...SPEEDS.map((v) => h("option", { value: v, selected: v === 1 }, v ? `${v} ×` : "fast")));
     this.stats["speed"] = speed;
     setChildren(
       this.bar,
       h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", this.stats["name"]),
       this.stats["state"],
-      h("div", { class: "group" }, this.button("start", "▶", "Start or go on (space)", () => this.control("start")), this.button("pause", "❚❚", "Pause (space)", () => this.control("pause")), this.button("step", "▸|", "One step (N)", () => this.control("step", this.stepTicks())), this.button("stop", "■", "Stop (X)", () => this.control("stop")), speed),
-      this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "lateness, worst (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
+      h("div", { class: "group" }, this.button("start", "▶", "Start or resume (space)", () => this.control("start")), this.button("pause", "❚❚", "Pause (space)", () => this.control("pause")), this.button("step", "▸|", "Single step (N)", () => this.control("step", this.stepTicks())), this.button("stop", "■", "Stop (X)", () => this.control("stop")), speed),
+      this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "delay, maximum (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
       h("span", { class: "grow" }),
-      h("div", { class: "group" }, h("button", { title: "Make vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Light or dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keys and legend (?)", onclick: () => showKeyHelp() }, "?")),
+      h("div", { class: "group" }, h("button", { title: "Configure vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Switch between light and dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keyboard shortcuts and legend (?)", onclick: () => showKeyHelp() }, "?")),
     );
   }
 
@@ -267,14 +267,14 @@ class App {
     const may = this.store.hello?.control ?? false;
     for (const key of ["start", "pause", "step", "stop"]) {
       this.buttons[key]!.disabled = !may;
-      if (!may) this.buttons[key]!.title = "This viewer only looks; start it with: wavesim viz --control";
+      if (!may) this.buttons[key]!.title = "This viewer is read-only; for commands, start it with: wavesim viz --control";
     }
     const speed = this.stats["speed"] as HTMLSelectElement;
     speed.disabled = !may;
-    if (this.store.hello?.kind === "replay") speed.querySelector("option[value='0']")?.remove(); // a log plays at some speed
+    if (this.store.hello?.kind === "replay") speed.querySelector("option[value='0']")?.remove(); // a replay always has a speed, also while paused
     const write = this.store.hello?.write ?? false, mission = this.buttons["mission"]!;
     mission.disabled = !write || this.store.hello?.kind !== "live";
-    mission.title = mission.disabled ? "A mission is written into a file: that needs a running server of this machine, and `wavesim viz --control`" : "Draw waypoints, beacons and fences (M)";
+    mission.title = mission.disabled ? "Missions are saved to a file: this needs a running server on this machine and `wavesim viz --control`" : "Draw waypoints, beacons and fences (M)";
   }
 
   private stepTicks(): number { return this.store.hello?.kind === "replay" ? 25 : 1; }
@@ -292,7 +292,7 @@ class App {
     const f = this.store.last;
     if (!f) return;
     const pill = this.stats["state"]!, state = this.store.lost ? "lost" : RUN_STATES[f.state] ?? "?";
-    setText(pill, state === "lost" ? "no news" : this.store.hello?.kind === "replay" ? (f.state === 1 ? "playing" : "paused") : state);
+    setText(pill, state === "lost" ? "no data" : this.store.hello?.kind === "replay" ? (f.state === 1 ? "playing" : "paused") : state);
     pill.className = `pill ${state === "running" ? "good" : state === "paused" ? "warm" : state === "lost" ? "bad" : "soft"}`;
     setText(this.stats["time"]!, formatTime(this.store.time));
     setText(this.stats["factor"]!, this.store.lost ? "–" : `${formatNumber(f.factor, f.factor >= 10 ? 0 : 2)} ×`);
@@ -316,22 +316,22 @@ class App {
   private tools(): HTMLElement {
     const mode = (m: CameraMode | "chart", text: string, key: string): HTMLElement => this.button(`view-${m}`, text, `${text} (${key})`, () => this.setMode(m));
     const toggle = (name: Shown, text: string, key: string): HTMLElement => this.button(`show-${name}`, text, `${text} on or off (${key})`, () => this.toggle(name));
-    this.heights = h("select", { id: "heights", title: "How much higher than it is everything is drawn", onchange: () => { this.view.stretch(Number(this.heights.value)); this.wake(); } }, ...EXAGGERATION_FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)));
+    this.heights = h("select", { id: "heights", title: "Vertical exaggeration of the scene", onchange: () => { this.view.stretch(Number(this.heights.value)); this.wake(); } }, ...EXAGGERATION_FACTORS.map((f) => h("option", { value: f }, `heights ${f} ×`)));
     const shown = h("details", { class: "shown", id: "shown" }, h("summary", {}, "show"), h("div", {}, ...SWITCHES.map((s) => toggle(...s)), this.heights));
-    return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "from above", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"), shown,
-      this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a body by keys or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
-      ...this.camera.buttons, h("button", { id: "link", title: "The link to this very view: into the address bar, and copied", onclick: () => this.share() }, "link"));
+    return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "top view", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"), shown,
+      this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a vehicle with the keyboard or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
+      ...this.camera.buttons, h("button", { id: "link", title: "Link to the current view: put it into the address bar and copy it", onclick: () => this.share() }, "link"));
   }
 
   private toggle(name: Shown): void { this.view.show[name] = !this.view.show[name]; localStorage.setItem("wavesim-show", JSON.stringify(this.view.show)); this.wake(); }
 
-  /** A side panel on or off, also the next time. */
+  /** Show or hide a side panel, and remember the choice for the next visit. */
   private panel(name: "no-left" | "no-right"): void { localStorage.setItem(`wavesim-${name}`, this.root.classList.toggle(name) ? "1" : ""); }
 
   private asBefore(): void {
     for (const name of ["no-left", "no-right"]) this.root.classList.toggle(name, localStorage.getItem(`wavesim-${name}`) === "1");
     let show: Record<string, unknown> = {};
-    try { show = JSON.parse(localStorage.getItem("wavesim-show") ?? "{}") as Record<string, unknown>; } catch { /* what is kept there is none of ours */ }
+    try { show = JSON.parse(localStorage.getItem("wavesim-show") ?? "{}") as Record<string, unknown>; } catch { /* the stored value does not come from this page */ }
     for (const name of Object.keys(this.view.show) as Shown[]) if (typeof show?.[name] === "boolean") this.view.show[name] = show[name];
   }
 
@@ -364,18 +364,18 @@ class App {
     this.window.show(row, this.store.name(row));
   }
 
-  /** The link to what is seen now. */
+  /** Create the link to the current view. */
   private share(): void {
     const { camera, controls } = this.view, replay = this.store.hello?.kind === "replay";
     const view: ViewState = { mode: this.charting ? "chart" : this.view.mode, body: this.store.chosen === null ? "" : this.store.name(this.store.chosen), time: replay ? this.store.time : null, pane: this.bottom.open,
       show: Object.entries(this.view.show).filter(([, on]) => on).map(([name]) => name), panels: [!this.root.classList.contains("no-left"), !this.root.classList.contains("no-right")],
       eye: camera.position.toArray(), target: controls.target.toArray(), heights: this.view.heights.factor, ...this.chart.looks };
     history.replaceState(null, "", viewLink(view));
-    const done = navigator.clipboard?.writeText(location.href).then(() => "the link is copied", () => "the link is in the address bar") ?? Promise.resolve("the link is in the address bar");
+    const done = navigator.clipboard?.writeText(location.href).then(() => "link copied", () => "the link is in the address bar") ?? Promise.resolve("the link is in the address bar");
     void done.then((text) => toast(text));
   }
 
-  /** To the view of the link with which the page was opened, once its scene and its bodies are there. */
+  /** Restore the view of the link that opened the page, as soon as its scene and bodies are loaded. */
   private return(): void {
     const v = this.wanted, row = v?.body ? [...this.store.bodies.values()].find((b) => b.name === v.body)?.row : null;
     if (!v || !this.store.scene || !this.store.bodies.size) return;
@@ -437,10 +437,10 @@ class App {
 
   private showPanel(): void {
     const panel = this.store.panel;
-    if (panel && panel !== this.panelAt) { this.panelAt = panel; this.mishaps.part("the data of the chosen body", () => this.details.update(panel)); }
+    if (panel && panel !== this.panelAt) { this.panelAt = panel; this.mishaps.part("the details of the selected body", () => this.details.update(panel)); }
   }
 
-  /** A picture came; if only numbers of the machine changed, nothing is drawn. */
+  /** Take a frame from the server; do not draw if only the server statistics changed. */
   private frame(f: Frame): void {
     const last = this.store.last, same = last !== null && last.jumps === f.jumps && last.time === f.time && last.state === f.state && last.roster === f.roster && last.bodies.length === f.bodies.length && last.bodies.every((v, k) => v === f.bodies[k]);
     this.store.frame(f);
@@ -454,32 +454,32 @@ class App {
     const now = performance.now();
     this.times.push(now);
     while (this.times.length && this.times[0]! < now - 1000) this.times.shift();
-    this.mishaps.part("the moment", () => this.store.now());
+    this.mishaps.part("the frame", () => this.store.now());
     if (this.charting) this.mishaps.part("the chart", () => this.chart.render());
-    if (!this.charting || this.view.onboard) this.mishaps.part("the picture", () => this.view.render(!this.charting));
+    if (!this.charting || this.view.onboard) this.mishaps.part("the 3D view", () => this.view.render(!this.charting));
     this.camera.drawn();
-    this.mishaps.part("the sonars", () => this.sonars.draw());
+    this.mishaps.part("the sonar windows", () => this.sonars.draw());
     this.showPanel();
     if (now < this.tableAt) return;
     this.tableAt = now + 200;
     this.tables();
   }
 
-  /** Numbers, lists and buttons. */
+  /** Update numbers, lists and buttons. */
   private tables(): void {
     this.mishaps.update();
     this.mishaps.part("the bar", () => this.numbers());
-    this.mishaps.part("the list of bodies", () => this.fleet.update());
+    this.mishaps.part("the fleet list", () => this.fleet.update());
     this.mishaps.part("the charts", () => this.details.draw());
-    this.mishaps.part("the lists", () => this.bottom.update());
-    this.mishaps.part("the mission", () => this.mission.update());
+    this.mishaps.part("the bottom panel", () => this.bottom.update());
+    this.mishaps.part("the mission editor", () => this.mission.update());
     const mode = this.charting ? "chart" : this.view.mode;
     for (const m of ["free", "follow", "top", "chart"]) this.buttons[`view-${m}`]!.classList.toggle("on", m === mode);
     for (const [name, on] of Object.entries(this.view.show)) this.buttons[`show-${name}`]!.classList.toggle("on", on);
     this.buttons["mission"]!.classList.toggle("on", this.mission.open);
   }
 
-  /** What the configurator may do here. */
+  /** Update the configurator's permissions. */
   permitModels(configure: Configurator | null): void { const hello = this.store.hello; if (hello) configure?.permit(hello.kind !== "none", hello.write); }
 
   show(visible: boolean): void { this.wake(); this.root.classList.toggle("hidden", !visible); }

@@ -1,5 +1,5 @@
-// At the helm: keys and a gamepad drive a body through the viewer's server, which is its pilot. Only while something is held does
-// anything move: who lets go, or is cut off, leaves the actuators at rest (the server's dead man's rule).
+// Manual control: keyboard and gamepad drive a body through the viewer's server, which acts as its pilot. The body moves only while an input is held.
+// On release or loss of connection, the server's watchdog returns the actuators to neutral.
 
 import { setChildren, h, toggleClass, setText } from "./dom";
 import { makeDraggable } from "./draggable";
@@ -8,17 +8,17 @@ import type { ActuatorLook, ModelLook } from "./websocket";
 import type { SceneStore } from "./scene_store";
 
 export type ControlAxes = [ahead: number, starboard: number, down: number, turn: number]; // -1 to 1
-const PERIOD_MS = 100, LEAST = 0.2, FORTY = 0.7; // what pushes less than that share in a direction is not used for it; rad
+const PERIOD_MS = 100, LEAST = 0.2, FORTY = 0.7; // thrusters below this share in a direction are not used for it; rad
 const KEYS: Record<string, [axis: number, sign: number]> = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowRight: [3, 1], ArrowLeft: [3, -1], PageDown: [2, 1], PageUp: [2, -1], Period: [1, 1], Comma: [1, -1] };
 const HELD = [4, 5, 6, 7]; // shoulder buttons of a gamepad
-const STICK = 0.08; // what is nearer to the middle is nothing
+const STICK = 0.08; // dead zone around the middle
 
 type V = number[];
 const cross = (a: V, b: V): V => [a[1]! * b[2]! - a[2]! * b[1]!, a[2]! * b[0]! - a[0]! * b[2]!, a[0]! * b[1]! - a[1]! * b[0]!];
 const unit = (a: V): V => { const n = Math.hypot(...a) || 1; return a.map((v) => v / n); };
 const used = (w: number): number => (Math.abs(w) < LEAST ? 0 : w);
 
-/** Shares of the ranges of a body's actuators for wanted axes, from where each sits and how it pushes; null: left as it is. */
+/** Actuator shares of their ranges for the wanted axes, from the position and direction of each actuator; null: unchanged. */
 export function actuatorShares(actuators: ActuatorLook[], model: ModelLook, axes: ControlAxes): (number | null)[] {
   const [ahead, starboard, down, turn] = axes, thrusters = model.thrusters.map((t) => ({ d: unit(t.direction), moment: cross(t.position, unit(t.direction))[2]!, jet: t.deflector }));
   const arm = Math.max(1e-6, ...thrusters.map((t) => Math.abs(t.moment))), turns = arm > 0.02 * model.shape.size[0], lifts = thrusters.some((t) => Math.abs(t.d[2]!) > 0.5);
@@ -29,23 +29,23 @@ export function actuatorShares(actuators: ActuatorLook[], model: ModelLook, axes
       const push = used(t.d[0]!) * ahead + used(t.d[1]!) * starboard + used(t.d[2]!) * down + (turns ? used(t.moment / arm) * turn : 0);
       return Math.max(-1, Math.min(1, t.jet ? Math.abs(ahead) : push));
     }
-    if (a.kind === "fin") { // its lift is along its normal while it moves ahead
+    if (a.kind === "fin") { // its lift acts along its normal while the body moves ahead
       const f = model.fins[a.part], m = f ? cross(f.position, unit(f.normal)) : [0, 0, 0], size = Math.hypot(...m) || 1;
       return Math.max(-1, Math.min(1, used(m[2]! / size) * turn - (lifts ? 0 : used(m[1]! / size) * down)));
     }
     if (a.kind === "angle") return Math.sign(model.thrusters[a.part]?.position[0] ?? -1) * turn * Math.min(1, FORTY / Math.max(a.maximum, 1e-6));
     return a.kind === "deflector" ? (ahead < 0 ? -1 : 1) : null;
-  }).map((v) => (v === null ? null : v + 0)); // no minus before nothing
+  }).map((v) => (v === null ? null : v + 0)); // no minus sign for zero
 }
 
 export class ManualControl {
   private box: HTMLElement | null = null;
   private readonly who = h("select", { "aria-label": "Body to drive", onchange: () => this.leave() });
-  private readonly gain = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "How much of its range" });
+  private readonly gain = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Share of the actuator range" });
   private readonly told = h("div", { class: "soft num", id: "helm-told" });
   private readonly keys = new Set<string>();
-  private driving = ""; // the body that the server drives for us
-  private shown = false; // it was chosen when it came; who chooses another one drives nothing
+  private driving = ""; // body that the server drives for this page
+  private shown = false; // control applies to the selected body; selecting another one suspends it
   private moved = false;
   private timer = 0;
 
@@ -60,9 +60,9 @@ export class ManualControl {
     const may = this.store.hello?.control === true && this.store.hello.kind === "live", bodies = (this.store.scene?.bodies ?? []).filter((b) => b.client !== "none"), chosen = this.store.chosen === null ? "" : this.store.name(this.store.chosen);
     setChildren(this.who, ...bodies.map((b) => h("option", { value: b.name, selected: b.name === chosen }, b.name)));
     const head = h("div", { class: "head" }, h("b", { class: "grow" }, "Helm"), h("button", { id: "close-helm", title: "Leave the helm", onclick: () => this.toggle() }, "×"));
-    const take = h("button", { id: "take-helm", class: "on", disabled: !may || !bodies.length, title: may ? "Join as its pilot" : "Driving needs a running server of this machine, and `wavesim viz --control`", onclick: () => { this.driving = this.who.value; this.shown = false; this.send(this.driving, []); } }, "take the helm");
-    this.box = h("div", { class: "window helm", id: "helm" }, head, h("div", { class: "section" }, h("div", { class: "row" }, this.who, take), h("label", { class: "row" }, "at most", this.gain),
-      h("div", { class: "soft" }, bodies.length ? "Hold ↑ ↓ ahead, astern; ← → turn; Page ↑ ↓ up, down; , . sideways. Gamepad: hold a shoulder button; left stick ahead and turn, right stick down and sideways. Let go: all at rest." : "no body here takes a pilot (client=\"optional\" or \"required\")"), this.told));
+    const take = h("button", { id: "take-helm", class: "on", disabled: !may || !bodies.length, title: may ? "Join as pilot of this body" : "Manual control needs a running server on this machine and `wavesim viz --control`", onclick: () => { this.driving = this.who.value; this.shown = false; this.send(this.driving, []); } }, "take the helm");
+    this.box = h("div", { class: "window helm", id: "helm" }, head, h("div", { class: "section" }, h("div", { class: "row" }, this.who, take), h("label", { class: "row" }, "max. power", this.gain),
+      h("div", { class: "soft" }, bodies.length ? "Hold ↑ ↓ ahead, astern; ← → turn; Page ↑ ↓ up, down; , . sideways. Gamepad: hold a shoulder button; left stick ahead and turn, right stick down and sideways. Release: actuators return to neutral." : "no body here accepts a pilot (client=\"optional\" or \"required\")"), this.told));
     Object.assign(this.box.style, { left: "14px", top: "128px", width: "300px", height: "auto" });
     makeDraggable(head, this.box, this.stage);
     this.stage.append(this.box);
@@ -75,7 +75,7 @@ export class ManualControl {
     this.keys.clear();
   }
 
-  /** What keys and gamepad want; null: nobody holds anything. */
+  /** Axes demanded by keys and gamepad; null: no input is held. */
   private axes(): ControlAxes | null {
     const wanted: ControlAxes = [0, 0, 0, 0];
     for (const code of this.keys) { const [axis, sign] = KEYS[code]!; wanted[axis]! += sign; }
@@ -88,12 +88,12 @@ export class ManualControl {
     const body = [...this.store.bodies.values()].find((b) => b.name === this.driving);
     if (body && !this.shown) { this.shown = true; this.choose(body.row); }
     const lost = this.store.lost !== "", axes = body && !lost ? this.axes() : null;
-    if (lost && this.driving) this.leave(); // whoever wants it takes it again
+    if (lost && this.driving) this.leave(); // the user can take it again
     const kit = body && this.store.kit?.row === body.row ? this.store.kit : null, model = this.store.scene?.models[body?.model ?? ""];
-    setText(this.told, lost ? "no news: nothing is driven" : !this.driving ? "" : !body ? `waiting for ${this.driving}…` : !kit || !model ? "choose it to drive it" : axes ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ") : "at rest: nothing is held");
+    setText(this.told, lost ? "No data: manual control suspended" : !this.driving ? "" : !body ? `waiting for ${this.driving}…` : !kit || !model ? "select this body to drive it" : axes ? axes.map((v, k) => `${["ahead", "starboard", "down", "turn"][k]} ${v.toFixed(1)}`).join("  ") : "Idle: no key held");
     if (this.box) toggleClass(this.box, "alive", axes !== null);
     if (!kit || !model || (!axes && !this.moved)) return;
-    this.moved = axes !== null; // when it is let go, that is said once
+    this.moved = axes !== null; // send the release once
     const gain = Number(this.gain.value);
     this.send(this.driving, actuatorShares(kit.actuators, model, axes ?? [0, 0, 0, 0]).map((s, k) => (s === null || kit.actuators[k]!.kind === "deflector" ? s : s * gain)));
   }

@@ -1,4 +1,4 @@
-// Missions drawn on the chart: waypoints, beacons and fences by clicks; saved as a configuration of their own.
+// Mission editor on the chart: waypoints, beacons and fences by clicks, saved as a new configuration.
 
 import type { Chart, MissionDraft } from "./chart";
 import { formatTime, setChildren, h, formatNumber, toast } from "./dom";
@@ -23,9 +23,9 @@ export class MissionEditor {
   private depth = 5;
   private speed = 1;
   private keep = "inside";
-  private spacing = 20; // of the legs of a survey; radius of a circle
+  private spacing = 20; // spacing of survey legs; radius of a circle
   private heading = 0;
-  private drawing: [number, number][] = []; // corners of the fence that is being drawn: the last of the draft
+  private drawing: [number, number][] = []; // corners of the fence being drawn, the last one of the draft
   private draft: MissionDraft | null = null;
   private saved = true;
   private readonly where = h("span", { class: "soft num" });
@@ -43,7 +43,7 @@ export class MissionEditor {
   toggle(): void {
     this.open = !this.open;
     this.box.classList.toggle("hidden", !this.open);
-    if (!this.open) { this.chart.draft = this.chart.onClick = this.chart.grab = null; return; } // the draft is kept for the next time
+    if (!this.open) { this.chart.draft = this.chart.onClick = this.chart.grab = null; return; } // the draft is kept for the next visit
     this.toChart();
     this.draft ??= this.fresh();
     this.chart.draft = this.draft;
@@ -53,31 +53,31 @@ export class MissionEditor {
     this.build();
   }
 
-  /** Who moves the point of the draft that stands there. */
+  /** Find the draft's point at a position; returns the function that moves it. */
   private grab(n: number, e: number, near: number): ((n: number, e: number) => void) | null {
     const d = this.chart.draft!, points: number[][] = this.tool === "survey" ? d.area : this.tool === "waypoint" ? d.waypoints.get(this.vehicle) ?? [] : this.tool === "beacon" ? d.beacons.map((b) => b.position) : d.fences.flatMap((f) => f.corners);
     const found = points.find((p) => Math.hypot(p[0]! - n, p[1]! - e) < near);
     return found ? (north, east) => { [found[0], found[1]] = [round(north), round(east)]; this.saved = false; this.build(); } : null;
   }
 
-  /** Whether the vehicle stays on the surface. */
+  /** True if the vehicle stays on the surface. */
   private get afloat(): boolean { const s = this.store.scene, body = s?.bodies.find((b) => b.name === this.vehicle); return s?.models[body?.model ?? ""]?.type === "surface"; }
   /** Depth of its next waypoint. */
   private get under(): number { return this.afloat ? 0 : this.depth; }
 
-  /** The waypoints of a vehicle as numbers, to be changed, put in and taken out. */
+  /** Waypoints of a vehicle as numbers that can be edited, inserted and removed. */
   private table(): HTMLElement | null {
     const d = this.chart.draft!, points = d.waypoints.get(this.vehicle) ?? [], present = this.store.scene?.bodies.find((b) => b.name === this.vehicle)?.waypoints ?? [];
     const changed = (): void => { this.saved = false; this.build(); };
-    if (!points.length) return present.length ? h("button", { id: "edit-present", onclick: () => { d.waypoints.set(this.vehicle, structuredClone(present)); changed(); } }, `change its ${present.length} present waypoints`) : null;
+    if (!points.length) return present.length ? h("button", { id: "edit-present", onclick: () => { d.waypoints.set(this.vehicle, structuredClone(present)); changed(); } }, `edit the ${present.length} existing waypoints`) : null;
     const cell = (p: number[], k: number, i: number): HTMLElement => {
       const input = h("input", { type: "number", step: "any", value: p[i], "aria-label": `${["north", "east", "depth", "speed"][i]} of waypoint ${k + 1}`, onchange: () => { if (Number.isFinite(input.valueAsNumber)) p[i] = input.valueAsNumber; changed(); } });
       return h("td", {}, input);
     };
     const trip = this.trip(points);
     const put = (k: number): void => { const a = points[k]!, b = points[k + 1] ?? a; points.splice(k + 1, 0, [round((a[0] + b[0]) / 2), round((a[1] + b[1]) / 2), a[2], a[3]]); changed(); };
-    const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft", title: `${formatNumber(trip[k]!.distance, 0)} m from the start` }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", { class: "n soft" }, lasting(trip[k]!.time)), h("td", {}, h("button", { class: "small", title: "Put one in after it", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Take it out", "aria-label": `Take out waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
-    const again = h("button", { id: "again", class: "small", disabled: points.length < 2, title: "The round once more: all its waypoints again", onclick: () => { points.push(...structuredClone(points)); changed(); } }, "round again");
+    const rows = points.map((p, k) => h("tr", {}, h("td", { class: "n soft", title: `${formatNumber(trip[k]!.distance, 0)} m from the start` }, k + 1), ...[0, 1, 2, 3].map((i) => cell(p, k, i)), h("td", { class: "n soft" }, lasting(trip[k]!.time)), h("td", {}, h("button", { class: "small", title: "Insert a waypoint after this one", onclick: () => put(k) }, "+"), h("button", { class: "small", title: "Remove this waypoint", "aria-label": `Remove waypoint ${k + 1}`, onclick: () => { points.splice(k, 1); changed(); } }, "×"))));
+    const again = h("button", { id: "again", class: "small", disabled: points.length < 2, title: "Append all waypoints of the route again", onclick: () => { points.push(...structuredClone(points)); changed(); } }, "repeat route");
     return h("div", { class: "list waypoints" }, h("table", {}, h("thead", {}, h("tr", {}, ...["", "north", "east", "depth", "m/s", "after", ""].map((t) => h("th", {}, t)))), h("tbody", {}, ...rows)), again);
   }
 
@@ -88,7 +88,7 @@ export class MissionEditor {
   }
 
   private startOver(): void {
-    if (!this.saved && !window.confirm("Drop what was drawn and not saved?")) return;
+    if (!this.saved && !window.confirm("Discard the unsaved draft?")) return;
     this.draft = this.chart.draft = this.fresh();
     this.build();
   }
@@ -113,13 +113,13 @@ export class MissionEditor {
       h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
       h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("survey", "survey"), choice("beacon", "beacons"), choice("fence", "fences")),
       this.tool === "survey" ? h("div", { class: "row" }, field("spacing m", this.spacing, (v) => { this.spacing = v; }), field("heading °", this.heading, (v) => { this.heading = v; })) : null,
-      this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Parallel legs over the area, as waypoints", onclick: () => this.lay(parallelLegs(this.draft!.area, this.spacing, this.heading)) }, "lay legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "A circle around the point, the spacing its radius", onclick: () => this.lay(circlePoints(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
+      this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Add parallel legs over the area as waypoints", onclick: () => this.lay(parallelLegs(this.draft!.area, this.spacing, this.heading)) }, "add legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "Circle around the point with the spacing as radius", onclick: () => this.lay(circlePoints(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
       this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), this.afloat ? null : field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
       this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
-      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "mission-send", disabled: !this.draft!.waypoints.get(this.vehicle)?.length, title: "To the program that drives it now, if that takes missions; what it does with it stands among the notices", onclick: () => this.send() }, `send to ${this.vehicle || "nobody"}`)) : null,
+      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "mission-send", disabled: !this.draft!.waypoints.get(this.vehicle)?.length, title: "Send to the program that drives it now, if that program accepts missions; the result appears under Notices", onclick: () => this.send() }, `send to ${this.vehicle || "nobody"}`)) : null,
       h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
       h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
       this.warning,
@@ -131,8 +131,8 @@ export class MissionEditor {
     const d = this.chart.draft;
     if (!this.open || !d) return;
     const points = d.waypoints.get(this.vehicle) ?? [], end = this.trip(points).at(-1);
-    const ways = `${points.length} new waypoints of ${this.vehicle || "nobody"}` + (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
-    this.info.textContent = this.tool === "waypoint" ? ways : this.tool === "survey" ? `${d.area.length} corners of the area; ${ways}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next`;
+    const ways = `${points.length} new waypoints for ${this.vehicle || "nobody"}` + (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
+    this.info.textContent = this.tool === "waypoint" ? ways : this.tool === "survey" ? `${d.area.length} corners of the area; ${ways}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next one`;
   }
 
   private clicked(n: number, e: number): void {
@@ -154,9 +154,9 @@ export class MissionEditor {
     this.build();
   }
 
-  /** Add points as waypoints of the vehicle, and be done with the area. */
+  /** Add points as waypoints of the vehicle and clear the area. */
   private lay(points: Point[]): void {
-    if (!points.length) { toast("no legs: is the spacing too small for this area?", true); return; }
+    if (!points.length) { toast("no legs: the spacing may be too large for this area", true); return; }
     const d = this.draft!;
     d.waypoints.set(this.vehicle, [...(d.waypoints.get(this.vehicle) ?? []), ...points.map(([n, e]): Waypoint => [round(n), round(e), this.under, this.speed])]);
     d.area = [];
@@ -192,11 +192,11 @@ export class MissionEditor {
     this.build();
   }
 
-  /** The waypoints of the chosen vehicle to the program that drives it. */
+  /** Send the waypoints of the selected vehicle to the program that drives it. */
   private send(): void {
     const body = [...this.store.bodies.values()].find((b) => b.name === this.vehicle), points = this.draft!.waypoints.get(this.vehicle) ?? [];
     if (!body) { toast(`${this.vehicle} is not in the simulation`, true); return; }
-    if (points.length > MOST_SENT) { toast(`a mission of more than ${MOST_SENT} waypoints goes by its file`, true); return; }
+    if (points.length > MOST_SENT) { toast(`missions of more than ${MOST_SENT} waypoints must be loaded from a file`, true); return; }
     this.order("mission", body.row, { points: points.flat() });
   }
 

@@ -1,4 +1,4 @@
-// The model in 3D, with a handle for everything that has a place, and gizmos to move and turn it.
+// The model in 3D, with a handle for every part that has a position, and gizmos to move and rotate it.
 
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
@@ -49,7 +49,7 @@ export class ModelEditor3D {
     this.orbit.addEventListener("change", () => { this.dirty = true; });
     this.gizmo = new TransformControls(this.camera, this.canvas);
     this.gizmo.setSize(0.8);
-    this.gizmo.setColors("#5bd68a", "#5aa9ff", "#ff6b6b", "#ffe66d"); // as the axes: three's x is starboard, y up, z astern
+    this.gizmo.setColors("#5bd68a", "#5aa9ff", "#ff6b6b", "#ffe66d"); // as the axes: x of three.js is starboard, y up, z astern
     this.gizmo.addEventListener("dragging-changed", (e) => { this.orbit.enabled = !e.value; if (!e.value) this.onMove(); });
     this.gizmo.addEventListener("objectChange", () => this.moved());
     this.gizmo.addEventListener("change", () => { this.dirty = true; });
@@ -63,9 +63,9 @@ export class ModelEditor3D {
     this.canvas.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; });
     this.canvas.addEventListener("pointerup", (e) => {
       if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) > 4 || this.gizmo.dragging) return;
-      this.render(); // handles made anew since the last picture stand where they will be drawn
+      this.render(); // place handles that were created since the last picture
       const box = this.canvas.getBoundingClientRect(), ray = new THREE.Raycaster();
-      ray.params.Line.threshold = 0.012 * this.size; // m: three's own is a metre, more than most models
+      ray.params.Line.threshold = 0.012 * this.size; // m: the default of three.js is 1 m, larger than most models
       ray.setFromCamera(new THREE.Vector2(((e.clientX - box.left) / box.width) * 2 - 1, 1 - ((e.clientY - box.top) / box.height) * 2), this.camera);
       const hits = ray.intersectObjects([...this.places.values()], true), hit = (hits.find((x) => x.object instanceof THREE.Mesh) ?? hits[0])?.object ?? null;
       for (let at: THREE.Object3D | null = hit; at; at = at.parent)
@@ -73,10 +73,10 @@ export class ModelEditor3D {
     });
   }
 
-  /** Whether somebody drags a handle. */
+  /** True while a handle is dragged. */
   get held(): boolean { return this.gizmo.dragging; }
 
-  /** Another model: nothing of the last one is shown until it is checked. */
+  /** Load another model: hide everything until it is checked. */
   forget(): void {
     if (this.body) { this.scene.remove(this.body); this.body.geometry.dispose(); }
     this.body = null;
@@ -84,7 +84,7 @@ export class ModelEditor3D {
     this.dirty = true;
   }
 
-  /** Draw a model as it was checked, with its instruments. */
+  /** Draw a checked model with its instruments. */
   look(model: ModelLook, instruments: InstrumentLook[]): void {
     this.instruments = instruments;
     const first = this.body === null;
@@ -108,13 +108,13 @@ export class ModelEditor3D {
     this.dirty = true;
   }
 
-  /** Handles of everything with a place. */
+  /** Handles of all parts with a position. */
   set(model: Tree | null, sensors: Tree): void {
     this.handles.clear();
     this.places.clear();
     this.sensors = sensors;
     const visit = (t: Tree): void => {
-      if (t === sensors) return; // an instrument is called by its type: not to be taken for a part of the hull
+      if (t === sensors) return; // name an instrument by its type, to tell it from a part of the hull
       const kind = KINDS[t.tag];
       if (kind) this.handle(t, kind.key, kind.colour, kind.aim);
       t.children.forEach(visit);
@@ -126,7 +126,7 @@ export class ModelEditor3D {
     this.dirty = true;
   }
 
-  /** The beams of all instruments, and dots where those sit that are not changed here. */
+  /** Draw the beams of all instruments, and dots for instruments that cannot be edited here. */
   private beams(): void {
     this.rays.traverse((o) => { if (o instanceof THREE.Mesh || o instanceof THREE.LineSegments) { (o.geometry as THREE.BufferGeometry).dispose(); (o.material as THREE.Material).dispose(); } });
     this.rays.clear();
@@ -157,7 +157,7 @@ export class ModelEditor3D {
       group.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, -1), d);
     } else if (aim === "attitude") {
       const deg = (t.attributes["attitude"] ?? "").includes("rad") ? 1 : Math.PI / 180, [roll, pitch, yaw] = parseVector(t.attributes["attitude"], [0, 0, 0]);
-      // R = Rz(yaw) Ry(pitch) Rx(roll) about forward, starboard, down, in three's axes
+      // R = Rz(yaw) Ry(pitch) Rx(roll) about forward, starboard, down, in three.js axes
       group.quaternion.setFromEuler(new THREE.Euler(pitch * deg, -yaw * deg, -roll * deg, "YXZ"));
     }
     if (aim) {
@@ -222,7 +222,7 @@ export class ModelEditor3D {
     c.font = "11px system-ui, sans-serif";
     c.lineWidth = 3;
     c.strokeStyle = cssVariable("--bg");
-    const taken: [number, number, number][] = []; // x, y, width of what is written: names at one place stand under each other
+    const taken: [number, number, number][] = []; // x, y, width of each label: labels at one position are stacked
     const text = (t: string, at: THREE.Vector3, fill: string): void => {
       const p = at.clone().project(this.camera), x = ((p.x + 1) / 2) * w + 9, wide = c.measureText(t).width;
       let y = ((1 - p.y) / 2) * hh - 6;

@@ -1,4 +1,4 @@
-// The chosen body with what moves on it: fins and nozzles turn, buckets come down, tanks fill; and where its instruments sit.
+// The selected body with its moving parts: fins and nozzles turn, buckets come down, tanks fill; and the positions of its instruments.
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
@@ -6,9 +6,9 @@ import type { Kit, ModelLook, Panel } from "./websocket";
 import { quaternionTowards, bodyMaterial, deflectorGeometry, finGeometry, finPosition, hullGeometry, mergeParts, thrusterGeometry } from "./body_shapes";
 
 const DOWN = (100 * Math.PI) / 180; // of a bucket, from lifted to full astern
-const FOLLOW = 12; // 1/s: how fast a part follows what was told ten times a second
+const FOLLOW = 12; // 1/s: rate at which a part follows values received ten times per second
 
-/** A part that turns about an axis of its own place. */
+/** A part that rotates about an axis through its own position. */
 interface Part { pivot: THREE.Object3D; axis: THREE.Vector3; base: THREE.Quaternion; angle: (value: number) => number }
 interface Tank { fill: THREE.Mesh; height: number }
 
@@ -39,7 +39,7 @@ export class MovingParts {
     this.model = this.kit = null;
   }
 
-  /** Where the body is; ``whole``: with its hull. */
+  /** Place the body; ``whole``: with its hull. */
   place(model: ModelLook, whole: boolean, p: THREE.Vector3, q: THREE.Quaternion, scale: number): void {
     if (model !== this.model) this.build(model);
     this.shape.visible = whole;
@@ -71,11 +71,11 @@ export class MovingParts {
       const pivot = new THREE.Group(), chord = new THREE.Vector3(...toThree(f.chord[0]!, f.chord[1]!, f.chord[2]!)), normal = new THREE.Vector3(...toThree(f.normal[0]!, f.normal[1]!, f.normal[2]!));
       pivot.position.set(...toThree(...finPosition(model, f)));
       pivot.add(new THREE.Mesh(mergeParts([finGeometry(model, f)]), bodyMaterial));
-      this.parts.set(`fin ${k}`, { pivot, axis: chord.cross(normal).normalize(), base: still, angle: (v) => v }); // the leading edge goes towards the normal
+      this.parts.set(`fin ${k}`, { pivot, axis: chord.cross(normal).normalize(), base: still, angle: (v) => v }); // the leading edge moves towards the normal
       this.shape.add(pivot);
     });
     const small = Math.min(model.shape.size[1], model.shape.size[2]), radius = 0.13 * small, height = 0.62 * small;
-    for (const t of model.tanks) { // a gauge, seen through the hull
+    for (const t of model.tanks) { // a gauge that is visible through the hull
       const at = toThree(t.position[0]!, t.position[1]!, t.position[2]!), through = { depthTest: false, depthWrite: false, transparent: true };
       const glass = new THREE.Mesh(new THREE.CylinderGeometry(radius, radius, height, 20), new THREE.MeshBasicMaterial({ color: "#dfeaf2", opacity: 0.35, ...through }));
       const fill = new THREE.Mesh(new THREE.CylinderGeometry(radius * 0.86, radius * 0.86, height, 20), new THREE.MeshBasicMaterial({ color: "#3fa7ff", opacity: 0.9, ...through }));
@@ -104,7 +104,7 @@ export class MovingParts {
     }
   }
 
-  /** Turn and fill everything as the newest values say. */
+  /** Move and fill all parts to the newest values. */
   update(kit: Kit, panel: Panel | null, dt: number): void {
     if (!this.model) return;
     if (kit !== this.kit) this.mount(kit);

@@ -1,10 +1,10 @@
-// A multibeam echosounder: soundings as coloured points that stay on the bed, and the profile of the newest ping.
+// Multibeam echosounder: soundings as coloured points that stay on the bed, and the profile of the newest ping.
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
 import { drawLabel, rangeMarkStep, type ImagePainter, type SonarImage, type ImageStyle } from "./sonar_image";
 
-const ROOM = 1 << 18; // points of one sonar
+const ROOM = 1 << 18; // points per sonar
 const RAMP: [number, number, number][] = [[214, 48, 49], [240, 147, 43], [249, 229, 89], [85, 196, 110], [44, 130, 201], [72, 52, 150]]; // shallow to deep
 
 function tint(f: number): [number, number, number] {
@@ -17,7 +17,7 @@ const glsl = RAMP.map((c) => `vec3(${c.map((v) => (v / 255).toFixed(4)).join(", 
 export class MultibeamView implements ImagePainter {
   readonly cloud: THREE.Points<THREE.BufferGeometry, THREE.ShaderMaterial>;
   count = 0; // soundings so far
-  low = Infinity; // depths between which colours go
+  low = Infinity; // depth range of the colours
   high = -Infinity;
   private ping: SonarImage | null = null;
   private scale: [number, number, number, number] = [0, 0, 1, 1]; // pixel of (0, 0), pixels per metre across and down
@@ -25,7 +25,7 @@ export class MultibeamView implements ImagePainter {
   constructor() {
     const g = new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(new Float32Array(3 * ROOM), 3).setUsage(THREE.DynamicDrawUsage));
     g.setDrawRange(0, 0);
-    // depth is -y: the colours of all points follow when a deeper one comes
+    // depth is -y: a deeper sounding rescales the colours of all points
     this.cloud = new THREE.Points(g, new THREE.ShaderMaterial({
       uniforms: { low: { value: 0 }, high: { value: 1 } },
       vertexShader: `varying float depth; void main() { depth = -position.y; vec4 at = modelViewMatrix * vec4(position, 1.0); gl_Position = projectionMatrix * at; gl_Position.z -= 0.002 * gl_Position.w; gl_PointSize = clamp(260.0 / -at.z, 2.0, 9.0); }`,
@@ -66,7 +66,7 @@ export class MultibeamView implements ImagePainter {
 
   limits(): null { return null; }
 
-  /** The newest ping, seen from astern, and what the colours mean. */
+  /** Draw the newest ping, seen from astern, and the colour scale. */
   paint(c: CanvasRenderingContext2D, w: number, h: number, style: ImageStyle): void {
     if (!this.ping) return;
     const { ratio } = style, p = this.ping.points, down = this.ping.head.at[2] ?? 0, rim = 34 * ratio;

@@ -1,4 +1,4 @@
-// What navigators believe: a cloud of one standard deviation, a line to the truth, and the way believed.
+// Navigation estimates: a cloud of one standard deviation, a line to the true position, and the estimated track.
 
 import * as THREE from "three";
 import { bodyColour } from "./dom";

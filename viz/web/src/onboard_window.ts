@@ -1,4 +1,4 @@
-// The window with the view from on board.
+// The window with the onboard view.
 
 import { h, setText } from "./dom";
 import { makeDraggable } from "./draggable";
@@ -12,9 +12,9 @@ export class OnboardWindow {
 
   get open(): boolean { return this.box !== null; }
 
-  /** Show what a body sees. */
+  /** Show the view from a body. */
   show(row: number, name: string): OnboardCanvases {
-    setText(this.title, `on board ${name}`);
+    setText(this.title, `onboard ${name}`);
     this.box?.remove();
     const picture = h("canvas", { class: "picture" }), overlay = h("canvas", { class: "hud" }), compass = h("canvas", { class: "small-compass", width: 124, height: 124 });
     const button = h("button", { id: "close-onboard", title: "Close (O)", onclick: () => this.close() }, "×"), head = h("div", { class: "head" }, this.title, button);

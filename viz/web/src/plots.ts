@@ -6,11 +6,11 @@ import { tickTexts } from "./units";
 
 export interface PlotOptions {
   title: string; unit: string; colours: string[]; labels: string[]; width: number; height?: number | undefined;
-  down?: boolean | undefined; // the greatest value is at the bottom: depths
+  down?: boolean | undefined; // the largest value is at the bottom, as for depths
   remove?: (() => void) | undefined;
-  pick?: ((time: number) => void) | undefined; // a click on a time
-  zoomed?: ((since: number, until: number) => void) | undefined; // a stretch was chosen
-  sync?: string | undefined; // charts of one name have one cursor
+  pick?: ((time: number) => void) | undefined; // called when a time is clicked
+  zoomed?: ((since: number, until: number) => void) | undefined; // called when an interval is selected
+  sync?: string | undefined; // charts with the same group name share a cursor
   legend?: boolean | undefined; // with the values at the pointer
 }
 
@@ -21,7 +21,7 @@ export class Plot {
   private readonly plot: uPlot;
   private readonly box = h("div");
   private readonly now = h("div", { class: "now hidden" });
-  private time: number | null = null; // where we are
+  private time: number | null = null; // present time
   private readonly legend: boolean;
 
   constructor(look: PlotOptions) {
@@ -48,11 +48,11 @@ export class Plot {
   }
 
   set(x: number[], ...y: (number | null)[][]): void { this.plot.setData([x, ...y] as uPlot.AlignedData); }
-  /** A line where we are in time. */
+  /** Draw a line at the present time. */
   mark(time: number): void {
     this.time = time;
     this.place(this.plot);
-    if (this.legend && (this.plot.cursor.left ?? -1) < 0 && this.plot.data[0].length) this.plot.setLegend({ idx: this.plot.valToIdx(time) }, false); // nobody points at another time
+    if (this.legend && (this.plot.cursor.left ?? -1) < 0 && this.plot.data[0].length) this.plot.setLegend({ idx: this.plot.valToIdx(time) }, false); // unless the pointer marks another time
   }
   private place(u: uPlot): void {
     const { min, max } = u.scales["x"]!, t = this.time, there = t !== null && typeof min === "number" && typeof max === "number" && t >= min && t <= max;

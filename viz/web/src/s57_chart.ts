@@ -1,4 +1,4 @@
-// An electronic chart under our own: depth areas, land, contours, soundings and marks of an S-57 cell, in the colours of the chart.
+// Electronic chart below the viewer's own: depth areas, land, contours, soundings and marks of an S-57 cell, in the colours of the chart.
 
 import { cssVariable } from "./dom";
 import { toLocal } from "./geodesy";
@@ -16,16 +16,16 @@ type Px = (n: number, e: number) => [number, number];
 interface Box { n0: number; n1: number; e0: number; e1: number }
 interface Shape { rings: Float64Array[]; box: Box; depth: number | null; kind: string }
 
-const DEEP = 50; // m: the colours end here
-const CELL = [34, 16] as const; // px: one sounding in each, the shallowest
+const DEEP = 50; // m: depth at which the colour scale ends
+const CELL = [34, 16] as const; // px: one sounding per cell of this size, the shallowest
 
 export class S57Chart {
-  version = 0; // grows when there is another one
+  version = 0; // incremented when another chart is loaded
   private told: S57ChartText | null = null;
   private origin: readonly number[] = [];
   private areas: Shape[] = [];
   private lines: Shape[] = [];
-  private soundings = new Float64Array(0); // north, east, depth; the shallowest first
+  private soundings = new Float64Array(0); // north, east, depth; shallowest first
   private marks: { kind: string; name: string; at: [number, number] }[] = [];
 
   get there(): boolean { return this.told !== null; }
@@ -48,7 +48,7 @@ export class S57Chart {
     this.marks = told.marks.map((m) => ({ ...m, at: toLocal(origin, ...m.at) }));
   }
 
-  /** Draw what lies between two corners (north, east). */
+  /** Draw everything between two corners (north, east). */
   draw(c: CanvasRenderingContext2D, origin: [number, number], low: [number, number], high: [number, number], px: Px, dark: boolean): void {
     if (!this.told) return;
     if (origin[0] !== this.origin[0] || origin[1] !== this.origin[1]) this.lay(this.told, origin);
@@ -107,7 +107,7 @@ export class S57Chart {
     c.textAlign = "start";
   }
 
-  /** Whose it is. */
+  /** Draw the source of the chart. */
   sign(c: CanvasRenderingContext2D, hh: number): void {
     if (!this.told) return;
     c.font = "10px system-ui, sans-serif";

@@ -1,17 +1,17 @@
-// What the page knows: the newest frames, drawn with motion between them; who is there; ways travelled; signals.
+// State of the page: the newest frames, drawn with motion between them; bodies present; tracks; signals.
 
 import { BODY_WIDTH, SIGNAL_WIDTH, INVALID, type Alarm, type CableText, type Frame, type Hello, type Kit, type NoticeText, type Panel, type Reception, type RosterEntry, type SceneText, type Sent, type TrackText, type TrafficText, type Weather } from "./websocket";
 import type { SeaState } from "./sea_state";
 
 export interface BodyEntry { row: number; name: string; model: string; type: string; generation: number }
 
-/** The way of one body, thinned when it grows long. */
+/** Track of one body, thinned when it grows long. */
 export class Track {
   time: number[] = [];
-  ned: number[] = []; // three numbers a point
+  ned: number[] = []; // three numbers per point
   believedTime: number[] = [];
   believed: number[] = [];
-  whole = false; // of a log: all of it is known
+  whole = false; // of a log: the whole track is known
 
   append(t: number, n: number, e: number, d: number): boolean {
     const k = this.time.length;
@@ -52,41 +52,41 @@ function thin(times: number[], points: number[]): void {
   points.length = 3 * keep;
 }
 
-const MOST_EVENTS = 4000; // a minute of a busy sea
+const MOST_EVENTS = 4000; // one minute with much acoustic traffic
 
 export class SceneStore {
   hello: Hello | null = null;
   scene: SceneText | null = null;
   bodies = new Map<number, BodyEntry>();
   weather: Weather | null = null;
-  sea: SeaState | null = null; // of the simulation; null where it is not known
+  sea: SeaState | null = null; // of the simulation; null if unknown
   cables: CableText[] = [];
-  traffic: TrafficText | null = null; // of the chosen body
+  traffic: TrafficText | null = null; // of the selected body
   panel: Panel | null = null;
-  kit: Kit | null = null; // what the chosen body has
+  kit: Kit | null = null; // equipment of the selected body
   beliefs = new Map<number, number[]>();
   tracks = new Map<number, Track>();
   sent = new Map<number, Sent>();
-  distances = new Map<string, number>(); // signal:receiver -> true distance of what was heard
+  distances = new Map<string, number>(); // signal:receiver -> true distance of receptions
   events: (Sent | Reception)[] = [];
   notices: NoticeText[] = [];
   alarms: Alarm[] = [];
-  lost = ""; // why nothing comes any more: what is shown is old
+  lost = ""; // reason why no data arrive: the values shown are stale
   last: Frame | null = null;
   chosen: number | null = null;
 
-  // the moment that is drawn
+  // state at the time that is drawn
   time = 0;
   rows = new Int32Array(0);
   ned = new Float32Array(0);
   quaternion = new Float32Array(0); // scalar first
   speed = new Float32Array(0);
   condition = new Uint8Array(0);
-  spheres = new Float32Array(0); // as in a frame, with the radius of this moment
-  index = new Map<number, number>(); // row -> place in these arrays
+  spheres = new Float32Array(0); // as in a frame, with the radius at the drawn time
+  index = new Map<number, number>(); // row -> index in these arrays
 
-  private readonly good = new Map<number, Float32Array>(); // the last place and attitude of each body that had one
-  private readonly past = new Map<number, string>(); // names of those that left
+  private readonly good = new Map<number, Float32Array>(); // last position and attitude of each body
+  private readonly past = new Map<number, string>(); // names of bodies that left
   private before: Frame | null = null;
   private places = new Map<number, number>();
   private arrived = 0;
@@ -105,7 +105,7 @@ export class SceneStore {
     if (b) for (let k = 0; k < b.length / BODY_WIDTH; k++) this.places.set(b[k * BODY_WIDTH]!, k);
     for (let k = 0; k < f.bodies.length / BODY_WIDTH; k++) {
       const o = k * BODY_WIDTH, row = f.bodies[o]!;
-      if (f.bodies[o + 9] === INVALID) { // it stays where it was last
+      if (f.bodies[o + 9] === INVALID) { // a frozen body keeps its last pose
         f.bodies.set(this.good.get(row) ?? [0, 0, 0, 1, 0, 0, 0], o + 1);
         f.bodies[o + 8] = NaN;
         continue;
@@ -136,7 +136,7 @@ export class SceneStore {
     return { joined, left };
   }
 
-  /** Where everything is now: between the last two frames. */
+  /** Interpolate all states between the last two frames. */
   now(): void {
     const f = this.last;
     if (!f) return;
@@ -182,13 +182,13 @@ export class SceneStore {
     for (let k = 0; k < this.spheres.length / SIGNAL_WIDTH; k++) this.spheres[k * SIGNAL_WIDTH + 5] = Math.max(0, this.spheres[k * SIGNAL_WIDTH + 5]! - back);
   }
 
-  /** True while what is drawn moves between the last two frames. */
+  /** True while the picture moves between the last two frames. */
   moving(): boolean { return this.before !== null && performance.now() - this.arrived < this.span + 50; }
 
-  /** Whether the last frame is drawn as it is, and not on the way to it. */
+  /** True if the last frame is drawn without interpolation. */
   settled(): boolean { return this.last === null || this.time === this.last.time; }
 
-  /** Ways that were there before this page: of a log all of them. */
+  /** Take tracks from before this page was opened; for a log, complete tracks. */
   history(bodies: Record<string, TrackText>, whole: boolean): void {
     this.tracks.clear();
     for (const [row, t] of Object.entries(bodies)) {

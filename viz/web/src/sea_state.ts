@@ -1,16 +1,16 @@
-// The sea of the simulation: the very components that bodies feel, summed at the crossings of lines that run north and east.
+// Sea of the simulation: the same wave components that act on bodies, summed at the crossings of lines that run north and east.
 
-const PARTS = 5; // of a component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase (rad)
-// a component is drawn whole where a wave has this many cells, and is left out where it has half as many
+const PARTS = 5; // per component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase (rad)
+// a component is drawn fully with this many cells per wavelength, and left out with half as many
 const WHOLE = 8;
 
 export class SeaState {
   readonly count: number;
   readonly shortest: number; // wave, m
-  readonly height: number; // significant, m
+  readonly height: number; // significant wave height, m
   private readonly parts: Float64Array;
   private readonly numbers: Float64Array; // wave numbers
-  private a = [new Float64Array(0), new Float64Array(0)] as [Float64Array, Float64Array]; // cosines and sines along a line's own axis
+  private a = [new Float64Array(0), new Float64Array(0)] as [Float64Array, Float64Array]; // cosines and sines along each line's axis
   private b = [new Float64Array(0), new Float64Array(0)] as [Float64Array, Float64Array];
 
   constructor(components: number[][]) {
@@ -21,7 +21,7 @@ export class SeaState {
     this.height = 4 * Math.sqrt(components.reduce((s, c) => s + 0.5 * c[0]! * c[0]!, 0));
   }
 
-  /** Elevation (m, up) of the surface over the still level at a point and a time. */
+  /** Elevation (m, up) of the surface above still water at a point and time. */
   at(time: number, north: number, east: number): number {
     let up = 0;
     for (let i = 0; i < this.count; i++) {
@@ -31,8 +31,7 @@ export class SeaState {
     return up;
   }
 
-  /** Elevations at all crossings, row by row (a row is of one north). The angle of a component is a sum of one part by the row
-   * and one by the column, so that only those need sines. Where lines lie too far apart for a wave it is faded. */
+  /** Elevations at all crossings, row by row (one north value per row). The phase of a component is a sum of a row part and a column part, so only those need sines. A component fades where the lines are too far apart to show its waves. */
   fill(time: number, north: Float64Array, east: Float64Array, out: Float32Array): void {
     const rows = north.length, columns = east.length;
     if (this.a[0].length !== rows) this.a = [new Float64Array(rows), new Float64Array(rows)];
@@ -60,15 +59,15 @@ export class SeaState {
   }
 }
 
-/** How much of a wave a line can show, by the wider of the cells beside it. */
+/** Fading factor of a wave at a line, from the wider of its two neighbouring cells. */
 function share(k: number, lines: Float64Array, i: number): number {
   const cell = Math.max(i > 0 ? lines[i]! - lines[i - 1]! : 0, i + 1 < lines.length ? lines[i + 1]! - lines[i]! : 0), cells = (2 * Math.PI) / (k * cell);
   return Math.min(Math.max((2 * cells) / WHOLE - 1, 0), 1);
 }
 
-const GROWTH = 1.1, FLAT = 0.4; // of the cells away from the middle; share of them that are all alike
+const GROWTH = 1.1, FLAT = 0.4; // growth of cells away from the middle; share of equal cells
 
-/** Lines around a middle: alike near it, wider and wider away from it, the last ones at ``far``. */
+/** Lines around a middle: equally spaced near it, wider away from it, the last ones at ``far``. */
 export function gridLines(middle: number, cell: number, half: number, far: number): Float64Array {
   const found = new Float64Array(2 * half + 1);
   found[half] = middle;
@@ -82,8 +81,8 @@ export function gridLines(middle: number, cell: number, half: number, far: numbe
   return found;
 }
 
-/** The least cell that is worth while: an eighth of the shortest wave, or what is a few pixels from so far away. */
+/** Smallest useful cell: an eighth of the shortest wavelength, or a few pixels at this distance. */
 export function smallestCell(sea: SeaState, far: number): number {
   const least = Number.isFinite(sea.shortest) ? sea.shortest / WHOLE : 1;
-  return least * 2 ** (0.5 * Math.max(0, Math.round(2 * Math.log2(Math.max(far / 140, 1e-3) / least)))); // by steps, or waves would crawl
+  return least * 2 ** (0.5 * Math.max(0, Math.round(2 * Math.log2(Math.max(far / 140, 1e-3) / least)))); // in steps, otherwise the waves would appear to crawl
 }

@@ -1,4 +1,4 @@
-// A side-scan's lines, the newest at the top: by slant range, or over the ground as if the bed were level.
+// Side-scan sonar lines, newest at the top: over slant range, or over ground range assuming a level bed.
 
 import { drawLabel, levelInDecibels, rangeMarkStep, type ImagePainter, type SonarImage, type SonarImageHeader, type ImageStyle, automaticLimits } from "./sonar_image";
 import { context2d } from "./canvas";
@@ -7,7 +7,7 @@ const MOST_LINES = 800;
 interface Line { head: SonarImageHeader; samples: Uint8Array }
 
 export class SidescanView implements ImagePainter {
-  private lines: Line[] = []; // the newest is the last
+  private lines: Line[] = []; // newest last
   private image: ImageData | null = null;
   private readonly layer = document.createElement("canvas");
   private ground = false;
@@ -31,7 +31,7 @@ export class SidescanView implements ImagePainter {
     return automaticLimits(joined);
   }
 
-  /** First sample of each pixel of a half line, and behind the last; -1 = nothing there. */
+  /** First sample of each pixel of a half line, and the sample after the last; -1 = no data. */
   private samplesOf(line: Line, half: number): Int32Array {
     const { bins, range, altitude } = line.head, edges = new Int32Array(half + 1), h = altitude ?? 0;
     for (let k = 0; k <= half; k++) {

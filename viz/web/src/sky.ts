@@ -1,8 +1,8 @@
-// The sky: a dome around whoever looks, with a horizon, a zenith and the sun; below the horizon the far sea.
+// Sky: a dome around the camera with horizon, zenith and sun; below the horizon, the distant sea.
 
 import * as THREE from "three";
 
-/** Towards the sun, in three's axes: from where the scene is lit. */
+/** Direction to the sun in three.js axes, the same as that of the scene's light. */
 export const SUN = new THREE.Vector3(0.45, 0.62, 0.64).normalize();
 
 export interface SkyColours { zenith: string; horizon: string; sun: string; sea: string }
@@ -10,7 +10,7 @@ const DARK: SkyColours = { zenith: "#050d18", horizon: "#2a4a62", sun: "#ffb877"
 const LIGHT: SkyColours = { zenith: "#5fa3d6", horizon: "#e3f0f7", sun: "#fff3cf", sea: "#bcd8e6" };
 export function skyColours(dark: boolean): SkyColours { return dark ? DARK : LIGHT; }
 
-/** A colour of a shader that writes to the screen what it finds: without the way to linear light and back, which costs at each pixel. */
+/** Make a shader colour that is written to the screen unchanged: conversion to linear light and back costs time at each pixel. */
 export function setLinearColour(colour: THREE.Color, style: string): void { colour.setStyle(style, THREE.LinearSRGBColorSpace); }
 
 export class Sky {
@@ -27,7 +27,7 @@ export class Sky {
     for (const name of ["zenith", "horizon", "sun", "sea"] as const) setLinearColour(u[name]!.value, h[name]);
   }
 
-  /** Around a camera. */
+  /** Centre the dome on a camera. */
   around(camera: THREE.PerspectiveCamera): void {
     this.mesh.position.copy(camera.position);
     this.mesh.scale.setScalar(camera.far * 0.9);

@@ -1,11 +1,11 @@
-// Pictures of imaging sonars: their bytes (see wavesim_viz/image_streams.py), colours, and how a painter of them looks from outside.
+// Images of sonars: byte format (see wavesim_viz/image_streams.py), colours, and the interface of a painter.
 
 export interface SonarImageHeader {
   row: number; body: string; name: string; preset: string; kind: "forward" | "sidescan" | "bathymetry" | "scanning" | "camera"; epoch: number; number: number; time: number;
   beams: number; bins: number; saturated: number; heading: number | null; at: (number | null)[]; range: number; sector: number; azimuth: number; tilt: number;
   frequency: number; altitude: number | null; gain: number; tvg: number; hold: number | null; absorption: number; floor: number; span: number;
 }
-/** ``samples``: (beams, bins) of levels; ``points``: of soundings five numbers each: north, east, down, starboard, sigma. */
+/** ``samples``: levels (beams, bins); ``points``: five numbers per sounding: north, east, down, starboard, sigma. */
 export interface SonarImage { head: SonarImageHeader; samples: Uint8Array; points: Float32Array }
 const MAGIC = 0x31535657;
 
@@ -18,7 +18,7 @@ export function decodeSonarImage(data: ArrayBuffer): SonarImage | null {
   return { head, samples: soundings ? new Uint8Array(0) : new Uint8Array(data, start), points: soundings ? new Float32Array(data, start, Math.floor((data.byteLength - start) / 4)) : new Float32Array(0) };
 }
 
-/** Echo level in dB re 1 uPa of a sample: what its gain did is undone. */
+/** Echo level in dB re 1 uPa of a sample, with the receiver gain removed. */
 export function levelInDecibels(h: SonarImageHeader, sample: number, range: number): number {
   const r = Math.min(Math.max(range, h.range / h.bins), h.hold ?? Infinity);
   return (sample * h.span) / 255 + h.floor - (h.tvg * Math.log10(r) + 2 * h.absorption * r + h.gain);
@@ -31,7 +31,7 @@ const PALETTES: Record<string, [number, number, number][]> = {
 };
 export const PALETTE_NAMES = Object.keys(PALETTES);
 
-/** Colour (as canvases store it) of each level, dark up to ``low``, bright from ``high``. */
+/** Colour (in canvas byte order) of each level: dark up to ``low``, bright from ``high``. */
 export function colourTable(name: string, low: number, high: number): Uint32Array {
   const ramp = PALETTES[name] ?? PALETTES["amber"]!, table = new Uint32Array(256);
   for (let k = 0; k < 256; k++) {
@@ -42,7 +42,7 @@ export function colourTable(name: string, low: number, high: number): Uint32Arra
   return table;
 }
 
-/** Levels for the darkest and the brightest colour, by what there is: a bed is of middling brightness, what is over it bright. */
+/** Levels for the darkest and brightest colour from the data: the bed gets a medium brightness, stronger echoes are bright. */
 export function automaticLimits(samples: Uint8Array): [number, number] {
   const counts = new Uint32Array(256), step = Math.max(1, Math.floor(samples.length / 40000)) | 1;
   let n = 0;
@@ -51,26 +51,26 @@ export function automaticLimits(samples: Uint8Array): [number, number] {
   return [low - 0.25 * (middle - low), Math.min(high + 0.9 * (high - low), 255)];
 }
 
-/** Distance between marks so that a length has three to six of them. */
+/** Distance between marks that gives three to six of them along a length. */
 export function rangeMarkStep(length: number): number {
   const raw = length / 4, ten = 10 ** Math.floor(Math.log10(raw));
   return [1, 2, 2.5, 5, 10].map((f) => f * ten).find((s) => s >= raw * 0.8) ?? raw;
 }
 
 export interface ImageStyle { colours: Uint32Array; ground: boolean; ratio: number }
-/** What draws one sonar. Lengths in pixels of the canvas. */
+/** Painter of one sonar. Lengths in canvas pixels. */
 export interface ImagePainter {
   take(p: SonarImage): void;
-  /** Forget what was drawn. */
+  /** Clear the image. */
   clear(): void;
   paint(c: CanvasRenderingContext2D, w: number, h: number, style: ImageStyle): void;
-  /** What lies under a point, for people. */
+  /** Describe the sample under a point. */
   tell(x: number, y: number): string;
-  /** Levels for the darkest and the brightest colour. */
+  /** Levels for the darkest and brightest colour. */
   limits(): [number, number] | null;
 }
 
-/** A line of text with a dark edge: it is read on any picture. */
+/** Draw a line of text with a dark edge, legible on any image. */
 export function drawLabel(c: CanvasRenderingContext2D, text: string, x: number, y: number, fill = "#d7f3ff"): void {
   c.save();
   c.lineWidth = 3;

@@ -1,4 +1,4 @@
-// Windows with the pictures of imaging sonars: one for each, beside each other; live and of a log alike.
+// Windows with the images of sonars and cameras, one per instrument, for live servers and logs.
 
 import * as THREE from "three";
 import { h, toggleClass, setText } from "./dom";
@@ -16,8 +16,8 @@ export const MAX_WINDOWS = 8;
 class SonarWindow {
   readonly box: HTMLElement;
   painter: ImagePainter | null = null;
-  taken = 0; // pictures
-  skipped = 0; // frames that did not come here
+  taken = 0; // images
+  skipped = 0; // frames that did not reach this page
   trouble = "";
   private epoch = 0;
   private last = 0; // number of the newest frame of this epoch
@@ -29,7 +29,7 @@ class SonarWindow {
   private readonly told = h("div", { class: "told" });
   private readonly under = h("div", { class: "under" });
   private readonly colouring = h("select", { title: "Colours", onchange: () => { this.stale = true; this.changed(); } }, ...PALETTE_NAMES.map((c) => h("option", { value: c }, c)));
-  private readonly contrast: HTMLButtonElement = h("button", { title: "Darkest and brightest level by what is seen, or by the whole scale", onclick: () => { toggleClass(this.contrast, "on", !this.contrast.classList.contains("on")); this.stale = true; this.changed(); } }, "auto");
+  private readonly contrast: HTMLButtonElement = h("button", { title: "Contrast: from the data, or the full scale", onclick: () => { toggleClass(this.contrast, "on", !this.contrast.classList.contains("on")); this.stale = true; this.changed(); } }, "auto");
   private readonly ground: HTMLButtonElement = h("button", { class: "ground hidden", title: "Range along the beam, or over the ground", onclick: () => { toggleClass(this.ground, "on", !this.ground.classList.contains("on")); setText(this.ground, this.ground.classList.contains("on") ? "ground" : "slant"); this.stale = true; this.changed(); } }, "slant");
 
   constructor(readonly row: number, readonly name: string, title: string, place: number, stage: HTMLElement, private readonly scene: THREE.Object3D, close: () => void, private readonly changed: () => void) {
@@ -48,7 +48,7 @@ class SonarWindow {
 
   private ratio(): number { return Math.min(window.devicePixelRatio, 2); }
 
-  /** Nothing of another epoch is shown. */
+  /** Clear everything when a new epoch starts. */
   begin(epoch: number): void {
     if (epoch === this.epoch) return;
     this.epoch = epoch;
@@ -78,12 +78,12 @@ class SonarWindow {
   draw(): void {
     const ratio = this.ratio(), w = Math.round(this.canvas.clientWidth * ratio), hh = Math.round(this.canvas.clientHeight * ratio), head = this.head;
     if (!w || !hh) return;
-    if (!head || this.trouble) { setText(this.told, this.trouble || "no picture yet"); if (!head) return; }
+    if (!head || this.trouble) { setText(this.told, this.trouble || "no image yet"); if (!head) return; }
     if (!this.stale) return;
     this.stale = false;
     if (this.canvas.width !== w || this.canvas.height !== hh) { this.canvas.width = w; this.canvas.height = hh; }
     const limits = this.contrast.classList.contains("on") ? this.painter!.limits() : [0, 255];
-    if (limits) { // slowly: a picture must not pump
+    if (limits) { // slowly, so that the brightness does not pump
       const f = this.taken < 10 ? 1 : 0.1;
       this.low += f * (limits[0]! - this.low);
       this.high += f * (Math.max(limits[1]!, limits[0]! + 60) - this.high);
@@ -97,7 +97,7 @@ class SonarWindow {
     setText(this.told, `${what}  ${head.kind === "camera" ? "picture" : "ping"} ${head.number}  ${head.time.toFixed(1)} s${altitude}${cut}${this.skipped ? `  ${this.skipped} skipped` : ""}`);
   }
 
-  /** Its points leave the sea. */
+  /** Remove its points from the 3D view. */
   private end(): void {
     if (!(this.painter instanceof MultibeamView)) return;
     this.scene.remove(this.painter.cloud);
@@ -116,7 +116,7 @@ export class SonarWindows {
 
   constructor(private readonly stage: HTMLElement, private readonly scene: THREE.Object3D, private readonly changed: () => void) {}
 
-  /** What asks for pictures; once more after each connection. */
+  /** Request images; called again after each connection. */
   connect(link: ViewerSocket): void {
     this.link = link;
     this.ask();
@@ -124,7 +124,7 @@ export class SonarWindows {
 
   private ask(): void { this.link?.pictures([...this.windows.values()].map((w) => [w.row, w.name])); }
 
-  /** Open the window of a sonar, or close it. */
+  /** Open or close the window of a sonar. */
   toggle(row: number, body: string, name: string): void {
     const key = `${row}/${name}`, there = this.windows.get(key);
     if (there) { there.close(); this.windows.delete(key); }

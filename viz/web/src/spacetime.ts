@@ -1,5 +1,5 @@
-// Sound in space and time: time to the right; every body a lane, or its range from the chosen one. A signal is a line from where it
-// was sent to where it was heard or lost: as steep as sound is slow. What overlaps in a lane can collide.
+// Sound in space and time: time runs to the right; each body has a lane, or is placed by its range from the selected one. A signal is a line from its
+// emission to its reception or loss, with a slope given by the sound speed. Signals that overlap in a lane can collide.
 
 import { bodyColour, cssVariable, h, toggleClass, setText } from "./dom";
 import type { Reception, Sent } from "./websocket";
@@ -8,7 +8,7 @@ import { prepareCanvas } from "./canvas";
 
 const SPANS = [1, 2, 5, 10, 30, 60]; // s
 const LEFT = 92, BOTTOM = 18, NEAR = 7; // px
-const QUIET = new Set([2, 3, 11]); // faded, out of band, echo: shown when asked for
+const QUIET = new Set([2, 3, 11]); // faded, out of band, echo: shown on request
 type Point = [x: number, y: number];
 interface Line { from: Point; to: Point; event: Reception; tint: string }
 
@@ -22,10 +22,10 @@ export class SpaceTime {
   private readonly freeze: HTMLButtonElement;
   private span = 10;
   private slot = 0;
-  private frozen: number | null = null; // the time at the right edge; null: now
+  private frozen: number | null = null; // time at the right edge; null: now
   private ranges = false; // range requests and replies only
-  private own = false; // the chosen body's only
-  private far = false; // vertical: range from the chosen body
+  private own = false; // signals of the selected body only
+  private far = false; // vertical axis: range from the selected body
   private lines: Line[] = [];
   private pointer: Point | null = null;
 
@@ -37,12 +37,12 @@ export class SpaceTime {
       const button = h("button", { id, title, onclick: () => { toggleClass(button, "on", act()); this.update(); } }, text);
       return button;
     };
-    this.freeze = toggle("freeze", "freeze", "Hold the picture; drag it to go back", () => { this.frozen = this.frozen === null ? this.store.time : null; return this.frozen !== null; });
+    this.freeze = toggle("freeze", "freeze", "Hold the picture; drag it to go back in time", () => { this.frozen = this.frozen === null ? this.store.time : null; return this.frozen !== null; });
     this.element = h("div", { class: "pane" },
-      h("div", { class: "events-head" }, span, this.freeze, toggle("sound-own", "chosen only", "Signals from and to the chosen body", () => (this.own = !this.own)), toggle("sound-ranges", "ranges only", "Range requests and replies", () => (this.ranges = !this.ranges)),
-        toggle("sound-far", "by range", "Vertical: range from the chosen body, instead of a lane for each", () => (this.far = !this.far)), slot, this.reasons),
+      h("div", { class: "events-head" }, span, this.freeze, toggle("sound-own", "selected only", "Signals from and to the selected body", () => (this.own = !this.own)), toggle("sound-ranges", "ranges only", "Range requests and replies", () => (this.ranges = !this.ranges)),
+        toggle("sound-far", "by range", "Vertical axis: range from the selected body, instead of one lane per body", () => (this.far = !this.far)), slot, this.reasons),
       h("div", { class: "sound-place" }, this.canvas, this.told));
-    new ResizeObserver(() => this.update()).observe(this.canvas); // its head may have taken another line
+    new ResizeObserver(() => this.update()).observe(this.canvas); // the heading may have wrapped to another line
     let held: number | null = null;
     this.canvas.addEventListener("pointerdown", (e) => { held = this.frozen === null ? null : e.offsetX; });
     this.canvas.addEventListener("pointermove", (e) => {
@@ -55,7 +55,7 @@ export class SpaceTime {
 
   private width(): number { return Math.max(this.canvas.clientWidth - LEFT, 1); }
 
-  /** Bodies that send or hear, and the chosen one. */
+  /** Bodies that send or receive, and the selected one. */
   private lanes(events: (Sent | Reception)[]): number[] {
     const rows = new Set<number>();
     for (const e of events) { rows.add(e.source); if ("receiver" in e) rows.add(e.receiver); }
@@ -113,7 +113,7 @@ export class SpaceTime {
     this.hover();
   }
 
-  /** How long a signal fills a lane. */
+  /** Time for which a signal occupies a lane. */
   private block(c: CanvasRenderingContext2D, x: number, y: number, width: number, tint: string, half: number): void {
     c.fillStyle = tint;
     c.fillRect(x - 1, y - half, Math.max(width, 2), 2 * half);
@@ -163,11 +163,11 @@ export class SpaceTime {
     }
   }
 
-  /** What became of signals in this stretch of time; a click hides those. */
+  /** Outcomes of signals in this time span; a click hides an outcome. */
   private tell(counts: Map<number, number>): void {
     for (const outcome of counts.keys())
       if (!this.chips.has(outcome)) {
-        const text = h("span", {}), button = h("button", { class: "small", title: "Show or hide these", onclick: () => { if (this.hidden.has(outcome)) this.hidden.delete(outcome); else this.hidden.add(outcome); this.update(); } }, text);
+        const text = h("span", {}), button = h("button", { class: "small", title: "Show or hide this outcome", onclick: () => { if (this.hidden.has(outcome)) this.hidden.delete(outcome); else this.hidden.add(outcome); this.update(); } }, text);
         button.dataset["outcome"] = String(outcome);
         this.chips.set(outcome, { button, text });
         this.reasons.append(button);

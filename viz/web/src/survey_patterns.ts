@@ -1,11 +1,11 @@
-// Ways over an area: parallel legs, circles; how far they are and how long they take.
+// Survey tracks over an area: parallel legs and circles, with their lengths and durations.
 
 export type Point = [number, number]; // north, east
 export type Waypoint = [number, number, number, number]; // north, east, depth, speed through the water
 
-export const MAX_WAYPOINTS = 400; // waypoints that are laid at once
+export const MAX_WAYPOINTS = 400; // maximum number of waypoints added at once
 
-/** Parallel legs along a heading (degrees), there and back over a polygon, so that no point of it is farther than half the spacing from one: their ends, in order. */
+/** Ends, in order, of parallel legs back and forth over a polygon along a heading (degrees). No point of the polygon is farther than half the spacing from a leg. */
 export function parallelLegs(area: Point[], spacing: number, heading: number): Point[] {
   if (area.length < 3 || !(spacing > 0)) return [];
   const c = Math.cos((heading * Math.PI) / 180), s = Math.sin((heading * Math.PI) / 180);
@@ -25,12 +25,12 @@ export function parallelLegs(area: Point[], spacing: number, heading: number): P
   return found;
 }
 
-/** Points of a circle, from its north on, closed. */
+/** Points of a closed circle, starting north. */
 export function circlePoints(middle: Point, radius: number, points = 12): Point[] {
   return Array.from({ length: points + 1 }, (_, k): Point => [middle[0] + radius * Math.cos((2 * Math.PI * k) / points), middle[1] + radius * Math.sin((2 * Math.PI * k) / points)]);
 }
 
-/** Way in m and time in s from the start to each waypoint, in still water. */
+/** Distance in m and time in s from the start to each waypoint, in still water. */
 export function distancesAndTimes(from: [number, number, number], points: Waypoint[]): { distance: number; time: number }[] {
   let [distance, time] = [0, 0], last = from;
   return points.map(([n, e, d, speed]) => {

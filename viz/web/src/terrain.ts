@@ -1,4 +1,4 @@
-// What stands still: sea bed with depth contours, obstacles, missions.
+// Static scene: sea bed with depth contours, obstacles, missions.
 
 import * as THREE from "three";
 import { toThree } from "./coordinate_frames";
@@ -15,7 +15,7 @@ export function depthColour(f: number, dark: boolean): [number, number, number] 
   return [0, 1, 2].map((i) => a[i]! + (x - k) * (b[i]! - a[i]!)) as [number, number, number];
 }
 
-/** Least and greatest depth, with room so that a level bed has a middling colour. */
+/** Minimum and maximum depth, widened so that a level bed gets a medium colour. */
 export function depthRange(bed: Bed): [number, number] {
   let low = Infinity, high = -Infinity;
   for (const row of bed.depth) for (const d of row) if (d !== null) { low = Math.min(low, d); high = Math.max(high, d); }
@@ -27,7 +27,7 @@ export function contourStep(low: number, high: number): number {
   return roundStep(Math.max((high - low) / 12, 1e-3));
 }
 
-/** Line pieces (north, east, north, east, depth) where the bed has the depth of a contour: marching triangles. */
+/** Line segments (north, east, north, east, depth) of depth contours: marching triangles. */
 export function contours(bed: Bed): number[][] {
   const [low, high] = depthRange(bed), step = contourStep(low, high), found: number[][] = [];
   const triangle = (p: number[][]): void => {

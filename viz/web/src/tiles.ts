@@ -1,4 +1,4 @@
-// A chart of the user's under our own: raster tiles in Web Mercator from the viewer's server, each laid by its corners.
+// User's raster chart below the viewer's own: Web Mercator tiles from the viewer's server, each placed by its corners.
 
 import { cssVariable } from "./dom";
 import { geodetic, toLocal } from "./geodesy";
@@ -7,7 +7,7 @@ export interface TilesText { name: string; attribution: string; least: number; m
 const EQUATOR = 2 * Math.PI * 6378137, SIZE = 256, MOST_SEEN = 80, MOST_KEPT = 400; // m, px, tiles
 const RAD = Math.PI / 180;
 
-/** Column and row of a place at a level of zoom, with their fractions; rows count from the north. */
+/** Fractional column and row of a position at a zoom level; rows count from the north. */
 export function tileAt(lat: number, lon: number, z: number): [number, number] {
   const s = Math.sin(lat * RAD);
   return [((lon + 180) / 360) * 2 ** z, (0.5 - Math.log((1 + s) / (1 - s)) / (4 * Math.PI)) * 2 ** z];
@@ -20,12 +20,12 @@ export function tileCorner(x: number, y: number, z: number): [number, number] {
 
 export class Tiles {
   told: TilesText | null = null;
-  version = 0; // grows with each picture that came
+  version = 0; // incremented with each loaded image
   private readonly kept = new Map<string, HTMLImageElement>();
 
   constructor(private readonly changed: () => void) {}
 
-  /** Draw what covers the view between two corners (north, east); ``px`` gives places on the canvas. */
+  /** Draw the tiles that cover the view between two corners (north, east); ``px`` maps to canvas positions. */
   draw(c: CanvasRenderingContext2D, origin: [number, number], low: [number, number], high: [number, number], scale: number, px: (n: number, e: number) => [number, number], dark: boolean): void {
     const t = this.told;
     if (!t) return;
@@ -39,7 +39,7 @@ export class Tiles {
     const many = ([x0, x1, y0, y1]: [number, number, number, number]): number => (x1 - x0 + 1) * (y1 - y0 + 1);
     while (z > t.least && many(range(z)) > MOST_SEEN) z--;
     const [x0, x1, y0, y1] = range(z);
-    if (many([x0, x1, y0, y1]) > MOST_SEEN) return; // too far away for what the file has
+    if (many([x0, x1, y0, y1]) > MOST_SEEN) return; // zoomed out beyond the lowest level of the file
     c.save();
     c.globalAlpha = dark ? 0.8 : 1;
     const matrix = c.getTransform();
@@ -54,7 +54,7 @@ export class Tiles {
     c.restore();
   }
 
-  /** Whose chart it is. */
+  /** Draw the source of the chart. */
   sign(c: CanvasRenderingContext2D, hh: number): void {
     if (!this.told) return;
     const text = [this.told.name, this.told.attribution.replace(/<[^>]*>/g, "")].filter(Boolean).join(" · ");
@@ -62,7 +62,7 @@ export class Tiles {
     c.strokeStyle = cssVariable("--bg");
     c.fillStyle = cssVariable("--ink");
     c.lineWidth = 3;
-    c.strokeText(text, 98, hh - 18); // beside the button that measures
+    c.strokeText(text, 98, hh - 18); // beside the measuring button
     c.fillText(text, 98, hh - 18);
   }
 

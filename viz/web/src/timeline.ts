@@ -1,4 +1,4 @@
-// The time of a log: a slider, and over it marks of what happened when.
+// Timeline of a log: a slider with marks of events above it.
 
 import { formatTime, cssVariable, h, setText } from "./dom";
 import type { TimelineMark } from "./websocket";
@@ -26,7 +26,7 @@ export class Timeline {
     this.element.append(h("b", {}, "Replay"), this.at, h("div", { class: "grow time-line" }, this.strip, slider), this.end);
   }
 
-  /** The log is this long. */
+  /** Set the duration of the log. */
   set(start: number, end: number): void {
     if (this.slider.min === String(start) && this.slider.max === String(end)) return;
     this.slider.min = String(start);

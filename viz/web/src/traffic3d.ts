@@ -1,4 +1,4 @@
-// Traffic in the 3D view: domains around others and lines to where they are passed, on the still water.
+// Traffic in the 3D view: ship domains and lines to the closest points of approach, on still water.
 
 import * as THREE from "three";
 import { bodyColour, cssVariable } from "./dom";
@@ -7,8 +7,8 @@ import { SOFTWARE_RENDERING } from "./canvas";
 import type { SceneStore } from "./scene_store";
 import { upcomingMeetings, dangerLevel, DANGER_COLOURS, timeLeft, MOST_DOMAINS } from "./traffic_list";
 
-const ROUND = SOFTWARE_RENDERING ? 40 : 72; // pieces of a circle
-const LIFT = 0.3; // m above the still water
+const ROUND = SOFTWARE_RENDERING ? 40 : 72; // segments of a circle
+const LIFT = 0.3; // m above still water
 const ROOM = 2 * (2 * ROUND * MOST_DOMAINS + 128); // points
 
 export class Traffic3D {
@@ -53,7 +53,7 @@ export class Traffic3D {
     this.lines.geometry.setDrawRange(0, this.points);
   }
 
-  /** A circle, or each n-th piece of it. */
+  /** Add a circle, or every n-th segment of it. */
   private circle([n, e]: [number, number], radius: number, down: number, tone: string, each: number): void {
     for (let k = 0; k < ROUND; k += each) {
       const [a, b] = [k, k + 1].map((i) => (i * 2 * Math.PI) / ROUND) as [number, number];

@@ -1,5 +1,5 @@
-// Traffic: whom a chosen surface vessel meets, how near and when. The viewer's server says it (viz/wavesim_viz/traffic.py); here it
-// is a table, and lines and domains on the chart. Those of the 3D view: crossings.ts.
+// Traffic: encounters of a selected surface vessel with distance and time. The viewer's server computes them (viz/wavesim_viz/traffic.py); this file
+// draws the table, and lines and domains on the chart. traffic3d.ts draws them in 3D.
 
 import { formatTime, bodyColour, cssVariable, h, toggleClass, formatNumber, setText } from "./dom";
 import { wrapDegrees } from "./coordinate_frames";
@@ -7,25 +7,25 @@ import type { Meeting, TrafficText } from "./websocket";
 import type { SceneStore } from "./scene_store";
 
 const DEG = 180 / Math.PI;
-const MOST_LINES = 8, LATEST_S = 3600; // lines drawn, of meetings so far ahead at most
+const MOST_LINES = 8, LATEST_S = 3600; // maximum number of lines; maximum time ahead of an encounter
 export const MOST_DOMAINS = 24;
 
-/** How a passing is: 0 within the domain that nobody may enter, 1 within the one that is kept clear, 2 clear. */
+/** Class of an encounter: 0 inside the domain that must stay clear, 1 inside the preferred domain, 2 clear. */
 export function dangerLevel(m: Meeting, t: TrafficText): 0 | 1 | 2 { return m.dcpa < t.least ? 0 : m.dcpa < t.preferred ? 1 : 2; }
 export const DANGER_COLOURS = ["--bad", "--warm", "--soft"] as const;
 
-/** The meetings whose lines are drawn: still ahead, those that come nearest soonest. */
+/** Encounters whose lines are drawn: still ahead, earliest closest point of approach first. */
 export function upcomingMeetings(t: TrafficText | null): Meeting[] { return t?.others.filter((m) => m.tcpa !== null && m.tcpa > 0 && m.tcpa < LATEST_S).slice(0, MOST_LINES) ?? []; }
 
-/** What stands at a line. */
+/** Label of a line. */
 export function meetingLabel(m: Meeting, store: SceneStore): string { return `${store.name(m.row)}: ${formatNumber(m.dcpa, m.dcpa < 100 ? 1 : 0)} m in ${formatTime(Math.max(timeLeft(m, store), 0)).replace(/\.\d$/, "")}`; }
 
-/** Seconds until it happens, by the time that is drawn. */
+/** Seconds until the closest point of approach, from the time that is drawn. */
 export function timeLeft(m: Meeting, store: SceneStore): number { return m.tcpa - (store.time - (store.traffic?.time ?? store.time)); }
 
 const COLUMNS: [title: string, about: string][] = [
-  ["vessel", ""], ["range m", ""], ["bearing", "True bearing from own ship"], ["course", "Over ground"], ["speed m/s", "Over ground"], ["DCPA m", "Distance at the closest point of approach, if both keep course and speed"],
-  ["TCPA", "Time until then, min:s; past: they were nearest before"], ["own ship's part", "By COLREG rules 13 to 15 and 17, as places, courses and speeds are now"],
+  ["vessel", ""], ["range m", ""], ["bearing", "True bearing from own ship"], ["course", "Course over ground"], ["speed m/s", "Speed over ground"], ["DCPA m", "Distance at the closest point of approach (DCPA) if both keep course and speed"],
+  ["TCPA", "Time to the closest point of approach (TCPA), min:s; 'past' if it is over"], ["own ship's role", "By COLREG rules 13 to 15 and 17, from present positions, courses and speeds"],
 ];
 
 export class TrafficList {
@@ -40,12 +40,12 @@ export class TrafficList {
       h("table", {}, h("thead", {}, h("tr", {}, ...COLUMNS.map(([t, about], k) => h("th", { class: k > 0 && k < 7 ? "n" : "", title: about }, t)))), this.body)));
   }
 
-  /** How many pass too near. */
+  /** Number of vessels that pass too close. */
   count(): number { const t = this.store.traffic; return t ? t.others.filter((m) => m.tcpa > 0 && dangerLevel(m, t) === 0).length : 0; }
 
   update(): void {
     const t = this.store.traffic, others = t?.others ?? [], order = others.map((m) => m.row).join();
-    setText(this.about, !t ? "choose a surface vessel: own ship" : `own ship: ${this.store.name(t.row)}; her domains: ${formatNumber(t.least, 1)} and ${formatNumber(t.preferred, 1)} m, ${formatNumber(t.least / t.length, 0)} and ${formatNumber(t.preferred / t.length, 0)} of her lengths${others.length ? "" : "; no other surface vessel is here"}`);
+    setText(this.about, !t ? "select a surface vessel as own ship" : `own ship: ${this.store.name(t.row)}; domain radii: ${formatNumber(t.least, 1)} and ${formatNumber(t.preferred, 1)} m, ${formatNumber(t.least / t.length, 0)} and ${formatNumber(t.preferred / t.length, 0)} ship lengths${others.length ? "" : "; no other surface vessel present"}`);
     for (const m of others) {
       let row = this.rows.get(m.row);
       if (!row) {
@@ -68,7 +68,7 @@ export class TrafficList {
 
 type Px = (north: number, east: number) => [number, number];
 
-/** Domains around others, and lines to where they are passed. */
+/** Draw domains around other vessels and lines to the closest points of approach. */
 export function drawTraffic(c: CanvasRenderingContext2D, store: SceneStore, px: Px, scale: number): void {
   const t = store.traffic, own = t ? store.index.get(t.row) : undefined;
   if (!t || own === undefined) return;
@@ -116,7 +116,7 @@ export function drawTraffic(c: CanvasRenderingContext2D, store: SceneStore, px: 
   c.setLineDash([]);
 }
 
-/** What stands at the lines, beside the names of those who are there. */
+/** Draw the labels of the lines, beside the names of the vessels. */
 export function labelTraffic(c: CanvasRenderingContext2D, store: SceneStore, px: Px, dark: boolean, names: boolean): void {
   const t = store.traffic, taken: [number, number, number][] = [], tones = DANGER_COLOURS.map(cssVariable) as [string, string, string];
   if (!t) return;
@@ -134,7 +134,7 @@ export function labelTraffic(c: CanvasRenderingContext2D, store: SceneStore, px:
   }
 }
 
-/** Where a text finds room on a picture of a width: there, or below what stands there. */
+/** Position of a text that fits into a picture of a width: the given one, or below the text already there. */
 export function placeLabel(taken: [number, number, number][], x: number, y: number, width: number, room = Infinity): [number, number] {
   x = Math.max(Math.min(x, room - width - 4), 4);
   for (let k = 0; k < 12 && taken.some((b) => Math.abs(b[1] - y) < 13 && x < b[0] + b[2] && b[0] < x + width); k++) y += 14;

@@ -1,4 +1,4 @@
-// Ways in the 3D view: of a running server pieces that grow with each picture, of a log whole lines drawn up to now.
+// Tracks in the 3D view: for a running server, segments added with each picture; for a log, whole lines drawn up to the present time.
 
 import * as THREE from "three";
 import { bodyColour } from "./dom";
@@ -7,16 +7,16 @@ import { INVALID } from "./websocket";
 import { SOFTWARE_RENDERING } from "./canvas";
 import type { SceneStore } from "./scene_store";
 
-const MOST = 60000; // pieces of ways, of all bodies together
-const MOST_POINTS = SOFTWARE_RENDERING ? 12000 : 200000; // of the ways of a log, of all bodies together
-const LONGEST = 200; // m: who goes farther between two pictures was put there
+const MOST = 60000; // track segments of all bodies together
+const MOST_POINTS = SOFTWARE_RENDERING ? 12000 : 200000; // track points of a log, all bodies together
+const LONGEST = 200; // m: a longer move between two pictures is a jump
 
 export class Trails {
   readonly group = new THREE.Group();
   private readonly trail: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial>;
   private readonly ends = new Map<number, [number, number, number]>();
   private pieces = 0;
-  private uploaded = 0; // pieces that the graphics processor has
+  private uploaded = 0; // segments uploaded to the graphics processor
   private tracks: THREE.Line[] = [];
 
   constructor(private readonly store: SceneStore) {
@@ -29,7 +29,7 @@ export class Trails {
     this.group.add(this.trail);
   }
 
-  /** Ways that were there before this page. */
+  /** Add tracks from before this page was opened. */
   history(dark: boolean): void {
     this.ends.clear();
     this.pieces = 0;
@@ -39,10 +39,10 @@ export class Trails {
       if (track.whole) continue;
       for (let k = 0; k < track.time.length; k++) this.extend(row, [track.ned[3 * k]!, track.ned[3 * k + 1]!, track.ned[3 * k + 2]!], 0.6);
     }
-    this.uploaded = -MOST; // all of it
+    this.uploaded = -MOST; // the complete track
   }
 
-  /** Ways of a log, known from its first moment to its last. */
+  /** Set the complete tracks of a log. */
   private whole(dark: boolean): void {
     for (const line of this.tracks) { this.group.remove(line); line.geometry.dispose(); }
     this.tracks = [];
@@ -51,7 +51,7 @@ export class Trails {
       if (!track.whole) continue;
       for (const [points, times, c, opacity] of [[track.ned, track.time, bodyColour(row), 0.9], [track.believed, track.believedTime, dark ? "#ffffff" : "#12283a", 0.75]] as const) {
         const kept = times.map((_, k) => k).filter((k) => k % stride === 0 || k === times.length - 1);
-        if (kept.length < 2) continue; // nothing to draw costs as much as a short line
+        if (kept.length < 2) continue; // an empty draw costs as much as a short line
         const position = new Float32Array(kept.flatMap((k) => toThree(points[3 * k]!, points[3 * k + 1]!, points[3 * k + 2]!)));
         const g = new THREE.BufferGeometry();
         g.setAttribute("position", new THREE.BufferAttribute(position, 3));
@@ -90,14 +90,14 @@ export class Trails {
 
   private parts(): THREE.BufferAttribute[] { return ["position", "color"].map((n) => this.trail.geometry.getAttribute(n) as THREE.BufferAttribute); }
 
-  /** A piece of a body's way, when it is long enough. */
+  /** Add a segment of a body's track when it is long enough. */
   private extend(row: number, to: [number, number, number], least: number): void {
     const from = this.ends.get(row);
     if (!from) { this.ends.set(row, to); return; }
     const far = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
     if (!(far >= least)) return;
     this.ends.set(row, to);
-    if (far > LONGEST || this.store.bodies.get(row)?.type === "buoy") return; // it was put there, or it only swings
+    if (far > LONGEST || this.store.bodies.get(row)?.type === "buoy") return; // the body jumped, or only swings
     const at = this.pieces++ % MOST, tint = new THREE.Color(bodyColour(row)), [p, c] = this.parts() as [THREE.BufferAttribute, THREE.BufferAttribute];
     p.setXYZ(2 * at, ...toThree(...from));
     p.setXYZ(2 * at + 1, ...toThree(...to));

@@ -1,4 +1,4 @@
-// Values are SI everywhere; these are the units in which people read them.
+// Values are SI everywhere; this file defines the displayed units.
 
 const DEG = 180 / Math.PI;
 
@@ -9,13 +9,13 @@ const SHOWN: Record<string, DisplayUnit> = {
   "m/s2": { unit: "m/s²", factor: 1, digits: 3 }, dbar: { unit: "dbar", factor: 1, digits: 3 }, V: { unit: "V", factor: 1, digits: 2 }, A: { unit: "A", factor: 1, digits: 2 }, "1/min": { unit: "rev/min", factor: 1, digits: 1 },
 };
 
-/** How a value of a unit is shown. */
+/** Displayed unit and factor of a unit. */
 export function displayUnit(unit: string): DisplayUnit { return SHOWN[unit] ?? { unit, factor: 1, digits: 4 }; }
 
-/** How an actuator's values are shown: a share is told in percent. */
+/** Displayed unit of an actuator: shares are shown in percent. */
 export function actuatorDisplayUnit(unit: string): DisplayUnit { return unit ? displayUnit(unit) : { unit: "%", factor: 100, digits: 0 }; }
 
-/** A value in its shown unit; a dash for nothing. Latitudes and longitudes need more digits than other angles. */
+/** Format a value in its displayed unit; a missing value gives a dash. Latitudes and longitudes need more digits than other angles. */
 export function formatValue(value: number | null | undefined, s: DisplayUnit, field = ""): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const v = value * s.factor, fine = field === "latitude" || field === "longitude";
@@ -23,9 +23,9 @@ export function formatValue(value: number | null | undefined, s: DisplayUnit, fi
   return v.toFixed(fine ? 7 : Math.abs(v) >= 1000 ? 1 : s.unit === "" && Number.isInteger(v) ? 0 : s.digits);
 }
 
-const NOTHING = 1e-9; // what is less is written as 0
+const NOTHING = 1e-9; // smaller values are shown as 0
 
-/** Numbers at the ticks of an axis, with the digits that their step has: 2.5 is not 3. */
+/** Format axis ticks with the digits that their step needs: 2.5 must not become 3. */
 export function tickTexts(splits: (number | null)[]): string[] {
   const there = splits.filter((v): v is number => v !== null), step = Math.abs((there[1] ?? 1) - (there[0] ?? 0));
   let digits = 0;

@@ -1,9 +1,9 @@
-// What a user takes away from the page: files, pictures, films, and the link to this very view.
+// Exports from the page: files, pictures, films, and the link to the current view.
 
 import { cssVariable, h, toggleClass, toast } from "./dom";
 import { context2d } from "./canvas";
 
-/** Give the user a file. */
+/** Save a file on the user's machine. */
 export function downloadBlob(data: Blob, name: string): void {
   const link = h("a", { href: URL.createObjectURL(data), download: name });
   link.click();
@@ -12,7 +12,7 @@ export function downloadBlob(data: Blob, name: string): void {
 
 const FILM = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"], FILM_FPS = 25;
 
-/** Pictures and films of what the stage shows: the canvases that are seen, one over the other. */
+/** Pictures and films of the stage: its visible canvases, composed. */
 export class ViewRecorder {
   private readonly whole = document.createElement("canvas");
   private recorder: MediaRecorder | null = null;
@@ -20,11 +20,11 @@ export class ViewRecorder {
   private readonly film: HTMLButtonElement;
 
   constructor(private readonly stage: HTMLElement, private readonly canvases: () => HTMLCanvasElement[], private readonly draw: () => void, private readonly name: () => string) {
-    this.film = h("button", { id: "film", title: "Record what is shown as a film (webm); press again to end it", onclick: () => this.roll() }, "● film");
-    this.buttons = [h("button", { id: "png", title: "What is shown as a picture (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
+    this.film = h("button", { id: "film", title: "Record the view as a film (webm); press again to stop", onclick: () => this.roll() }, "● film");
+    this.buttons = [h("button", { id: "png", title: "Save the view as a picture (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
   }
 
-  /** Lay the canvases over each other: right after they were drawn, for WebGL keeps nothing. */
+  /** Compose the canvases right after drawing: WebGL does not keep its image. */
   private compose(): void {
     const [base] = this.canvases(), c = context2d(this.whole);
     const wide = Math.max(...this.canvases().map((o) => o.width), 1), high = Math.round((wide * this.stage.clientHeight) / Math.max(this.stage.clientWidth, 1));
@@ -42,19 +42,19 @@ export class ViewRecorder {
   private shoot(): void {
     this.draw();
     this.compose();
-    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser gives no picture", true); }, "image/png");
+    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser cannot create the picture", true); }, "image/png");
   }
 
-  /** True while a film is made: then everything is drawn, also what stands still. */
+  /** True while a film is recorded: every picture is then drawn, even if nothing moves. */
   get rolling(): boolean { return this.recorder !== null; }
 
-  /** A picture was drawn. */
+  /** Record a drawn picture. */
   drawn(): void { if (this.recorder) this.compose(); }
 
   private roll(): void {
     if (this.recorder) { this.recorder.stop(); return; }
     const type = typeof MediaRecorder === "undefined" ? undefined : FILM.find((t) => MediaRecorder.isTypeSupported(t));
-    if (!type) { toast("this browser records no films", true); return; }
+    if (!type) { toast("this browser cannot record films", true); return; }
     this.draw();
     this.compose();
     const pieces: Blob[] = [], recorder = new MediaRecorder(this.whole.captureStream(FILM_FPS), { mimeType: type, videoBitsPerSecond: 6e6 });
@@ -63,11 +63,11 @@ export class ViewRecorder {
     recorder.start(1000);
     this.recorder = recorder;
     toggleClass(this.film, "on", true);
-    toast("recording; press ● film again to end it");
+    toast("recording; press ● film again to stop");
   }
 }
 
-/** What makes up a view, as it stands in a link. Numbers are in m, s and NED. */
+/** Parts of a view as encoded in a link. Numbers are in m, s and NED. */
 export interface ViewState {
   mode: string; body: string; time: number | null; pane: string; show: string[]; panels: [left: boolean, right: boolean];
   eye: number[]; target: number[]; middle: number[]; scale: number; heights?: number;
@@ -76,7 +76,7 @@ const HEAD = "#view=";
 
 export function viewLink(view: ViewState): string { return `${HEAD}${encodeURIComponent(JSON.stringify(view, (_k, v: unknown) => (typeof v === "number" ? +v.toPrecision(7) : v)))}`; }
 
-/** The view of a link; null if it is none, or not whole. */
+/** View of a link; null if the link is invalid or incomplete. */
 export function parseViewLink(hash: string): ViewState | null {
   if (!hash.startsWith(HEAD)) return null;
   try {

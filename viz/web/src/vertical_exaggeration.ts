@@ -1,5 +1,5 @@
-// Vertical exaggeration of the 3D view: everything in the sea stands in a group that is stretched; bodies keep their shape and
-// are put where the stretched sea has them. A scale of depths tells true metres.
+// Vertical exaggeration of the 3D view: the sea is one stretched group; bodies keep their shape and are placed at the stretched positions. The depth
+// scale shows true metres.
 
 import * as THREE from "three";
 import { cssVariable } from "./dom";
@@ -12,20 +12,20 @@ export class VerticalExaggeration {
   readonly sea = new THREE.Group();
   private readonly at = new THREE.Vector3();
 
-  /** How much higher than it is everything is drawn. */
+  /** Vertical exaggeration factor. */
   get factor(): number { return this.sea.scale.y; }
   set factor(value: number) { this.sea.scale.y = value; }
 
-  /** Where a point of W is drawn. */
+  /** Drawn position of a point of W. */
   place(n: number, e: number, d: number): THREE.Vector3 { const [x, y, z] = toThree(n, e, d); return new THREE.Vector3(x, y * this.factor, z); }
 
-  /** Where a point of W stands on the canvas; null behind the camera. */
+  /** Canvas position of a point of W; null behind the camera. */
   private seen(n: number, e: number, d: number, camera: THREE.Camera, w: number, hh: number): [number, number] | null {
     const p = this.at.copy(this.place(n, e, d)).project(camera);
     return p.z > 1 || p.z < -1 ? null : [((p.x + 1) / 2) * w, ((1 - p.y) / 2) * hh];
   }
 
-  /** Depths along the left one of the upright edges around the scene; gives the depths that were written. */
+  /** Draw depths along the leftmost vertical edge around the scene; returns the labelled depths. */
   scale(c: CanvasRenderingContext2D, text: (t: string, x: number, y: number, f: string) => void, camera: THREE.Camera, w: number, hh: number, middle: readonly number[], extent: number, deepest: number): number[] {
     const edges = [-0.5, 0.5].flatMap((a) => [-0.5, 0.5].map((b) => [middle[0]! + a * extent, middle[1]! + b * extent] as const));
     const seen = edges.map(([n, e]) => ({ n, e, top: this.seen(n, e, 0, camera, w, hh), low: this.seen(n, e, deepest, camera, w, hh) })).filter((s) => s.top && s.low && s.top[0] > 0 && s.top[0] < w - 60);
@@ -41,7 +41,7 @@ export class VerticalExaggeration {
     for (let d = 0; d <= deepest * 1.0001 && told.length < 40; d += step) {
       const p = this.seen(edge.n, edge.e, d, camera, w, hh);
       if (!p) continue;
-      c.strokeStyle = cssVariable("--soft"); // the texts' halos have another
+      c.strokeStyle = cssVariable("--soft"); // text halos set another style
       c.lineWidth = 1.2;
       c.beginPath();
       c.moveTo(p[0] - 4, p[1]);

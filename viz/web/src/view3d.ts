@@ -1,4 +1,4 @@
-// The 3D view: one renderer, a main camera, and a second look from on board a vehicle in a window of its own.
+// 3D view: one renderer with a main camera, and an onboard view of a vehicle in a separate window.
 
 import * as THREE from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
@@ -49,8 +49,8 @@ export class View3D {
   onboard: OnboardCanvases | null = null;
   frames = 0;
   quality = 1; // share of the screen's resolution that this machine can draw in time
-  private steady = false; // keep it, however slow
-  private refit = false; // sizes are set anew with the next picture
+  private steady = false; // keep the quality, however slow
+  private refit = false; // sizes are set again with the next picture
   private drawn = 0;
   private judgedAt = performance.now();
   private readonly beliefs: NavigationEstimates;
@@ -96,7 +96,7 @@ export class View3D {
 
   theme(dark: boolean): void {
     this.dark = this.sounds.dark = dark;
-    this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density with each view
+    this.scene.fog = new THREE.FogExp2("#000000", 0.0004); // colour and density are set with each view
     this.sky.theme(dark);
     if (this.store.scene) this.build(this.store.scene);
   }
@@ -106,14 +106,14 @@ export class View3D {
     this.surface.theme(this.dark, this.terrain.extent);
   }
 
-  /** Full sharpness, however long a picture takes. */
+  /** Draw at full sharpness, however long a picture takes. */
   sharp(): void {
     this.steady = true;
     this.quality = 1;
     this.refit = true;
   }
 
-  /** The last picture for a while: as sharp as the screen, however long it takes. ``anew``: even if the last one was. */
+  /** Draw the final picture before a pause at screen resolution, however long it takes. ``anew``: also if the last one was sharp. */
   still(anew = false): void {
     const quality = this.quality;
     if (quality === 1 && !anew) return;
@@ -133,7 +133,7 @@ export class View3D {
     this.home();
   }
 
-  /** The whole scene, seen from the south-east and above. */
+  /** Show the whole scene from the south-east and above. */
   home(): void {
     const [n, e, d] = this.terrain.middle, r = this.terrain.extent;
     this.mode = "free";
@@ -144,7 +144,7 @@ export class View3D {
     this.controls.update();
   }
 
-  /** Look from a place to another, both in three's axes. */
+  /** Look from one position to another, both in three.js axes. */
   look(eye: number[], target: number[]): void {
     this.camera.position.fromArray(eye);
     this.controls.target.fromArray(target);
@@ -157,7 +157,7 @@ export class View3D {
     this.controls.enableRotate = mode !== "top";
     if (mode === "top") {
       const t = this.controls.target, far = Math.max(this.camera.position.distanceTo(t), this.terrain.extent * 1.15);
-      this.camera.position.set(t.x, t.y + far, t.z + 0.001 * far); // a little south: north is up
+      this.camera.position.set(t.x, t.y + far, t.z + 0.001 * far); // slightly from the south, so that north is up
       this.controls.update();
     } else if (mode === "follow" && this.chosenAt() === null) this.mode = "free";
   }
@@ -167,10 +167,10 @@ export class View3D {
     return k === undefined ? null : this.at(k);
   }
 
-  /** Where body k is drawn. */
+  /** Drawn position of body k. */
   at(k: number): THREE.Vector3 { return this.heights.place(this.store.ned[3 * k]!, this.store.ned[3 * k + 1]!, this.store.ned[3 * k + 2]!); }
 
-  /** Draw heights so many times larger, and look at the same place. */
+  /** Set the vertical exaggeration and keep looking at the same point. */
   stretch(factor: number): void {
     const ratio = factor / this.heights.factor;
     this.heights.factor = factor;
@@ -181,7 +181,7 @@ export class View3D {
     this.controls.update();
   }
 
-  /** Bring a body close. */
+  /** Move the camera close to a body. */
   goTo(row: number): void {
     const k = this.store.index.get(row);
     if (k === undefined) return;
@@ -203,7 +203,7 @@ export class View3D {
   private clicked(e: MouseEvent): void {
     const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
     let row = this.bodies.pick(this.ray(e), this.store.kit?.row ?? null);
-    if (row === null) { // near enough to a label's point
+    if (row === null) { // close enough to a label's point
       let near = 18;
       for (let k = 0; k < this.store.rows.length; k++) {
         const p = this.project(k);
@@ -215,7 +215,7 @@ export class View3D {
   }
 
   private readonly projected = new THREE.Vector3();
-  /** Place of body k on the canvas, null behind the camera. */
+  /** Canvas position of body k, null behind the camera. */
   project(k: number): [number, number] | null {
     const p = this.projected.copy(this.at(k)).project(this.camera);
     if (p.z > 1 || p.z < -1) return null;
@@ -238,7 +238,7 @@ export class View3D {
     return true;
   }
 
-  /** Coarser pictures where the machine is too slow for smooth motion, finer ones where it has time. True = changed. */
+  /** Reduce the resolution if the machine is too slow for smooth motion, raise it if there is time to spare. True = changed. */
   private judge(): boolean {
     const now = performance.now(), seconds = (now - this.judgedAt) / 1000;
     if (seconds < 1.5 || this.steady) return false;
@@ -268,7 +268,7 @@ export class View3D {
     }
   }
 
-  /** One picture; ``main`` false: only the view from on board (the chart is shown). */
+  /** Draw one picture; ``main`` false: only the onboard view (the chart is shown). */
   render(main = true): void {
     if (!this.resize()) return;
     const now = performance.now(), dt = Math.min((now - this.before) / 1000, 0.1), s = this.store;
@@ -300,7 +300,7 @@ export class View3D {
     drawCompassCard(this.compass, this.mode === "top" ? 0 : wrapDegrees(heading), 1);
   }
 
-  /** How much larger than it is a body of a size is drawn from so far away. */
+  /** Enlargement of a body of a given size at a distance. */
   private larger(size: number, far: number): number {
     const limit = Math.tan(THREE.MathUtils.degToRad(this.camera.fov / 2)) / Math.max(this.canvas.clientHeight, 1);
     return this.show.magnify ? Math.max(1, (46 * limit * far) / size) : 1;
@@ -323,10 +323,10 @@ export class View3D {
     this.renderer.render(this.scene, camera);
   }
 
-  /** Height (m, up) of the water that is drawn over a place in three's axes. */
+  /** Height (m, up) of the drawn water surface at a position in three.js axes. */
   private waterAt(p: THREE.Vector3): number { return (this.store.last?.level ?? 0) + (this.show.surface && this.show.waves ? this.store.sea?.at(this.store.time, -p.z, p.x) ?? 0 : 0); }
 
-  /** The water's surface, fine where a camera sees it best: what it looks at, or what is before it if it flies low. */
+  /** Refine the water surface where a camera sees it best: at the point it looks at, or ahead of it if it is low. */
   private lay(camera: THREE.PerspectiveCamera): void {
     const eye = camera.position, t = camera === this.camera ? this.controls.target : eye, s = this.store;
     const away = Math.hypot(t.x - eye.x, t.z - eye.z), low = 3 * Math.abs(eye.y / this.heights.factor - (s.last?.level ?? 0)), f = away > low ? low / away : 1;
@@ -340,7 +340,7 @@ export class View3D {
     const q = this.store.quaternion.subarray(4 * k, 4 * k + 4), p = this.store.ned.subarray(3 * k, 3 * k + 3);
     const model = this.bodies.model(this.store, this.store.bodies.get(o.row)?.model ?? "");
     this.eye.quaternion.set(...quaternionToThree(q[0]!, q[1]!, q[2]!, q[3]!));
-    // at the front, a hand's breadth ahead of it
+    // at the bow, 0.1 m ahead of it
     this.eye.position.set(...toThree(p[0]!, p[1]!, p[2]!)).add(new THREE.Vector3(0, 0, -(model.shape.size[0] / 2 + 0.1)).applyQuaternion(this.eye.quaternion));
     const w = Math.min(o.picture.clientWidth, this.canvas.clientWidth), hh = Math.min(o.picture.clientHeight, this.canvas.clientHeight);
     if (w < 8 || hh < 8) return;
@@ -349,11 +349,11 @@ export class View3D {
     this.working.arrows(false);
     this.crossings.lines.visible = false;
     const factor = this.heights.factor;
-    this.heights.factor = 1; // who is on board sees it as it is
+    this.heights.factor = 1; // the onboard view is not exaggerated
     this.view(this.eye, 0, 0, w, hh, o.row);
     this.heights.factor = factor;
     this.working.arrows(true);
-    // drawn into a corner of the one canvas, taken from there before the main view covers it
+    // drawn into a corner of the shared canvas and copied before the main view covers it
     const ratio = this.renderer.getPixelRatio(), pw = Math.round(w * ratio), ph = Math.round(hh * ratio);
     if (o.picture.width !== pw || o.picture.height !== ph) { o.picture.width = pw; o.picture.height = ph; }
     o.picture.getContext("2d")!.drawImage(this.canvas, 0, this.canvas.height - ph, pw, ph, 0, 0, pw, ph);
@@ -372,9 +372,9 @@ export class View3D {
     return null;
   }
 
-  /** Ways that were there before this page. */
+  /** Add tracks from before this page was opened. */
   history(): void { this.ways.history(this.dark); }
 
-  /** Whether what is drawn changes by itself. */
+  /** True if the picture changes without new data. */
   busy(): boolean { return this.keys.size > 0 || this.sounds.rays.length > 0 || this.store.moving(); }
 }

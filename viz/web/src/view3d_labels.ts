@@ -1,4 +1,4 @@
-// Names and numbers over the 3D view, on a canvas of its own.
+// Names and numbers over the 3D view, on a separate canvas.
 
 import * as THREE from "three";
 import { CONDITION_TEXTS } from "./alarms";
@@ -14,7 +14,7 @@ type Text = (text: string, x: number, y: number, fill: string) => void;
 type Free = (x: number, y: number, w: number, h: number) => boolean;
 
 export class Labels3D {
-  depths: number[] = []; // that the scale tells
+  depths: number[] = []; // depths labelled by the depth scale
   private readonly projected = new THREE.Vector3();
 
   constructor(private readonly view: View3D) {}
@@ -57,7 +57,7 @@ export class Labels3D {
       const p = view.project(k);
       if (!p) continue;
       drawn++;
-      const near = far * perPixel * 60 < bodies.model(store, body.model).shape.size[0]; // it is seen well enough
+      const near = far * perPixel * 60 < bodies.model(store, body.model).shape.size[0]; // it is large enough to recognise
       if (!near) {
         c.fillStyle = bodyColour(row);
         c.beginPath();
@@ -88,7 +88,7 @@ export class Labels3D {
     this.scale(c, text, ink);
   }
 
-  /** How near and when others are passed, beside where that will be. */
+  /** Draw distance and time of encounters beside their positions. */
   private passings(text: Text, meetings: Meeting[], used: [number, number, number][]): void {
     const { store, heights, canvas, camera } = this.view, t = store.traffic;
     for (const m of meetings) {
@@ -99,7 +99,7 @@ export class Labels3D {
     }
   }
 
-  /** Names of the chosen body's instruments, where it is drawn large enough to tell them apart. */
+  /** Draw the names of the selected body's instruments if it is drawn large enough to tell them apart. */
   private instruments(text: Text, free: Free, perPixel: number): void {
     const { store, bodies, canvas, camera } = this.view;
     const moving = bodies.moving, size = store.kit ? bodies.model(store, store.bodies.get(store.kit.row)?.model ?? "").shape.size[0] : 0;
@@ -110,7 +110,7 @@ export class Labels3D {
     }
   }
 
-  /** A bar that tells lengths at the middle of the view. */
+  /** Draw a scale bar for lengths at the middle of the view. */
   private scale(c: CanvasRenderingContext2D, text: Text, ink: string): void {
     const { view } = this, { canvas, camera } = view;
     const far = camera.position.distanceTo(view.controls.target);

@@ -1,5 +1,5 @@
-// The surface of the water: one mesh of lines that lie close where it is looked at and far apart elsewhere, out to the horizon. With
-// the sea of the simulation it has its heights, else it is level. Lines every `cell` metres give the eye a scale.
+// Water surface: one mesh of lines, dense where the camera looks and sparse elsewhere, out to the horizon. It has the heights of the simulation's sea
+// if known, otherwise it is level. Lines every `cell` metres show the scale.
 
 import * as THREE from "three";
 import { SOFTWARE_RENDERING } from "./canvas";
@@ -7,14 +7,14 @@ import { smallestCell, gridLines, type SeaState } from "./sea_state";
 import { setLinearColour, skyColours, SUN } from "./sky";
 
 const HALF = SOFTWARE_RENDERING ? 28 : 64; // lines on each side of the middle
-const MOST = 2.5e6; // components times crossings, for each picture
+const MOST = 2.5e6; // components times crossings, per picture
 
 export class WaterSurface {
   readonly mesh: THREE.Mesh<THREE.BufferGeometry, THREE.ShaderMaterial>;
   private half = 0;
   private up = new Float32Array(0);
-  private laid = ""; // where the lines lie
-  private of: unknown[] = []; // what the heights are of
+  private laid = ""; // line positions
+  private of: unknown[] = []; // state for which the heights were computed
 
   constructor() {
     this.mesh = new THREE.Mesh(new THREE.BufferGeometry(), material());
@@ -29,7 +29,7 @@ export class WaterSurface {
     u["cell"]!.value = 10 ** Math.floor(Math.log10(extent / 4));
   }
 
-  /** The surface at a time, fine around a place (north, east) that is seen from so far away; ``sea`` null: level. */
+  /** Draw the surface at a time, fine around a position (north, east) seen from a distance; ``sea`` null: level. */
   fit(sea: SeaState | null, time: number, level: number, middle: [number, number], far: number, extent: number, heights: number): void {
     const waves = sea !== null && sea.count > 0 ? sea : null, cell = waves ? smallestCell(waves, far) : far / 20;
     const half = waves ? Math.max(12, Math.min(HALF, Math.floor((Math.sqrt(MOST / waves.count) - 1) / 2))) : 12;
@@ -77,7 +77,7 @@ export class WaterSurface {
         at[3 * k + 1] = up[k]!;
         const c0 = Math.max(c - 1, 0), c1 = Math.min(c + 1, side - 1);
         slope[2 * k] = (up[r * side + c1]! - up[r * side + c0]!) / (east[c1]! - east[c0]!);
-        slope[2 * k + 1] = -(up[r1 * side + c]! - up[r0 * side + c]!) * along; // three's z points south
+        slope[2 * k + 1] = -(up[r1 * side + c]! - up[r0 * side + c]!) * along; // the z axis of three.js points south
       }
     }
     p.needsUpdate = s.needsUpdate = true;
@@ -90,7 +90,7 @@ function material(): THREE.ShaderMaterial {
     transparent: true,
     depthWrite: false,
     side: THREE.DoubleSide,
-    defines: SOFTWARE_RENDERING ? { PLAIN: 1 } : {}, // glints cost
+    defines: SOFTWARE_RENDERING ? { PLAIN: 1 } : {}, // glints cost drawing time
     uniforms: { tint: colour(), deep: colour(), zenith: colour(), horizon: colour(), cell: { value: 100 }, heights: { value: 1 }, rough: { value: 0 }, to: { value: SUN } },
     vertexShader: `attribute vec2 slope; uniform float heights; varying vec3 at, n;
       void main() { vec4 w = modelMatrix * vec4(position, 1.0); at = w.xyz; n = vec3(-slope.x * heights, 1.0, -slope.y * heights); gl_Position = projectionMatrix * viewMatrix * w; }`,

@@ -1,4 +1,4 @@
-// The websocket: frames are binary (see wavesim_viz/frame.py), everything else is JSON.
+// Websocket: frames are binary (see wavesim_viz/frame.py), all other messages are JSON.
 
 import type { TilesText } from "./tiles";
 import { decodeSonarImage, type SonarImage } from "./sonar_image";
@@ -21,12 +21,12 @@ export interface ModelLook {
 }
 /** An actuator: values in ``unit`` (SI, empty = a share); ``part`` is the number of the thruster, fin or tank that it moves. */
 export interface ActuatorLook { name: string; kind: "thruster" | "fin" | "angle" | "deflector" | "ballast" | "other"; unit: string; minimum: number; maximum: number; rest: number; part: number; faults: string[] }
-/** Beams in B: start and unit vector of each, one after the other. ``level``: along W instead; ``turning``: turned about ``axis`` by the value `angle`. */
+/** Beams in B: start and unit vector of each, one after the other. ``level``: in W instead; ``turning``: rotated about ``axis`` by the value `angle`. */
 export interface BeamLook { field: string; maximum: number; rays: number[]; level: boolean; turning: boolean; axis: number[] }
-/** A field of an instrument's value; ``labels`` and ``units``: of each of its numbers, where they have their own. */
+/** A field of an instrument's value; ``labels`` and ``units``: for each of its numbers, if they differ. */
 export interface FieldLook { name: string; unit: string; count: number; doc: string; labels: string[] | null; units: string[] | null }
 export interface InstrumentLook { name: string; type: string; doc: string; period: number | null; fields: FieldLook[]; position: number[] | null; beams: BeamLook | null; faults: string[] }
-/** What a body has; it changes only when another body takes the row. */
+/** Equipment of a body; it changes only when another body takes the row. */
 export interface Kit { row: number; generation: number; actuators: ActuatorLook[]; sensors: InstrumentLook[] }
 export interface Bed { north: number[]; east: number[]; depth: (number | null)[][] }
 export interface FenceShape { name: string; keep: string; corners: [number, number][] }
@@ -48,11 +48,11 @@ export interface Reception {
 export interface NoticeText { time: number; row: number; name: string; text: string }
 export interface Motion3 { position: (number | null)[]; euler: (number | null)[]; velocity: (number | null)[]; rates: (number | null)[]; water: (number | null)[] | null }
 export type FieldValue = number | null | (number | null)[];
-/** The newest value of an instrument; age in s of simulation time, null = none came yet. */
+/** Newest value of an instrument; age in s of simulation time, null = no value yet. */
 export interface SensorValue { valid: boolean; age: number | null; fault: string; fields: Record<string, FieldValue> }
-/** A session on board of a body. */
+/** A session on board a body. */
 export interface Client { role: string; address: string; status: string; silent: number | null; rtt_ms: number | null; lockstep_ms: number; datagrams: [number, number] }
-/** Forces (N) and moments (N m) on a body about its origin, in B: three and three, by their parts. */
+/** Forces (N) and moments (N m) on a body about its origin, in B: three each, by component. */
 export type Forces = Record<"total" | "restoring" | "drag" | "actuators" | "environment" | "external" | "contact", (number | null)[]>;
 export interface Surroundings { current_W: number[]; wind_W: number[]; level: number; wave: number }
 export interface Panel {
@@ -60,14 +60,14 @@ export interface Panel {
   actuation?: { command: number[]; actual: number[]; feedback: (number | null)[] } | null; sensors?: Record<string, SensorValue>; crew?: Client[]; note?: string;
   effort?: Forces | null; surroundings?: Surroundings | null;
 }
-/** ``control``: may start, seek and so on; ``write``: may save files and run programs too. */
+/** ``control``: may start, seek and so on; ``write``: may also save files and run programs. */
 export interface Hello { kind: string; name: string; period: number; version: string; control: boolean; write: boolean; tiles: TilesText | null; chart: boolean }
-/** Something that an operator must see; ``until`` null: it lasts. */
+/** An alarm; ``until`` null: still active. */
 export interface Alarm { id: number; kind: string; name: string; row: number; text: string; since: number; until: number | null; seen: boolean }
-/** Something that happened in a log. */
+/** An event in a log. */
 export interface TimelineMark { time: number; kind: string; text: string }
 export interface TrackText { time: number[]; position: (number | null)[]; believed_time: number[]; believed: (number | null)[] }
-/** Whom own ship (``row``) meets: radii of her domain in m; of each other range in m, angles in rad, m/s, DCPA in m, TCPA in s, own part, and where both will be then. */
+/** Encounters of own ship (``row``). Own ship: domain radii in m. Each encounter: range in m, angles in rad, speed in m/s, DCPA in m, TCPA in s, own role, and the positions of both vessels at that time. */
 export interface Meeting { row: number; range: number; bearing: number; course: number; speed: number; dcpa: number; tcpa: number; role: string; own_at: [number, number]; other_at: [number, number] }
 /** A tether, mooring or tow cable: nodes one after the other, W; ``broken``: a segment, -1 = none. */
 export interface CableText { name: string; tension: number; broken: number; points: number[] }
@@ -81,7 +81,7 @@ export type Message =
   | ({ type: "hello" } & Hello)
   | { type: "scene"; scene: SceneText }
   | { type: "roster"; bodies: RosterEntry[] }
-  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number; anew?: boolean } // anew: the list begins anew with these
+  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number; anew?: boolean } // anew: the list restarts with these
   | { type: "marks"; marks: TimelineMark[] }
   | { type: "tracks"; whole: boolean; bodies: Record<string, TrackText> }
   | { type: "alarms"; alarms: Alarm[] }
@@ -92,7 +92,7 @@ export type Message =
   | { type: "traffic"; row: number; traffic: TrafficText | null }
   | { type: "kit"; row: number; kit: Kit | null }
   | { type: "panel"; row: number; panel: Panel | null }
-  | { type: "picture"; row: number; name: string; trouble: string; epoch: number } // why a sonar shows nothing; what is shown is of this epoch
+  | { type: "picture"; row: number; name: string; trouble: string; epoch: number } // reason why a sonar has no image; the images shown belong to this epoch
   | { type: "trouble"; text: string }
   | { type: "mishaps"; total: number; parts: Record<string, string> }
   | { type: "reply"; ok: boolean; text: string };
@@ -111,7 +111,7 @@ export function decodeFrame(data: ArrayBuffer): Frame | null {
   };
 }
 
-/** A connection that comes back by itself. */
+/** A websocket that reconnects automatically. */
 export class ViewerSocket {
   private socket: WebSocket | null = null;
   private tries = 0;
@@ -132,13 +132,13 @@ export class ViewerSocket {
     socket.binaryType = "arraybuffer";
     socket.onopen = () => { this.tries = 0; this.onState(true); };
     socket.onmessage = (event: MessageEvent<ArrayBuffer | string>) => {
-      try { // one message that cannot be shown must not cost the next
+      try { // one message that cannot be shown must not lose the next one
         if (typeof event.data === "string") this.onMessage(JSON.parse(event.data) as Message);
         else {
           const frame = decodeFrame(event.data), picture = frame ? null : decodeSonarImage(event.data);
           if (frame) { this.frames++; this.onFrame(frame); } else if (picture) this.onPicture(picture);
         }
-      } catch (error) { this.onError("a message of the viewer's server", error); }
+      } catch (error) { this.onError("a message from the viewer's server", error); }
     };
     socket.onclose = () => {
       this.onState(false);

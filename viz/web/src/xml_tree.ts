@@ -1,4 +1,4 @@
-// A model as a tree of XML elements, and the declaration that says what may stand where.
+// A model as a tree of XML elements, and the declaration of permitted content.
 
 export interface Tree { tag: string; attributes: Record<string, string>; text: string; children: Tree[] }
 export interface AttributeRule { name: string; kind: string; doc: string; units: string[]; count: number; required: boolean; default: string | null; low: string | null; high: string | null; choices: string[] }
@@ -8,14 +8,14 @@ export type Schema = Record<string, ElementRule>;
 
 const METRES: Record<string, number> = { m: 1, km: 1e3, cm: 1e-2, mm: 1e-3 };
 
-/** Numbers and unit of a value as it is written. */
+/** Numbers and unit of a written value. */
 export function parseQuantities(text: string | undefined): { numbers: number[]; unit: string } {
   const parts = (text ?? "").trim().split(/[\s,]+/).filter(Boolean), numbers: number[] = [];
   while (parts.length && Number.isFinite(Number(parts[0]))) numbers.push(Number(parts.shift()));
   return { numbers, unit: parts.join(" ") };
 }
 
-/** A place in metres, from an attribute with a unit of length. */
+/** Position in metres, from an attribute with a unit of length. */
 export function parseMetres(text: string | undefined): [number, number, number] {
   const { numbers, unit } = parseQuantities(text), f = METRES[unit] ?? 1;
   return [0, 1, 2].map((k) => (numbers[k] ?? 0) * f) as [number, number, number];
@@ -23,7 +23,7 @@ export function parseMetres(text: string | undefined): [number, number, number] 
 
 function tidy(value: number): string { return String(+value.toFixed(4)); }
 
-/** The same attribute with other numbers, in the unit it had. */
+/** The same attribute with other numbers, in its present unit. */
 export function formatMetres(text: string | undefined, place: number[]): string {
   const unit = parseQuantities(text).unit || "m", f = METRES[unit] ?? 1;
   return `${place.map((v) => tidy(v / f)).join(" ")} ${unit}`;
@@ -36,7 +36,7 @@ export function parseVector(text: string | undefined, otherwise: [number, number
 
 export function formatNumbers(numbers: number[], unit = ""): string { return `${numbers.map(tidy).join(" ")}${unit ? ` ${unit}` : ""}`; }
 
-/** A new element with what it must have. */
+/** A new element with its required content. */
 export function newElement(tag: string, of: string, schema: Schema): Tree {
   const rule = schema[of]!, attributes: Record<string, string> = {};
   for (const k of rule.keys) {
