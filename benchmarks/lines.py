@@ -34,7 +34,7 @@ def cost(sim: Simulation) -> float:
 
 
 def main() -> None:
-    """The table of docs/performance.md."""
+    """The table of docs/evidence/performance.md."""
     empty = cost(world("", ""))
     vehicles = "".join(f"<vehicle name='v{k}' model='lauv' position='{9 * k} 0 50 m'/>" for k in range(LINES))
     vehicle = (cost(world("", vehicles)) - empty) / LINES

@@ -1,4 +1,4 @@
-"""The figures of speed that docs/performance.md keeps in one table, in one run: of a core each in processor time, which others on the
+"""The figures of speed that docs/evidence/performance.md keeps in one table, in one run: of a core each in processor time, which others on the
 machine disturb least, of the trial and its start in wall time.
 
     python -m benchmarks.table [--core] [--against OTHER_CHECKOUT]
