@@ -1,5 +1,7 @@
-"""A hydrodynamic term of one's own: a drogue, dragged from a point of the hull, F = -drag abs(v_P) v_P, v_P the velocity of
-that point through the water."""
+"""A custom hydrodynamic term: a drogue towed from a point P of the hull.
+
+F = -drag abs(v_P) v_P, where v_P is the velocity of P through water.
+"""
 
 from typing import Any
 

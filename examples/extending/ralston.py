@@ -1,4 +1,4 @@
-"""An integrator of one's own: Ralston's method of the second order (1962), whose bound of the error is the least."""
+"""A custom integrator: Ralston's second-order method (1962), which has the smallest error bound of its order."""
 
 from wavesim_server.dynamics.extension_points import Integrator
 

@@ -1,4 +1,5 @@
-"""What the three of this folder make of a body, as numbers in JSON: install the folder first (``pip install .``).
+"""Run bodies with the extensions of this folder and print numbers as JSON. Install the folder first (``pip install
+.``).
 
 python sail.py
 """
@@ -28,7 +29,7 @@ def simulation(integrator: str, ms: float, **of_model: str) -> Simulation:
 
 
 def dragged(integrator: str, ms: float, y: float = 0.0) -> list[float]:
-    """Surge speed and yaw rate, 2 s after a start at 2 m/s, of a body that only surges and yaws, its drogue at y."""
+    """Return surge speed and yaw rate 2 s after a start at 2 m/s. The body only surges and yaws; its drogue is at y."""
     sim = simulation(integrator, ms, active="u r", low="0", drag="0 0 0 0 0 0", more=DROGUE.format(y=y))
     row = sim.enter("a", "hull", (0.0, 0.0, 100.0))
     sim.set_pose(row, velocity=[2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -38,13 +39,13 @@ def dragged(integrator: str, ms: float, y: float = 0.0) -> list[float]:
 
 
 def trimmed(seconds: float) -> float:
-    """Tangent of the pitch angle, that long after the weight is told to go 0.1 m forward."""
+    """Return the tangent of the pitch angle at a time after the weight is commanded 0.1 m forward."""
     sim = simulation("rk4", 100.0, active="u v w p q r", low="0.05", drag="50 50 50 20 200 50", more=WEIGHT)
     row = sim.enter("a", "hull", (0.0, 0.0, 100.0))
     sim.command(row, {"weight": 0.1})
     sim.advance(round(seconds / 0.1))
     w, x, y, z = sim.state()["q_WB"][row]
-    return float(2.0 * (w * y - z * x) / (1.0 - 2.0 * (x * x + y * y)))  # level in roll
+    return float(2.0 * (w * y - z * x) / (1.0 - 2.0 * (x * x + y * y)))  # roll is zero
 
 
 print(

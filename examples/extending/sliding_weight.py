@@ -1,5 +1,7 @@
-"""A type of actuator of one's own: a weight that slides along the x axis. Its command is how far forward, in m; the weight is
-part of the body's mass already, so moving it only turns the body."""
+"""A custom actuator type: a weight that slides along the x axis. Its command is the forward position in m.
+
+The mass of the weight is part of the body's mass already, so moving it only changes the moment.
+"""
 
 from typing import Any
 

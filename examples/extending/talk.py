@@ -1,4 +1,5 @@
-"""What the type of modem of this folder makes of packets, as numbers in JSON: install the folder first (``pip install .``).
+"""Send packets with the modem type of this folder and print numbers as JSON. Install the folder first (``pip install
+.``).
 
 python talk.py
 """
@@ -15,7 +16,7 @@ type="{type}" bit_error="0.02"/></transducer></buoy>"""
 
 
 def simulation(kind: str) -> tuple[Simulation, int]:
-    """Two buoys with such modems, and the row of one."""
+    """Create two buoys with such modems; return the simulation and the row of one."""
     bodies = [BUOY.format(name=n, x=x, address=a, type=kind) for n, x, a in (("a", 0, 3), ("b", 30, 5))]
     sim = Simulation(load_text(WORLD.format("".join(bodies))))
     sim.enter_residents()
@@ -25,7 +26,7 @@ def simulation(kind: str) -> tuple[Simulation, int]:
 
 
 def talked(kind: str, packets: int) -> dict[str, object]:
-    """Length, times of departure, and share decoded of packets of four bytes, asked for every 4.3 s."""
+    """Return length, times of departure and share decoded for packets of four bytes, requested every 4.3 s."""
     sim, row = simulation(kind)
     sent, heard = [], 0
     for _ in range(packets):

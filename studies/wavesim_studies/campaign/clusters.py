@@ -56,7 +56,7 @@ def check(workers: WorkersConfig) -> None:
 
 
 def attached(address: str) -> Any:
-    """Connect to a running scheduler that has a worker. Raise WaveSimError if there is no scheduler or no worker."""
+    """Connect to a running scheduler that has a worker. Raise WaveSimError if the scheduler or a worker is missing."""
     distributed: Any = importlib.import_module("distributed")
     try:
         client = distributed.Client(address, timeout=ATTACH_S)

@@ -1,6 +1,6 @@
 """The reference filter: an error-state extended Kalman filter over an inertial unit, for whole runs and for live use.
 
-design = Design(gyro_noise=1e-5, accelerometer_noise=1e-3, current=0.3)
+design = FilterDesign(gyro_noise=1e-5, accelerometer_noise=1e-3, current=0.3)
 track = estimate(design, design.start(p, v, q, sigma), imu, measurements, marks)
 smoothed = track.smoothed()
 """

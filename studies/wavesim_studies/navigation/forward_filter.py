@@ -362,7 +362,7 @@ def drop_clone(k: int, clones: Array, count: Array, P: Array, tape: Array) -> No
 
 @device_function
 def clone_pose(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
-    """Clone the pose; remove the oldest clone if there is no room."""
+    """Clone the pose; if the list is full, remove the oldest clone."""
     if count[1] == len(clones):
         drop_clone(count[1] - len(clones), clones, count, P, tape)
     o = count[0] + CLONE * count[1]

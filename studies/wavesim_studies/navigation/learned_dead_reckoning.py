@@ -4,7 +4,7 @@ It is learned from missions with known truth and judged by whole missions that i
 
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
 previous estimate of the velocity and the values of the instruments. The track is the integral of the velocity in the
-attitude of the AHRS. In training, random errors are added to the true previous velocity. The network thereby learns to
+attitude of the AHRS. In training, random errors are added to the true previous velocity. The network then learns to
 return to the velocity that thrust, rudder and turning imply, so errors do not accumulate. Only a Doppler log can
 measure a current on board.
 

@@ -1,6 +1,6 @@
 """Cyclic waypoint missions, and a vessel's distance from the planned route of straight legs and arcs.
 
-track = sail(load("examples/trials/usv-gale.xml"), "odin", radius=45.0, seconds=480.0)
+track = run_waypoints(load("examples/trials/usv-gale.xml"), "odin", radius=45.0, seconds=480.0)
 print(rms(track.off[track.times > 60.0]))
 """
 
