@@ -1,4 +1,6 @@
-"""What lines cost: processor time of a tick beside that of as many LAUVs, by segments and substeps. `python -m benchmarks.lines`."""
+"""Measure processor time of a tick with lines, beside as many LAUVs, by segments and substeps. `python -m
+benchmarks.lines`.
+"""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ export class Broker {
   #silence() {
     const { phase, key } = this.session;
     if (phase !== "joining") return new SessionLost(`no server answers at ${this.server}; is one running there? (wavesim serve CONFIG)`);
-    return new SessionLost(`the server at ${this.server} does not take this join; ${key ? "does it have this key?" : "it may want a key (WAVESIM_KEYS=FILE)"}`);
+    return new SessionLost(`the server at ${this.server} does not accept this join; ${key ? "does it have this key?" : "it may require a key (WAVESIM_KEYS=FILE)"}`);
   }
 
   /** Wait until something arrives, or until a time. */
@@ -221,7 +221,7 @@ export class Broker {
   }
 
   #socketError(error) {
-    if (error.code !== "ECONNREFUSED") this.#fail(new SessionLost(`no way to ${this.server}: ${error.message}`));
+    if (error.code !== "ECONNREFUSED") this.#fail(new SessionLost(`cannot reach ${this.server}: ${error.message}`));
   }
 }
 
