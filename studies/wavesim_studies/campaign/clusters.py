@@ -30,7 +30,7 @@ def options_of(workers: WorkersConfig) -> dict[str, Any]:
 
 
 def check(workers: WorkersConfig) -> None:
-    """Raise ConfigError for keys that this kind of workers would ignore, and for required keys that are missing."""
+    """Raise ConfigError for keys that these workers would ignore, and for missing keys that they need."""
     kind, options = workers.kind, options_of(workers)
     if kind == "pool" and options:
         raise ConfigError('<workers kind="pool"> accepts no options')

@@ -114,11 +114,11 @@ def _metrics(plan: CampaignPlan, table: Table) -> str:
         "better",
         "runs",
         "mean",
-        "its 95 % interval",
+        "95 % interval of the mean",
         "median",
         "95th percentile",
-        "least",
-        "greatest",
+        "minimum",
+        "maximum",
     ]
     return _html(head, rows)
 
@@ -136,7 +136,7 @@ def _differences(found: Sequence[MetricDifference]) -> str:
         "before",
         "after",
         "mean change",
-        "its 95 % interval",
+        "95 % interval of the change",
         "better in",
         "worst change",
         "p (Holm)",
@@ -247,7 +247,9 @@ def _troubles(plan: CampaignPlan, table: Table) -> str:
     reasons = Counter((row["status"], row["reason"]) for row in bad)
     first = {(row["status"], row["reason"]): row["row"] for row in reversed(bad)}
     rows = [[s, r, n, _command(plan, first[s, r])] for (s, r), n in reasons.most_common()]
-    return '<h2 class="bad">Runs that did not complete</h2>' + _html(["state", "reason", "runs", "the first"], rows)
+    return '<h2 class="bad">Runs that did not complete</h2>' + _html(
+        ["state", "reason", "runs", "repeat the first"], rows
+    )
 
 
 def _machines(table: Table) -> str:
@@ -259,7 +261,8 @@ def _machines(table: Table) -> str:
             [host, cpu, len(mine), float(wall.mean()), float(wall.max()), simulated / max(float(wall.sum()), 1e-9)]
         )
     return (
-        "<h2>Where</h2>" + _html(["host", "processor", "runs", "wall s, mean", "greatest", "x real time"], rows)
+        "<h2>Machines</h2>"
+        + _html(["host", "processor", "runs", "wall s, mean", "wall s, maximum", "x real time"], rows)
         if rows
         else ""
     )
@@ -271,5 +274,5 @@ def _all(plan: CampaignPlan, table: Table) -> str:
         [r["row"], r["replicate"], *(r.get(n) for n in names), r["status"], r["attempts"], r["wall"], r["hash"][:12], _command(plan, r["row"])]
         for r in table
     ]  # fmt: skip
-    head = ["run", "replicate", *names, "state", "attempts", "wall s", "hash", "again"]
+    head = ["run", "replicate", *names, "state", "attempts", "wall s", "hash", "repeat"]
     return f"<h2>All runs</h2><details><summary>{len(rows)} runs</summary>{_html(head, rows)}</details>"

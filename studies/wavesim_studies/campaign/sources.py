@@ -1,4 +1,4 @@
-"""Source files of a campaign's results, each with its SHA-256. A run is repeated when one of them changes.
+"""Source files of a campaign's results with SHA-256 digests. A run is repeated when one of these files changes.
 
 The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
 files that the configuration names. For each Python file of the user they include

@@ -81,7 +81,7 @@ class MetricDifference:
     high: float
     share_better: float
     worst: float  #: largest change for the worse
-    p: float  #: probability of the change by chance alone, corrected by Holm over all metrics
+    p: float  #: probability of the change by chance alone, corrected by Holm across all metrics
     margin: float  #: absolute value
 
     @property

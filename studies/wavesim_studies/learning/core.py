@@ -99,7 +99,7 @@ class Core:
         return varied(made, volume=base.buoyancy.volume * made.mass.value / base.mass.value)
 
     def seed(self, seed: int) -> None:
-        """Seed all copies: copy i uses the random numbers of seed + i."""
+        """Seed all copies: copy ``i`` uses the random numbers of seed + i."""
         if self.hulls > 0.0:
             self._build(seed)
         self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]

@@ -45,7 +45,7 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self._seeded = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Reset all copies, or those selected by ``options["reset_mask"]``. Copy i uses the random numbers of seed + i."""
+        """Reset all copies, or those selected by ``options["reset_mask"]``. Copy ``i`` uses the random numbers of seed + i."""
         super().reset(seed=seed)
         if seed is not None or not self._seeded:
             self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)

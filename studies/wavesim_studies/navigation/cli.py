@@ -66,7 +66,9 @@ def score(
 
 def _show(found: dict[str, Any]) -> None:
     """Print the scores of vehicles as a table."""
-    click.echo(f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of way':>9}{'heading':>10}{'NEES (2)':>10}")
+    click.echo(
+        f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of dist.':>9}{'heading':>10}{'NEES (2)':>10}"
+    )
     for name, s in found.items():
         click.echo(
             f"{name:12}{s['distance']:8.0f} m{s['rms']:7.2f} m{s['p95']:7.2f} m{s['final']:7.2f} m{s['percent']:7.2f} %"
@@ -119,7 +121,7 @@ def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool)
     click.echo(
         f"trained on {parts['train']} missions in {found['seconds']:.0f} s; medians over {parts['test']} unseen missions:"
     )
-    click.echo(f"{'':10}{'final':>10}{'of way':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
+    click.echo(f"{'':10}{'final':>10}{'of dist.':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
     for name, s in sorted(found["summary"].items(), key=lambda item: item[1]["rms"]):
         speed = f"{s['velocity']:8.3f} m/s" if s["velocity"] == s["velocity"] else ""
         click.echo(f"{name:10}{s['final']:8.1f} m{s['percent']:8.1f} %{s['rms']:8.1f} m{s['of_filter']:16.3f}{speed}")

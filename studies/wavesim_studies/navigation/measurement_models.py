@@ -1,4 +1,4 @@
-"""Expected value of each measurement, and its derivative by the error state. Compiled.
+"""Models of the measurements: expected values, and derivatives by the error state. Compiled.
 
 Events are rows (WIDTH) of numbers; :mod:`wavesim_studies.navigation.measurements` makes the rows of measurements.
 """

@@ -28,7 +28,7 @@ SPARED, WASTED = (
     30.0,
     180.0,
 )  #: extra distance, or distance in the lost time, in ship lengths: free up to the first, no score left at the second
-TURN = math.radians(15.0)  #: a change of course that counts as one of a manoeuvre; `steady` counts the smaller ones
+TURN = math.radians(15.0)  #: a change of course that belongs to a manoeuvre; `steady` counts the smaller ones
 TURNS, MORE = (
     4,
     2,

@@ -66,7 +66,7 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """Count the corners passed in order, over all rounds. A corner counts within its arc's distance plus
+        """Count the corners passed in order, in all rounds. A corner counts within its arc's distance plus
         ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
