@@ -1,9 +1,10 @@
-"""Cost of the acoustic medium against nodes, live signals and arrivals, beside a pairwise twin in the same run.
+"""Measure the cost of the acoustic medium against nodes, live signals and arrivals, beside a pairwise twin in the same
+run.
 
     python benchmarks/acoustics.py [--picture FILE]
 
-Nodes drift on straight lines at up to 2 m/s in a square whose size sets how many hear a signal. The pairwise twin does what
-many simulators do: in each tick it compares every live signal with every node.
+Nodes drift on straight lines at up to 2 m/s in a square whose size determines how many receive a signal. The pairwise
+twin works like many simulators: in each tick it compares every live signal with every node.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Levels beside those of Bellhop (M. Porter, Acoustics Toolbox), which is built apart from the project.
+"""Compare levels with Bellhop (M. Porter, Acoustics Toolbox), which is built separately.
 
     python -m benchmarks.bellhop PATH/TO/bellhop.exe
 
-Transmission loss, incoherent, as means over a window of range: the published cases `Munk` and `sduct` of the toolbox with
-their launch angles (C-linear profile), and a thermocline over sand. Both trace the same rays; Bellhop by steps and geometric
-hat beams, we by closed forms. Near a caustic its beams and our bound differ: such windows are marked.
+It compares transmission loss, incoherent, as means over a window of range. The cases are the published `Munk` and
+`sduct` of the toolbox with their launch angles (C-linear profile), and a thermocline over sand. Both trace the same
+rays: Bellhop by steps and geometric hat beams, WaVeSim by closed forms. Near a caustic its beams and our bound differ;
+such windows are marked.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program", type=Path, help="bellhop.exe")
+    parser.add_argument("program", type=Path, help="path of bellhop.exe")
     program = parser.parse_args().program
     for name, case in CASES.items():
         a, (b, marked) = theirs(program, case), ours(case)

@@ -1,5 +1,7 @@
-"""The ArduPilot bridge: from a servo frame to the state after it, beside a bare UDP echo in the same run; ten and sixteen in one
-world. The PX4 bridge in lockstep with a stand-in that answers at once: how fast, and whose time it is.
+"""Measure the ArduPilot and PX4 bridges.
+
+ArduPilot: time from a servo frame to the next state, beside a bare UDP echo in the same run; ten and sixteen in one
+world. PX4: speed in lockstep with a stand-in that answers immediately, and the share of each process.
 
 python -m benchmarks.bridges [ardupilot] [px4]
 """

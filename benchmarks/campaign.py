@@ -1,5 +1,5 @@
-"""Campaigns at length: a thousand runs by one and two workers, workers and client killed on the way, resuming ten thousand, the gate,
-runs that crash and hang, disks that are full.
+"""Long tests of campaigns: a thousand runs with one and two workers, killed workers and client, resuming ten thousand,
+the gate, runs that crash and hang, full disks.
 
 python -m benchmarks.campaign [runs] [cost] [kill] [resume] [gate] [harm] [dask]
 """

@@ -1,8 +1,10 @@
-"""How long the charts of an hour's log take to open: 20 fields of four bodies at 10 Hz, in five charts, by a real browser.
+"""Measure how long the charts of an hour's log take to open: 20 fields of four bodies at 10 Hz, in five charts, in a
+real browser.
 
 python -m benchmarks.charts
 
-On a busy machine the wall's time says little: the processor's time of the browser and of the viewer's server stands beside it.
+On a busy machine wall time means little. The output therefore also lists processor time of the browser and of the
+viewer's server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Processor time of a cold compilation of all that a trial needs, an empty cache, one process.
+"""Measure processor time of a cold compilation of everything that a trial needs, with an empty cache, in one process.
 
 python -m benchmarks.compilation
 """

@@ -1,10 +1,10 @@
-"""Cost of echoes off a bed that is not level, beside a level one in the same run.
+"""Measure the cost of echoes from a bed that is not level, beside a level one in the same run.
 
     python -m benchmarks.echoes [--pings 20]
 
-A sender pings; one, ten and a hundred nodes on still bodies around it, 100 to 800 m away, hear it directly and by up to two bounces. What
-is measured is the processor time of the ticks in which a signal lives, less that of as many silent ones, per emission and node.
-Beds take turns, ping by ping, so that all of them meet the same load.
+A sender pings. One, ten and a hundred nodes on still bodies, 100 to 800 m away, receive the signal directly and by up
+to two bounces. The result is the processor time of ticks with a live signal, less that of as many silent ticks, per
+emission and node. Beds alternate with every ping, so that all of them meet the same load.
 """
 
 from __future__ import annotations

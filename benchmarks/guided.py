@@ -1,5 +1,6 @@
-"""Coverage-guided fuzzing of everything that reads foreign bytes, by atheris (not among the project's tools: it has wheels for
-few platforms).
+"""Run coverage-guided fuzzing of everything that reads foreign bytes, with atheris.
+
+Atheris is not among the project's tools, because it has wheels for few platforms.
 
 pip install atheris; python -m benchmarks.guided decoder|session|configuration|commander|log|devices -runs=300000
 """

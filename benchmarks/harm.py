@@ -1,4 +1,4 @@
-"""What did harm once, done again to a real server: a log with churn, parts that stand still, rows used again, forged datagrams."""
+"""Repeat past failures on a real server: a log with churn, suspended processes, reused rows, forged datagrams."""
 
 from __future__ import annotations
 

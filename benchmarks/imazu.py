@@ -1,4 +1,6 @@
-"""The 22 cases of Imazu with the reference avoider: nearest distance in lengths, score, time (`python -m benchmarks.imazu [MODEL ...]`)."""
+"""Run the 22 Imazu cases with the reference avoider: distance in lengths, score, time (`python -m benchmarks.imazu
+[MODEL ...]`).
+"""
 
 from __future__ import annotations
 

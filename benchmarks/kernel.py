@@ -1,5 +1,7 @@
-"""Cost of the dynamics kernel per vehicle and step against fleet size: the core model beside the floor of the
-machine's multiply-adds, a fleet of one kind beside a batched NumPy twin, and the whole library mixed.
+"""Measure the cost of the dynamics kernel per vehicle and step against fleet size.
+
+It compares the core model with the floor of the machine's multiply-adds, a fleet of one model with a batched NumPy
+twin, and the whole library mixed.
 
 python benchmarks/kernel.py
 """

@@ -1,8 +1,9 @@
-"""Learning environments: steps a second beside the bare kernel, baselines' scores, and the training of a policy.
+"""Measure learning environments: steps per second beside the bare kernel, scores of baselines, and the training of a
+policy.
 
 python -m benchmarks.learning [speed] [beside] [shells] [scores] [train]
 
-``train`` writes its policy and curve into the folder runs/learning; minutes on two free cores.
+``train`` writes its policy and curve to the folder runs/learning; it takes minutes on two free cores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What lines cost: processor time of a tick beside that of as many LAUVs, by segments and substeps. `python -m benchmarks.lines`."""
+"""Measure processor time of a tick with lines, beside as many LAUVs, by segments and substeps. `python -m
+benchmarks.lines`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def cost(sim: Simulation) -> float:
 
 
 def main() -> None:
-    """The table of docs/performance.md."""
+    """The table of docs/evidence/performance.md."""
     empty = cost(world("", ""))
     vehicles = "".join(f"<vehicle name='v{k}' model='lauv' position='{9 * k} 0 50 m'/>" for k in range(LINES))
     vehicle = (cost(world("", vehicles)) - empty) / LINES

@@ -1,6 +1,6 @@
-"""SIGKILL, and SIGSTOP for a while, of each kind of process of a trial in each phase of it: what the trial says, what stays behind.
+"""Send SIGKILL, and SIGSTOP for a while, to each kind of process of a trial in each phase; check reports and leftovers.
 
-A row is one real trial: supervisor, engine, front, one emulator, one on-board program in lockstep, and a viewer beside it.
+A row is one real trial: supervisor, engine, front, one emulator, one on-board program in lockstep, and a viewer.
 """
 
 from __future__ import annotations

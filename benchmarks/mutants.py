@@ -1,17 +1,18 @@
-"""How many small changes of the code do the tests notice? Runs mutmut over chosen modules with the tests that concern them.
+"""Measure how many small changes of the code the tests detect. Runs mutmut over selected modules with their tests.
 
-    python -m benchmarks.mutants               all modules; a line for each, and what survived
-    python -m benchmarks.mutants area ring     some
-    python -m benchmarks.mutants --again seal  only what survived last time, with the tests as they are now
+    python -m benchmarks.mutants               all modules; one line for each, and the surviving mutants
+    python -m benchmarks.mutants area ring     some modules
+    python -m benchmarks.mutants --again seal  only the mutants that survived last time, with the present tests
 
-mutmut wants the packages side by side and a test selection that is fast and needs no server: so modules and tests are
-copied into build/mutants, and the tests run without the project's conftest.py, whose start compiles the kernels.  It leaves
-functions with decorators (properties, context managers), values of modules and f-strings as they are.  Texts for people (a
-string with a blank in it) are left alone here: another wording is no fault.  What a module keeps in a cache was made before
-the change: tests of such a module empty it first.  Exit code 1 when a module stays under the floor.
+mutmut requires the packages side by side and a fast selection of tests without a server. Modules and tests are
+therefore copied to build/mutants, and the tests run without the project's conftest.py, whose start compiles the
+kernels. mutmut does not change functions with decorators (properties, context managers), values of modules and
+f-strings. Texts for people (strings with a blank) are not changed here, because other words are not a defect. Values in
+a module's cache were computed before the change: tests of such a module empty it first. Exit code 1 when a module stays
+below the floor.
 
-Mutants of commander, replies, attach and resources leave message queues and semaphores with odd names behind.  Queues have
-little room (ulimit -q): where tests fail for want of it, mount /dev/mqueue and remove those.
+Mutants of commander, replies, attach and resources leave message queues and semaphores with odd names. Space for queues
+is limited (ulimit -q): if tests fail for lack of it, mount /dev/mqueue and remove those queues.
 """
 
 from __future__ import annotations
@@ -199,9 +200,11 @@ def measure(module: str, children: int, again: bool, quiet: bool) -> Counter[str
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
-    parser.add_argument("--children", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--again", action="store_true", help="try only what survived the last run of these modules")
-    parser.add_argument("--quiet", action="store_true", help="say only the figures")
+    parser.add_argument("--children", type=int, default=os.cpu_count(), help="number of parallel processes")
+    parser.add_argument(
+        "--again", action="store_true", help="try only the mutants that survived the last run of these modules"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only the figures")
     a = parser.parse_args()
     if unknown := set(a.modules) - set(MODULES):
         parser.error(f"there is no module {', '.join(unknown)}; there are {', '.join(MODULES)}")

@@ -1,4 +1,4 @@
-"""The navigation filter at length: a hundred hours of lawn mowing, and a log of an hour.
+"""Run long tests of the navigation filter: a hundred hours of lawn mowing, and a log of an hour.
 
 python -m benchmarks.navigation [mowing] [log]
 """

@@ -1,4 +1,4 @@
-"""The front under load: many clients that are sent their own state, beside raw sockets; round trip of a command.
+"""Measure the front under load: many clients that receive their own state, beside raw sockets; round trip of a command.
 
 python -m benchmarks.network [clients] [rate]
 """

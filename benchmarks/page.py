@@ -1,10 +1,12 @@
-"""Frames a second of the viewer's page, drawn in software at 1366 x 768: the chart, 3D with 50 vehicles, with and without waves and
-sky, with the traffic of a vessel, and what it costs while nothing changes.
+"""Measure frames per second of the viewer's page, drawn in software at 1366 x 768.
+
+The cases are the chart, 3D with 50 vehicles, with and without waves and sky, the traffic of a vessel, and the cost
+while nothing changes.
 
 python -m benchmarks.page [seconds]
 
-On a busy machine the frames a second say little; the frames for each second that the browser's processes computed say what an
-idle core would give.
+On a busy machine frames per second mean little. Frames per second of browser processor time indicate the rate of an
+idle core.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Figures of the kernels of two checkouts, in turn, in one run: ratios, and whether both compute the same bits.
+"""Compare the kernels of two checkouts in turn, in one run: ratios, and whether both results are bit-identical.
 
     python -m benchmarks.paired OTHER_CHECKOUT [--rounds 5]
 
-Machines are noisy, so processor time is counted, and only figures of the same minutes are compared: the median of the ratios of
-pairs, and the ratio of the least. ``OTHER_CHECKOUT`` is the root of another checkout, whose sources and benchmarks are used for its half.
+Machines are noisy, so it counts processor time and compares only figures of the same minutes: the median of the ratios
+of pairs, and the ratio of the minimum values. ``OTHER_CHECKOUT`` is the root of another checkout, whose sources and
+benchmarks are used for its half.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def half(root: Path) -> tuple[dict[str, float], dict[str, str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("other", nargs="?", type=Path, help="the root of the other checkout")
+    parser.add_argument("other", nargs="?", type=Path, help="root of the other checkout")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)
     a = parser.parse_args()

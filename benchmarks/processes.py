@@ -1,4 +1,4 @@
-"""What other processes use, from /proc."""
+"""Resource use of other processes, from /proc."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""The figures of docs/evidence/reliability.md that are too long for the tests. All load on loopback, bounded in count and time.
+"""Produce the figures of docs/reliability.md that take too long for the tests. All load is on loopback, bounded in
+count and time.
 
 python benchmarks/reliability.py fuzz [datagrams]      hostile datagrams to the sessions of a server, in memory
-python benchmarks/reliability.py flood [seconds]       the same to a running server, beside a client that must not notice
+python benchmarks/reliability.py flood [seconds]       the same to a running server, beside a client that must not be affected
 python benchmarks/reliability.py chaos [seconds]       SIGKILL and SIGSTOP of everything around the engine, at random
 python benchmarks/reliability.py soak [seconds] [speed]  100 vehicles and 20 beacons, memory and lost events
 python benchmarks/reliability.py soaklog [seconds] [speed]  the same with a log and 2000 joins a minute
-python benchmarks/reliability.py stall [seconds]       front and engine stand still for longer than anybody may be silent
-python benchmarks/reliability.py rows [seconds]        bodies that follow each other in a few rows, and what they hear
+python benchmarks/reliability.py stall [seconds]       front and engine suspended for longer than the allowed silence
+python benchmarks/reliability.py rows [seconds]        bodies that succeed each other in a few rows, and their receptions
 python benchmarks/reliability.py forge [seconds]       forged datagrams from a sealed session's own address
 python benchmarks/reliability.py matrix [process ...]  SIGKILL and SIGSTOP of each kind of process in each phase of a trial
 """

@@ -1,4 +1,5 @@
-"""Cost of each emulator against the number of bodies, rays per second on every kind of sea bed, latency of a value.
+"""Measure the cost of each emulator against the number of bodies, rays per second on every kind of sea bed, and latency
+of a value.
 
 python benchmarks/sensors.py [--against CHECKOUT]
 """
@@ -207,7 +208,7 @@ def latency() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--against", type=Path, help="a checkout from before bodies had instruments of their own")
+    parser.add_argument("--against", type=Path, help="checkout from before bodies had individual instruments")
     against = parser.parse_args().against
     emulators(against)
     bodies()

@@ -1,6 +1,7 @@
-"""Cost of each emulator in a checkout from before bodies had instruments of their own: `benchmarks/sensors.py --against` runs it there.
+"""Measure each emulator in a checkout from before bodies had individual instruments; `benchmarks/sensors.py --against`
+runs it there.
 
-One set of sensors for everybody was all that there was, so there are no five suites to measure.
+All bodies had the same set of sensors then, so there are no five suites to measure.
 """
 
 from __future__ import annotations

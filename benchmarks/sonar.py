@@ -1,4 +1,6 @@
-"""What imaging sonars cost on one core, and their rays beside embree's bare rate, in turns in one run: OPENBLAS_NUM_THREADS=1 python -m benchmarks.sonar"""
+"""Measure imaging sonars on one core, and their rays beside the bare rate of embree, in turn: OPENBLAS_NUM_THREADS=1
+python -m benchmarks.sonar
+"""
 
 from __future__ import annotations
 

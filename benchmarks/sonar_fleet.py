@@ -1,4 +1,4 @@
-"""Four vehicles with imaging sonars in real time, by real processes: python -m benchmarks.sonar_fleet [seconds]"""
+"""Run four vehicles with imaging sonars in real time with real processes: python -m benchmarks.sonar_fleet [seconds]"""
 
 from __future__ import annotations
 

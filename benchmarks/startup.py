@@ -1,8 +1,9 @@
-"""What a program on board has to load: processor time, modules and bytes of its imports.
+"""Measure the imports of an on-board program: processor time, modules and bytes.
 
     python -m benchmarks.startup [OTHER_CHECKOUT] [--rounds 9]
 
-Each import is a process of its own; least of the rounds, without what an empty Python takes; both checkouts in turn.
+Each import runs in a separate process. The result is the minimum of the rounds less the time of an empty Python, with
+both checkouts in turn.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""The figures of speed that docs/performance.md keeps in one table, in one run: of a core each in processor time, which others on the
-machine disturb least, of the trial and its start in wall time.
+"""Measure the table of speed in docs/evidence/performance.md in one run.
+
+Kernels are measured in processor time of one core, which other programs disturb least; the trial and its start in wall
+time.
 
     python -m benchmarks.table [--core] [--against OTHER_CHECKOUT]
 
-``--core`` leaves out the trial and the compilation, more than half of the time. With another checkout, its figures in turn and the ratios.
+``--core`` skips the trial and the compilation, more than half of the time. Another checkout is measured in turn, with
+ratios.
 """
 
 from __future__ import annotations
@@ -72,8 +75,8 @@ def of(root: Path) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--core", action="store_true", help="without trial and compilation")
-    parser.add_argument("--against", type=Path, help="the root of another checkout")
+    parser.add_argument("--core", action="store_true", help="skip trial and compilation")
+    parser.add_argument("--against", type=Path, help="root of another checkout")
     parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.figures:

@@ -1,4 +1,4 @@
-"""The trial as a whole: real-time factor, lateness of ticks in real time with the front busy, memory.
+"""Measure the trial as a whole: real-time factor, lateness of ticks in real time with a busy front, memory.
 
 python -m benchmarks.trial
 """

@@ -1,4 +1,5 @@
-"""Cost of the viewer's server: share of a core per viewer, for fleets of 100 and 1000, one and five viewers, and one frozen.
+"""Measure the viewer's server: share of a core per viewer, for fleets of 100 and 1000, one and five viewers, and one
+frozen viewer.
 
 python -m benchmarks.viewer [seconds]
 """

@@ -1,9 +1,9 @@
-"""Hunt for faults: many seeds, or one of them again.
+"""Search for faults: run many seeds, or repeat one of them.
 
-python -m benchmarks.world --seeds 1000 [--from 0] [--jobs 2]    a thousand worlds; those that break are listed
-python -m benchmarks.world --seed 17                                one of them again, step by step the same
-python -m benchmarks.world --seed 17 --shrink                       the same with all left out that it does not need to break
-python -m benchmarks.world --regressions                            mends taken out: which seed finds each, anew
+python -m benchmarks.world --seeds 1000 [--from 0] [--jobs 2]    run a thousand worlds; list those that fail
+python -m benchmarks.world --seed 17                                repeat one of them, identical step by step
+python -m benchmarks.world --seed 17 --shrink                       the same without everything that the failure does not need
+python -m benchmarks.world --regressions                            remove fixes: find a seed that detects each
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from benchmarks.world.runner import hunt, replay, shrink
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.world", description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=100, help="how many worlds")
-    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that share them")
+    parser.add_argument("--seeds", type=int, default=100, help="number of worlds")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument(
-        "--twice", type=int, default=16, help="each so many-th seed is run twice, for its hash; 0 = none"
+        "--twice", type=int, default=16, help="run every N-th seed twice and compare the hashes; 0 = none"
     )
-    parser.add_argument("--seed", type=int, help="run this one alone, and tell the last things that happened")
-    parser.add_argument("--without", default="", help="things to leave out of it, as --shrink tells them")
-    parser.add_argument("--shrink", action="store_true", help="leave out of it what it does not need to break")
-    parser.add_argument("--regressions", action="store_true", help="take mends out: which seed finds each?")
+    parser.add_argument("--seed", type=int, help="run only this seed, and print its last events")
+    parser.add_argument("--without", default="", help="events to omit, as printed by --shrink")
+    parser.add_argument("--shrink", action="store_true", help="omit everything that the failure does not need")
+    parser.add_argument("--regressions", action="store_true", help="remove fixes: find a seed that detects each")
     a = parser.parse_args()
     without = frozenset(filter(None, a.without.split(",")))
     if a.regressions:

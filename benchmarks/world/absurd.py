@@ -1,7 +1,7 @@
-"""Values made from declarations: ordinary ones, those at the bounds, and those that no declaration allows.
+"""Values made from declarations: ordinary values, values at the bounds, and invalid values.
 
-Nothing here names a message or a field. It reads what :meth:`wavesim_sdk.wire.schema.Schema.describe` says, so that a field
-that is declared tomorrow is attacked tomorrow.
+This module names no message or field. It reads :meth:`wavesim_sdk.wire.schema.Schema.describe`, so that new fields are
+tested automatically.
 """
 
 from __future__ import annotations

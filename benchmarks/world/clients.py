@@ -1,4 +1,4 @@
-"""Clients: pilots, instruments, listeners, observers. Each does some of what programs do, and some of what none should."""
+"""Clients: pilots, instruments, listeners, observers. Each performs normal actions, and some forbidden ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The virtual clock: what happens when. Nothing waits, so that a minute of a world takes milliseconds."""
+"""Virtual clock that schedules events. Nothing waits, so a minute of a world takes milliseconds."""
 
 from __future__ import annotations
 

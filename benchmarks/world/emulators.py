@@ -1,4 +1,4 @@
-"""Emulators: they write values from which everybody can tell whose they are; and they die, freeze, and write garbage."""
+"""Emulators that write values which identify their source. They also crash, freeze and write garbage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold: after each step, when all is at rest, and when all have left."""
+"""Invariants: after each step, at rest, and after all have left."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Own books of what was said, so that what was heard can be compared with it.
+"""Independent record of all messages sent, for comparison with the messages received.
 
-Nothing of the code under test counts here: the books are kept at its borders, by wrapping a queue's two ends.
+It does not use the code under test: it wraps both ends of each queue.
 """
 
 from __future__ import annotations

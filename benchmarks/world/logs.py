@@ -1,4 +1,6 @@
-"""What was logged equals what happened: the engine's records, noted as it tells them, beside what the files hold."""
+"""Comparison of the log with the events: the engine's records, noted as they are sent, against the contents of the
+files.
+"""
 
 from __future__ import annotations
 

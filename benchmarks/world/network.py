@@ -1,4 +1,4 @@
-"""The virtual network: datagrams that are lost, late, doubled, overtaken by others, and damaged, all by one seed."""
+"""Virtual network with lost, late, repeated, reordered and damaged datagrams, determined by one seed."""
 
 from __future__ import annotations
 

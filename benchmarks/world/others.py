@@ -1,4 +1,4 @@
-"""Those beside the clients: the commander's queue, and strangers on the network."""
+"""Other participants: the commander's queue, and foreign senders on the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program with one session after the other: it joins, hears, answers its steps, and judges what it is told."""
+"""A program with consecutive sessions: it joins, receives, answers its steps, and checks all data that it receives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Defects that were mended, each with what takes its mend out again and a seed that finds it then.
+"""Fixed defects, each with a patch that removes the fix and a seed that detects the defect then.
 
-python -m benchmarks.world --regressions     which seed finds each, anew: after a change of the world the seeds are others
+python -m benchmarks.world --regressions     find these seeds again; required after a change of the world
 """
 
 from __future__ import annotations

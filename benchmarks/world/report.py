@@ -1,4 +1,4 @@
-"""What a world found: its hash, how often each thing happened, and what broke, if anything did."""
+"""Result of a world: its hash, counts of events, and the failure if there was one."""
 
 from __future__ import annotations
 

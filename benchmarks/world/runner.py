@@ -1,4 +1,4 @@
-"""Many worlds, one after the other or in several processes; and one of them again, or less of it."""
+"""Run many worlds, one after the other or in several processes; repeat one of them, or reduce it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The configurations in which worlds play: small fleets with all that a configuration can say about sessions.
+"""Configurations of the worlds: small fleets with all settings that concern sessions.
 
-They are loaded once in a process: a world takes microseconds of what a file takes milliseconds.
+A process loads them once, because loading takes a thousand times as long as a world.
 """
 
 from __future__ import annotations

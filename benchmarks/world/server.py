@@ -1,7 +1,7 @@
 """A server in one process: engine and front on private memory, driven by the virtual clock.
 
-It stands where the processes' shells stand: it calls the cores when they are due, carries their datagrams and records, writes
-the log to a disk that may be full, and takes the front away and starts another.
+It replaces the shells of the processes: it calls the cores when they are due, carries their datagrams and records, and
+writes the log to a disk that may be full. It also removes the front and starts another.
 """
 
 from __future__ import annotations

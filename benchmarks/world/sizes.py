@@ -1,4 +1,4 @@
-"""How many things each queue, table and list holds: what grows and never shrinks again is a leak."""
+"""Sizes of all queues, tables and lists. A size that grows and never shrinks is a leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What really happened, noted as it happens, to compare with what clients were told and what the log says."""
+"""Record of the true events, for comparison with messages to clients and with the log."""
 
 from __future__ import annotations
 

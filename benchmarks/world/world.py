@@ -1,7 +1,7 @@
-"""One world: a server, its clients and emulators, a commander, strangers, and all that can go wrong, from one seed.
+"""One world: a server, its clients and emulators, a commander, foreign senders and all faults, from one seed.
 
-It lives through three times. First everything happens that can. Then there is calm: the network is perfect, nobody does
-harm, and all that is alive must come to rest with nothing owed. At last all leave, and nothing may be left of them.
+It has three phases. First, everything possible happens. Then the network is perfect and no participant does harm; all
+that are alive must come to rest with nothing outstanding. Finally all leave, and nothing of them may remain.
 """
 
 from __future__ import annotations

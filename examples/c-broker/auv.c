@@ -1,8 +1,8 @@
-/* An AUV in C: drives ahead at a depth, asks an acoustic transponder for its range every second, and prints what it hears.
+/* An AUV in C: drives ahead at a depth, queries an acoustic transponder every second, and prints the ranges.
  *
  *     cc -std=c99 -D_POSIX_C_SOURCE=200809L -o auv auv.c -lm && ./auv 127.0.0.1 9750 lauv
  *
- * Where the server wants keys: WAVESIM_KEYS=FILE ./auv ...
+ * If the server requires keys: WAVESIM_KEYS=FILE ./auv ...
  */
 #include "wavesim_keys.h"
 
@@ -13,14 +13,14 @@ int main(int argc, char **argv) {
     static ws_event e;
     static uint8_t key[WS_KEY];
     if (argc != 4) {
-        fprintf(stderr, "use: auv HOST PORT NAME\n");
+        fprintf(stderr, "usage: auv HOST PORT NAME\n");
         return 2;
     }
     ws_join join = {.name = argv[3], .lockstep_ns = 100000000};
     const char *keys = getenv("WAVESIM_KEYS");
     if (keys && *keys) {
         if (ws_read_key(keys, argv[3], key)) {
-            fprintf(stderr, "%s has no key for %s, or others may read it\n", keys, argv[3]);
+            fprintf(stderr, "%s has no key for %s, or other users may read the file\n", keys, argv[3]);
             return 2;
         }
         join.key = key;

@@ -1,4 +1,4 @@
-/* A WaVeSim client in C99: one header, no dependency but sockets; written from docs/PROTOCOL.md alone.
+/* A WaVeSim client in C99: one header that depends only on sockets, written from docs/PROTOCOL.md alone.
  *
  *     ws_broker b;
  *     ws_join join = {.name = "auv", .lockstep_ns = 100000000};
@@ -13,9 +13,9 @@
  *         }
  *     ws_close(&b);
  *
- * Include wavesim_keys.h before it for servers that want keys. Every function returns 0 (or what it says), or a negative
- * WS_E...; b.why says more. Nothing that a peer sends can do more than be dropped and counted. One thread; no memory is
- * allocated. Call ws_next often: it also answers the keep-alive and repeats what was not acknowledged.
+ * For servers that require keys, include wavesim_keys.h first. Every function returns 0 (or its documented value), or a
+ * negative WS_E...; b.why describes the error. Invalid bytes from a peer are dropped and counted. The client uses one thread
+ * and allocates no memory. Call ws_next often: it also answers the keep-alive and repeats unacknowledged messages.
  */
 #ifndef WAVESIM_BROKER_H
 #define WAVESIM_BROKER_H
@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Room; a body with more than that is refused in ws_open, and says so. Define larger ones before including this. */
+/* Capacities. ws_open refuses a body that exceeds them and reports it. Define larger values before including this file. */
 #ifndef WS_VALUES
 #define WS_VALUES 4096 /* numbers of all sensors together */
 #endif
@@ -49,15 +49,15 @@ enum { WS_ETIME = -1, WS_EREFUSED = -2, WS_ESOCKET = -3, WS_EFULL = -4, WS_EVALU
 enum { WS_PILOT = 0, WS_INSTRUMENT = 1, WS_LISTENER = 2 };
 enum { WS_STOPPED = 0, WS_RUNNING = 1, WS_PAUSED = 2, WS_ENDED = 3 };
 
-typedef struct { /* what is wanted; all that is left 0 is the usual */
+typedef struct { /* options of a join; 0 selects the default */
     const char *name, *model; /* a model, position (m), attitude (rad): for a new body only */
     int role;
     double position[3], attitude[3];
     int64_t lockstep_ns, state_period_ns;
-    uint64_t previous;           /* token of a session to go on with */
-    const char *const *sensors;  /* names of those to be told of; NULL = all */
+    uint64_t previous;           /* token of a session to resume */
+    const char *const *sensors;  /* names of sensors to receive; NULL = all */
     int sensor_count;
-    int silent, effort, others;  /* 1: no receptions; forces and accelerations; bodies that come and go */
+    int silent, effort, others;  /* 1: no receptions; send forces and accelerations; report bodies that join and leave */
     const uint8_t *key;          /* 32 bytes, with wavesim_keys.h; NULL = none */
 } ws_join;
 
@@ -70,22 +70,22 @@ typedef struct {
 typedef struct {
     char name[WS_NAME], type[WS_NAME];
     int64_t period_ns;
-    int field, fields; /* its first in ws_broker.field, and how many */
-    int value, values; /* its first in ws_state.value, and how many */
+    int field, fields; /* index of the first in ws_broker.field, and their number */
+    int value, values; /* index of the first in ws_state.value, and their number */
 } ws_sensor;
 
 typedef struct {
     char name[WS_NAME], unit[WS_NAME];
-    int value, values; /* as of ws_sensor */
+    int value, values; /* as in ws_sensor */
 } ws_field;
 
-typedef struct { /* of a body at a tick */
+typedef struct { /* state of a body at a tick */
     int64_t tick, time_ns;
     int run_state, has_motion, has_effort;
-    int complete; /* 0: a datagram of it was lost, and values are missing */
+    int complete; /* 0: a datagram was lost and values are missing */
     double motion[WS_MOTION], actuation[WS_ACTUATORS], effort[WS_EFFORT];
-    int64_t sensor_ns[WS_SENSORS]; /* time of its values; INT64_MIN = it has none */
-    double value[WS_VALUES];       /* of all sensors, by ws_place; NaN = none */
+    int64_t sensor_ns[WS_SENSORS]; /* time of the values; INT64_MIN = none */
+    double value[WS_VALUES];       /* values of all sensors, indexed by ws_place; NaN = none */
 } ws_state;
 
 typedef enum {
@@ -102,7 +102,7 @@ typedef struct { /* range, azimuth, elevation: NaN = not measured */
 typedef struct {
     ws_kind kind;
     ws_reception reception;                  /* WS_RECEPTION */
-    int64_t request, id, time_ns, value;     /* SENT, REFUSED, ANSWER (value 1 = done), RUN_STATE (value), BODY (value 1 = came) */
+    int64_t request, id, time_ns, value;     /* SENT, REFUSED, ANSWER (value 1 = done), RUN_STATE (value), BODY (value 1 = joined) */
     double frequency, level, duration;       /* WS_SENT */
     int type;                                /* WS_BODY: 0 surface, 1 underwater, 2 buoy */
     char name[WS_NAME], model[WS_NAME];      /* WS_BODY */
@@ -114,7 +114,7 @@ typedef struct {
     size_t size;
 } ws_item;
 
-typedef struct { /* the datagrams of one tick, put together: a head (STATE or STEP) and its parts (SENSORS) */
+typedef struct { /* assembly of the datagrams of one tick: a head (STATE or STEP) and its parts (SENSORS) */
     ws_state state;
     int has_head, needs, got;
     uint8_t part[WS_PARTS];
@@ -124,7 +124,7 @@ typedef struct { /* the datagrams of one tick, put together: a head (STATE or ST
 typedef enum { WS_HELLO, WS_JOINING, WS_JOINED, WS_LEAVING, WS_OVER } ws_phase;
 
 typedef struct {
-    /* what the server told at joining */
+    /* data of WELCOME */
     uint64_t token;
     int row, role, resumed, sensors, actuators;
     uint32_t rights;
@@ -133,11 +133,11 @@ typedef struct {
     ws_actuator actuator[WS_ACTUATORS];
     ws_sensor sensor[WS_SENSORS];
     ws_field field[WS_FIELDS];
-    /* the newest of each, and what is wrong */
+    /* the newest data, and the last error */
     ws_state state, step;
     char why[WS_TEXT + 64];
     unsigned long dropped;
-    /* the session; not for programs */
+    /* internal state of the session */
     int socket;
     ws_phase phase;
     ws_join join;
@@ -154,8 +154,8 @@ typedef struct {
     ws_event queue[WS_QUEUE];
     int queue_first, queue_count;
     ws_assembly states, steps;
-    int new_state, step_waits;           /* a state; a whole step that waits for its events */
-    int64_t asked, answered;             /* tick of the step handed out; of the last DONE; -1 = none */
+    int new_state, step_waits;           /* a new state; a complete step that waits for its events */
+    int64_t asked, answered;             /* tick of the step returned to the program; of the last DONE; -1 = none */
     uint8_t done[WS_ROOM];
     size_t done_size;
     double command[WS_ACTUATORS], estimate[WS_ESTIMATE];
@@ -165,7 +165,7 @@ typedef struct {
 #endif
 } ws_broker;
 
-/* ---------------------------------------------------------------------------------------- msgpack, what is needed */
+/* ---------------------------------------------------------------------------------------- subset of msgpack */
 
 typedef struct {
     const uint8_t *p, *end;
@@ -193,7 +193,7 @@ static inline uint64_t ws_big(ws_in *in, int n) {
     return v;
 }
 
-/* A whole number of any msgpack integer type: its bits, and whether it is below 0. */
+/* An integer of any msgpack type: its bits, and whether it is negative. */
 static inline uint64_t ws_whole(ws_in *in, int *negative) {
     const uint8_t *t = ws_take(in, 1);
     int64_t v = 0;
@@ -219,7 +219,7 @@ static inline int64_t ws_int(ws_in *in, int64_t low, int64_t high) {
     return in->bad ? low : (int64_t)v;
 }
 
-static inline uint64_t ws_unsigned(ws_in *in) { /* of all 64 bits */
+static inline uint64_t ws_unsigned(ws_in *in) { /* with all 64 bits */
     int negative;
     uint64_t v = ws_whole(in, &negative);
     if (negative) in->bad = 1;
@@ -232,11 +232,11 @@ static inline int ws_nil(ws_in *in) {
     return 1;
 }
 
-/* A finite number, or a whole one where such a number is meant; NaN for nil where that is allowed. */
+/* A finite number; an integer is accepted. NaN for nil where nil is allowed. */
 static inline double ws_number(ws_in *in, int nil_allowed) {
     double v;
     if (nil_allowed && ws_nil(in)) return NAN;
-    if (!in->bad && in->end - in->p >= 9 && *in->p == 0xcb) { /* nearly always */
+    if (!in->bad && in->end - in->p >= 9 && *in->p == 0xcb) { /* the common case */
         const uint8_t *q = in->p + 1;
         uint64_t u = (uint64_t)q[0] << 56 | (uint64_t)q[1] << 48 | (uint64_t)q[2] << 40 | (uint64_t)q[3] << 32 | (uint64_t)q[4] << 24 |
                      (uint64_t)q[5] << 16 | (uint64_t)q[6] << 8 | q[7];
@@ -257,7 +257,7 @@ static inline double ws_number(ws_in *in, int nil_allowed) {
     return v;
 }
 
-/* Length of an array ('a'), str ('s') or bin ('b'); 0 and bad if it is something else. */
+/* Length of an array ('a'), str ('s') or bin ('b'); 0 and bad for another type. */
 static inline size_t ws_length(ws_in *in, char what) {
     const uint8_t *t = ws_take(in, 1);
     int first = what == 'a' ? 0xdc : what == 's' ? 0xd9 : 0xc4, bytes = what == 'a' ? 2 : 1;
@@ -269,14 +269,14 @@ static inline size_t ws_length(ws_in *in, char what) {
     return 0;
 }
 
-/* Elements of an array of at least so many and at most so many. */
+/* Number of elements of an array within a minimum and a maximum. */
 static inline int ws_list(ws_in *in, size_t least, size_t most) {
     size_t n = ws_length(in, 'a');
     if (n < least || n > most) in->bad = 1;
     return in->bad ? 0 : (int)n;
 }
 
-/* Fewer than ``room`` bytes of text without control characters. */
+/* A text of fewer than ``room`` bytes without control characters. */
 static inline void ws_text(ws_in *in, char *out, size_t room) {
     size_t n = ws_length(in, 's');
     const uint8_t *p = ws_take(in, n);
@@ -303,7 +303,7 @@ static inline void ws_text(ws_in *in, char *out, size_t room) {
     out[n] = 0;
 }
 
-/* Pass over one value. What is nested deeply is the fault of its own item: those beside it count. */
+/* Skip one value. Deep nesting invalidates only its own item; the other items count. */
 static inline void ws_skip(ws_in *in, int depth) {
     const uint8_t *first = in->p, *t = ws_take(in, 1);
     uint64_t children = 0, bytes = 0;
@@ -326,7 +326,7 @@ static inline void ws_skip(ws_in *in, int depth) {
     if (bytes) ws_take(in, (size_t)bytes);
     if ((*t <= 0x9f || *t >= 0xdc) && depth > WS_DEPTH) in->bad = 1;
     for (uint64_t i = 0; i < children && !in->bad; i++) {
-        if (in->end - in->p >= 9 && *in->p == 0xcb) in->p += 9; /* nearly always */
+        if (in->end - in->p >= 9 && *in->p == 0xcb) in->p += 9; /* the common case */
         else ws_skip(in, depth + 1);
     }
 }
@@ -362,7 +362,7 @@ static inline void ws_put_int(ws_out *o, int64_t v) {
     else ws_put_whole(o, (uint64_t)v);
 }
 
-static inline void ws_put_number(ws_out *o, double v) { /* NaN goes as nil; infinity is none of ours */
+static inline void ws_put_number(ws_out *o, double v) { /* NaN is sent as nil; infinity is invalid */
     uint64_t u;
     memcpy(&u, &v, 8);
     if (isnan(v)) ws_put_nil(o);
@@ -384,7 +384,7 @@ static inline void ws_put_bin(ws_out *o, const void *data, size_t n) {
 
 static inline void ws_put_text(ws_out *o, const char *text) { /* NULL = empty */
     size_t n = text ? strlen(text) : 0;
-    if (n > WS_NAME - 1) o->bad = 1; /* all texts of a client are names */
+    if (n > WS_NAME - 1) o->bad = 1; /* all texts from a client are names */
     ws_put_big(o, 0xd9, n, 1);
     if (n) ws_put(o, text, n);
 }
@@ -419,7 +419,7 @@ static inline int ws_fail(ws_broker *b, int error, const char *text, const char 
     return error;
 }
 
-/* Send a datagram with what ``o`` has written into ``body``. */
+/* Send a datagram with the body that ``o`` has written. */
 static inline void ws_send(ws_broker *b, int type, const uint8_t *body, const ws_out *o) {
     uint8_t data[WS_DATAGRAM + 64] = {'W', 'V', 'S', 'M', 2};
     size_t n = (size_t)(o->p - body);
@@ -444,19 +444,19 @@ static inline void ws_send(ws_broker *b, int type, const uint8_t *body, const ws
         }
     }
 #endif
-    (void)!send(b->socket, data, WS_HEADER + n, 0); /* what cannot be sent is lost, and comes again */
+    (void)!send(b->socket, data, WS_HEADER + n, 0); /* a datagram that cannot be sent is lost and repeated later */
     b->ack_at = 0.0;
     b->sent_at = b->now;
 }
 
-/* What waits for an answer of the server waits so long, after so many repeats in vain. */
+/* Time to wait for an answer of the server after this many unanswered repeats. */
 static inline double ws_pace(const ws_broker *b, int repeats) {
     double wait = b->trip < 0.0 ? 0.2 : b->trip + 4.0 * b->spread < 0.02 ? 0.02 : b->trip + 4.0 * b->spread;
     for (int i = 0; i < repeats && wait < 1.0; i++) wait *= 2.0;
     return wait < 1.0 ? wait : 1.0;
 }
 
-/* The round trip of something that was sent once. */
+/* Record the round trip of an item sent once. */
 static inline void ws_measured(ws_broker *b, double trip) {
     b->spread = b->trip < 0.0 ? trip / 2.0 : b->spread + (fabs(trip - b->trip) - b->spread) / 4.0;
     b->trip = b->trip < 0.0 ? trip : b->trip + (trip - b->trip) / 8.0;
@@ -474,7 +474,7 @@ static inline void ws_acknowledged(ws_broker *b, uint32_t ack, double now) {
     b->repeat_at = now + ws_pace(b, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------- states, put together */
+/* ------------------------------------------------------------------------------------------------- assembly of states */
 
 static inline void ws_begin_tick(const ws_broker *b, ws_assembly *a, int64_t tick) {
     a->state.tick = tick;
@@ -490,7 +490,7 @@ static inline void ws_finish_tick(const ws_broker *b, ws_assembly *a, ws_state *
     ws_begin_tick(b, a, a->state.tick);
 }
 
-/* Lists of sensor values into ``a``; only checked where it is NULL. */
+/* Read lists of sensor values into ``a``; only check them if it is NULL. */
 static inline void ws_read_values(const ws_broker *b, ws_in *in, ws_assembly *a) {
     for (int left = ws_list(in, 0, WS_DATAGRAM); left > 0 && !in->bad; left--) {
         int n = ws_list(in, 4, WS_DATAGRAM), number = (int)ws_int(in, 0, INT32_MAX);
@@ -516,7 +516,7 @@ static inline int ws_read_numbers(ws_in *in, double *out, size_t least, size_t m
     return n;
 }
 
-/* The elements of STATE and STEP into ``a``; only checked where it is NULL. Gives the tick. */
+/* Read the elements of STATE and STEP into ``a``; only check them if it is NULL. Return the tick. */
 static inline int64_t ws_read_head(const ws_broker *b, ws_in *in, ws_assembly *a, int is_step) {
     ws_state *s = a ? &a->state : NULL;
     int n = ws_list(in, is_step ? 9 : 8, WS_DATAGRAM);
@@ -542,8 +542,8 @@ static inline int64_t ws_read_head(const ws_broker *b, ws_in *in, ws_assembly *a
     return tick;
 }
 
-/* Some values of a tick; ``to`` gets the state before, or this one, when it is finished: gives whether. A patient one (of a step)
- * is not finished before all of it is there. */
+/* Add values of a tick. When the previous or the present state is complete, copy it to ``to`` and return true. A patient
+ * assembly (of a step) is complete only when all parts have arrived. */
 static inline int ws_add_part(const ws_broker *b, ws_in *in, int64_t tick, int64_t part, ws_assembly *a, ws_state *to) {
     int finished = 0;
     if (tick < a->state.tick || part >= WS_PARTS || (tick > a->state.tick && !to && a->has_head)) return 0;
@@ -565,7 +565,7 @@ static inline int ws_ready(const ws_broker *b) {
     return b->token && b->told_actuators >= b->actuators && b->told_sensors >= b->sensors;
 }
 
-/* Each of these takes a message: 0, or -1 where it is malformed. What comes before the names of the body is left: it comes again. */
+/* Handlers of messages: 0, or -1 if malformed. Messages before the names of the body are ignored; the server repeats them. */
 static inline int ws_on_state(ws_broker *b, ws_in in) {
     ws_in check = in;
     ws_assembly *a = &b->states;
@@ -591,7 +591,7 @@ static inline int ws_on_step(ws_broker *b, ws_in in) {
     if (tick == b->answered) {
         ws_out o = {b->done + b->done_size, NULL, 0};
         ws_send(b, 18, b->done, &o);
-    } else if (tick > b->asked && !(a->has_head && tick <= a->state.tick)) { /* an earlier one is a copy that was long on its way */
+    } else if (tick > b->asked && !(a->has_head && tick <= a->state.tick)) { /* an earlier one is a delayed copy */
         if (tick != a->state.tick) ws_begin_tick(b, a, tick);
         ws_read_head(b, &in, a, 1);
     }
@@ -681,7 +681,7 @@ static inline void ws_read_sensor(ws_broker *b, ws_in *in) {
         ws_skip_rest(in, n, 3, 6);
     }
     if (!room && !in->bad) {
-        ws_fail(b, WS_EFULL, "this body has more sensors than there is room for; define WS_VALUES, WS_FIELDS larger: ", s.name);
+        ws_fail(b, WS_EFULL, "too many sensors for this client; define WS_VALUES, WS_FIELDS larger: ", s.name);
         b->phase = WS_OVER;
     } else if (!in->bad) {
         b->told_fields += s.fields;
@@ -690,7 +690,7 @@ static inline void ws_read_sensor(ws_broker *b, ws_in *in) {
     }
 }
 
-/* One event; 0 where there is no room for it. One that is malformed or of an unknown kind counts as taken. */
+/* Handle one event; return 0 if the queue is full. A malformed or unknown event counts as received. */
 static inline int ws_on_event(ws_broker *b, ws_in *in) {
     ws_event e;
     memset(&e, 0, sizeof e);
@@ -742,13 +742,13 @@ static inline int ws_on_events(ws_broker *b, ws_in *in, double now) {
     int count = ws_list(in, 0, 256);
     if (in->bad) return -1;
     if (b->ack_at == 0.0) b->ack_at = now + 0.02;
-    if (first > (int64_t)b->received + 1) return 0; /* a gap: it comes again */
+    if (first > (int64_t)b->received + 1) return 0; /* a gap: the server repeats it */
     for (int i = 0; i < count && b->phase != WS_OVER; i++) {
         ws_in item = *in;
         ws_skip(in, 3);
         item.end = in->p;
         if (first + i <= (int64_t)b->received) continue;
-        if (!ws_on_event(b, &item)) return 0; /* not acknowledged, so it comes again */
+        if (!ws_on_event(b, &item)) return 0; /* not acknowledged, so the server repeats it */
         b->received = (uint32_t)(first + i);
     }
     return 0;
@@ -768,7 +768,7 @@ static inline void ws_turn_to(ws_broker *b, ws_phase phase, double now) {
     b->tries = 0;
 }
 
-/* Before there is a session: CHALLENGE, WELCOME, REFUSE. */
+/* Messages before the session: CHALLENGE, WELCOME, REFUSE. */
 static inline int ws_on_joining(ws_broker *b, const uint8_t *data, ws_in *in, double now) {
     int type = data[5];
     ws_list(in, 2, WS_DATAGRAM);
@@ -801,8 +801,8 @@ static inline int ws_on_joining(ws_broker *b, const uint8_t *data, ws_in *in, do
         char text[WS_TEXT];
         ws_text(in, text, sizeof text);
         if (in->bad) return ws_drop(b);
-        if (code == 1) { /* the cookie grew too old, or the session of this join is over */
-            if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "there is no /dev/urandom", NULL);
+        if (code == 1) { /* the cookie is too old, or the session of this join has ended */
+            if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "cannot read /dev/urandom", NULL);
             b->nonce >>= 1;
         }
         ws_turn_to(b, code == 1 ? WS_HELLO : WS_OVER, now);
@@ -812,7 +812,7 @@ static inline int ws_on_joining(ws_broker *b, const uint8_t *data, ws_in *in, do
     return 0;
 }
 
-/* KEEPALIVE, PROVE: a number that goes back; BYE. What an observer gets is none of ours. */
+/* KEEPALIVE, PROVE: a number to return; BYE. Messages for observers are ignored. */
 static inline int ws_on_number(ws_broker *b, int type, ws_in *in) {
     uint8_t body[16];
     ws_out o = {body, body + sizeof body, 0};
@@ -833,7 +833,7 @@ static inline int ws_on_number(ws_broker *b, int type, ws_in *in) {
     return 0;
 }
 
-/* FRAME: a piece of a sonar's frame, which this client does not ask for; checked and passed over. */
+/* FRAME: a piece of a sonar frame, which this client does not request; checked and skipped. */
 static inline int ws_on_piece(ws_in *in) {
     int n = ws_list(in, 5, WS_DATAGRAM);
     ws_int(in, 0, INT32_MAX);
@@ -846,7 +846,7 @@ static inline int ws_on_piece(ws_in *in) {
     return in->bad ? -1 : 0;
 }
 
-/* The body in the clear: its length, or -1. */
+/* Decrypt the body; return its length, or -1. */
 static inline int ws_open_body(ws_broker *b, const uint8_t *data, size_t size, uint8_t *plain) {
     int type = data[5], n = (int)size - WS_HEADER, sealed = data[6];
     if (sealed != (b->join.key != NULL && type != 2)) return -1;
@@ -864,7 +864,7 @@ static inline int ws_open_body(ws_broker *b, const uint8_t *data, size_t size, u
     return n;
 }
 
-/* Take one datagram; 0, or -1 where it was dropped. Never trusts its bytes. */
+/* Handle one datagram; 0, or -1 if it was dropped. Every byte is checked. */
 static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, double now) {
     uint8_t plain[WS_DATAGRAM];
     b->now = now;
@@ -875,10 +875,10 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
     if (in_session && (!b->token || ws_from_little(data + 8, 8) != b->token || b->phase == WS_OVER)) return ws_drop(b);
     int n = ws_open_body(b, data, size, plain);
     if (n < 1) return ws_drop(b);
-    ws_in in = {plain, plain + n, 0}, whole = in; /* the body is one array, with nothing behind it */
+    ws_in in = {plain, plain + n, 0}, whole = in; /* the body is one array without further bytes */
     ws_skip(&whole, 1);
     if (whole.bad || whole.p != whole.end || ((*plain & 0xf0) != 0x90 && *plain != 0xdc && *plain != 0xdd)) return ws_drop(b);
-    if (!in_session) return b->phase < WS_JOINED ? ws_on_joining(b, data, &in, now) : 0; /* settled; no sign of life, for anybody can send one */
+    if (!in_session) return b->phase < WS_JOINED ? ws_on_joining(b, data, &in, now) : 0; /* already joined; unauthenticated, so it does not count as activity */
     if (type == 32 && sequence <= b->latest_state) return ws_drop(b);
     int failed = type == 32   ? ws_on_state(b, in)
                  : type == 33 ? ws_on_events(b, &in, now)
@@ -893,13 +893,13 @@ static inline int ws_receive(ws_broker *b, const uint8_t *data, size_t size, dou
     return 0;
 }
 
-/* When to say that this client is there, although nothing came: perhaps it has another address now. */
+/* Time to send an ACK although nothing arrives: the address of this client may have changed. */
 static inline double ws_silent_at(const ws_broker *b) {
     double period = b->keepalive_period > 0.02 ? b->keepalive_period : 0.02, heard = b->heard_at + 1.5 * period, sent = b->sent_at + period;
     return heard > sent ? heard : sent;
 }
 
-/* Send what is due: HELLO, JOIN or LEAVE, requests that are new or due again, an acknowledgement that has waited. */
+/* Send everything that is due: HELLO, JOIN or LEAVE, new and repeated requests, a delayed acknowledgement. */
 static inline void ws_flush(ws_broker *b, double now) {
     uint8_t body[WS_ROOM];
     ws_out o = {body, body + sizeof body, 0};
@@ -971,13 +971,13 @@ static inline void ws_flush(ws_broker *b, double now) {
     int unheard = now >= ws_silent_at(b);
     if (unheard || (b->ack_at > 0.0 && now >= b->ack_at)) {
         o.p = body;
-        ws_put_list(&o, unheard ? 9 : 0); /* as long as a PROVE: a server answers an unproven address with no more bytes */
+        ws_put_list(&o, unheard ? 9 : 0); /* as long as a PROVE: a server sends an unvalidated address no more bytes than it received */
         for (int i = 0; unheard && i < 9; i++) ws_put_nil(&o);
         ws_send(b, 22, body, &o);
     }
 }
 
-/* Wait for a datagram, or until something is due; take what came. */
+/* Wait for a datagram, or until something is due; handle all that arrived. */
 static inline void ws_turn(ws_broker *b, double until) {
     double now = ws_now(), due = until;
     ws_flush(b, now);
@@ -991,7 +991,7 @@ static inline void ws_turn(ws_broker *b, double until) {
     if (poll(&p, 1, (int)wait) <= 0) return;
     ssize_t n = recv(b->socket, data, sizeof data, 0);
     if (n >= 0) ws_receive(b, data, (size_t)n, ws_now());
-    else if (errno == ECONNREFUSED && b->phase < WS_JOINED) poll(NULL, 0, 20); /* nobody has that port (yet) */
+    else if (errno == ECONNREFUSED && b->phase < WS_JOINED) poll(NULL, 0, 20); /* no process has this port (yet) */
 }
 
 /* ------------------------------------------------------------------------------------------------------- for programs */
@@ -1001,7 +1001,7 @@ static inline void ws_clear_command(ws_broker *b) {
     b->has_estimate = 0;
 }
 
-/* What ws_open does before there is a socket. */
+/* Prepare the session before the socket exists. */
 static inline int ws_start(ws_broker *b, const ws_join *join) {
     memset(b, 0, sizeof *b);
     b->socket = -1;
@@ -1012,26 +1012,26 @@ static inline int ws_start(ws_broker *b, const ws_join *join) {
     b->asked = b->answered = b->states.state.tick = b->steps.state.tick = -1;
     ws_clear_command(b);
     if (!join->name || strlen(join->name) >= WS_NAME || (join->model && strlen(join->model) >= WS_NAME))
-        return ws_fail(b, WS_EVALUE, "a name has 1 to 31 bytes", NULL);
+        return ws_fail(b, WS_EVALUE, "invalid name: use 1 to 31 bytes", NULL);
     if (join->sensors && (join->sensor_count < 0 || join->sensor_count > WS_SENSORS)) return ws_fail(b, WS_EVALUE, "too many sensors", NULL);
 #ifdef WAVESIM_KEYS_H
     if (join->key) memcpy(b->key, join->key, sizeof b->key);
 #else
     if (join->key) return ws_fail(b, WS_EVALUE, "include wavesim_keys.h before wavesim_broker.h to use a key", NULL);
 #endif
-    if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "there is no /dev/urandom", NULL);
+    if (ws_random(&b->nonce, sizeof b->nonce)) return ws_fail(b, WS_ESOCKET, "cannot read /dev/urandom", NULL);
     b->nonce >>= 1;
     return 0;
 }
 
-/* Connect to a host's name or address. */
+/* Connect to a host by name or address. */
 static inline int ws_connect(ws_broker *b, const char *host, int port) {
     char service[16];
     struct addrinfo hints, *found = NULL;
     memset(&hints, 0, sizeof hints);
     hints.ai_socktype = SOCK_DGRAM;
     snprintf(service, sizeof service, "%d", port);
-    if (getaddrinfo(host, service, &hints, &found)) return ws_fail(b, WS_EVALUE, "there is no host ", host);
+    if (getaddrinfo(host, service, &hints, &found)) return ws_fail(b, WS_EVALUE, "unknown host ", host);
     for (struct addrinfo *a = found; a && b->socket < 0; a = a->ai_next) {
         int s = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
         if (s >= 0 && connect(s, a->ai_addr, a->ai_addrlen) == 0) b->socket = s;
@@ -1041,21 +1041,21 @@ static inline int ws_connect(ws_broker *b, const char *host, int port) {
     return b->socket >= 0 ? 0 : ws_fail(b, WS_ESOCKET, "cannot reach ", host);
 }
 
-/* Join a server, which must answer within ten seconds; back when all names of the body are there. */
+/* Join a server, which must answer within ten seconds. Return when all names of the body are known. */
 static inline int ws_open(ws_broker *b, const char *host, int port, const ws_join *join) {
     int failed = ws_start(b, join);
     if (!failed) failed = ws_connect(b, host, port);
     for (double limit = ws_now() + 10.0; !failed && !ws_ready(b);) {
         ws_turn(b, limit);
         if (b->phase == WS_OVER) failed = b->token ? WS_EOVER : WS_EREFUSED;
-        else if (ws_now() > limit) failed = ws_fail(b, WS_ETIME, b->phase == WS_JOINING ? "the server does not take this join; keys? " : "no server answers at ", host);
+        else if (ws_now() > limit) failed = ws_fail(b, WS_ETIME, b->phase == WS_JOINING ? "the server does not accept this join; does it require keys? " : "no server answers at ", host);
     }
     if (failed && b->socket >= 0) close(b->socket);
     return failed;
 }
 
-/* The next event: 0, WS_ETIME after timeout_ms, WS_EOVER when the session is over or the server has been silent for too long.
- * The numbers of WS_STATE stand in b->state, those of WS_STEP in b->step; each step wants one ws_answer. */
+/* Get the next event: 0, WS_ETIME after timeout_ms, WS_EOVER when the session has ended or the server is silent for too long.
+ * b->state holds the values of WS_STATE, b->step those of WS_STEP. Answer each step with one ws_answer. */
 static inline int ws_next(ws_broker *b, int timeout_ms, ws_event *e) {
     for (double limit = ws_now() + 1e-3 * timeout_ms;;) {
         ws_assembly *a = &b->steps;
@@ -1079,7 +1079,7 @@ static inline int ws_next(ws_broker *b, int timeout_ms, ws_event *e) {
         }
         double now = ws_now();
         if (b->phase == WS_OVER && b->token) {
-            b->token = 0; /* told once */
+            b->token = 0; /* report it once */
             e->kind = WS_BYE;
             snprintf(e->text, sizeof e->text, "%.400s", b->why);
             return 0;
@@ -1092,21 +1092,21 @@ static inline int ws_next(ws_broker *b, int timeout_ms, ws_event *e) {
     }
 }
 
-/* Position of an actuator; WS_EVALUE if there is none of that name. */
+/* Position of an actuator; WS_EVALUE for an unknown name. */
 static inline int ws_actuator_of(const ws_broker *b, const char *name) {
     for (int i = 0; i < b->told_actuators; i++)
         if (!strcmp(b->actuator[i].name, name)) return i;
     return WS_EVALUE;
 }
 
-/* Number of a sensor; WS_EVALUE if there is none of that name. */
+/* Number of a sensor; WS_EVALUE for an unknown name. */
 static inline int ws_sensor_of(const ws_broker *b, const char *name) {
     for (int i = 0; i < b->told_sensors; i++)
         if (!strcmp(b->sensor[i].name, name)) return i;
     return WS_EVALUE;
 }
 
-/* Where a sensor's field (its first number) stands in ws_state.value; WS_EVALUE if there is none. It stays so: ask once. */
+/* Index of a sensor field (its first number) in ws_state.value; WS_EVALUE for an unknown name. It is constant. */
 static inline int ws_place(const ws_broker *b, const char *sensor, const char *field) {
     int s = ws_sensor_of(b, sensor);
     for (int i = 0; s >= 0 && i < b->sensor[s].fields; i++)
@@ -1114,37 +1114,37 @@ static inline int ws_place(const ws_broker *b, const char *sensor, const char *f
     return WS_EVALUE;
 }
 
-/* The value at a place; NaN if there is none. */
+/* The value at an index; NaN if there is none. */
 static inline double ws_value(const ws_state *s, int place) { return place >= 0 && place < WS_VALUES ? s->value[place] : NAN; }
 
-/* A command for the next ws_answer; NaN = as before. */
+/* Set a command for the next ws_answer; NaN = unchanged. */
 static inline int ws_set_at(ws_broker *b, int position, double value) {
-    if (position < 0 || position >= b->told_actuators) return ws_fail(b, WS_EVALUE, "there is no such actuator", NULL);
-    if (isinf(value) || fabs(value) > 1e9) return ws_fail(b, WS_EVALUE, "no possible command for ", b->actuator[position].name);
+    if (position < 0 || position >= b->told_actuators) return ws_fail(b, WS_EVALUE, "unknown actuator", NULL);
+    if (isinf(value) || fabs(value) > 1e9) return ws_fail(b, WS_EVALUE, "invalid command for ", b->actuator[position].name);
     b->command[position] = value;
     return 0;
 }
 
 static inline int ws_set(ws_broker *b, const char *actuator, double value) {
     int position = ws_actuator_of(b, actuator);
-    return position < 0 ? ws_fail(b, WS_EVALUE, "there is no actuator ", actuator) : ws_set_at(b, position, value);
+    return position < 0 ? ws_fail(b, WS_EVALUE, "unknown actuator ", actuator) : ws_set_at(b, position, value);
 }
 
-/* What the navigator believes, with the next ws_answer: position x3, sigma x3, dead reckoning x3, last range innovation. */
+/* Set the estimate for the next ws_answer: position x3, sigma x3, dead reckoning x3, last range innovation. */
 static inline void ws_believe(ws_broker *b, const double *estimate) {
     memcpy(b->estimate, estimate, sizeof b->estimate);
     b->has_estimate = 1;
 }
 
-/* What was set since the last one: the answer to a step, or at once where none waits. */
+/* Send everything set since the last answer: as answer to a step, or immediately if no step waits. */
 static inline int ws_answer(ws_broker *b) {
     uint8_t body[WS_ROOM];
     ws_out o = {body, body + sizeof body, 0};
     int commands = 0, step = b->asked >= 0 && b->asked != b->answered;
     for (int i = 0; i < b->told_actuators; i++)
-        if (!isnan(b->command[i])) commands = i + 1; /* those behind it: as before */
+        if (!isnan(b->command[i])) commands = i + 1; /* later ones are unchanged */
     if (step) {
-        ws_flush(b, ws_now()); /* requests go before the DONE that counts them */
+        ws_flush(b, ws_now()); /* requests precede the DONE that counts them */
         ws_put_list(&o, 4);
         ws_put_int(&o, b->asked);
         ws_put_int(&o, b->last_request);
@@ -1152,7 +1152,7 @@ static inline int ws_answer(ws_broker *b) {
         else ws_put_nil(&o);
         if (b->has_estimate) ws_put_numbers(&o, b->estimate, WS_ESTIMATE);
         else ws_put_nil(&o);
-        if (o.bad) return ws_fail(b, WS_EVALUE, "an estimate is no number", NULL);
+        if (o.bad) return ws_fail(b, WS_EVALUE, "an estimate is not a finite number", NULL);
         b->done_size = (size_t)(o.p - body);
         memcpy(b->done, body, b->done_size);
         b->answered = b->asked;
@@ -1166,11 +1166,11 @@ static inline int ws_answer(ws_broker *b) {
         }
     }
     ws_clear_command(b);
-    return o.bad ? ws_fail(b, WS_EVALUE, "an estimate is no number", NULL) : 0;
+    return o.bad ? ws_fail(b, WS_EVALUE, "an estimate is not a finite number", NULL) : 0;
 }
 
-/* Requests: WS_EFULL while too many are not acknowledged. Each of the functions below gives the number of its request, or an
- * error; what became of it comes as WS_SENT, WS_ANSWER or WS_REFUSED. Any other one: ws_begin, ws_put_..., ws_end. */
+/* Requests: WS_EFULL while too many are unacknowledged. Each function below returns the number of its request, or an error.
+ * The result arrives as WS_SENT, WS_ANSWER or WS_REFUSED. For any other request use ws_begin, ws_put_..., ws_end. */
 static inline ws_out ws_begin(ws_broker *b, int kind, unsigned elements) {
     ws_item *item = &b->request[(b->last_request + 1) % WS_REQUESTS];
     ws_out o = {item->data, item->data + WS_ROOM - 12, b->last_request + 1 - b->first_request >= WS_REQUESTS};
@@ -1180,14 +1180,14 @@ static inline ws_out ws_begin(ws_broker *b, int kind, unsigned elements) {
 }
 
 static inline int ws_end(ws_broker *b, const ws_out *o) {
-    if (b->last_request + 1 - b->first_request >= WS_REQUESTS) return ws_fail(b, WS_EFULL, "too many requests are not acknowledged", NULL);
-    if (o->bad) return ws_fail(b, WS_EVALUE, "a request with a value that cannot be, or too long", NULL);
+    if (b->last_request + 1 - b->first_request >= WS_REQUESTS) return ws_fail(b, WS_EFULL, "too many unacknowledged requests", NULL);
+    if (o->bad) return ws_fail(b, WS_EVALUE, "a request has an invalid value or is too long", NULL);
     ws_item *item = &b->request[++b->last_request % WS_REQUESTS];
     item->size = (size_t)(o->p - item->data);
     return (int)b->last_request;
 }
 
-/* A pulse (Hz; level in dB re 1 uPa at 1 m, NaN = the transducer's own), now and with the transducer's own code. */
+/* Send a pulse now (Hz; level in dB re 1 uPa at 1 m, NaN = the transducer's level), with the transducer's code. */
 static inline int ws_ping(ws_broker *b, double frequency, double level) {
     ws_out o = ws_begin(b, 1, 4);
     ws_put_number(&o, frequency);
@@ -1197,7 +1197,7 @@ static inline int ws_ping(ws_broker *b, double frequency, double level) {
     return ws_end(b, &o);
 }
 
-/* A packet to a modem's address (0 = all). */
+/* Send a packet to a modem address (0 = all). */
 static inline int ws_send_payload(ws_broker *b, int to, const void *payload, size_t n) {
     ws_out o = ws_begin(b, 2, 4);
     ws_put_int(&o, to);
@@ -1208,7 +1208,7 @@ static inline int ws_send_payload(ws_broker *b, int to, const void *payload, siz
     return ws_end(b, &o);
 }
 
-/* Ask a modem to answer: its range comes in a reception of kind 3. */
+/* Query a modem: its range arrives in a reception of kind 3. */
 static inline int ws_range_to(ws_broker *b, int to) {
     ws_out o = ws_begin(b, 3, 3);
     ws_put_int(&o, to);
@@ -1217,7 +1217,7 @@ static inline int ws_range_to(ws_broker *b, int to) {
     return ws_end(b, &o);
 }
 
-/* Be told of other sensors from now on (NULL = all), of receptions, of forces, of others; wall time between states, 0 = as it is. */
+/* Change the subscription: sensors (NULL = all), receptions, forces, others; wall time between states, 0 = unchanged. */
 static inline int ws_subscribe(ws_broker *b, const char *const *sensors, int count, int acoustics, int effort, int others, int64_t period_ns) {
     ws_out o = ws_begin(b, 5, 5);
     if (sensors) ws_put_list(&o, (unsigned)count);
@@ -1230,7 +1230,7 @@ static inline int ws_subscribe(ws_broker *b, const char *const *sensors, int cou
     return ws_end(b, &o);
 }
 
-/* With that right: the simulation's timer ("start", "pause", "step", ...; NaN = no value). */
+/* Control the simulation clock ("start", "pause", "step", ...; NaN = no value). Requires the right. */
 static inline int ws_control(ws_broker *b, const char *verb, double value) {
     ws_out o = ws_begin(b, 6, 2);
     ws_put_text(&o, verb);
@@ -1238,7 +1238,7 @@ static inline int ws_control(ws_broker *b, const char *verb, double value) {
     return ws_end(b, &o);
 }
 
-/* With that right: break an actuator or a sensor (of a field, or "" = all), or mend it ("none"); body "" = the own one. */
+/* Inject a fault into an actuator or a sensor (a field, or "" = all), or clear it ("none"); body "" = own. Requires the right. */
 static inline int ws_fault(ws_broker *b, const char *body, const char *part, const char *kind, double amount, const char *field) {
     ws_out o = ws_begin(b, 7, 5);
     ws_put_text(&o, body);
@@ -1249,7 +1249,7 @@ static inline int ws_fault(ws_broker *b, const char *body, const char *part, con
     return ws_end(b, &o);
 }
 
-/* With that right: an external force and moment in B until the next one. */
+/* Set an external force and moment in B until the next call. Requires the right. */
 static inline int ws_push_body(ws_broker *b, const char *body, const double *force, const double *torque) {
     ws_out o = ws_begin(b, 8, 3);
     ws_put_text(&o, body);
@@ -1258,7 +1258,7 @@ static inline int ws_push_body(ws_broker *b, const char *body, const double *for
     return ws_end(b, &o);
 }
 
-/* With that right: put a body elsewhere; NULL = as it is. */
+/* Change pose and velocity of a body; NULL = unchanged. Requires the right. */
 static inline int ws_pose(ws_broker *b, const char *body, const double *position, const double *attitude, const double *velocity) {
     ws_out o = ws_begin(b, 9, 4);
     ws_put_text(&o, body);
@@ -1270,7 +1270,7 @@ static inline int ws_pose(ws_broker *b, const char *body, const double *position
     return ws_end(b, &o);
 }
 
-/* Leave the server, which confirms it, or does not for half a second or so. */
+/* Leave the server; wait about half a second for its confirmation. */
 static inline void ws_close(ws_broker *b) {
     if (b->phase == WS_JOINED) {
         ws_turn_to(b, WS_LEAVING, 0.0);
@@ -1286,7 +1286,7 @@ static inline void ws_close(ws_broker *b) {
 }
 
 #ifdef WAVESIM_KEYS_H
-/* The key of a name, else the one for all (*), from a file of lines "NAME KEY" that nobody else may read: 0, or -1. */
+/* Read the key of a name, or the key for all (*), from a file of lines "NAME KEY" that only its owner may read: 0, or -1. */
 static inline int ws_read_key(const char *path, const char *name, uint8_t *key) {
     struct stat status;
     char line[512], owner[64], digits[65];

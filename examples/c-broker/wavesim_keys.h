@@ -1,7 +1,7 @@
-/* Keys for a WaVeSim client in C99: include this before wavesim_broker.h, and ws_open takes a key. No dependency.
+/* Keys for a WaVeSim client in C99: include this before wavesim_broker.h, and ws_open accepts a key. No dependency.
  *
- * ChaCha20-Poly1305 (RFC 8439) and HKDF-SHA256 (RFC 5869), written from the two documents; sealing as docs/PROTOCOL.md says.
- * No branch and no address depends on a key or on a tag: tags are compared in constant time, tables there are none.
+ * ChaCha20-Poly1305 (RFC 8439) and HKDF-SHA256 (RFC 5869), written from the two documents; sealing as in docs/PROTOCOL.md.
+ * No branch and no address depends on a key or on a tag: tags are compared in constant time, and there are no tables.
  */
 #ifndef WAVESIM_KEYS_H
 #define WAVESIM_KEYS_H

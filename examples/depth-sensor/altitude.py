@@ -1,4 +1,4 @@
-"""A sensor of one's own in thirty lines: height over the bottom, with a scale error from the configuration."""
+"""A custom sensor in thirty lines: height above the bottom, with a scale error from the configuration."""
 
 from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk.config import LoadedConfig
@@ -11,7 +11,7 @@ TABLE = sensor_table("altitude", "Height over the bottom.", [value("height", "m"
 
 
 class Altitude(Emulator):
-    """Noise 5 cm; `scale` is the factor by which it reads wrong."""
+    """Altimeter with 5 cm of noise; `scale` is the factor of its scale error."""
 
     sensor = "altitude"
 

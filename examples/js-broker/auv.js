@@ -1,14 +1,14 @@
-// An AUV in JavaScript: holds a depth and steers a course by what its instruments say, and prints where it is.
+// An AUV in JavaScript: holds a depth and a course by its instruments, and prints its state.
 //
 //     node auv.js 127.0.0.1 9750 lauv [COURSE in degrees, DEPTH in m]
 //
-// Where the server wants keys: WAVESIM_KEYS=FILE node auv.js ...
+// If the server requires keys: WAVESIM_KEYS=FILE node auv.js ...
 
 import { Broker, Refused, SessionLost } from "./broker.js";
 
 const [host, port, name, course = "45", depth = "10"] = process.argv.slice(2);
 if (name === undefined) {
-  console.error("use: node auv.js HOST PORT NAME [COURSE DEPTH]");
+  console.error("usage: node auv.js HOST PORT NAME [COURSE DEPTH]");
   process.exit(2);
 }
 const wanted = { course: (Number(course) * Math.PI) / 180, depth: Number(depth) };
@@ -16,13 +16,13 @@ const wanted = { course: (Number(course) * Math.PI) / 180, depth: Number(depth) 
 const clamp = (value, limit) => Math.max(-limit, Math.min(limit, value));
 const turn = (angle) => Math.atan2(Math.sin(angle), Math.cos(angle));
 
-let sunk = 0; // integral of the error of depth, m s
+let sunk = 0; // integral of the depth error, m s
 
-/** Commands by name: thrusters push, upright fins steer the course, level ones the depth by way of the pitch. */
+/** Commands by name: thrusters give speed, vertical fins control the course, horizontal fins the depth through the pitch. */
 function steer(actuators, { pitch, heading, rates: [, q, r] }, { depth }, dt) {
   if (Math.abs(depth - wanted.depth) < 3) sunk += (depth - wanted.depth) * dt;
   const rudder = -clamp(1.0 * turn(wanted.course - heading) - 1.2 * r, 0.3);
-  const up = clamp(0.12 * (depth - wanted.depth) + 0.008 * sunk, 0.4); // pitch to hold
+  const up = clamp(0.12 * (depth - wanted.depth) + 0.008 * sunk, 0.4); // desired pitch
   const plane = clamp(1.2 * (up - pitch) - 1.0 * q, 0.26);
   const command = {};
   for (const { name, kind, maximum } of actuators) {
@@ -40,7 +40,7 @@ try {
   for await (const step of broker.steps()) {
     steps++;
     const { ahrs, pressure } = step.sensors;
-    if (ahrs === undefined || pressure === undefined) continue; // the instruments are not up yet
+    if (ahrs === undefined || pressure === undefined) continue; // the instruments have no values yet
     broker.answer(steer(broker.actuators, ahrs, pressure, step.time - before));
     before = step.time;
     if (step.time - told >= 10) {

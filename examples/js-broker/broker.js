@@ -1,4 +1,4 @@
-// A WaVeSim client for Node.js, with nothing but its own modules:
+// A WaVeSim client for Node.js without external dependencies:
 //
 //     const broker = await Broker.connect({ name: "lauv", lockstep: 0.1 });
 //     for await (const step of broker.steps()) {
@@ -6,8 +6,8 @@
 //       broker.answer({ propeller: 8.0, "rudder-top": 0.1 });
 //     }
 //
-// As pilot (the default) it drives the body, in lockstep if it names a period; as instrument or listener it takes part in
-// what another program drives. Protocol: docs/PROTOCOL.md.
+// As pilot (the default) it drives the body, in lockstep if it sets a period. As instrument or listener it joins a body that
+// another program drives. Protocol: docs/PROTOCOL.md.
 
 import { createSocket } from "node:dgram";
 import { isIPv6 } from "node:net";
@@ -17,7 +17,7 @@ import { Session } from "./session.js";
 
 export { EFFORT, FLEET, Refusal, Request, Resumed, Right, Role, RunState } from "./protocol.js";
 
-/** The server refused the join; ``code`` is one of Refusal. */
+/** The server refused the join; ``code`` is a member of Refusal. */
 export class Refused extends Error {
   constructor({ code, text }) {
     super(`the server refused the join: ${text}`);
@@ -25,10 +25,10 @@ export class Refused extends Error {
   }
 }
 
-/** There is no server, or it ended the session. */
+/** No server answers, or it ended the session. */
 export class SessionLost extends Error {}
 
-/** Where the events of a step stand in it. */
+/** Names of the event lists in a step. */
 const LISTS = {
   RECEPTION: "receptions", SENT: "sent", REQUEST_REFUSED: "refused", ANSWER: "answers", RUN_STATE: "runStates",
   NOTICE: "notices", BODY: "bodies", SIGNAL: "signals", FATE: "fates", FLEET: "fleets",
@@ -39,19 +39,19 @@ const nanoseconds = (seconds) => Math.round(seconds * 1e9);
 export class Broker {
   #socket;
   #timer = null;
-  #events = empty(); // since the last step that was handed out
-  #next = null; // the newest state that was not handed out yet
+  #events = empty(); // since the last step returned to the program
+  #next = null; // the newest state not yet returned
   #error = null;
   #wake = () => {};
   #closed;
 
-  /** Join a server; resolves when all names of actuators and sensors are there.
+  /** Join a server. Resolves when all names of actuators and sensors are known.
    *
-   * ``role``: "pilot", "instrument", "listener" or "observer". ``lockstep``, ``statePeriod``: s. ``sensors``: names of those
-   * to be told of; all if it is left out. ``key``: 32 bytes; without it, $WAVESIM_KEYS may name a file of keys.
+   * ``role``: "pilot", "instrument", "listener" or "observer". ``lockstep``, ``statePeriod``: s. ``sensors``: names of sensors
+   * to receive; default: all. ``key``: 32 bytes; without it, $WAVESIM_KEYS may name a file of keys.
    * ``previous``: token of a session that lost its socket. */
   static async connect({ name, host = "127.0.0.1", port = 9750, role = "pilot", lockstep = 0, statePeriod = 0, key, timeout = 10, ...join }) {
-    if (!(role.toUpperCase() in Role)) throw new TypeError(`there is no role '${role}'; there are ${Object.keys(Role).join(", ").toLowerCase()}`);
+    if (!(role.toUpperCase() in Role)) throw new TypeError(`unknown role '${role}'; use ${Object.keys(Role).join(", ").toLowerCase()}`);
     const secret = key ?? (process.env.WAVESIM_KEYS ? keyFor(process.env.WAVESIM_KEYS, name) : null);
     const session = new Session(
       { ...join, name, role: Role[role.toUpperCase()], lockstep_ns: nanoseconds(lockstep), state_period_ns: nanoseconds(statePeriod) },
@@ -65,16 +65,16 @@ export class Broker {
   constructor(session, host, port) {
     this.session = session;
     this.server = `${host}:${port}`;
-    this.ended = false; // the run has
-    this.listeners = []; // functions that get every reception at once
+    this.ended = false; // whether the run has ended
+    this.listeners = []; // functions that receive every reception immediately
     this.#socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
     this.#socket.on("message", (data) => this.#receive(data));
-    this.#socket.on("error", (error) => this.#socketError(error)); // nobody has that port (yet), or it cannot be had at all
+    this.#socket.on("error", (error) => this.#socketError(error)); // no process has this port (yet), or it is unreachable
     this.#closed = new Promise((resolve) => this.#socket.on("close", resolve));
     this.#socket.connect(port, host, () => this.#flush());
   }
 
-  /** What the server said at joining: ``id``, ``token``, ``step_ns``, ``sound_speed``, ``rights``, ... */
+  /** Data of WELCOME: ``id``, ``token``, ``step_ns``, ``sound_speed``, ``rights``, ... */
   get welcome() {
     return this.session.welcome;
   }
@@ -89,48 +89,48 @@ export class Broker {
     return this.session.body.sensors;
   }
 
-  /** Every state until the run has ended, each with what happened since the one before: ``receptions``, ``sent``,
-   * ``refused``, ``answers``, ``runStates``, ``notices``. In lockstep the server waits for the answer to each. */
+  /** Every state until the run has ended, each with the events since the previous one: ``receptions``, ``sent``,
+   * ``refused``, ``answers``, ``runStates``, ``notices``. In lockstep the server waits for an answer to each. */
   async *steps() {
     for (;;) {
       const step = await this.#take();
       if (step === null) return;
       yield step;
-      if (this.session.asked === step.tick) this.answer(); // the program had nothing to say
+      if (this.session.asked === step.tick) this.answer(); // the program did not answer
     }
   }
 
-  /** Commands by name, or by position, in the actuators' units; one that is left out stays as it was. ``estimate``: what the
-   * navigator believes (position x3, sigma x3, dead reckoning x3, last range innovation). */
+  /** Send commands by name or position, in the actuators' units; omitted commands keep their values. ``estimate``: the
+   * navigator's estimate (position x3, sigma x3, dead reckoning x3, last range innovation). */
   answer(command = null, estimate = null) {
     this.session.answer(command, estimate);
     this.#flush();
   }
 
-  /** Any request of docs/PROTOCOL.md by its name; gives its number. What became of it comes in ``refused``, ``sent`` or
+  /** Send any request of docs/PROTOCOL.md by name and return its number. Its result arrives in ``refused``, ``sent`` or
    * ``answers`` of a later step. */
   request(name, values) {
     const number = this.session.request(name, values);
-    if (this.session.asked === null) this.#flush(); // else it goes with the answer
+    if (this.session.asked === null) this.#flush(); // otherwise it is sent with the answer
     return number;
   }
 
-  /** Ask the transducer to send a pulse (Hz, dB re 1 uPa at 1 m). */
+  /** Make the transducer send a pulse (Hz, dB re 1 uPa at 1 m). */
   ping(frequency, { level = null, at_ns = null, code = null } = {}) {
     return this.request("PING", { frequency, level, at_ns, code });
   }
 
-  /** Send a packet by modem, to an address or (0) to all. */
+  /** Send a packet by modem to an address, or to all (0). */
   send(payload, { to = 0, level = null, at_ns = null } = {}) {
     return this.request("SEND", { to, payload: Buffer.from(payload), level, at_ns });
   }
 
-  /** Ask the modem of an address to answer; its range comes in a reception of kind 3. */
+  /** Query the modem at an address; its range arrives in a reception of kind 3. */
   rangeTo(to, { level = null, at_ns = null } = {}) {
     return this.request("RANGE", { to, level, at_ns });
   }
 
-  /** Leave the server; resolves when it confirmed that, or did not for some repeats. */
+  /** Leave the server. Resolves when the server has confirmed it, or after several unanswered repeats. */
   async close() {
     this.#flush();
     this.session.leave();
@@ -147,10 +147,10 @@ export class Broker {
       else await this.#woken(limit);
     }
     if (this.#error !== null) throw this.#error;
-    this.ended ||= !this.welcome.resumed && this.welcome.run_state === RunState.ENDED; // who comes late has no steps
+    this.ended ||= !this.welcome.resumed && this.welcome.run_state === RunState.ENDED; // a client that joins after the end gets no steps
   }
 
-  /** The next step, or null at the end of the run. */
+  /** Return the next step, or null at the end of the run. */
   async #take() {
     for (;;) {
       if (this.#next !== null) {
@@ -170,10 +170,10 @@ export class Broker {
   #silence() {
     const { phase, key } = this.session;
     if (phase !== "joining") return new SessionLost(`no server answers at ${this.server}; is one running there? (wavesim serve CONFIG)`);
-    return new SessionLost(`the server at ${this.server} does not take this join; ${key ? "does it have this key?" : "it may want a key (WAVESIM_KEYS=FILE)"}`);
+    return new SessionLost(`the server at ${this.server} does not accept this join; ${key ? "does it have this key?" : "it may require a key (WAVESIM_KEYS=FILE)"}`);
   }
 
-  /** Until something came, or a time. */
+  /** Wait until something arrives, or until a time. */
   async #woken(limit) {
     let timer;
     await new Promise((resolve) => {
@@ -190,7 +190,7 @@ export class Broker {
   }
 
   #on(event) {
-    if (event.event === "STATE" || event.event === "STEP") this.#next = event.state; // of a slow program the newest counts
+    if (event.event === "STATE" || event.event === "STEP") this.#next = event.state; // a slow program gets the newest state
     else if (event.event === "REFUSE") this.#fail(new Refused(event));
     else if (event.event === "BYE" && !event.asked) this.#fail(new SessionLost(`the server ended the session: ${event.text}`));
     else if (event.event in LISTS) this.#events[LISTS[event.event]].push(event);
@@ -209,7 +209,7 @@ export class Broker {
     const now = clock();
     clearTimeout(this.#timer);
     if (this.#socket === null) return;
-    for (const data of session.outgoing(now)) this.#socket.send(data, () => {}); // a datagram that is lost comes again
+    for (const data of session.outgoing(now)) this.#socket.send(data, () => {}); // lost datagrams are repeated
     if (session.phase === "closed") {
       this.#socket.close();
       this.#socket = null;
@@ -221,7 +221,7 @@ export class Broker {
   }
 
   #socketError(error) {
-    if (error.code !== "ECONNREFUSED") this.#fail(new SessionLost(`no way to ${this.server}: ${error.message}`));
+    if (error.code !== "ECONNREFUSED") this.#fail(new SessionLost(`cannot reach ${this.server}: ${error.message}`));
   }
 }
 

@@ -1,4 +1,4 @@
-// Datagrams: the header, and around the generated readers and writers of protocol.js the rules by which one is dropped.
+// Datagrams: the header, and the rules for dropping a datagram. protocol.js has the generated readers and writers.
 
 import { BODY, Dropped, Reader, Writer } from "./msgpack.js";
 import { EVENTS, LIMITS, MESSAGES, REQUESTS, VERSION } from "./protocol.js";
@@ -8,7 +8,7 @@ const MAGIC = 0x4d535657; // "WVSM", little-endian
 const SEALED = 1;
 const [SIZE, OF_MAGIC, OF_VERSION, FLAGS, TYPE] = ["size", "magic", "version", "flags", "type"].map((r) => new Dropped(r));
 
-/** The header of a datagram, as one side of the protocol takes it. */
+/** Decode the header of a datagram for one side of the protocol. */
 export function decodeHeader(data, fromClient) {
   if (data.length < HEADER || data.length > LIMITS.datagram_bytes) throw SIZE;
   if (data.readUInt32LE(0) !== MAGIC) throw OF_MAGIC;
@@ -23,7 +23,7 @@ export function decodeHeader(data, fromClient) {
   };
 }
 
-/** The message of a datagram; ``seal`` opens its body where it is sealed. */
+/** Decode the message of a datagram; ``seal`` opens a sealed body. */
 export function decodeBody(data, header, seal) {
   if (header.sealed !== (seal != null)) throw FLAGS;
   let plain = data.subarray(HEADER);
@@ -34,7 +34,7 @@ export function decodeBody(data, header, seal) {
   return message;
 }
 
-/** One datagram of a client; ``nils`` elements behind those of its body make it longer. */
+/** Encode one datagram of a client; ``nils`` additional elements make its body longer. */
 export function encode(type, message, { token = 0n, sequence = 0, ack = 0, seal = null, nils = 0 } = {}) {
   const writer = new Writer(LIMITS.datagram_bytes);
   writer.take(HEADER);
@@ -53,14 +53,14 @@ export function encode(type, message, { token = 0n, sequence = 0, ack = 0, seal 
   return Buffer.concat([header, seal.close(header, writer.done().subarray(HEADER), sequence)]);
 }
 
-/** The bytes of a request, checked. */
+/** Encode and check a request. */
 export function encodeRequest(kind, values) {
   const writer = new Writer(LIMITS.datagram_bytes);
   REQUESTS[kind].write(writer, values);
   return Buffer.from(writer.done());
 }
 
-/** An event of its bytes; null if its kind is not known here, or if it is malformed: it counts as received then. */
+/** Decode an event; null if its kind is unknown or it is malformed. It then counts as received. */
 export function decodeEvent(bytes) {
   const peek = new Reader(bytes);
   try {

@@ -1,11 +1,11 @@
-// Writes protocol.js, the codec of every record of the protocol, from the machine-readable schema that the SDK ships:
+// Generates protocol.js, the codec of every record of the protocol, from the machine-readable schema of the SDK:
 //
 //     node generate.js path/to/wavesim_sdk/wire/protocol.json > protocol.js
 
 import { readFileSync } from "node:fs";
 
 const text = readFileSync(process.argv[2], "utf8");
-// whole numbers that a Number cannot hold stay texts
+// integers that a Number cannot represent remain texts
 const schema = JSON.parse(text.replace(/(": )(-?\d{16,})(?=[,\n}])/g, '$1"$2"'));
 const records = new Map(); // name -> lines, innermost first
 
@@ -30,7 +30,7 @@ function readSome(f) {
     case "list":
       if (plainNumbers(f)) return `r.numbers(${f.least}, ${f.most}, ${low(f.of)}, ${high(f.of)}, ${f.of.nil === true})`;
       return `readList(r, ${f.least}, ${f.most}, (r) => ${read(f.of)})`;
-    default: throw new Error(`the schema has a type '${f.type}' that this program does not know`);
+    default: throw new Error(`the schema has an unknown type '${f.type}'`);
   }
 }
 
@@ -50,14 +50,14 @@ function writeSome(f, value, what) {
     case "list":
       if (plainNumbers(f)) return `w.numbers(${value}, ${f.least}, ${f.most}, ${low(f.of)}, ${high(f.of)}, ${f.of.nil === true}, ${what})`;
       return `writeList(w, ${value}, ${f.least}, ${f.most}, ${what}, (w, v) => ${write(f.of, "v", what)})`;
-    default: throw new Error(`the schema has a type '${f.type}' that this program does not know`);
+    default: throw new Error(`the schema has an unknown type '${f.type}'`);
   }
 }
 
-/** The functions of a record, with a number before its elements if it is an item; gives its name. Only what a client says is written. */
+/** Generate the functions of a record and return its name. An item has a number before its elements. Only client messages get a writer. */
 function declare(name, fields, { kind, written = false } = {}) {
   if (records.has(name)) return name;
-  records.set(name, []); // its place, before what it holds asks for it
+  records.set(name, []); // reserve its place before nested records refer to it
   const more = kind === undefined ? 0 : 1;
   const required = fields.filter((f) => !f.optional).length + more;
   const reads = fields.map((f, k) => (f.optional ? `n > ${k + more} ? ${read(f)} : undefined` : read(f)));
@@ -68,7 +68,7 @@ function declare(name, fields, { kind, written = false } = {}) {
   if (written) lines.push("", `export function write${name}(w, m) {`, `  w.list(${fields.length + more}, 0, 65535, "${name}");`);
   if (written && more) lines.push(`  w.byte(${kind});`);
   if (written) lines.push(...fields.map((f) => `  ${write(f, `m.${f.name}`, `"${name}.${f.name}"`)};`), "}");
-  records.delete(name); // behind what it holds
+  records.delete(name); // after its nested records
   records.set(name, lines);
   return name;
 }
@@ -112,7 +112,7 @@ function readList(r, least, most, one) {
 }
 
 function writeList(w, values, least, most, what, one) {
-  if (!Array.isArray(values)) throw new TypeError(\`\${what}: \${values} is no list\`);
+  if (!Array.isArray(values)) throw new TypeError(\`\${what}: expected a list, got \${values}\`);
   w.list(values.length, least, most, what);
   for (const value of values) one(w, value);
 }

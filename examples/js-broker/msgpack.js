@@ -1,8 +1,8 @@
-// msgpack as docs/PROTOCOL.md needs it: values are read and written by what their declaration says, one after the other.
+// msgpack for docs/PROTOCOL.md: values are read and written one after the other, by their declarations.
 //
-// Whole numbers are Numbers where that is exact (to 2^53), else BigInts: a value always has the same form.
+// Integers are Numbers where that is exact (up to 2^53), otherwise BigInts. Each field always has the same type.
 
-/** A datagram is dropped, for a reason named in docs/PROTOCOL.md. Each reason is one object: a flood costs no stack traces. */
+/** A dropped datagram, with a reason from docs/PROTOCOL.md. Each reason is one object, so that a flood costs no stack traces. */
 export class Dropped extends Error {
   constructor(reason) {
     super(reason);
@@ -15,9 +15,9 @@ export const FIELDS = new Dropped("fields");
 
 const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const DEPTH = 500; // what is nested deeply is the fault of its own item: those beside it count
+const DEPTH = 500; // deep nesting invalidates only its own item; the other items count
 
-/** Reads one body. Every method throws a Dropped where the bytes are not what it is asked for, and nothing else. */
+/** Reads one body. Every method throws only Dropped, when the bytes do not match its type. */
 export class Reader {
   constructor(bytes) {
     this.bytes = bytes;
@@ -26,7 +26,7 @@ export class Reader {
     this.end = bytes.byteLength;
   }
 
-  /** The next n bytes: where they begin. */
+  /** Skip n bytes; return their start. */
   take(n) {
     const at = this.at;
     if (n > this.end - at) throw BODY;
@@ -34,7 +34,7 @@ export class Reader {
     return at;
   }
 
-  /** Whether nil comes next; it is passed over then. */
+  /** Skip a nil if it is next; return whether it was. */
   nil() {
     if (this.at >= this.end) throw BODY;
     if (this.bytes[this.at] !== 0xc0) return false;
@@ -42,7 +42,7 @@ export class Reader {
     return true;
   }
 
-  /** A whole number, in any of msgpack's forms. */
+  /** An integer, in any of msgpack's forms. */
   whole() {
     const first = this.bytes[this.take(1)];
     if (first < 0x80) return first;
@@ -66,14 +66,14 @@ export class Reader {
     return value;
   }
 
-  /** A whole number with a bound that no Number can hold, and so none can pass. */
+  /** An integer whose bound exceeds Number, so that no Number can exceed it. */
   wide(low, high) {
     const value = this.whole();
     if (typeof value === "number" ? typeof low === "number" && value < low : value < low || value > high) throw FIELDS;
     return value;
   }
 
-  /** A finite number; a whole one is taken for it. */
+  /** A finite number; an integer is accepted. */
   number(low, high) {
     if (this.at >= this.end) throw BODY;
     const first = this.bytes[this.at];
@@ -81,11 +81,11 @@ export class Reader {
     if (first === 0xcb) value = this.view.getFloat64(this.take(9) + 1);
     else if (first === 0xca) value = this.view.getFloat32(this.take(5) + 1);
     else value = Number(this.whole());
-    if (!(value >= low && value <= high)) throw FIELDS; // NaN is within nothing
+    if (!(value >= low && value <= high)) throw FIELDS; // NaN fails this comparison
     return value;
   }
 
-  /** A list of numbers. With gaps, NaN stands where there is none. */
+  /** A list of numbers. With gaps, NaN replaces missing numbers. */
   numbers(least, most, low, high, gaps) {
     const count = this.list(least, most);
     const out = new Array(count);
@@ -93,7 +93,7 @@ export class Reader {
     return out;
   }
 
-  /** How many elements follow. */
+  /** Number of elements that follow. */
   list(least, most) {
     const first = this.bytes[this.take(1)];
     let count;
@@ -126,7 +126,7 @@ export class Reader {
     return value;
   }
 
-  /** Bytes, a copy of their own. */
+  /** A copy of bytes. */
   bin(least, most) {
     const first = this.bytes[this.take(1)];
     let size;
@@ -139,7 +139,7 @@ export class Reader {
     return Buffer.from(this.bytes.subarray(at, at + size));
   }
 
-  /** Pass over a value of any type that stands so deep. */
+  /** Skip a value of any type at this depth. */
   skip(depth) {
     const first = this.bytes[this.take(1)];
     let children;
@@ -156,7 +156,7 @@ export class Reader {
     for (let k = 0; k < children; k++) this.skip(depth + 1);
   }
 
-  /** Bytes behind the first one of what has no children. */
+  /** Number of bytes after the first one of a value without children. */
   bulk(first) {
     switch (first) {
       case 0xc4: case 0xd9: return this.bytes[this.take(1)];
@@ -174,7 +174,7 @@ export class Reader {
     }
   }
 
-  /** A numbered item as the bytes that it is, to be read by itself: a bad one does not spoil its neighbours. */
+  /** The bytes of a numbered item, to be read separately: an invalid item does not affect the others. */
   item() {
     const at = this.at;
     this.skip(3);
@@ -187,7 +187,7 @@ const short = (big) => {
   return Number.isSafeInteger(value) ? value : big;
 };
 
-/** Writes one body. A value that the declaration does not allow is a TypeError that says which. */
+/** Writes one body. Throws a TypeError that names any value outside its declaration. */
 export class Writer {
   constructor(room) {
     this.bytes = Buffer.allocUnsafe(room);
@@ -201,7 +201,7 @@ export class Writer {
 
   take(n) {
     const at = this.at;
-    if (n > this.bytes.length - at) throw new RangeError("it does not fit a datagram");
+    if (n > this.bytes.length - at) throw new RangeError("the body does not fit into a datagram");
     this.at = at + n;
     return at;
   }
@@ -215,7 +215,7 @@ export class Writer {
   }
 
   list(count, least, most, what) {
-    if (count < least || count > most) throw new TypeError(`${what}: ${count} elements where ${least} to ${most} may be`);
+    if (count < least || count > most) throw new TypeError(`${what}: expected ${least} to ${most} elements, got ${count}`);
     if (count < 16) return this.byte(0x90 | count);
     this.byte(0xdc);
     this.view.setUint16(this.take(2), count);
@@ -223,7 +223,7 @@ export class Writer {
 
   int(value, low, high, what) {
     const whole = typeof value === "bigint" || Number.isSafeInteger(value);
-    if (!whole || value < low || value > high) throw new TypeError(`${what}: ${value} is no whole number from ${low} to ${high}`);
+    if (!whole || value < low || value > high) throw new TypeError(`${what}: expected an integer from ${low} to ${high}, got ${value}`);
     if (value >= 0 && value < 0x80) return this.byte(Number(value));
     if (value < 0) {
       this.byte(0xd3);
@@ -238,13 +238,13 @@ export class Writer {
   }
 
   number(value, low, high, what) {
-    if (typeof value !== "number" || !(value >= low && value <= high)) throw new TypeError(`${what}: ${value} is no finite number${range(low, high)}`);
+    if (typeof value !== "number" || !(value >= low && value <= high)) throw new TypeError(`${what}: expected a finite number${range(low, high)}, got ${value}`);
     this.byte(0xcb);
     this.view.setFloat64(this.take(8), value);
   }
 
   numbers(values, least, most, low, high, gaps, what) {
-    if (!Array.isArray(values) && !ArrayBuffer.isView(values)) throw new TypeError(`${what}: ${values} is no list of numbers`);
+    if (!Array.isArray(values) && !ArrayBuffer.isView(values)) throw new TypeError(`${what}: expected a list of numbers, got ${values}`);
     this.list(values.length, least, most, what);
     for (let k = 0; k < values.length; k++) {
       const value = values[k];
@@ -254,10 +254,10 @@ export class Writer {
   }
 
   text(value, most, what) {
-    if (typeof value !== "string") throw new TypeError(`${what}: ${value} is no text`);
+    if (typeof value !== "string") throw new TypeError(`${what}: expected a text, got ${value}`);
     const bytes = Buffer.from(value, "utf8");
-    if (bytes.length > most) throw new TypeError(`${what}: it has ${bytes.length} bytes; ${most} may be`);
-    if (CONTROL.test(value)) throw new TypeError(`${what}: it has control characters`);
+    if (bytes.length > most) throw new TypeError(`${what}: expected at most ${most} bytes, got ${bytes.length}`);
+    if (CONTROL.test(value)) throw new TypeError(`${what}: control characters are not allowed`);
     if (bytes.length < 32) this.byte(0xa0 | bytes.length);
     else {
       this.byte(0xda);
@@ -268,13 +268,13 @@ export class Writer {
 
   bin(value, least, most, what) {
     if (!(value instanceof Uint8Array) || value.length < least || value.length > most)
-      throw new TypeError(`${what}: ${least} to ${most} bytes belong there`);
+      throw new TypeError(`${what}: expected ${least} to ${most} bytes`);
     this.byte(0xc5);
     this.view.setUint16(this.take(2), value.length);
     this.bytes.set(value, this.take(value.length));
   }
 
-  /** What was written elsewhere. */
+  /** Insert bytes that were written elsewhere. */
   raw(bytes) {
     this.bytes.set(bytes, this.take(bytes.length));
   }

@@ -24,7 +24,7 @@ function readList(r, least, most, one) {
 }
 
 function writeList(w, values, least, most, what, one) {
-  if (!Array.isArray(values)) throw new TypeError(`${what}: ${values} is no list`);
+  if (!Array.isArray(values)) throw new TypeError(`${what}: expected a list, got ${values}`);
   w.list(values.length, least, most, what);
   for (const value of values) one(w, value);
 }

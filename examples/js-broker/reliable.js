@@ -1,4 +1,4 @@
-// Requests and events: numbered, delivered once and in order; repeated after a time that follows the measured round trip.
+// Requests and events are numbered and delivered once and in order. The repeat interval follows the measured round trip.
 
 import { LIMITS } from "./protocol.js";
 
@@ -6,10 +6,10 @@ const FIRST_WAIT = 0.2; // s, before a round trip was measured
 const LEAST_WAIT = 0.02;
 const MOST_WAIT = 1.0;
 const MOST_PENDING = 4096;
-const ROOM = LIMITS.datagram_bytes - LIMITS.header_bytes - LIMITS.seal_bytes - 10; // the rest is the array around the items
-const BURST = 8; // datagrams at once
+const ROOM = LIMITS.datagram_bytes - LIMITS.header_bytes - LIMITS.seal_bytes - 10; // 10 bytes for the array around the items
+const BURST = 8; // maximum datagrams at once
 
-/** How long to wait for an answer: mean and spread of what was sent only once (RFC 6298, Karn's rule). */
+/** Time to wait for an answer, from mean and spread of round trips without repeats (RFC 6298, Karn's rule). */
 export class Pace {
   mean = null;
   spread = 0;
@@ -30,21 +30,21 @@ export class Pace {
   }
 }
 
-/** Items that wait to be acknowledged. */
+/** Items that wait for acknowledgement. */
 export class Outbox {
   constructor(pace) {
     this.pace = pace;
     this.last = 0;
     this.pending = []; // {number, bytes}
-    this.next = 1; // number of the one to send next
+    this.next = 1; // number of the next item to send
     this.repeatAt = 0;
     this.repeats = 0;
-    this.timed = null; // {number, at}: sent once so far
+    this.timed = null; // {number, at}: an item sent once so far
   }
 
   push(bytes) {
     if (this.pending.length >= MOST_PENDING) throw new RangeError(`the server acknowledged none of the last ${MOST_PENDING} requests`);
-    if (bytes.length > ROOM) throw new RangeError(`it has ${bytes.length} bytes; ${ROOM} fit into a datagram`);
+    if (bytes.length > ROOM) throw new RangeError(`the request has ${bytes.length} bytes; at most ${ROOM} fit into a datagram`);
     this.pending.push({ number: ++this.last, bytes });
     return this.last;
   }
@@ -62,7 +62,7 @@ export class Outbox {
     this.repeatAt = now + this.pace.wait();
   }
 
-  /** {first, items} of each datagram to send now: what is new, or all again that has waited too long. */
+  /** {first, items} of each datagram to send now: new items, or all items whose repeat is due. */
   due(now) {
     const base = this.pending[0]?.number;
     if (base === undefined) return [];

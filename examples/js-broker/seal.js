@@ -1,4 +1,4 @@
-// Keys, as docs/PROTOCOL.md says: ChaCha20-Poly1305 (RFC 8439) under keys by HKDF-SHA256 (RFC 5869), both Node's own.
+// Keys as in docs/PROTOCOL.md: ChaCha20-Poly1305 (RFC 8439) with keys from HKDF-SHA256 (RFC 5869), both from Node.
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -40,14 +40,14 @@ function open(key, nonce, header, sealed) {
   return body;
 }
 
-/** What a JOIN says of its key. */
+/** The key information of a JOIN. */
 export const keyId = (key) => createHash("sha256").update(`${LABEL}key id`).update(key).digest().readBigUInt64LE(0);
 
-/** Seals JOIN and opens REFUSE: a random nonce goes before the sealed body. */
+/** Seals JOIN and opens REFUSE: a random nonce precedes the sealed body. */
 export class Handshake {
   constructor(key, what, nonce = null) {
     this.key = derive(key, Buffer.alloc(0), LABEL + what);
-    this.nonce = nonce; // of the vectors; random otherwise
+    this.nonce = nonce; // given by test vectors; random otherwise
   }
 
   close(header, plain) {
@@ -61,7 +61,7 @@ export class Handshake {
   }
 }
 
-/** Both directions of a session, as the client sees them. */
+/** Both directions of a session, for the client. */
 export class Seal {
   constructor(key, cookie, nonce, token) {
     const salt = Buffer.concat([cookie, whole(nonce)]);
@@ -69,7 +69,7 @@ export class Seal {
     this.toServer = side("client");
     this.fromServer = side("server");
     this.highest = 0;
-    this.seen = 0n; // bit k: highest - k was here
+    this.seen = 0n; // bit k: highest - k was received
   }
 
   close(header, plain, sequence) {
@@ -96,16 +96,16 @@ export class Seal {
   }
 }
 
-/** The key of a name, else the one for all, from a file of lines ``NAME KEY`` that nobody else may read. */
+/** Read the key of a name, or the key for all, from a file of lines ``NAME KEY`` that only its owner may read. */
 export function keyFor(path, name) {
-  if (statSync(path).mode & 0o077) throw new Error(`others may read ${path}; make it yours alone (chmod 600)`);
+  if (statSync(path).mode & 0o077) throw new Error(`other users may read ${path}; restrict it (chmod 600)`);
   const keys = new Map();
   for (const line of readFileSync(path, "utf8").split("\n")) {
     const words = line.split("#")[0].trim().split(/\s+/);
     if (words.length === 2 && /^[0-9a-fA-F]{64}$/.test(words[1])) keys.set(words[0], Buffer.from(words[1], "hex"));
-    else if (words[0] !== "") throw new Error(`${path}: not a line 'NAME KEY' with a key of 64 hexadecimal digits`);
+    else if (words[0] !== "") throw new Error(`${path}: invalid line, expected 'NAME KEY' with a key of 64 hexadecimal digits`);
   }
   const key = keys.get(name) ?? keys.get("*");
-  if (key === undefined) throw new Error(`${path} has no key for '${name}', nor one for all (*)`);
+  if (key === undefined) throw new Error(`${path} has no key for '${name}' and none for all (*)`);
   return key;
 }

@@ -1,4 +1,4 @@
-// One session, without socket or clock: bytes and ``now`` (s) in, events and bytes out.
+// One session without socket or clock: bytes and ``now`` (s) in, events and bytes out.
 
 import { randomBytes } from "node:crypto";
 import { decodeBody, decodeEvent, decodeHeader, encode, encodeRequest } from "./codec.js";
@@ -8,18 +8,18 @@ import { Outbox, Pace } from "./reliable.js";
 import { Handshake, Seal, keyId } from "./seal.js";
 import { Assembly, Body, State } from "./state.js";
 
-const RETRY = 0.25; // s between HELLOs, JOINs
+const RETRY = 0.25; // s between repeats of HELLO and JOIN
 const ACK_DELAY = 0.02;
-const LEAVES = 6; // before it goes without a word
-const ROOM_TO_PROVE = 9; // nils that make an ACK as long as a PROVE: a server answers an unproven address with no more bytes
-const SILENT_PERIODS = 1.5; // of the keep-alive, after which a client says that it is there
+const LEAVES = 6; // repeats of LEAVE before the session closes without confirmation
+const ROOM_TO_PROVE = 9; // nils that make an ACK as long as a PROVE: a server sends an unvalidated address no more bytes than it received
+const SILENT_PERIODS = 1.5; // share of the keep-alive after which a silent client sends an ACK
 const [TOKEN, OLD] = [new Dropped("token"), new Dropped("old")];
 const JOIN = {
   name: "", role: Role.PILOT, model: "", position: [0, 0, 0], attitude: [0, 0, 0], lockstep_ns: 0, state_period_ns: 0, previous: 0n,
   sensors: null, acoustics: 1, effort: 0, others: 0,
 };
 
-/** Call ``receive`` with each datagram, and ``outgoing`` after anything happened and whenever ``nextTimer`` has passed. */
+/** Call ``receive`` with each datagram, and ``outgoing`` after every event and whenever ``nextTimer`` has passed. */
 export class Session {
   phase = "hello"; // joining, joined, leaving, closed
   welcome = null;
@@ -43,36 +43,36 @@ export class Session {
     this.askedAt = 0;
     this.sentAt = 0;
     this.ackAt = null;
-    this.tries = 0; // of HELLO, JOIN, LEAVE
+    this.tries = 0; // repeats of HELLO, JOIN, LEAVE
     this.latest = {}; // sequence by type
     this.send = []; // [type, message]
     this.states = new Assembly(false);
     this.steps = new Assembly(true);
-    this.step = null; // {head, parts}: whole, but waits for the events before it
-    this.asked = null; // tick of the step that was handed out
-    this.newest = -1; // tick of the last step that came
+    this.step = null; // {head, parts}: complete, but waits for earlier events
+    this.asked = null; // tick of the step returned to the program
+    this.newest = -1; // tick of the last received step
     this.done = null; // the last answer
   }
 
-  /** A nonce: 63 bits that nobody can guess. */
+  /** A nonce: 63 unpredictable bits. */
   fresh() {
     return this.random(8).readBigUInt64LE(0) >> 1n;
   }
 
-  // ------------------------------------------------------------------------------------- what the program does
+  // ------------------------------------------------------------------------------------- calls of the program
 
-  /** A request that is repeated until the server has it; its number. A value that may not be is a TypeError. */
+  /** Queue a request that is repeated until acknowledged; return its number. Throws a TypeError for an invalid value. */
   request(name, values) {
-    if (!(name in Request)) throw new TypeError(`there is no request '${name}'; there are ${Object.keys(Request).join(", ")}`);
+    if (!(name in Request)) throw new TypeError(`unknown request '${name}'; use ${Object.keys(Request).join(", ")}`);
     return this.outbox.push(encodeRequest(Request[name], values));
   }
 
-  /** Commands by name or position and what the navigator believes: the answer to a step, or at once. */
+  /** Send commands by name or position and the estimate: as the answer to a step, or immediately. */
   answer(values, estimate = null) {
     const command = this.body.command(values);
     if (this.asked !== null) {
       const done = { tick: this.asked, last_request: this.outbox.last, command, estimate };
-      encode(Type.DONE, done); // a value that may not be is told here, while the step still waits
+      encode(Type.DONE, done); // throws for an invalid value while the step still waits
       this.done = done;
       this.asked = null;
       this.send.push([Type.DONE, done]);
@@ -95,9 +95,9 @@ export class Session {
     Object.assign(this, { phase, retryAt: now, tries: 0 });
   }
 
-  // -------------------------------------------------------------------------------------- what the socket does
+  // -------------------------------------------------------------------------------------- calls of the socket
 
-  /** Events of a datagram; foreign bytes are dropped and counted. */
+  /** Decode the events of a datagram; invalid bytes are dropped and counted. */
   receive(data, now) {
     let header, message;
     try {
@@ -115,7 +115,7 @@ export class Session {
       this.drops[error.reason] = (this.drops[error.reason] ?? 0) + 1;
       return [];
     }
-    if (!header.message.session && this.token !== 0n) return []; // settled; no sign of life, for anybody can send one
+    if (!header.message.session && this.token !== 0n) return []; // already joined; unauthenticated, so it does not count as activity
     this.lastHeard = now;
     this.outbox.acknowledged(header.ack, now);
     return this.handle(header, message, now);
@@ -125,7 +125,7 @@ export class Session {
     if (this.key === null || header.type === Type.CHALLENGE) return null;
     if (header.type === Type.REFUSE) return new Handshake(this.key, "refuse");
     if (header.type === Type.WELCOME && this.phase === "joining") return new Seal(this.key, this.cookie, this.nonce, header.token);
-    return this.seal ?? new Handshake(this.key, "refuse"); // which opens nothing
+    return this.seal ?? new Handshake(this.key, "refuse"); // fails to open anything
   }
 
   handle(header, message, now) {
@@ -144,7 +144,7 @@ export class Session {
         return [{ event: "WELCOME", ...this.welcome }];
       case Type.REFUSE:
         if ((this.phase !== "joining" && this.phase !== "hello") || message.nonce != this.nonce) return [];
-        if (message.code === Refusal.COOKIE) this.nonce = this.fresh(); // too old, or of a session that is over
+        if (message.code === Refusal.COOKIE) this.nonce = this.fresh(); // too old, or from a session that has ended
         this.turn(message.code === Refusal.COOKIE ? "hello" : "closed", now);
         return this.phase === "closed" ? [{ event: "REFUSE", ...message }] : [];
       case Type.STATE: return this.given(this.states.begin(message));
@@ -169,7 +169,7 @@ export class Session {
 
   onEvents({ first, items }, now) {
     this.ackAt ??= now + ACK_DELAY;
-    if (first > this.received + 1) return []; // a gap: it comes again
+    if (first > this.received + 1) return []; // a gap: the server repeats it
     const events = [];
     for (const bytes of items.slice(this.received + 1 - first)) {
       this.received++;
@@ -184,23 +184,23 @@ export class Session {
 
   onStep(message) {
     if (this.done !== null && this.done.tick === message.tick) {
-      this.send.push([Type.DONE, this.done]); // it was lost
+      this.send.push([Type.DONE, this.done]); // the answer was lost
       return [];
     }
-    if (message.tick < this.newest) return []; // a copy that was long on its way
+    if (message.tick < this.newest) return []; // a delayed copy
     this.newest = message.tick;
     if (this.asked === message.tick || this.step?.head.tick === message.tick) return [];
     return this.asks(this.steps.begin(message));
   }
 
-  /** Whether all names are there. */
+  /** Whether all names are known. */
   get ready() {
     const [w, has] = [this.welcome, (list) => list.reduce((n) => n + 1, 0)];
     return w !== null && has(this.body.actuators) >= w.actuators && has(this.body.sensors) >= w.sensors;
   }
 
   given(finished) {
-    if (!this.ready) return []; // nothing can be named yet; the next one comes soon
+    if (!this.ready) return []; // names are not known yet; wait for the next state
     return finished.map(({ head, parts }) => ({ event: "STATE", state: new State(this.body, head, parts) }));
   }
 
@@ -209,7 +209,7 @@ export class Session {
     return this.release();
   }
 
-  /** Hand a step out once, when every event before it has come. */
+  /** Return a step once, when every event before it has arrived. */
   release() {
     if (this.step === null || !this.ready || this.received < this.step.head.last_event) return [];
     const { head, parts } = this.step;
@@ -229,7 +229,7 @@ export class Session {
       else out.push(this.encodeJoin());
     }
     if (this.phase === "joined") {
-      // requests go before the DONE that counts them
+      // requests precede the DONE that counts them
       for (const { first, items } of this.outbox.due(now)) out.push(this.encode(Type.REQUESTS, { first, items }));
       for (const [type, message] of this.send) out.push(this.encode(type, message));
       if (out.length === 0 && now >= this.silentAt()) out.push(this.encode(Type.ACK, {}, ROOM_TO_PROVE));
@@ -247,7 +247,7 @@ export class Session {
     return out;
   }
 
-  /** When to say that this client is there, although nothing came: perhaps it has another address now. */
+  /** Time to send an ACK although nothing arrives: the address of this client may have changed. */
   silentAt() {
     const period = Math.max(this.welcome.keepalive_period, ACK_DELAY);
     return Math.max(this.lastHeard + SILENT_PERIODS * period, this.sentAt + period);
@@ -264,7 +264,7 @@ export class Session {
     return encode(Type.JOIN, message, { token: keyId(this.key), sequence: ++this.sequence, seal: new Handshake(this.key, "join") });
   }
 
-  /** When ``outgoing`` must be called again, or null. */
+  /** Time at which ``outgoing`` must be called again, or null. */
   nextTimer() {
     if (this.phase === "closed") return null;
     if (this.phase !== "joined") return this.retryAt;

@@ -1,8 +1,8 @@
-// What the server tells of a body: states by name, put together from all their datagrams.
+// State of a body: values by name, assembled from all datagrams of a tick.
 
 import { EFFORT } from "./protocol.js";
 
-/** What a body has, as the events ACTUATOR and SENSOR tell it. */
+/** Actuators and sensors of a body, from the events ACTUATOR and SENSOR. */
 export class Body {
   actuators = []; // {number, name, kind, unit, minimum, maximum}
   sensors = []; // {number, name, type, period_ns, fields: [{name, unit, count}], count}
@@ -15,22 +15,22 @@ export class Body {
     this.sensors[sensor.number] = { ...sensor, count: sensor.fields.reduce((sum, f) => sum + f.count, 0) };
   }
 
-  /** Commands by position, from those by name or by position. */
+  /** Convert commands by name or position to commands by position. */
   command(values) {
     if (values === null || values === undefined) return null;
     if (Array.isArray(values) || ArrayBuffer.isView(values)) return values;
-    if (typeof values !== "object") throw new TypeError(`${values} are no commands by name or position`);
+    if (typeof values !== "object") throw new TypeError(`expected commands by name or position, got ${values}`);
     const command = new Array(this.actuators.length).fill(null);
     for (const [name, value] of Object.entries(values)) {
       const actuator = this.actuators.find((a) => a.name === name);
-      if (actuator === undefined) throw new TypeError(`there is no actuator '${name}'; there are ${this.actuators.map((a) => a.name).join(", ") || "none"}`);
-      if (value !== null && !(Math.abs(value) <= 1e9)) throw new TypeError(`${value} is no possible command for ${name}`);
+      if (actuator === undefined) throw new TypeError(`unknown actuator '${name}'; use ${this.actuators.map((a) => a.name).join(", ") || "none"}`);
+      if (value !== null && !(Math.abs(value) <= 1e9)) throw new TypeError(`invalid command for ${name}: ${value}`);
       command[actuator.number] = value;
     }
     return command;
   }
 
-  /** Sensors' values by name, from the pieces in which they travelled. */
+  /** Sensor values by name, assembled from their parts. */
   readings(pieces) {
     const found = new Map();
     for (const { number, time_ns, first, values } of pieces) {
@@ -64,8 +64,8 @@ export class State {
     const { tick, time_ns, run_state, motion, actuation, effort } = head;
     Object.assign(this, { tick, time_ns, run_state, motion, actuation, effort });
     this.sensors = body.readings([head.sensors, ...parts.values()].flat());
-    this.complete = parts.size >= head.parts; // else a datagram of it was lost, and values are missing
-    this.step = head.last_event !== undefined; // the server waits for the answer to it
+    this.complete = parts.size >= head.parts; // otherwise a datagram was lost and values are missing
+    this.step = head.last_event !== undefined; // the server waits for an answer
   }
 
   /** Simulation time in s. */
@@ -78,7 +78,7 @@ export class State {
     return Object.fromEntries(this.#body.actuators.map((a) => [a.name, this.actuation[a.number]]));
   }
 
-  /** Accelerations and forces by name, six numbers each; null unless they were asked for. */
+  /** Accelerations and forces by name, six numbers each; null unless requested. */
   get efforts() {
     return this.effort && Object.fromEntries(EFFORT.map((name, k) => [name, this.effort.slice(6 * k, 6 * k + 6)]));
   }
@@ -86,8 +86,8 @@ export class State {
 
 const MOST_PARTS = 1024;
 
-/** Puts the datagrams of one tick together, in whatever order they come: a head (STATE or STEP) and its parts (SENSORS).
- * ``patient``: an incomplete head waits to be repeated; otherwise it is given out when a newer one begins. */
+/** Assembles the datagrams of one tick in any order: a head (STATE or STEP) and its parts (SENSORS).
+ * ``patient``: an incomplete head waits for its repetition; otherwise it is returned when a newer one begins. */
 export class Assembly {
   tick = -1;
   head = null;
@@ -97,7 +97,7 @@ export class Assembly {
     this.patient = patient;
   }
 
-  /** Heads that are finished now, each with its parts. */
+  /** Heads that are complete now, each with its parts. */
   begin(head) {
     const out = this.head !== null && !this.patient ? [this.finish()] : [];
     if (head.tick !== this.tick) this.parts = new Map();

@@ -4,8 +4,8 @@
  *   ./reader /auv.in &                                   # prints its process ID
  *   wavesim mailbox lauv --queue /auv.in --signal USR1 --pid PID
  *
- * The mailbox joins the server as "lauv", drops every message into the queue, and sends SIGUSR1 after
- * each. This program sleeps until the signal comes and then empties the queue. It ends when the run
+ * The mailbox joins the server as "lauv", writes every message to the queue, and sends SIGUSR1 after
+ * each. This program sleeps until the signal arrives and then empties the queue. It ends when the run
  * has ended, or after the number of states given as second argument.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { SENSORS = 64, FIELDS = 32 };
 
 static volatile sig_atomic_t told;
 
-/* What the body has, as the first messages tell it. */
+/* Actuators and sensors of the body, from the first messages. */
 static struct wavesim_mailbox_sensor sensor[SENSORS];
 static struct wavesim_mailbox_field field[SENSORS][FIELDS];
 
@@ -33,7 +33,7 @@ static void on_signal(int number) {
     told++;
 }
 
-/* Take a record from a message; 0 if it has not so many bytes any more. */
+/* Read a record from a message; 0 if too few bytes remain. */
 static int take(const char **at, const char *end, void *record, size_t bytes) {
     if ((size_t)(end - *at) < bytes) return 0;
     memcpy(record, *at, bytes);
@@ -57,13 +57,13 @@ static void on_sensor(const char *at, const char *end) {
     sensor[s.number] = s;
 }
 
-/* Values of sensors: the first number of each field, by its name. */
+/* Print sensor values: the first number of each field, by name. */
 static void on_readings(int64_t count, const char *at, const char *end) {
     struct wavesim_mailbox_reading r;
     for (; count > 0 && take(&at, end, &r, sizeof r); count--) {
         if (r.count < 0 || r.count > (end - at) / (int64_t)sizeof(double)) return;
         if (r.number >= 0 && r.number < SENSORS) {
-            int64_t place = 0; /* of the field among the numbers of the sensor */
+            int64_t place = 0; /* index of the field in the numbers of the sensor */
             printf("values %s %.3f", sensor[r.number].name, (double)r.time_ns * 1e-9);
             for (int i = 0; i < sensor[r.number].fields; i++) {
                 double value;
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
         char message[WAVESIM_MESSAGE_BYTES];
         ssize_t bytes = mq_receive(queue, message, sizeof message, NULL);
         if (bytes < 0 && errno == EAGAIN) {
-            sigsuspend(&before); /* until the mailbox says that there is something */
+            sigsuspend(&before); /* until the mailbox signals a message */
             continue;
         }
         if (bytes < 0) {

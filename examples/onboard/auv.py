@@ -1,11 +1,12 @@
-"""The on-board program of an AUV: it never sees its true position.
+"""On-board program of an AUV that never receives its true position.
 
-It knows what was surveyed before the dive (beacons, mission, its start) and what its instruments say:
-pressure, heading and rates, speed through the water, and its acoustic transducer.
+It knows the survey before the dive (beacons, mission, start position) and the values of its instruments: pressure,
+heading and rates, speed through water, and acoustic receptions.
 
     python auv.py --config config.xml --vehicle lauv [--filter reference]
 
-Its own filter is small and begins at once; the reference filter of docs/navigation.md knows better, and is compiled the first time.
+Its own filter is small and starts at once. The reference filter of docs/navigation.md is more accurate and is compiled
+at first use.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Auv:
         self._time = -1.0
 
     def filter(self, options: argparse.Namespace | None) -> Any:
-        """The class of its navigator."""
+        """Return the class of the navigator."""
         if options is None or options.filter == "own":
             return Navigator
         from reference import Reference
@@ -64,10 +65,10 @@ class Auv:
         return Reference
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None]]:
-        """Actuator commands and the navigator's estimate for one step."""
+        """Return actuator commands and the estimate for one step."""
         sensors = step.sensors
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
-            return {}, [None] * 10  # the instruments are not up yet
+            return {}, [None] * 10  # the instruments have no values yet
         depth = depth_of_pressure(self.loaded.config.world, sensors.ctd.pressure)
         roll, pitch, heading = sensors.ahrs.roll, sensors.ahrs.pitch, sensors.ahrs.heading
         _, q, r = rates = sensors.ahrs.rates
@@ -84,7 +85,7 @@ class Auv:
         for sent in step.sent:
             self.asked[sent.id] = sent.emission_ns * 1e-9
         for heard in step.receptions:
-            # a beacon is known by its frequency, which the Doppler effect shifts by some hertz
+            # a beacon is identified by its frequency, which the Doppler effect shifts by a few hertz
             near = [b for b in self.beacons.values() if abs(b.frequency - heard.frequency) < 300.0]
             for beacon in near if heard.query in self.asked else ():
                 self.navigator.round_trip(self.asked[heard.query], heard.reception_ns * 1e-9, beacon)
@@ -109,7 +110,7 @@ class Auv:
         return self._commands(thrust, rudder, planes)
 
     def _commands(self, thrust: float, rudder: float, planes: float) -> dict[str, float]:
-        """The same angle for all rudders, and for all planes."""
+        """Return commands with the same angle for all rudders, and for all planes."""
         fins = {**dict.fromkeys(self.rudders, rudder), **dict.fromkeys(self.planes, planes)}
         return {self.propeller: thrust, **fins}
 

@@ -1,9 +1,10 @@
-"""The on-board program of a surface vessel: its way-points, and the others in its way.
+"""On-board program of a surface vessel: it follows waypoints and avoids other vessels.
 
     python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
 
-It steers any surface vessel of the library, kinematic traffic too. Without --avoid it holds on, whoever comes; --after: it begins
-to avoid so many seconds after the start (a crew that wakes up late); --charted: it knows the piers of the chart.
+It steers any surface vessel of the library, including kinematic traffic. Without --avoid it holds its course. With
+--after it begins to avoid this many seconds after the start, like an inattentive crew. With --charted it knows the
+piers of the chart.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_sdk.targets import Target, from_ais, from_radar
 
-SAME = 100.0  #: m within which a target of the radar is one that AIS tells of
+SAME = 100.0  #: m between a radar target and an AIS target that count as the same vessel
 
 
 class Captain:
-    """Guidance, avoidance and helm of one vessel."""
+    """Guidance, avoidance and autopilot of one vessel."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)
@@ -64,7 +65,7 @@ class Captain:
         return self.pilot.commands(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
-        """Whom the instruments tell of; AIS goes before the radar for the same vessel."""
+        """Yield the targets of the instruments. For a vessel detected by both, AIS takes precedence over the radar."""
         told: list[Target] = []
         if "ais" in self.instruments and (value := step.sensors.get("ais")) is not None:
             told = list(from_ais(value, self.origin))
@@ -76,10 +77,12 @@ class Captain:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--avoid", nargs="*", choices=["ais", "radar"], default=[], help="by these instruments")
+    parser.add_argument(
+        "--avoid", nargs="*", choices=["ais", "radar"], default=[], help="instruments used to avoid other vessels"
+    )
     parser.add_argument("--after", type=float, default=0.0, help="s")
     parser.add_argument("--charted", action="store_true", help="avoid the piers of the chart")
-    parser.add_argument("--radius", type=float, default=0.0, help="of turning at way-points, m")
+    parser.add_argument("--radius", type=float, default=0.0, help="radius of turns at waypoints, m")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The on-board program of an AUV with a USBL head that homes on the transponder of a dock.
+"""On-board program of an AUV with a USBL head that homes on the transponder of a dock.
 
 python homing.py --config ../trials/usbl-dock.xml --vehicle lauv
 """
@@ -19,13 +19,13 @@ NEAR = 25.0  #: m from the dock at which it slows down
 DOCKED, LOST = (
     3.0,
     10.0,
-)  #: m at which it stops, and at which it goes on, if it drifts away or was wrong about where it is
-GUESS = 30.0, -40.0  #: m that its first belief is off
-ANGLE = math.radians(1.0)  #: of the head
+)  #: m at which it stops, and at which it resumes after drifting away or after a wrong estimate
+GUESS = 30.0, -40.0  #: m, error of the initial estimate
+ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head
 
 
 class Homer(Auv):
-    """It knows where the dock is, and hardly where itself; range and direction of each answer tell."""
+    """AUV that knows the position of the dock and hardly its own. Range and direction of each reply locate it."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

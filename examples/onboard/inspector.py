@@ -1,5 +1,6 @@
-"""The on-board program of an ROV that finds its way by the picture of its forward-looking sonar: it holds station at a pile,
-then turns to the quay and follows it sideways. Of its place it knows nothing else.
+"""On-board program of an ROV that navigates only by the picture of its forward-looking sonar.
+
+It holds station at a pile, then turns to the quay and follows it sideways.
 
     python inspector.py --config ../trials/inspection.xml --vehicle rov
 """
@@ -22,24 +23,24 @@ from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_sdk.sonars.frames import ImagingFrame
 
-AWAY = 4.0  #: m to keep from the pile and from the quay
-HOLD_S = 30.0  #: at the pile
-QUAY = 90.0  #: deg, where the quay is to be looked for
+AWAY = 4.0  #: m, distance to keep from the pile and from the quay
+HOLD_S = 30.0  #: s at the pile
+QUAY = 90.0  #: deg, expected bearing of the quay
 ALONG = 0.25  #: m/s, to starboard
-NEAREST = 1.0  #: m; nothing is looked for before
-GATE_M, GATE_RAD = 1.5, 0.3  #: the pile is where it was a ping ago, so far about
-FAINT_DB = 18.0  #: below the strongest echo: no echo of the same thing
-PATIENCE_S = 5.0  #: for a frame that the sensor's value told of; then the last picture serves
+NEAREST = 1.0  #: m; nearer echoes are ignored
+GATE_M, GATE_RAD = 1.5, 0.3  #: gate around the last position of the pile
+FAINT_DB = 18.0  #: dB below the strongest echo: weaker samples do not belong to the same object
+PATIENCE_S = 5.0  #: s to wait for a frame that the sensor announced; afterwards the last picture is used
 
 
 class Axis:
-    """A velocity towards a wanted place, whose slow part makes up for the current; then a force (N)."""
+    """Control of one axis: a velocity towards the target whose slow part compensates the current, then a force (N)."""
 
     def __init__(self, stiffness: float = 80.0, limit: float = 40.0) -> None:
         self.stiffness, self.limit, self.drift = stiffness, limit, 0.0
 
     def force(self, error: float, speed: float, dt: float, most: float = 0.35) -> float:
-        if abs(error) < 1.0:  # no wind-up on the way there
+        if abs(error) < 1.0:  # no integration on the way to the target
             self.drift = control.clamp(self.drift + 0.06 * error * dt, 0.3)
         wanted = control.clamp(0.5 * error, most) + self.drift
         return self.go(wanted, speed)
@@ -49,20 +50,22 @@ class Axis:
 
 
 class Inspector:
-    """What the picture shows becomes forces ahead, to starboard and down, and a turn."""
+    """Convert the picture into forces ahead, to starboard and down, and a turn."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         thrusters = loaded.model(body.model).thruster
         self.names = [t.name for t in thrusters]
-        wrenches = np.array([[*t.direction, *np.cross(t.position, t.direction)] for t in thrusters])  # of 1 N each
+        wrenches = np.array(
+            [[*t.direction, *np.cross(t.position, t.direction)] for t in thrusters]
+        )  # wrenches of 1 N each
         self.shares = matmul(
             wrenches, inverse(matmul(wrenches.T, wrenches))
-        )  # thrusts for a wrench, least in sum of squares
+        )  # thrusts for a wrench with the smallest sum of squares
         self.world = loaded.config.world
         self.depth, self.heading = body.position[2], float(body.attitude[2])
         self.ahead, self.side, self.turn = Axis(), Axis(), control.HeadingController(3.0, 2.5, 4.0)
         self.seen = 0  #: number of the newest frame
-        self.pile: tuple[float, float] | None = None  #: range and bearing of it
+        self.pile: tuple[float, float] | None = None  #: its range and bearing
         self.error = (0.0, 0.0)  #: m, ahead and to starboard
         self.at_quay = self._asked = False
         self._before = -1.0
@@ -77,7 +80,7 @@ class Inspector:
         if not {"ctd", "ahrs", "speedlog"} <= sensors.keys():
             return {}, None
         at_quay = step.time > HOLD_S
-        if at_quay and not self.at_quay:  # another way round, another current
+        if at_quay and not self.at_quay:  # a new direction: the learned current no longer applies
             self.ahead.drift = 0.0
         self.at_quay = at_quay
         frame = self._newest(int(sensors.eye.frame), broker) if "eye" in sensors else None
@@ -97,7 +100,7 @@ class Inspector:
         return dict(zip(self.names, forces.tolist(), strict=True)), None
 
     def _newest(self, number: int, broker: Broker) -> ImagingFrame | None:
-        """The frame of a number, once: its pieces may come after the step that tells of it, or never."""
+        """Return the frame of a number, once. Its pieces may arrive after the step that announces it, or never."""
         if number <= self.seen:
             return None
         limit = time.monotonic() + PATIENCE_S
@@ -122,12 +125,14 @@ class Inspector:
             self.pile = pile(frame, self.pile) or self.pile
             if self.pile is not None:
                 far, bearing = self.pile
-                off = bearing + heading - self.heading  # as if it looked where it is to look
+                off = bearing + heading - self.heading  # bearing relative to the desired heading
                 self.error = far * cos(off) - AWAY, far * sin(off)
 
 
 def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, float] | None:
-    """(range m, bearing rad) of the nearest face of what is brightest; of where it was, if that is known."""
+    """Return (range m, bearing rad) of the nearest face of the brightest object; near its last position if that is
+    known.
+    """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     r, b = frame.ranges, frame.angles
     wanted = np.broadcast_to(r > NEAREST, s.shape)
@@ -141,7 +146,9 @@ def pile(frame: ImagingFrame, last: tuple[float, float] | None) -> tuple[float, 
 
 
 def quay(frame: ImagingFrame) -> tuple[float, float] | None:
-    """(distance m, bearing rad of its normal) of a straight wall: a line through the strongest echo of each beam."""
+    """Return (distance m, bearing rad of its normal) of a straight wall: a line through the strongest echo of each
+    beam.
+    """
     s = frame.samples.astype(float) * float(frame.record["span"]) / 255.0
     s[:, frame.ranges <= NEAREST] = 0.0
     bins = s.argmax(axis=1)
@@ -150,7 +157,7 @@ def quay(frame: ImagingFrame) -> tuple[float, float] | None:
     r, b = frame.ranges[bins], frame.angles
     x, y = r * cos(b), r * sin(b)
     far = slope = 0.0
-    for _ in range(4):  # what is no part of it goes
+    for _ in range(4):  # remove outliers
         if good.sum() < 12 or np.ptp(y[good]) < 1.0:
             return None
         middle = y[good].mean()
@@ -162,7 +169,7 @@ def quay(frame: ImagingFrame) -> tuple[float, float] | None:
 
 
 def make(loaded: LoadedConfig, body: BodyConfig) -> Inspector:
-    """It needs its eye."""
+    """Create the inspector; raise BrokerError if the vehicle has no sonar named `eye`."""
     if not any(i.name == "eye" for i in loaded.suite(body)):
         raise BrokerError("this vehicle needs a forward-looking <sonar name='eye'>")
     return Inspector(loaded, body)

@@ -1,9 +1,10 @@
-"""The on-board program of a BlueROV2 that keeps its place by a learned policy, and by nothing else.
+"""On-board program of a BlueROV2 that keeps its position only by a learned policy.
 
     python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
 
-The policy was trained with `python -m benchmarks.learning train` in the environment wavesim/StationKeeping-v0: six million samples of
-copies that differ in current, thrust, weight and delay. It gets here what it got there (docs/learning.md), and keeps the first way-point, heading north.
+The policy was trained with `python -m benchmarks.learning train` in the environment wavesim/StationKeeping-v0: six
+million samples of copies that differ in current, thrust, weight and delay. It receives the same observations here
+(docs/learning.md), and keeps the first waypoint, heading north.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from wavesim_sdk.elementary import expm1, sin_cos
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, rotation
 
-BOUND = 10.0  #: of every number that the policy is told
-SHARE = 0.5  #: of the episode that has passed; here there is none
+BOUND = 10.0  #: limit of every number that the policy receives
+SHARE = 0.5  #: share of the episode that has passed; a constant here, without episodes
 
 
 class Rov:
@@ -42,23 +43,23 @@ class Rov:
             with np.load(options.policy, allow_pickle=False) as file:
                 self.layers = [file[f"arr_{k}"].astype(float) for k in range(len(file.files))]
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise BrokerError(f"{options.policy} holds no policy: {error}") from None
+            raise BrokerError(f"{options.policy} does not contain a valid policy: {error}") from None
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
         motion = step.state.motion
         if motion is None:
-            raise BrokerError('the policy knows its state; set truth="full" for it in the configuration')
+            raise BrokerError('the policy needs the true state; set truth="full" for this vehicle in the configuration')
         x = self.observation(np.array(motion))
         for k in range(0, len(self.layers), 2):
             x = vecmat(x, self.layers[k]) + self.layers[k + 1]
             if k + 2 < len(self.layers):
                 grown = expm1(2.0 * np.clip(x, -20.0, 20.0))
-                x = grown / (grown + 2.0)  # its hyperbolic tangent
+                x = grown / (grown + 2.0)  # hyperbolic tangent
         self.command = np.clip(x, -1.0, 1.0)
         return dict(zip(self.names, (self.most * self.command).tolist(), strict=True)), None
 
     def observation(self, motion: Any) -> Any:
-        """What docs/learning.md lists, of a state of 13 numbers."""
+        """Return the observation that docs/learning.md lists, from a state of 13 numbers."""
         R_WB = rotation(motion[3:7])
         s, c = sin_cos(float(euler(motion[3:7])[2]))
         away = vecmat(self.goal - motion[:3], R_WB)

@@ -1,9 +1,9 @@
-"""Navigation by acoustic ranges: a small extended Kalman filter over round trips. The large one is in :mod:`reference`.
+"""Navigation by acoustic ranges: a small extended Kalman filter over round trips. :mod:`reference` uses the large one.
 
-State: north, east, the water's drift (north, east).  Between measurements the position follows
-heading and speed through the water plus the drift.  A round trip measures the way out, from where the
-vehicle was when it asked, plus the way back, to where it is when it hears the answer; both places are
-known relative to now from the recent track, so no range is smeared by the vehicle's motion.
+State: north, east, drift of the water (north, east). Between measurements the position follows heading and speed
+through water plus the drift. A round trip measures the path out from the position at the query, plus the path back to
+the position at the reception. Both positions are known relative to now from the recent track, so the vehicle's motion
+does not blur the range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Beacon:
-    """A transponder that was surveyed: where it is, what it answers with, how long it takes."""
+    """A surveyed transponder: position, reply frequency and turn-around time."""
 
     position: tuple[float, float, float]
     frequency: float
@@ -37,7 +37,7 @@ class Navigator:
     HISTORY = 400
 
     def __init__(self, place: tuple[float, float], sound_speed: float, lever: Sequence[float]) -> None:
-        """``place`` (north, east) where it begins; ``lever``: of the transducer, in B."""
+        """Create the filter at ``place`` (north, east); ``lever`` is the position of the transducer in B."""
         self.x = np.array([*place, 0.0, 0.0])
         self.P = np.diag(np.square([1.0, 1.0, 0.2, 0.2]))
         self.Q = np.diag(np.square([0.03, 0.03, 0.0006, 0.0006]))
@@ -52,17 +52,17 @@ class Navigator:
 
     @property
     def place(self) -> tuple[float, float]:
-        """North and east as it believes, m."""
+        """Estimated north and east, m."""
         return float(self.x[0]), float(self.x[1])
 
     @property
     def current(self) -> tuple[float, float]:
-        """The water's drift, m/s."""
+        """Drift of the water, m/s."""
         return float(self.x[2]), float(self.x[3])
 
     @property
     def sigma(self) -> tuple[float, float]:
-        """Standard deviations of the place, m."""
+        """Standard deviations of the position, m."""
         return math.sqrt(self.P[0, 0]), math.sqrt(self.P[1, 1])
 
     def predict(
@@ -73,8 +73,10 @@ class Navigator:
         v: Sequence[float],
         depth: float,
     ) -> None:
-        """Go on to ``time`` (s), with what the instruments say then (roll, pitch, heading; rates; speed through the water in B), and
-        remember where the transducer is."""
+        """Advance to ``time`` (s) with the instrument values of this time, and record the position of the transducer.
+
+        The values are roll, pitch and heading, the rates, and the speed through water in B.
+        """
         dt = time - self._time if self._time >= 0.0 else 0.0
         self._time = time
         s, c = sin_cos(attitude[2])
@@ -101,7 +103,7 @@ class Navigator:
             del self._times[: self.HISTORY // 2], self._track[: self.HISTORY // 2]
 
     def _at(self, time: float) -> Array:
-        """Transducer on the relative track, linear between steps."""
+        """Return the transducer position on the relative track, interpolated between steps."""
         k = min(max(bisect_left(self._times, time), 1), len(self._times) - 1)
         t0, t1 = self._times[k - 1], self._times[k]
         part = (time - t0) / (t1 - t0)
@@ -109,7 +111,7 @@ class Navigator:
         return np.asarray(a + part * (b - a))
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = 0.8) -> bool:
-        """Take a round trip (times in s); False if it is too far from what the filter expects."""
+        """Update by a round trip (times in s). Return False if it is too far from the prediction."""
         if len(self._times) < 2 or asked < self._times[0]:
             return False
         measured = self.c * (heard - asked - beacon.turn_around)

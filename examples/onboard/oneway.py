@@ -1,6 +1,8 @@
-"""The on-board program of an AUV that only listens: beacons ping at known times, their clocks agree, its own drifts.
+"""On-board program of an AUV that only receives: beacons ping at known times, and their clocks agree; its own clock
+drifts.
 
-Any number of vehicles can navigate so, for none of them sends. The filter estimates the clock with the position.
+Any number of vehicles can navigate this way, because none of them transmits. The filter estimates the clock with the
+position.
 
     python oneway.py --config ../trials/one-way.xml --vehicle lauv
 """
@@ -43,7 +45,7 @@ class Listener(Auv):
                     self.navigator.one_way(sent, time, beacon)
 
     def _ask(self, step: Step, broker: Broker) -> None:
-        """It never does."""
+        """Do nothing: this vehicle never transmits."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every on-board program of the trial has in common: arguments, the broker, the loop."""
+"""Common parts of the on-board programs of a trial: arguments, broker, loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 
 
 class Vehicle(Protocol):
-    """On-board software: from what one step brings to actuator commands by name and an estimate (or None)."""
+    """On-board software: converts the values of a step into actuator commands by name and an estimate (or None)."""
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]: ...
 
@@ -23,8 +23,11 @@ def run(
     make: Callable[..., Vehicle],
     options: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> int:
-    """Drive the vehicle named on the command line until the run has ended; returns the exit code. ``make``: from what was loaded
-    and the body; if there are ``options`` of its own, from these too."""
+    """Drive the vehicle named on the command line until the run has ended; return the exit code.
+
+    ``make`` creates it from the loaded configuration and the body, and from the parsed options if ``options`` adds
+    some.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="config.xml")
     parser.add_argument("--vehicle", required=True)
@@ -36,7 +39,7 @@ def run(
         loaded = load(a.config)
         body = next((b for b in loaded.config.fleet.bodies if b.name == a.vehicle), None)
         if body is None or body.program is None:
-            raise ConfigError(f"there is no vehicle '{a.vehicle}' with a <program>", a.config)
+            raise ConfigError(f"vehicle '{a.vehicle}' does not exist or has no <program>", a.config)
         vehicle = make(loaded, body, a) if options is not None else make(loaded, body)
         with Broker(a.vehicle, ("127.0.0.1", a.port), lockstep=body.program.period) as broker:
             for step in broker.steps():

@@ -1,9 +1,10 @@
-"""An on-board program that does again what was recorded: commands of actuators, at their times, from a file.
+"""On-board program that replays recorded actuator commands from a file.
 
 python recorded.py --config ../trials/recorded.xml --vehicle boat --commands odin-zigzag.csv --map port=port --map 4=nozzle*deg
 
-Files are looked for beside the configuration. Each line of commands holds until the next. Where a track was measured (--track), it is
-told as what a navigator believes: beside the vehicle in the viewer, and its distance stands in the table and the pictures.
+File names are relative to the folder of the configuration. Each line of commands holds until the next. A measured track
+(--track) is published as the estimate: the viewer shows it beside the vehicle, and table and pictures contain its
+distance from the vehicle.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SOON = 1e-6  #: s: a line is due that is due so soon
+SOON = 1e-6  #: s before its time at which a line is due
 
 
 class Recorded:
-    """Commands by time, and a track beside them."""
+    """Commands over time, and a track for comparison."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         columns, self.times = read_columns(loaded.data_file(options.commands), options.rate)
@@ -61,7 +62,7 @@ class Recorded:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--commands", required=True, metavar="FILE")
     parser.add_argument("--map", action="append", required=True, metavar="ACTUATOR=COLUMN[*FACTOR]")
-    parser.add_argument("--rate", type=float, help="lines per second, of files without a time column")
+    parser.add_argument("--rate", type=float, help="lines per second of a file without a time column")
     parser.add_argument("--track", metavar="FILE", help="measured")
     parser.add_argument("--north", default="north", help="its column")
     parser.add_argument("--east", default="east", help="its column")

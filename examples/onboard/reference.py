@@ -1,9 +1,11 @@
-"""Navigation of an AUV without an inertial unit: the reference filter (docs/navigation.md) as time goes on, by round trips, one-way
-travel times, directions of a USBL head. It takes the place of :class:`navigator.Navigator`, and more.
+"""Live navigation of an AUV without an inertial unit by the reference filter (docs/navigation.md).
 
-It is moved by the rates and angles of the AHRS; what pushes the vehicle is taken from how fast it turns at its speed, and believed to
-be off by as much as it may speed up. Speed through the water, depth, angles and sound correct it; the current is a state.
-A round trip belongs to two times: where the vehicle was when it asked, and where it is when it hears the answer.
+It uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
+
+Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with an
+uncertainty of the vehicle's possible acceleration. Speed through water, depth, angles and sound correct the filter; the
+current is a state. A round trip involves two times: the position at the query, and the position at the reception of the
+reply.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from wavesim_studies.navigation import measurements as make
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAVITY = 9.81
 RATES = RATE_SIGMA * math.sqrt(0.1)  #: rad/sqrt(s), of an AHRS at 10 Hz
-AGILITY = 0.1  #: m/s/sqrt(s), how much the vehicle speeds up unasked
+AGILITY = 0.1  #: m/s/sqrt(s), random acceleration of the vehicle
 CURRENT, CURRENT_WALK = 0.2, 0.002  #: m/s, m/s/sqrt(s)
-# what comes at one time is taken in this order: a range says little before it is known from where
+# Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments
-JOLT = 400.0  #: gate of speeds: what begins to move is no outlier
-MEMORY = 2.0  #: s: the longest that an answer may take
-TWO_WAY, ONE_WAY = 0.3, 0.3  #: m, of lengths by sound: beacons swing on their moorings
+JOLT = 400.0  #: gate of speeds: starting to move is not an outlier
+MEMORY = 2.0  #: s, maximum delay of a reply
+TWO_WAY, ONE_WAY = 0.3, 0.3  #: m, standard deviation of acoustic paths: beacons swing on their moorings
 
 
 class Reference:
@@ -41,9 +43,12 @@ class Reference:
         self, place: tuple[float, float], sound_speed: float, lever: Sequence[float], doubt: float = 1.0, clock: float = 0.0,
         drift: float = 0.0,
     ) -> None:  # fmt: skip
-        """``place`` (north, east) is known to ``doubt`` m; ``lever``: of the transducer, in B. ``clock`` (s) and ``drift`` (s/s) say
-        how far the own clock may be off."""
-        compile_filter()  # before it joins: nobody waits then
+        """Create the filter at ``place`` (north, east), known to ``doubt`` m.
+
+        ``lever`` is the position of the transducer in B. ``clock`` (s) and ``drift`` (s/s) are the standard deviations
+        of the own clock.
+        """
+        compile_filter()  # compile before joining, so that no other participant has to wait
         self.c, self.doubt, self.lever = sound_speed, doubt, lever
         self.clock = (clock * sound_speed, drift * sound_speed)
         self.place = place
@@ -62,7 +67,9 @@ class Reference:
         v: Sequence[float],
         depth: float,
     ) -> None:
-        """Go on to ``time`` (s), with what the instruments say then: roll, pitch, heading; rates; speed through the water (B)."""
+        """Advance to ``time`` (s) with the instrument values of this time: roll, pitch, heading; rates; speed through
+        water (B).
+        """
         roll, pitch, heading = attitude
         (sr, cr), (sp, cp), (sh, ch) = (sin_cos(a) for a in attitude)
         p, q, r = rates
@@ -74,7 +81,7 @@ class Reference:
             dt = time - self._filter.time
             self.dead_reckoning[0] += (v[0] * ch - v[1] * sh) * dt
             self.dead_reckoning[1] += (v[0] * sh + v[1] * ch) * dt
-            self._filter.sample(time, *(0.5 * (now + self._before)))  # an inertial unit tells means
+            self._filter.sample(time, *(0.5 * (now + self._before)))  # an inertial unit reports means
             angles = make.angles(
                 time,
                 {"roll": roll, "pitch": pitch, "heading": heading},
@@ -108,23 +115,23 @@ class Reference:
         self.sigma = math.sqrt(state.P[0, 0]), math.sqrt(state.P[1, 1])
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = TWO_WAY) -> None:
-        """Take a round trip (times in s)."""
+        """Update by a round trip (times in s)."""
         length = self.c * (heard - asked - beacon.turn_around)
         self._take(make.round_trip(asked, heard, length, beacon.position, sigma, self.lever, sensor=SOUND))
 
     def one_way(self, sent: float, heard: float, beacon: Beacon, sigma: float = ONE_WAY) -> None:
-        """Take a one-way travel time from a beacon whose clock and schedule are known."""
+        """Update by a one-way travel time from a beacon whose clock and schedule are known."""
         self._take(make.one_way(heard, self.c * (heard - sent), beacon.position, sigma, self.lever, sensor=SOUND))
 
     def direction(self, heard: float, azimuth: float, elevation: float, beacon: Beacon, sigma: float) -> None:
-        """Take where a beacon is heard from (rad in B), by a USBL head."""
+        """Update by the direction of a beacon (rad in B), measured by a USBL head."""
         if self._filter is not None:
             self._filter.add(make.direction(heard, azimuth, elevation, beacon.position, sigma, self.lever, sensor=HEAD))
             self._look()
 
     def _take(self, row: Array) -> None:
         if self._filter is None:
-            return  # it has not begun
+            return  # the filter has not started
         self._filter.add(row)
         self.innovation = float(self._filter.innovation(row)[0])
         self._look()

@@ -1,4 +1,4 @@
-"""The on-board program of a vehicle in a modem network with time slots: each tells all others where it believes to be.
+"""On-board program of a vehicle in a modem network with time slots: each sends its estimated position to all others.
 
 python talker.py --config ../trials/tdma.xml --vehicle v1
 """
@@ -19,7 +19,7 @@ STATUS = struct.Struct("<Hhhh")  # number, north, east (dm), depth (dm)
 
 
 class Talker(Auv):
-    """An AUV that speaks in its slot, at the exact time by its own clock."""
+    """An AUV that transmits in its slot, at the exact time by its own clock."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)
@@ -41,7 +41,7 @@ class Talker(Auv):
                 self.others[heard.from_address] = STATUS.unpack(heard.payload)
 
     def _ask(self, step: Step, broker: Broker) -> None:
-        """Plan the packet of the next slot when it is less than two steps away."""
+        """Schedule the packet of the next slot when it is less than two steps away."""
         number = math.ceil((step.time - self.slot * SLOT_S) / self.cycle)
         at = number * self.cycle + self.slot * SLOT_S
         if number > self.planned and number >= 0 and at - step.time < 2.0 * self.program.period:

@@ -1,9 +1,10 @@
-"""The on-board program of VITA1 in a flooded tunnel: it keeps to the middle by four echosounders.
+"""On-board program of VITA1 in a flooded tunnel: it keeps to the centre by four echosounders.
 
     python tunnel.py --config ../trials/tunnel.xml --vehicle vita [--amplitude 1]
 
-The structure is that of the published controllers (Simu2VITA, Sensors 2022): guidance that smooths its references, PID centring
-from differences of ranges, PI surge, and a stabiliser that takes out drag, Coriolis forces and restoring. The paper prints no gains: these are ours.
+The structure follows the published controllers (Simu2VITA, Sensors 2022): guidance that smooths its references, PID
+centring from differences of ranges, PI surge, and a stabiliser that compensates drag, Coriolis and restoring forces.
+The paper gives no gains; these are our own.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from wavesim_sdk.elementary import sin
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import rotation
 
-SURGE, PERIOD = 0.2, 17.5  #: m/s; s of the sine
-GUIDANCE = 0.05  #: s between two looks at the echosounders
-SMOOTH = 0.72  #: rad/s of the references' filter
-LIFT_ARM = 0.02  #: m from the centre of mass up to that of buoyancy
+SURGE, PERIOD = 0.2, 17.5  #: m/s; s, period of the sine
+GUIDANCE = 0.05  #: s between two readings of the echosounders
+SMOOTH = 0.72  #: rad/s of the reference filter
+LIFT_ARM = 0.02  #: m from the centre of mass up to the centre of buoyancy
 
 
 class Rov:
@@ -54,7 +55,9 @@ class Rov:
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
         motion = step.state.motion
         if motion is None:
-            raise BrokerError('it needs its attitude and rates; set truth="full" for it in the configuration')
+            raise BrokerError(
+                'this program needs attitude and rates; set truth="full" for the vehicle in the configuration'
+            )
         state = np.array(motion)
         R_WB = rotation(state[3:7])
         ranger = step.sensors.get("ranger")
@@ -73,7 +76,7 @@ class Rov:
         speed = matvec(R_WB, state[7:10])
         error = np.array([SURGE - state[7], *(self.smooth[:, 0] - offset)])
         if not np.isfinite(error).all():
-            return  # a wall out of reach
+            return  # a wall is out of range
         self.integral += GUIDANCE * np.clip(error, -0.3, 0.3)
         world = 1.2 * error[1:] + 0.05 * self.integral[1:] + 1.8 * (self.smooth[:, 1] - speed[1:])
         force = vecmat(np.array([0.0, *world]), R_WB)
@@ -97,7 +100,7 @@ def _cross(a: Any, b: Any) -> np.ndarray:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--amplitude", type=float, default=0.0, help="of a sine in depth, m")
+    parser.add_argument("--amplitude", type=float, default=0.0, help="amplitude of a sine in depth, m")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""The on-board program of a twin-thruster boat. On the surface it knows where it is: the true state
-stands in for its GPS. It takes missions while it runs (`wavesim mission`, or "send" in mission control).
+"""On-board program of a twin-thruster boat. The true state serves as its GPS.
+
+It accepts missions while it runs (`wavesim mission`, or "send" in mission control).
 
     python usv.py --config config.xml --vehicle jolner
 """
@@ -48,7 +49,7 @@ class Boat:
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time
         course = self.guidance.course(motion[0], motion[1])
-        # Velocity over ground is known here, so the crab angle needs no current.
+        # The velocity over ground is known here, so the crab angle does not need the current.
         wanted = self.crab.heading(course, heading, motion[7], motion[8], (0.0, 0.0), dt)
         turn = self.heading.control_action(wanted, heading, motion[12])
         turning = max(0.3, cos(min(abs(wrap(wanted - heading)), math.pi / 2)))
@@ -57,11 +58,11 @@ class Boat:
         return {self.port: port, self.starboard: starboard}, None
 
     def along(self, waypoints: Sequence[Waypoint], north: float, east: float) -> control.LineOfSight:
-        """The way along waypoints, from where it is."""
+        """Return guidance along waypoints from the present position."""
         return control.LineOfSight(waypoints, (north, east), lookahead=25.0, acceptance=6.0)
 
     def command(self, force: float) -> float:
-        """Command of one thruster for a force in N: the force itself, or the shaft speed that gives it."""
+        """Return the command of one thruster for a force in N: the force itself, or the corresponding shaft speed."""
         return math.copysign(math.sqrt(abs(force) / self.per_square), force) if self.per_square else force
 
 

@@ -1,8 +1,9 @@
-"""How much of a long-baseline position's error comes from the simulator's clock?
+"""How much of the error of a long-baseline position comes from the simulator's clock?
 
-A vehicle on a circle asks four beacons every four seconds; its position follows from the four two-way ranges by least
-squares, with no instrument noise at all. Once with this simulator's times, once with times rounded up to the next
-tick, as simulators that look at sound once a tick report them. Prints a table and draws docs/images/lbl-against-tick.png.
+A vehicle on a circle queries four beacons every four seconds. Its position follows from the four two-way ranges by
+least squares, without any instrument noise. The study compares this simulator's times with times rounded up to the next
+tick, as simulators report them that process sound once per tick. It prints a table and draws
+docs/images/lbl-against-tick.png.
 
     python examples/studies/lbl_against_tick.py [--out FILE] [--ticks 1 4 20 100]
 """
@@ -28,7 +29,7 @@ QUIET = '<inertia xx="1" yy="1" zz="1"/><added-mass diagonal="0 0 0 0 0 0"/><lin
 
 
 def configuration(tick_ms: float) -> str:
-    """A vehicle without forces that turns on a circle, and four transponders."""
+    """Return a configuration with four transponders and a vehicle without forces that turns on a circle."""
     ghost = f'<sphere diameter="0.1 m"/><mass value="1000 kg"/>{QUIET}<buoyancy volume="1 m3"/>'
     asker = '<transducer threshold="60 dB" recharge="0 s"/>'
     models = f'<model name="vehicle" type="underwater">{ghost}{asker}</model>'
@@ -44,13 +45,13 @@ def configuration(tick_ms: float) -> str:
 
 
 def on_circle(t: float) -> Any:
-    """Where the vehicle is."""
+    """Return the position of the vehicle."""
     a = SPEED * t / RADIUS
     return np.array([RADIUS * math.sin(a), RADIUS * (1.0 - math.cos(a)), DEPTH])
 
 
 def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
-    """Horizontal errors of the fixes in m: with exact times, and with times rounded up to the tick."""
+    """Return the horizontal errors of the fixes in m: with exact times, and with times rounded up to the tick."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "study.xml"
         path.write_text(configuration(tick_ms))
@@ -74,7 +75,7 @@ def errors(tick_ms: float, fixes: int) -> tuple[Any, Any]:
         tick = tick_ms * 1e6
         for times, out in ((arrivals, exact), (np.ceil(arrivals / tick - 1e-9) * tick, rounded)):
             ranges = 0.5 * C * ((times - asked) * 1e-9 - TURN)
-            # a range is that at the middle of its own flight: the vehicle's place then is the truth
+            # a range belongs to the middle of its flight: the position at that time is the truth
             middle = (asked + arrivals) * 0.5e-9
             truth = np.mean([on_circle(t) for t in middle], axis=0)
             moved = [
@@ -117,7 +118,7 @@ def main() -> int:
         axes.loglog(x, [r[2] for r in rows], "s--", color="0.45", label="arrival times rounded to the tick")
         axes.loglog(x, [r[1] for r in rows], "o-", label="exact times inside the tick (WaVeSim)")
         axes.axhline(0.015, color="tab:red", lw=0.8, ls=":")
-        axes.text(x[0], 0.018, "what LBL gear measures: 15 mm", color="tab:red", fontsize=8)
+        axes.text(x[0], 0.018, "accuracy of LBL equipment: 15 mm", color="tab:red", fontsize=8)
         axes.set_xlabel("tick of the simulation, ms")
         axes.set_ylabel("rms error of an LBL fix, m")
         axes.set_title("Four beacons, 500 m square, no instrument noise", fontsize=10)

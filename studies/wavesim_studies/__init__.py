@@ -1,1 +1,1 @@
-"""Studies: many runs, judged. Campaigns, learning environments, navigation, traffic."""
+"""Studies over many runs: campaigns, learning environments, navigation, traffic."""

@@ -1,4 +1,4 @@
-"""The commands of the studies. Each area has its own module; what is heavy is imported when a command runs."""
+"""Commands of the studies. Each area has its own module; large packages are imported only when a command runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense networks in NumPy: layers with tanh between them, gradients by hand, Adam."""
+"""Dense networks in NumPy: tanh between layers, explicit gradients, and Adam."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def load(path: Path, what: str, least: int = 0) -> list[Array]:
-    """The arrays that ``np.savez`` put into a file, ``least`` or more. WaveSimError if it holds no such ``what``."""
+    """Return the arrays that ``np.savez`` wrote to a file. Raise WaveSimError if the file is not a valid ``what`` of
+    ``least`` arrays or more.
+    """
     try:
         with np.load(path, allow_pickle=False) as file:
             found = [file[f"arr_{k}"] for k in range(len(file.files))]
         if len(found) < least:
-            raise ValueError(f"{len(found)} arrays of {least} or more")
+            raise ValueError(f"expected at least {least} arrays, got {len(found)}")
         return found
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise WaveSimError(f"{path} holds no {what}: {error}") from None
+        raise WaveSimError(f"{path} does not contain a valid {what}: {error}") from None
 
 
 class DenseNetwork:
-    """Layers with tanh between them, and their gradients by hand."""
+    """Dense layers with tanh between them and explicit gradients."""
 
     def __init__(self, sizes: Sequence[int], random: Any, last: float) -> None:
         self.parameters: list[Array] = []
@@ -51,7 +53,7 @@ class DenseNetwork:
         return x
 
     def gradients(self, d: Array) -> list[Array]:
-        """Of a loss whose derivative by the output of the last call is ``d``."""
+        """Return the gradients of a loss whose derivative by the output of the last call is ``d``."""
         found: list[Array] = []
         for k in range(len(self.parameters) - 2, -1, -2):
             x = self._kept[k // 2]
@@ -62,7 +64,7 @@ class DenseNetwork:
 
 
 class Adam:
-    """Kingma & Ba 2015, in place."""
+    """Adam optimizer (Kingma & Ba 2015) that updates parameters in place."""
 
     def __init__(self, parameters: Sequence[Array], rate: float) -> None:
         self.parameters, self.rate, self._step = list(parameters), rate, 0

@@ -43,7 +43,7 @@ def test_nothing_is_lost_over_a_bad_network(auv: str, tmp_path: Path, loss: floa
 
 
 def test_without_the_right_key_it_says_why(auv: str, tmp_path: Path) -> None:
-    for file, why in (("other", "keys?"), ("readable", "others may read it")):
+    for file, why in (("other", "does it require keys?"), ("readable", "other users may read the file")):
         done = foreign.join_with_wrong_key([auv], tmp_path, file)
         assert done.returncode in (1, 2) and why in done.stderr, done.stderr
 

@@ -186,7 +186,7 @@ def test_what_it_says_is_what_the_page_says(client: Client) -> None:
     assert client.do("set actuator-1 0.25")["result"] == 0
     (actuate,) = client.do("answer")["sent"]
     assert same(said(actuate).command[:2], (None, 0.25)) and said(actuate).command[2:] in ((), (None,))
-    assert "there is no actuator" in client.do("set nonsense 1")["why"]
+    assert "unknown actuator" in client.do("set nonsense 1")["why"]
     for value in ("inf", "2e9"):
         assert "actuator-0" in client.do(f"set actuator-0 {value}")["why"]
     step = m.StepMessage(250, 10**9, 1, 0, None, (0.0,) * 3, None, (), 7)

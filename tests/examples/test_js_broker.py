@@ -132,7 +132,7 @@ def test_nothing_is_lost_over_a_bad_network(auv: list[str], tmp_path: Path, loss
 
 
 def test_without_the_right_key_it_says_why(auv: list[str], tmp_path: Path) -> None:
-    for file, why in (("other", "does it have this key?"), ("readable", "others may read")):
+    for file, why in (("other", "does it have this key?"), ("readable", "other users may read")):
         done = foreign.join_with_wrong_key(auv, tmp_path, file)
         assert done.returncode == 1 and why in done.stderr, done.stderr
 
@@ -182,11 +182,11 @@ await broker.close();
     with FakeServer() as server:
         out = said(run(node, root, tmp_path, script, server.address[1])).splitlines()
         assert out[0] == "propeller,rudder pressure,range 3"
-        assert out[1] == "TypeError there is no actuator 'ruder'; there are propeller, rudder"
-        assert out[2] == "TypeError Infinity is no possible command for rudder"
-        assert "x is no finite number" in out[3] and "7 are no commands" in out[4]
-        assert out[5].startswith("there is no request 'PONG'; there are PING, SEND")
-        assert out[6].startswith("Ping.frequency: loud is no finite number")
+        assert out[1] == "TypeError unknown actuator 'ruder'; use propeller, rudder"
+        assert out[2] == "TypeError invalid command for rudder: Infinity"
+        assert ", got x" in out[3] and "expected a finite number" in out[3] and "by name or position, got 7" in out[4]
+        assert out[5].startswith("unknown request 'PONG'; use PING, SEND")
+        assert out[6].startswith("Ping.frequency: expected a finite number") and out[6].endswith(", got loud")
         assert [tuple(a.command) for a in server.events_of(Actuated, "a")] == [(None, 0.25), (8.0, None)]
         assert [type(r.request) for r in server.events_of(Requested, "a")] == [i.Ping, i.Send, i.Range, i.Subscribe]
 

@@ -72,7 +72,7 @@ def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("fleet/vehicle[c]/position", "0 0 1 m", "matches nothing"),
         ("fleet/vehicle[a]/positon", "0 0 1 m", "'position'"),
         ("fleet/vessel[a]/position", "0 0 1 m", "no element <vessel"),
-        ("fleet/vehicle[a]/mooring/length", "1 m", "write one"),
+        ("fleet/vehicle[a]/mooring/length", "1 m", "add one"),
         ("time/step", "1 s", "above the greatest"),
         ("time/step", "20", "no unit"),
         ("fleet/vehicle[a]/truth", "half", "not allowed"),
@@ -101,14 +101,14 @@ def test_a_path_reaches_keys_and_what_is_left_out_for_its_defaults(folder: Path)
 @pytest.mark.parametrize(
     ("inner", "said"),
     [
-        ('<factor name="x" values="1"/>', "changes nothing"),
-        ('<factor name="x"><key path="world/density"/></factor>', "low < high"),
+        ('<factor name="x" values="1"/>', "has no effect: add a <key>"),
+        ('<factor name="x"><key path="world/density"/></factor>', "`low` less than `high`"),
         ('<metric name="m" of="navigation_rsm"/>', "navigation_rms"),
         ('<metric name="m" of="programs.py:deepth"/>', "depth"),
-        ('<metric name="m" of="absent.py:f"/>', "no program"),
-        ('<success where="spede &gt; 1"/>', "no 'spede'"),
+        ('<metric name="m" of="absent.py:f"/>', "program 'absent.py' does not exist"),
+        ('<success where="spede &gt; 1"/>', "unknown name 'spede'"),
         ('<success where="__import__(1)"/>', "only comparisons"),
-        ('<design kind="sobol" points="100"/><factor name="x" low="1" high="2"><key path="world/density" text="{}e3 kg/m3"/></factor>', "power of two"),
+        ('<design kind="sobol" points="100"/><factor name="x" low="1" high="2"><key path="world/density" text="{}e3 kg/m3"/></factor>', "powers of two"),
         ('<factor name="x" values="1"><key path="seed"/></factor>', "replicates"),
         ('<workers kind="cloud"/>', "not allowed"),
     ],
@@ -272,14 +272,14 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
         ("kubernetes", {"quiet": True}),
         ("scale", 4),
     ]
-    with pytest.raises(ConfigError, match='"memory 2GB" is not NAME=VALUE'):
+    with pytest.raises(ConfigError, match='invalid option "memory 2GB", expected NAME=VALUE'):
         clusters.made(WorkersConfig(kind="slurm", options="queue=short; memory 2GB"), 1)
-    with pytest.raises(ConfigError, match="needs hosts"):
+    with pytest.raises(ConfigError, match="requires `hosts`"):
         clusters.check(WorkersConfig(kind="ssh"))
 
 
 def test_a_cluster_that_is_not_installed_is_named() -> None:
-    with pytest.raises(WaveSimError, match='<workers kind="slurm"> needs the package dask_jobqueue'):
+    with pytest.raises(WaveSimError, match='<workers kind="slurm"> requires the package dask_jobqueue'):
         clusters.made(WorkersConfig(kind="slurm"), 1)
 
 
@@ -394,11 +394,11 @@ def test_what_a_program_does_wrong_is_the_reason_of_its_row(folder: Path) -> Non
     assert found == {
         "exits": ("SystemExit: no more coffee", 1),
         "asks": ("EOFError: EOF when reading a line", 1),
-        "text": ("WaveSimError: metric 'y' is no number but 'many'", 1),
+        "text": ("WaveSimError: metric 'y' must be a number, got 'many'", 1),
     }
 
 
-@pytest.mark.parametrize(("name", "said"), [("t.txt", "a table is .csv or .parquet"), ("absent/t.parquet", "cannot write to")])  # fmt: skip
+@pytest.mark.parametrize(("name", "said"), [("t.txt", "unknown table format, use the extension .csv or .parquet"), ("absent/t.parquet", "cannot write to")])  # fmt: skip
 def test_a_table_that_cannot_be_written_is_one_line(folder: Path, name: str, said: str) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("duckdb")
@@ -485,7 +485,7 @@ def test_what_gave_no_value_and_why_is_said_at_the_end(folder: Path) -> None:
         "def none(factors, seed):\n    return {'x': 1.0}\ndef three(factors, seed):\n    return 3\n"
     )
     for which, said, code in (
-        ("none", "no run gave a value of y", 0), ("three", "returned no dictionary of metrics but 3", 17),
+        ("none", "no run gave a value for y", 0), ("three", "must return a dictionary of metrics, got 3", 17),
     ):  # fmt: skip
         inner = f'<run kind="function" program="mine.py:{which}"/><workers count="1"/><metric name="y"/>'
         path = plan(folder, inner, "", which).path

@@ -156,7 +156,7 @@ def test_a_gate_does_not_pass_a_program_that_was_never_run_and_repeat_names_what
     assert asked(*gate).exit_code == 0
     (folder / "pilot.py").write_text("SIGMA = 0.05\n")
     sys.modules.pop("pilot")  # as in a new process
-    said = "8 of 8 rows are not of these files (pilot.py (changed)); `run` makes them anew"
+    said = "8 of 8 rows come from other versions of the files (pilot.py (changed)); `run` repeats them"
     assert said in asked("status", str(p.path)).stderr
     told = json.loads(asked("status", str(p.path), "--json").stdout)
     assert (told["done"], told["stale"]) == (8, 8)
@@ -176,7 +176,7 @@ def test_a_gate_does_not_pass_what_is_not_finished(folder: Path) -> None:
     done = CliRunner().invoke(
         campaign, ["gate", str(more.path), str(folder / "earlier"), "--out", str(folder / "runs")]
     )
-    assert getattr(done.exception, "exit_code", 0) == 15 and "2 of 3 runs are finished" in str(done.exception)
+    assert getattr(done.exception, "exit_code", 0) == 15 and "only 2 of 3 runs are finished" in str(done.exception)
 
 
 def test_a_module_from_where_nobody_looks_fails_the_run(folder: Path, tmp_path: Path) -> None:
@@ -228,5 +228,5 @@ def test_programs_of_two_folders_have_their_own_modules(folder: Path) -> None:
 @pytest.mark.parametrize("what", ['<factor name="{}" values="1"/><metric name="y"/>', '<metric name="{}"/>'])
 def test_no_factor_or_metric_has_the_name_of_a_column(folder: Path, name: str, what: str) -> None:
     inner = '<run kind="function" program="mine.py:run"/>' + what.format(name)
-    with pytest.raises(ConfigError, match="column of that name"):
+    with pytest.raises(ConfigError, match="column of this name"):
         plan(folder, inner)

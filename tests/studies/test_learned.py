@@ -68,7 +68,7 @@ def test_the_command_writes_a_network_that_can_be_read(folder: Path, tmp_path: P
     out = tmp_path / "net.npz"
     done = CliRunner().invoke(cli.nav, ["learn", str(folder), "--epochs", "2", "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert "that it has not seen" in done.output and "of the filter" in done.output
+    assert "unseen missions" in done.output and "of the filter" in done.output
     name, entry = next(iter(dataset.missions(folder).items()))
     m = learned_dead_reckoning.mission(folder, name, entry)
     assert learned_dead_reckoning.DeadReckoningNetwork.load(out).velocity(m).shape == m.velocity.shape
@@ -84,7 +84,7 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
     ):
         if index is not None:
             (tmp_path / "dataset.json").write_text(json.dumps(index))
-        with pytest.raises(LogError, match=r"is no dataset.*--dataset"):
+        with pytest.raises(LogError, match=r"is not a dataset.*--dataset"):
             learned_dead_reckoning.learn(tmp_path)
     index = json.loads((folder / "dataset.json").read_text())
     for entry in index["missions"].values():
@@ -92,5 +92,5 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
     for name in index["missions"]:
         (tmp_path / name).symlink_to(folder / name)
     (tmp_path / "dataset.json").write_text(json.dumps(index))
-    with pytest.raises(LogError, match="7 missions to train with and 0 to test with"):
+    with pytest.raises(LogError, match="7 training missions and 0 test missions"):
         learned_dead_reckoning.learn(tmp_path)

@@ -129,14 +129,14 @@ def test_who_gives_too_little_is_told_so() -> None:
     """The kernels trust their arrays: they would read what lies behind them."""
     core = Core("StationKeeping", 4)
     for shape in ((3, 6), (4, 5), (6,), (4, 6, 1)):
-        with pytest.raises(ValueError, match=r"actions want the shape \(4, 6\)"):
+        with pytest.raises(ValueError, match=r"expected actions of shape \(4, 6\)"):
             core.step(np.zeros(shape, np.float32))
-    with pytest.raises(ValueError, match="4 copies are chosen by as many"):
+    with pytest.raises(ValueError, match=r"expected a mask of shape \(4,\)"):
         core.reset_copies(np.ones(3, bool))
     for wrong in ({"copies": 0}, {"copies": -1}, {"substeps": 0}, {"dt": 0.0}, {"dt": math.nan}):
-        with pytest.raises(ConfigError, match="one or more of each"):
+        with pytest.raises(ConfigError, match="copies and substeps must be >= 1 and dt positive"):
             Core("StationKeeping", **{"copies": 1, **wrong})
-    with pytest.raises(ConfigError, match=r"'lauv' is no vehicle with thrusters alone; allowed are: .*bluerov2"):
+    with pytest.raises(ConfigError, match=r"'lauv' is not a vehicle driven by thrusters only; allowed are: .*bluerov2"):
         Core("StationKeeping", 1, model="lauv")
 
 
@@ -145,7 +145,10 @@ def test_what_is_no_policy_is_one_line(tmp_path: Path, content: bytes | None) ->
     path = tmp_path / "p.npz"
     if content is not None:
         path.write_bytes(content)
-    for load_, said in ((ppo.Policy.load, "holds no policy"), (DeadReckoningNetwork.load, "holds no network")):
+    for load_, said in (
+        (ppo.Policy.load, "does not contain a valid policy"),
+        (DeadReckoningNetwork.load, "does not contain a valid network"),
+    ):
         with pytest.raises(WaveSimError, match=said):
             load_(path)
 

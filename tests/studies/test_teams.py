@@ -134,10 +134,10 @@ def test_talking_halves_the_error_of_silence() -> None:
 def test_mistakes() -> None:
     with pytest.raises(ConfigError, match="2 to 20 members"):
         teams.Localisation(members=1)
-    with pytest.raises(RuntimeError, match="reset it first"):
+    with pytest.raises(RuntimeError, match=r"call reset\(\) first"):
         teams.Localisation(members=2).state()
     env = teams.Localisation(members=2)
     env.reset(seed=1)
     for wrong in ({}, {"m0": np.zeros(9)}, {"m0": np.zeros(9), "m1": np.zeros(8)}, {"m0": np.zeros(9), "m1": None}):
-        with pytest.raises(ValueError, match=r"'m[01]' wants 9 numbers as its action"):
+        with pytest.raises(ValueError, match=r"'m[01]' expects an action of 9 numbers"):
             env.step(wrong)

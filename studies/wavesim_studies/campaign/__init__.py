@@ -1,1 +1,1 @@
-"""Campaigns: one configuration, factors, a design, seeds and metrics; many runs, one table."""
+"""Campaigns: run one configuration many times with factors, a design, seeds and metrics, and collect one table."""

@@ -1,4 +1,4 @@
-"""``wavesim campaign``: many runs of one configuration, judged."""
+"""Commands of ``wavesim campaign``: run one configuration many times and judge the results."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ RETRIES = ("failed", "timed out", "killed", "invalid")
 
 
 class MetricRegressed(WaveSimError):
-    """The gate is shut: a metric has become worse."""
+    """The gate failed: a metric regressed by more than its margin."""
 
     exit_code = 14
 
 
 class GateUndecided(WaveSimError):
-    """The gate cannot tell: more runs are needed."""
+    """The gate is inconclusive: it needs more runs."""
 
     exit_code = 15
 
 
 class RunNotReproduced(WaveSimError):
-    """A run that was repeated gave something else."""
+    """A repeated run gave a different result."""
 
     exit_code = 16
 
 
 class NoRunSucceeded(WaveSimError):
-    """Not one run of a campaign ended well."""
+    """No run of a campaign succeeded."""
 
     exit_code = 17
 
@@ -64,8 +64,9 @@ def _plan(file: Path, out: Path) -> CampaignPlan:
 
 
 def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
-    """Rows of the campaign as it stands, also those that other files made, which is said unless ``quiet``; of an earlier campaign all
-    that its folder has."""
+    """Return the newest known row for each planned run, and warn about rows that other versions of the files made
+    unless ``quiet``. For an earlier campaign (``folder``), return all rows of its folder.
+    """
     from wavesim_studies.campaign.journal import Journal
 
     with Journal(folder or plan.folder) as journal:
@@ -77,7 +78,7 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
         mine = rows[r["row"]] if r["row"] < len(rows) else None
         if mine is None or mine.seed != r["seed"] or any(r.get(k) != v for k, v in mine.factors.items()):
             continue
-        if r["row"] not in found or found[r["row"]]["key"] != mine.key:  # else the newest
+        if r["row"] not in found or found[r["row"]]["key"] != mine.key:  # otherwise keep the newest row
             found[r["row"]] = r
     table = [found[n] for n in sorted(found)]
     if not quiet and (said := _stale(plan, table)):
@@ -86,28 +87,28 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
 
 
 def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
-    """What has to be said of rows that are not those of the files as they are; empty if there are none."""
+    """Return a notice about rows that the present files did not make; an empty string if there are none."""
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
         return ""
-    return f"{len(old)} of {len(plan.rows)} rows are not of these files ({_changed(plan, old[0]['key'])}); `run` makes them anew"
+    return f"{len(old)} of {len(plan.rows)} rows come from other versions of the files ({_changed(plan, old[0]['key'])}); `run` repeats them"
 
 
 def _changed(plan: CampaignPlan, key: str) -> str:
-    """What is other than when a run was made, by name."""
+    """Name the files and settings that have changed since a run was made."""
     from wavesim_studies.campaign.journal import Journal
     from wavesim_studies.campaign.sources import differences
 
     with Journal(plan.folder) as journal:
         files = journal.files(key)
     if not files:
-        return "nobody kept which they were"
-    found = differences(files, plan.files) or ["what the factors set"]
+        return "the earlier files were not recorded"
+    found = differences(files, plan.files) or ["values set by the factors"]
     return ", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else "")
 
 
 def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
-    """The table of what is finished, written beside its journal as well."""
+    """Return the table of finished runs, and write it beside the journal."""
     from wavesim_studies.campaign.table import write
 
     table = _table(plan)
@@ -144,10 +145,10 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
     _reasons(table)
     done = [row for row in table if row["status"] == "ok"]
     if empty := [m.name for m in plan.metrics if done and all(row.get(m.name) is None for row in done)]:
-        click.echo(f"wavesim: no run gave a value of {', '.join(empty)}", err=True)
+        click.echo(f"wavesim: no run gave a value for {', '.join(empty)}", err=True)
     click.echo(f"table     {plan.folder / 'table.csv'}\nreport    {plan.folder / 'report.html'}")
     if table and not done:
-        raise NoRunSucceeded("none of the runs ended well; why stands above, and in the table")
+        raise NoRunSucceeded("no run succeeded; see the reasons above and in the table")
 
 
 def _counted(states: Counter[str], of: int) -> str:
@@ -182,7 +183,7 @@ def status(file: Path, out: Path, as_json: bool) -> None:
 
 
 def _reasons(table: list[dict[str, Any]]) -> None:
-    """Why runs did not end well."""
+    """Print the most frequent reasons why runs failed."""
     for (state, reason), n in Counter((r["status"], r["reason"]) for r in table if r["reason"]).most_common(10):
         click.echo(f"{n:6} {state}: {reason}")
 
@@ -274,12 +275,12 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
     if stale := _stale(plan, table):
         raise GateUndecided(stale)
     if len(table) < len(plan.rows):
-        raise GateUndecided(f"{len(table)} of {len(plan.rows)} runs are finished; `run` does the rest")
+        raise GateUndecided(f"only {len(table)} of {len(plan.rows)} runs are finished; `run` completes the rest")
     found = _differences(plan, before)
     _show(found, as_json)
     judged: list[tuple[str, type[WaveSimError], str]] = [
         ("worse", MetricRegressed, "worse than allowed"),
-        ("undecided", GateUndecided, "it cannot be told of"),
+        ("undecided", GateUndecided, "inconclusive"),
     ]
     for verdict, error, text in judged:
         if names := [d.name for d in found if d.verdict == verdict]:
@@ -297,7 +298,7 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
 
     plan = _plan(file, out)
     if row >= len(plan.rows):
-        raise ConfigError(f"there is no run {row}; they are 0 to {len(plan.rows) - 1}")
+        raise ConfigError(f"run {row} does not exist: use 0 to {len(plan.rows) - 1}")
     asked = plan.rows[row]
     done = execute_run(plan, asked)
     table = _table(plan, quiet=True) if (plan.folder / "journal.sqlite").is_file() else []
@@ -319,7 +320,9 @@ def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
         return
     other = "" if known["key"] == asked.key else _changed(plan, known["key"])
     if known["hash"] != done["hash"]:
-        place = f"; since then: {other}" if other else f", of the same files, on {known['cpu'] or 'another processor'}"
-        raise RunNotReproduced(f"the campaign's run {row} had the content hash {known['hash'][:16]}{place}")
+        place = (
+            f"; since then: {other}" if other else f", with the same files, on {known['cpu'] or 'another processor'}"
+        )
+        raise RunNotReproduced(f"run {row} of the campaign had the content hash {known['hash'][:16]}{place}")
     if other:
-        click.echo(f"wavesim: the same result, though not of the same files: {other}", err=True)
+        click.echo(f"wavesim: same result, but from different files: {other}", err=True)

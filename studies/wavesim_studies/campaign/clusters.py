@@ -1,4 +1,4 @@
-"""Dask's clusters, as a campaign asks for them: a scheduler that runs already, or workers of our own, here and elsewhere."""
+"""Dask clusters of a campaign: an existing scheduler, or workers that the campaign starts on this or other machines."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_sdk.names import suggest_name
 from wavesim_studies.campaign.schema import WorkersConfig
 
-ATTACH_S = 30.0  #: wall time within which a running scheduler has to answer, and has a worker
+ATTACH_S = 30.0  #: wall time within which an existing scheduler must answer and provide a worker
 
 
 def options_of(workers: WorkersConfig) -> dict[str, Any]:
-    """NAME=VALUE with ; between: numbers, True, False and None as such, all else as text."""
+    """Parse ``NAME=VALUE;NAME=VALUE``. Numbers, True, False and None become values; everything else stays text."""
     options: dict[str, Any] = {}
     for piece in filter(None, map(str.strip, workers.options.split(";"))):
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals or not name.isidentifier():
-            raise ConfigError(f'<workers options="...">: "{piece}" is not NAME=VALUE')
+            raise ConfigError(f'<workers options="...">: invalid option "{piece}", expected NAME=VALUE')
         if name in options:
-            raise ConfigError(f'<workers options="...">: "{name}" stands twice')
+            raise ConfigError(f'<workers options="...">: "{name}" appears twice')
         try:
             options[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
@@ -30,34 +30,37 @@ def options_of(workers: WorkersConfig) -> dict[str, Any]:
 
 
 def check(workers: WorkersConfig) -> None:
-    """ConfigError for what workers of their kind would ignore, or cannot do without."""
+    """Raise ConfigError for keys that these workers would ignore, and for missing keys that they need."""
     kind, options = workers.kind, options_of(workers)
     if kind == "pool" and options:
-        raise ConfigError('<workers kind="pool"> has no options')
+        raise ConfigError('<workers kind="pool"> accepts no options')
     if kind == "dask":
         for name in options:
             if name != "address":
-                hint = suggest_name(name, ["address"]) or "; it has `address` alone, of a scheduler that runs already"
+                hint = (
+                    suggest_name(name, ["address"])
+                    or "; its only option is `address`, the address of a running scheduler"
+                )
                 raise ConfigError(f"<workers kind=\"dask\"> has no option '{name}'{hint}")
         if not str(options.get("address", "tcp://")).partition("://")[1]:
             raise ConfigError(
-                f"<workers>: address={options['address']} is not PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"
+                f"<workers>: invalid address '{options['address']}', expected PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"
             )
     if kind == "ssh" and not workers.hosts.split():
-        raise ConfigError('<workers kind="ssh"> needs hosts')
+        raise ConfigError('<workers kind="ssh"> requires `hosts`')
     if kind != "ssh" and workers.hosts:
-        raise ConfigError(f'<workers kind="{kind}"> has no hosts; those are of kind="ssh"')
+        raise ConfigError(f'<workers kind="{kind}"> does not accept `hosts`; use kind="ssh"')
     if workers.dashboard and (kind != "dask" or "address" in options):
-        whose = "a scheduler that runs has its own" if kind == "dask" else 'it is of kind="dask"'
-        raise ConfigError(f'<workers kind="{kind}"> has no dashboard: {whose}')
+        whose = "an existing scheduler has its own dashboard" if kind == "dask" else 'only kind="dask" has one'
+        raise ConfigError(f'<workers kind="{kind}"> does not accept `dashboard`: {whose}')
 
 
 def attached(address: str) -> Any:
-    """A client of a scheduler that runs already, and has a worker. WaveSimError if not."""
+    """Connect to a running scheduler that has a worker. Raise WaveSimError if the scheduler or a worker is missing."""
     distributed: Any = importlib.import_module("distributed")
     try:
         client = distributed.Client(address, timeout=ATTACH_S)
-    except (OSError, ValueError) as error:  # TimeoutError is an OSError
+    except (OSError, ValueError) as error:  # TimeoutError is a subclass of OSError
         raise WaveSimError(f"no dask scheduler answers at {address}: {error}") from None
     try:
         client.wait_for_workers(1, timeout=ATTACH_S)
@@ -68,7 +71,7 @@ def attached(address: str) -> Any:
 
 
 def made(workers: WorkersConfig, count: int) -> Any:
-    """A cluster of our own of the kind that the campaign asks for. What is heavy, or rare, is an installation of the user's."""
+    """Start a cluster of the kind that the campaign configures. Large or rare packages must be installed by the user."""
     options = options_of(workers)
     page = ":0" if workers.dashboard else None
     try:
@@ -87,7 +90,7 @@ def made(workers: WorkersConfig, count: int) -> Any:
             cluster = importlib.import_module("dask_kubernetes.operator").KubeCluster(**options)
         cluster.scale(count)
         return cluster
-    except TypeError as error:  # an option that it does not know
+    except TypeError as error:  # an option that the cluster class does not accept
         raise ConfigError(f'<workers kind="{workers.kind}">: {error}') from None
     except ImportError as error:
-        raise WaveSimError(f'<workers kind="{workers.kind}"> needs the package {error.name}') from None
+        raise WaveSimError(f'<workers kind="{workers.kind}"> requires the package {error.name}') from None

@@ -1,4 +1,4 @@
-"""Keys of a configuration by their path, in the XML itself."""
+"""Access to the keys of an XML configuration by path."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
 _STEP = re.compile(r"([\w-]+)(?:\[([^\]]+)\])?")
-#: attributes that name a file which is read; the log's is one that is written
+#: attributes that name an input file; the attribute of the log names an output file
 _FILES = ("file", "run", "keys")
 _WRITTEN = ("log",)
 
 
 def find(root: Any, path: str) -> tuple[Any, Key]:
-    """(element, declaration) of the key at a path such as ``fleet/vehicle[lauv]/position``. ConfigError if there is no such
-    key, or if it may be several. An element that may be left out and then has its defaults is made."""
+    """Return (element, declaration) of the key at a path such as ``fleet/vehicle[lauv]/position``.
+
+    Create an optional element that is absent and would have its defaults. Raise ConfigError if the key does not exist
+    or is ambiguous.
+    """
     *steps, last = path.strip("/").split("/")
     element: Any = root
     of: type = Config
@@ -52,28 +55,30 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
             return found[int(which)], c.of
         raise ConfigError(f"'{path}' matches nothing{suggest_name(which, [n for n in names if n])}")
     if len(found) > 1:
-        raise ConfigError(f"'{path}' matches {len(found)} elements; write <{name}[NAME]> or <{name}[NUMBER]>")
+        raise ConfigError(
+            f"'{path}' is ambiguous: it matches {len(found)} elements; write <{name}[NAME]> or <{name}[NUMBER]>"
+        )
     if not found:
         if c.many or _may_be_absent(of, field, c):
-            raise ConfigError(f"'{path}' matches nothing: there is no <{name}> in <{element.tag}>, write one")
+            raise ConfigError(f"'{path}' matches nothing: <{element.tag}> has no <{name}>; add one")
         found = [etree.SubElement(element, name)]
     return found[0], c.of
 
 
 def _may_be_absent(of: type, field: str, c: Child) -> bool:
-    """Whether to leave it out means something else than its defaults."""
+    """Return whether an absent element means something other than its defaults."""
     return c.required or "None" in str(of.__annotations__[field])
 
 
 def assign(root: Any, path: str, value: str) -> None:
-    """Write a key. ConfigError if the path is not that of one, or the value not one of its."""
+    """Set the key at ``path``. Raise ConfigError if the path or the value is invalid."""
     element, declaration = find(root, path)
     check_value(declaration, value, path)
     element.set(declaration.name, value)
 
 
 class BaseConfiguration:
-    """The configuration that all runs start from."""
+    """The configuration from which all runs start."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,12 +88,14 @@ class BaseConfiguration:
             raise ConfigError(f"cannot read the file: {error.strerror}", str(path)) from None
 
     def tree(self) -> Any:
-        """The XML, to be changed."""
+        """Parse a fresh copy of the XML that the caller may change."""
         return xml.parse(self.data, str(self.path))
 
     def write_configuration(self, keys_: dict[str, str], folder: Path) -> bytes:
-        """A configuration file for another ``folder`` with some keys (path -> text) changed; the files that it names are found
-        from there."""
+        """Return a configuration file for another ``folder``, with some keys (path -> text) changed.
+
+        References to other files are rewritten so that they resolve from that folder.
+        """
         root = self.tree()
         for path, value in keys_.items():
             assign(root, path, value)
@@ -100,7 +107,7 @@ class BaseConfiguration:
 
 
 def _inline(root: Any, path: Path) -> None:
-    """Models that are included stand in the file itself: they must not lie outside of its folder."""
+    """Copy included models into the file, because an include must not lie outside the folder of the file."""
     for models in root.findall("models"):
         for include in models.findall("include"):
             target = (path.parent / include.get("file", "")).resolve()

@@ -1,4 +1,4 @@
-"""Designs: which values the factors have at each point."""
+"""Designs: the values of the factors at each point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = float | str
 
 
 def values_of(factor: Factor) -> tuple[Value, ...]:
-    """The named values of a factor; none of a range."""
+    """Return the named values of a factor; an empty tuple for a range."""
     return tuple(_plain(v) for v in factor.values.split("|")) if factor.values.strip() else ()
 
 
@@ -28,12 +28,12 @@ def _plain(text: str) -> Value:
     except ValueError:
         return text.strip()
     if not math.isfinite(number):
-        raise ConfigError(f"'{text.strip()}' is not finite")
+        raise ConfigError(f"'{text.strip()}' is not a finite number")
     return number
 
 
 def _law(factor: Factor) -> Any:
-    """The distribution of a range."""
+    """Return the distribution of a range."""
     low, high = factor.low, factor.high
     if factor.distribution == "normal":
         return stats.norm(factor.mean, factor.deviation)
@@ -44,21 +44,21 @@ def _law(factor: Factor) -> Any:
 
 
 def check(factor: Factor) -> None:
-    """ConfigError if a factor has no values."""
+    """Raise ConfigError if a factor has no valid values or range."""
     file, _, line = factor.place.rpartition(":")
     place = file, int(line or 0)
     if values_of(factor):
         return
     if factor.distribution != "normal" and not factor.low < factor.high:
-        raise ConfigError(f"factor '{factor.name}' needs values, or low < high", *place)
+        raise ConfigError(f"factor '{factor.name}' needs `values`, or `low` less than `high`", *place)
     if factor.distribution == "log-uniform" and factor.low <= 0.0:
-        raise ConfigError(f"factor '{factor.name}': log-uniform needs low > 0", *place)
+        raise ConfigError(f"factor '{factor.name}': log-uniform requires `low` > 0", *place)
     if factor.distribution in ("normal", "truncated") and factor.deviation <= 0.0:
-        raise ConfigError(f"factor '{factor.name}' needs deviation > 0", *place)
+        raise ConfigError(f"factor '{factor.name}' requires `deviation` > 0", *place)
 
 
 def values_at_shares(factor: Factor, shares_: Array) -> list[Value]:
-    """The values that these shares (0..1) of the distribution lie below."""
+    """Return the quantiles of a factor's distribution at these shares (0..1)."""
     named = values_of(factor)
     if named:
         return [named[min(int(u * len(named)), len(named) - 1)] for u in shares_.tolist()]
@@ -67,12 +67,12 @@ def values_at_shares(factor: Factor, shares_: Array) -> list[Value]:
 
 
 def value_at_share(factor: Factor, share: float) -> Value:
-    """The value that one share of the distribution lies below."""
+    """Return the quantile of a factor's distribution at one share (0..1)."""
     return values_at_shares(factor, np.array([share]))[0]
 
 
 def boundary_values(factor: Factor) -> tuple[Value, ...]:
-    """Values at which a wrong range shows itself."""
+    """Return extreme values, at which an invalid range fails its check."""
     named = values_of(factor)
     return named or (
         (value_at_share(factor, 0.001), value_at_share(factor, 0.999))
@@ -85,7 +85,7 @@ def _levels(factor: Factor) -> tuple[Value, ...]:
     named = values_of(factor)
     if named:
         return named
-    if factor.distribution != "uniform":  # the middles of equal parts
+    if factor.distribution != "uniform":  # the centres of intervals of equal probability
         return tuple(value_at_share(factor, (k + 0.5) / factor.levels) for k in range(factor.levels))
     return (
         tuple(np.linspace(factor.low, factor.high, factor.levels).tolist())
@@ -95,7 +95,7 @@ def _levels(factor: Factor) -> tuple[Value, ...]:
 
 
 def unit_samples(campaign: Campaign) -> Any:
-    """Samples in the unit cube, (points, factors)."""
+    """Draw samples in the unit cube, (points, factors)."""
     design, d = campaign.design, len(campaign.factor)
     n = design.points
     random = np.random.default_rng(campaign.seed)
@@ -105,13 +105,13 @@ def unit_samples(campaign: Campaign) -> Any:
         try:
             return qmc.LatinHypercube(d, strength=design.strength, rng=random).random(n)
         except ValueError as error:
-            raise ConfigError(f"a latin hypercube of strength {design.strength}: {error}") from None
+            raise ConfigError(f"a Latin hypercube of strength {design.strength}: {error}") from None
     if design.kind == "halton":
         return qmc.Halton(d, rng=random).random(n)
     m = n.bit_length() - 1
     if n != 1 << m:
         raise ConfigError(
-            f"{design.kind}: {n} points; it is even only for a power of two, such as {1 << m} or {2 << m}"
+            f"{design.kind}: {n} points; the sequence is balanced only for powers of two, such as {1 << m} or {2 << m}"
         )
     if design.kind == "sobol":
         return qmc.Sobol(d, rng=random).random_base2(m)
@@ -122,7 +122,7 @@ def unit_samples(campaign: Campaign) -> Any:
 
 
 def points(campaign: Campaign) -> list[dict[str, Value]]:
-    """The values of all factors at each point, in the order in which they are numbered."""
+    """Return the values of all factors at each point, in the order in which the points are numbered."""
     design, factors = campaign.design, campaign.factor
     if design.kind == "seeds" or not factors:
         return [{}]
@@ -143,7 +143,7 @@ def _listed(text: str, campaign: Campaign, place: str) -> dict[str, Value]:
     found = {n.strip(): _plain(v) for n, _, v in (part.partition("=") for part in text.split(";") if part.strip())}
     names = {f.name for f in campaign.factor}
     if set(found) != names:
-        raise ConfigError(f"'{text}' must give each of {', '.join(sorted(names))} once", file, int(line or 0))
+        raise ConfigError(f"'{text}' must set each of {', '.join(sorted(names))} exactly once", file, int(line or 0))
     for f in campaign.factor:
         if (named := values_of(f)) and found[f.name] not in named:
             raise ConfigError(f"'{f.name}' has no value '{found[f.name]}'", file, int(line or 0))

@@ -1,7 +1,8 @@
-"""Who runs the rows: processes of this machine, or dask's workers here and elsewhere, behind one interface.
+"""Executors run the rows of a campaign behind one interface: processes on this machine, or dask workers here and
+elsewhere.
 
-Each of either is a :class:`~wavesim_studies.campaign.worker.Worker`, a process that can be killed: dask knows no time limit of
-a task, and cannot stop one.
+Both use :class:`~wavesim_studies.campaign.worker.Worker`, a process that can be killed, because dask has no time limit
+per task and cannot stop a running task.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Job = tuple[int, str, float]  #: row, key, time limit in s
 
 
 class Executor(Protocol):
-    """Runs jobs; what becomes of them comes in any order."""
+    """Interface that runs jobs and yields their outcomes in any order."""
 
     count: int
 
@@ -37,7 +38,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Processes of this machine, a thread of ours for each."""
+    """Worker processes on this machine, each served by one thread."""
 
     def __init__(self, count: int, file: Path, out: Path) -> None:
         self.count = count
@@ -57,7 +58,7 @@ class LocalExecutor:
                 self._done.put(error)
                 return
             except OSError as error:
-                self._done.put(WaveSimError(f"a worker cannot be started: {error.strerror}"))
+                self._done.put(WaveSimError(f"cannot start a worker: {error.strerror}"))
                 return
 
     def submit(self, job: Job) -> None:
@@ -65,7 +66,7 @@ class LocalExecutor:
         self._jobs.put(job)
 
     def results(self) -> Iterator[tuple[int, Outcome]]:
-        """Until all is done, also what is submitted meanwhile."""
+        """Yield outcomes until all jobs are done, including jobs submitted meanwhile."""
         while self._open:
             done = self._done.get()
             if isinstance(done, WaveSimError):
@@ -83,13 +84,16 @@ class LocalExecutor:
             worker.close()
 
 
-#: of this process, one of dask's workers: (file, out, thread) -> whose campaign it is, and its process
+#: worker processes that this dask worker has started: (file, out, thread) -> (client, process)
 _here: dict[tuple[str, str, int], tuple[str, Worker]] = {}
 
 
 def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str) -> Outcome:
-    """A job on one of dask's workers, by a process of its own for each of its threads. ``whose``: of another client the process is ended,
-    for it has read what the files were then."""
+    """Run a job on a dask worker, in a separate process for each of its threads.
+
+    ``whose`` identifies the client. A process that another client started is ended, because it read earlier versions of
+    the files.
+    """
     place = file, out, threading.get_ident()
     if place in _here and _here[place][0] != whose:
         _here.pop(place)[1].close()
@@ -99,7 +103,7 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
 
 
 def end_processes(whose: str = "") -> None:
-    """On a worker of dask that goes on, or at its end: end the processes of a client, or all."""
+    """End the processes of a client, or all processes. Called on a dask worker that keeps running, and when it exits."""
     for place, (client, worker) in list(_here.items()):
         if not whose or client == whose:
             _here.pop(place, None)
@@ -110,21 +114,21 @@ atexit.register(end_processes)
 
 
 class DaskExecutor:
-    """Dask's workers: of a scheduler that runs already, of this machine, by SSH, of a batch system or of Kubernetes."""
+    """Dask workers of an existing scheduler, this machine, SSH hosts, a batch system or Kubernetes."""
 
     def __init__(self, workers: WorkersConfig, count: int, file: Path, out: Path) -> None:
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise WaveSimError(
-                "dask is not installed; pip install 'wavesim-studies[dask]', or <workers kind=\"pool\">"
+                "dask is not installed; run pip install 'wavesim-studies[dask]', or use <workers kind=\"pool\">"
             ) from None
         self._file, self._out, self._whose = str(file), str(out), uuid.uuid4().hex
         self._cluster: Any = None
         if address := clusters.options_of(workers).get("address"):
             self._client: Any = clusters.attached(str(address))
             self.count = count or sum(self._client.nthreads().values())
-            self._most = count or 4 * self.count  # others may use it as well
+            self._most = count or 4 * self.count  # other clients may use the scheduler as well
         else:
             self.count = count or _cores()
             self._most = 4 * self.count
@@ -139,7 +143,7 @@ class DaskExecutor:
         self._fill()
 
     def _fill(self) -> None:
-        """A few jobs for each worker are under way; futures are let go as they end."""
+        """Keep a few jobs per worker under way; release each future when it ends."""
         while self._wait and len(self._rows) < self._most:
             job = self._wait.pop(0)
             future = self._client.submit(on_dask, *job, self._file, self._out, self._whose, pure=False, retries=0)
@@ -147,20 +151,22 @@ class DaskExecutor:
             self._running.add(future)
 
     def results(self) -> Iterator[tuple[int, Outcome]]:
-        """Until all is done, also what is submitted meanwhile."""
+        """Yield outcomes until all jobs are done, including jobs submitted meanwhile."""
         while self._rows or self._wait:
             future = next(self._running)
             row = self._rows.pop(future.key)
             error = future.exception()
             outcome = (
-                failed_outcome(KILLED, f"its worker was lost: {error}", 0.0) if error is not None else future.result()
+                failed_outcome(KILLED, f"the dask worker was lost: {error}", 0.0)
+                if error is not None
+                else future.result()
             )
             self._fill()
             yield row, outcome
 
     def close(self) -> None:
-        """Leave nothing behind: neither a job, nor a process of ours, nor a cluster of ours."""
-        with contextlib.suppress(Exception):  # a cluster that is gone already
+        """Cancel all jobs, and end every process and cluster that this executor started."""
+        with contextlib.suppress(Exception):  # the cluster may have ended already
             self._client.cancel(list(self._running.futures), force=True)
         with contextlib.suppress(Exception):
             self._client.run(end_processes, self._whose, on_error="ignore")
@@ -176,7 +182,7 @@ def _cores() -> int:
 
 
 def executor(workers: WorkersConfig, file: Path, out: Path, count: int = 0) -> Executor:
-    """What a campaign asks for; ``count`` instead of its own."""
+    """Return the executor that a campaign configures, with ``count`` workers if it is not 0."""
     count = count or workers.count
     return (
         LocalExecutor(count or _cores(), file, out)

@@ -1,4 +1,4 @@
-"""Comparisons of named numbers, as they stand in a campaign's file: no calls, no attributes, nothing that could do anything."""
+"""Comparisons of named numbers from a campaign file. They have no calls, attributes or side effects."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _TWO: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 _ONE: dict[type[ast.AST], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Not: operator.not_}
 
 
-LONGEST = 1000  #: letters of an expression, which bounds its depth and the size of its numbers, too
+LONGEST = 1000  #: maximum characters of an expression; this bounds its depth and the size of its numbers
 
 
 class Expression:
-    """A text such as ``spread > 100 and drift == 0``. ConfigError says what of it cannot be."""
+    """A text such as ``spread > 100 and drift == 0``. Raise ConfigError that states what is invalid."""
 
     def __init__(self, text: str, names: Collection[str], place: str = "") -> None:
         file, _, line = place.rpartition(":")
         self.text = text
         if len(text) > LONGEST:
             raise ConfigError(
-                f"a comparison of {len(text)} letters is too long: at most {LONGEST}", file, int(line or 0)
+                f"a comparison of {len(text)} characters is too long: the maximum is {LONGEST}", file, int(line or 0)
             )
         try:
             self._body = ast.parse(text, mode="eval").body
             self._check(self._body, names)
         except SyntaxError as error:
-            raise ConfigError(f"'{text}' is no comparison: {error.msg}", file, int(line or 0)) from None
-        except (RecursionError, MemoryError):  # so the parser says that it is nested too deeply
+            raise ConfigError(f"'{text}' is not a valid comparison: {error.msg}", file, int(line or 0)) from None
+        except (RecursionError, MemoryError):  # the parser reports deep nesting by these errors
             raise ConfigError(f"'{text[:60]}...' is nested too deeply", file, int(line or 0)) from None
         except ValueError as error:
             raise ConfigError(f"'{text}': {error}", file, int(line or 0)) from None
@@ -43,10 +43,10 @@ class Expression:
     def _check(self, node: ast.AST, names: Collection[str]) -> None:
         if isinstance(node, ast.Name):
             if node.id not in names:
-                raise ValueError(f"there is no '{node.id}'{suggest_name(node.id, names)}")
+                raise ValueError(f"unknown name '{node.id}'{suggest_name(node.id, names)}")
         elif isinstance(node, ast.Constant):
             if not isinstance(node.value, int | float | str):
-                raise ValueError("only numbers and texts")
+                raise ValueError("only numbers and texts are allowed")
         elif isinstance(node, ast.BoolOp):
             for value in node.values:
                 self._check(value, names)
@@ -59,10 +59,10 @@ class Expression:
             for part in (node.left, *node.comparators):
                 self._check(part, names)
         else:
-            raise ValueError("only comparisons, + - * /, and, or, not")
+            raise ValueError("only comparisons, + - * /, and, or, not are allowed")
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
-        """Whether it holds; False where a value is missing or cannot be compared."""
+        """Evaluate the expression; return False where a value is missing or cannot be compared."""
         try:
             return bool(self._value(self._body, values))
         except (KeyError, TypeError, ArithmeticError):
@@ -81,7 +81,7 @@ class Expression:
         if isinstance(node, ast.BinOp):
             two = self._value(node.left, values), self._value(node.right, values)
             if any(isinstance(v, str) for v in two):
-                raise TypeError("a text is compared only: 'x' * 10**9 would be a long one")
+                raise TypeError("texts allow comparisons only: 'x' * 10**9 would fill the memory")
             return _TWO[type(node.op)](*two)
         left = self._value(node.left, values)
         for op, part in zip(node.ops, node.comparators, strict=True):

@@ -1,4 +1,7 @@
-"""The journal of a campaign: what was run and what came of it, one commit for each. Its one writer is who started the campaign."""
+"""Journal of a campaign: each run and its outcome, committed one by one.
+
+The process that started the campaign is its only writer.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,23 @@ create table if not exists about (name text primary key, value text);
 
 
 class Journal:
-    """Opened for writing, or of a folder that has one. WaveSimError if it cannot be."""
+    """An open journal: created for writing (``new``), or of a folder that already has one. Raise WaveSimError if it
+    cannot be opened.
+    """
 
     def __init__(self, folder: Path, *, new: bool = False) -> None:
         self.path = folder / FILE
         if not new and not self.path.is_file():
-            raise WaveSimError(f"there are no results in {folder}; `wavesim campaign run` makes them")
+            raise WaveSimError(f"no results in {folder}; `wavesim campaign run` creates them")
         try:
             if new:
                 folder.mkdir(parents=True, exist_ok=True)
-            # one that was killed in the middle of a commit is put right by the next reader, which needs to write for that
+            # The next reader recovers a journal whose writer was killed during a commit, and needs write access for
+            # that.
             mode = "rwc" if new else "rw" if os.access(self.path, os.W_OK) else "ro"
             self._base = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30.0)
             if new:
-                # no wait for the disk at each run: after a loss of power the last ones may be run again
+                # Do not wait for the disk at each run. After a power failure the last runs may be repeated.
                 self._base.execute("pragma journal_mode = wal")
                 self._base.execute("pragma synchronous = normal")
                 self._base.executescript(_SCHEMA)
@@ -55,15 +61,15 @@ class Journal:
         self._base.close()
 
     def note(self, name: str, value: str) -> None:
-        """Something about the campaign as a whole."""
+        """Store a note about the campaign as a whole."""
         self._write("insert or replace into about values (?, ?)", (name, value))
 
     def about(self) -> dict[str, str]:
-        """What :meth:`note` has kept."""
+        """Return everything that :meth:`note` has stored."""
         return dict(self._read("select name, value from about"))
 
     def files(self, key: str) -> dict[str, str]:
-        """Name and SHA-256 of each file that a run was made of; empty where nobody kept them."""
+        """Return name and SHA-256 of each file that a run was made from; empty if they were not recorded."""
         for (outcome,) in self._read("select outcome from runs where key = ?", (key,)):
             named = (f"files {json.loads(outcome).get('files')}",)
             for (value,) in self._read("select value from about where name = ?", named):
@@ -71,7 +77,7 @@ class Journal:
         return {}
 
     def record_outcome(self, row: PlannedRun, attempts: int, outcome: Outcome) -> None:
-        """What became of a run, from now on."""
+        """Store the outcome of a run, replacing any earlier outcome."""
         values = (
             row.key, row.number, row.point, row.replicate, row.seed, json.dumps(row.factors), attempts, outcome["status"],
             json.dumps(outcome),
@@ -88,15 +94,15 @@ class Journal:
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
             return self._base.execute(query, values).fetchall()
-        except sqlite3.Error as error:  # has only just begun, or is no journal
-            raise WaveSimError(f"there are no results in {self.path}: {error}") from None
+        except sqlite3.Error as error:  # the campaign has only just begun, or the file is not a journal
+            raise WaveSimError(f"no results in {self.path}: {error}") from None
 
     def states(self) -> dict[str, tuple[str, int]]:
-        """(status, attempts) of all runs, by key."""
+        """Return (status, attempts) of all runs, by key."""
         return {k: (s, a) for k, s, a in self._read("select key, status, attempts from runs")}
 
     def table(self, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """A dictionary for each run, in the order of their numbers; of these keys only."""
+        """Return one dictionary per run in the order of row numbers, limited to ``keys`` if given."""
         wanted = None if keys is None else set(keys)
         found = []
         query = (

@@ -1,4 +1,4 @@
-"""Metrics: numbers of one run, from its log or from the engine that ran in the worker itself."""
+"""Metrics: numbers of one run, computed from its log or from an engine that ran in the worker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Track = tuple[Any, Record]  #: times in s, rows of the table `state`
 
 @dataclass
 class RunResult:
-    """What a run left: tracks by name, what was sent and heard, contacts, and of a trial its log."""
+    """Everything recorded in a run: tracks by name, signals sent and received, contacts, and the log of a trial."""
 
     loaded: LoadedConfig
     seconds: float
@@ -41,7 +41,7 @@ class RunResult:
     contacts: dict[str, int] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
     log: Log | None = None
-    told: Mapping[str, float] = field(default_factory=dict)  #: what the program of the run returned
+    told: Mapping[str, float] = field(default_factory=dict)  #: values that the run's program returned
 
     @functools.cached_property
     def fates(self) -> Record:
@@ -50,20 +50,20 @@ class RunResult:
 
     @functools.cached_property
     def ranges(self) -> tuple[Record, Any]:
-        """(receptions that gave a two-way range, their errors in m)."""
+        """Return (receptions that gave a two-way range, their errors in m)."""
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
-        """A body of the configuration; the first vehicle without a name."""
+        """Return a body of the configuration; the first vehicle if the name is empty."""
         bodies = self.loaded.config.fleet.bodies
         found = next((b for b in bodies if not name or b.name == name), None)
         if found is None:
-            raise ConfigError(f"there is no body '{name}'{suggest_name(name, [b.name for b in bodies])}")
+            raise ConfigError(f"unknown body '{name}'{suggest_name(name, [b.name for b in bodies])}")
         return found
 
     @classmethod
     def of_log(cls, loaded: LoadedConfig, log: Log) -> RunResult:
-        """From the log of a trial."""
+        """Read the result from the log of a trial."""
         rows = {b["name"]: row for row, b in log.bodies.items()}
         tracks = {name: log.get(f"/state/{name}", STATE) for name in rows}
         touched: dict[str, int] = {}
@@ -104,7 +104,7 @@ def _metric(unit: str, better: str) -> Callable[[Function], Function]:
 
 
 def _navigation(result: RunResult, body: str) -> tuple[Any, Any]:
-    if result.log is None or body not in result.log.names:  # it never came
+    if result.log is None or body not in result.log.names:  # this body published no estimate
         return np.zeros(0), np.zeros(0)
     _, nav, dead = result.log.navigation_errors(body)
     return nav, dead
@@ -120,38 +120,38 @@ def _last(values: Any) -> float:
 
 @_metric("m", "lower")
 def navigation_rms(result: RunResult, body: str) -> float:
-    """Root mean square of the horizontal error of what the navigator believed; of trials."""
+    """Root mean square of the horizontal error of the estimated position; trials only."""
     return _rms(_navigation(result, body)[0])
 
 
 @_metric("m", "lower")
 def navigation_max(result: RunResult, body: str) -> float:
-    """The greatest such error."""
+    """Maximum horizontal error of the estimated position."""
     error = _navigation(result, body)[0]
     return float(error.max()) if len(error) else math.nan
 
 
 @_metric("m", "lower")
 def navigation_end(result: RunResult, body: str) -> float:
-    """Such an error at the end."""
+    """Horizontal error of the estimated position at the end."""
     return _last(_navigation(result, body)[0])
 
 
 @_metric("m", "lower")
 def dead_reckoning_end(result: RunResult, body: str) -> float:
-    """The error of dead reckoning at the end."""
+    """Horizontal error of dead reckoning at the end."""
     return _last(_navigation(result, body)[1])
 
 
 @_metric("%", "lower")
 def percent_of_distance(result: RunResult, body: str) -> float:
-    """The navigator's error at the end over the distance run."""
+    """Horizontal error of the estimated position at the end, divided by the distance travelled."""
     return 100.0 * navigation_end(result, body) / max(distance(result, body), 1e-9)
 
 
 @_metric("", "lower")
 def nees(result: RunResult, body: str) -> float:
-    """Mean of the squared horizontal error over its own variance, for two axes: 2 if the filter knows how good it is."""
+    """Mean horizontal NEES: squared error over the stated variance, for two axes; 2 for a consistent filter."""
     if result.log is None or body not in result.log.names:
         return math.nan
     from wavesim_sdk.tables import ESTIMATE
@@ -166,7 +166,7 @@ def nees(result: RunResult, body: str) -> float:
 
 @_metric("m", "")
 def distance(result: RunResult, body: str) -> float:
-    """The way over ground."""
+    """Distance travelled over ground."""
     return float(np.linalg.norm(np.diff(result.tracks[body][1]["p_WB_W"], axis=0), axis=1).sum())
 
 
@@ -182,7 +182,7 @@ def _legs(result: RunResult, body: str) -> Any:
 
 
 def _reached_times(result: RunResult, body: str, within: float = 10.0) -> list[float]:
-    """When each waypoint was first come within so many metres of, in order (s)."""
+    """Return when each waypoint was first passed within ``within`` metres, in order (s)."""
     times, state = result.tracks[body]
     found, first = [], 0
     for place in _legs(result, body)[1:]:
@@ -210,20 +210,22 @@ def cross_track_rms(result: RunResult, body: str) -> float:
 
 @_metric("", "higher")
 def waypoints(result: RunResult, body: str) -> float:
-    """Waypoints that were reached in order, within 10 m."""
+    """Number of waypoints passed in order, within 10 m."""
     return float(len(_reached_times(result, body)))
 
 
 @_metric("s", "lower")
 def time_to_complete(result: RunResult, body: str) -> float:
-    """When the last waypoint was reached; none if it was not."""
+    """Time at which the last waypoint was reached; no value if it was not reached."""
     found = _reached_times(result, body)
     return found[-1] if found and len(found) == len(_legs(result, body)) - 1 else math.nan
 
 
 @_metric("J", "lower")
 def propulsion(result: RunResult, body: str) -> float:
-    """Energy that the commanded thrust of a trial put into the water: the sum of thrust (N) times speed through the water."""
+    """Energy that the commanded thrust put into the water, trials only: time integral of thrust (N) times speed through
+    water.
+    """
     if result.log is None or body not in result.log.names:
         return math.nan
     series, state = result.log.get(f"/actuation/{body}", ACTUATION), result.log.get(f"/state/{body}", STATE)
@@ -238,13 +240,13 @@ def propulsion(result: RunResult, body: str) -> float:
 
 @_metric("", "lower")
 def contacts(result: RunResult, body: str) -> float:
-    """How often it touched something."""
+    """Number of contacts."""
     return float(result.contacts.get(body, 0))
 
 
 @_metric("m", "higher")
 def closest(result: RunResult, body: str) -> float:
-    """The least distance to another vehicle."""
+    """Minimum distance to another vehicle."""
     moving = {b.name for b in result.loaded.config.fleet.bodies if result.loaded.model(b.model).type != "buoy"}
     tracks = {n: (t, s["p_WB_W"]) for n, (t, s) in result.tracks.items() if n in moving and len(t)}
     found = encounters.closest_passes(tracks).get(body)
@@ -253,14 +255,14 @@ def closest(result: RunResult, body: str) -> float:
 
 @_metric("", "higher")
 def heard(result: RunResult, body: str) -> float:
-    """Signals heard."""
+    """Number of signals received."""
     mine = result.fates[result.fates["receiver"] == result.rows[body]]
     return float((mine["outcome"] == Outcome.HEARD).sum())
 
 
 @_metric("", "lower")
 def lost(result: RunResult, body: str) -> float:
-    """Signals that came and were not heard, for whatever reason."""
+    """Number of signals that arrived but were not received, for any reason."""
     return len(result.fates[result.fates["receiver"] == result.rows[body]]) - heard(result, body)
 
 
@@ -270,7 +272,7 @@ def _loss_counter(outcome: Outcome) -> None:
         return float((mine["outcome"] == outcome).sum())
 
     count.__name__ = f"lost_{outcome.name.lower()}"
-    count.__doc__ = f"Signals lost: {outcome.name.lower().replace('_', ' ')}."
+    count.__doc__ = f"Number of signals lost: {outcome.name.lower().replace('_', ' ')}."
     _metric("", "lower")(count)
 
 
@@ -281,7 +283,7 @@ for _outcome in Outcome:
 
 @_metric("", "higher")
 def ranges(result: RunResult, body: str) -> float:
-    """Two-way ranges."""
+    """Number of two-way ranges."""
     return float((result.ranges[0]["receiver"] == result.rows[body]).sum())
 
 
@@ -309,7 +311,7 @@ def depth_end(result: RunResult, body: str) -> float:
     return _last(result.tracks[body][1]["p_WB_W"][:, 2])
 
 
-# ------------------------------------------------------------------ those of a campaign
+# ------------------------------------------------------------------ metrics of a campaign
 
 
 @dataclass(frozen=True)
@@ -321,18 +323,18 @@ class CampaignMetric:
     better: str
     margin: float
     body: str
-    function: Callable[..., Any] | None  #: None: the program of the run returns it
+    function: Callable[..., Any] | None  #: None if the run's program returns the value
     own: bool
 
     def value(self, result: RunResult) -> float:
-        """The number of one run; NaN if there is none."""
+        """Return the value for one run; NaN if there is none."""
         if self.function is None:
             return float(result.told.get(self.name, math.nan))
         return float(self.function(result) if self.own else self.function(result, result.body(self.body).name))
 
 
 def resolve_metric(metric: Metric, file: Path) -> CampaignMetric:
-    """A metric as a campaign's file declares it. ConfigError if it is not known."""
+    """Resolve a metric that a campaign file declares. Raise ConfigError if it is unknown."""
     place, _, line = metric.place.rpartition(":")
     if ".py:" in metric.of:
         return CampaignMetric(
@@ -341,7 +343,7 @@ def resolve_metric(metric: Metric, file: Path) -> CampaignMetric:
     if not metric.of:
         return CampaignMetric(metric.name, metric.unit, metric.better or "lower", metric.margin, "", None, True)
     if metric.of not in LIBRARY:
-        raise ConfigError(f"there is no metric '{metric.of}'{suggest_name(metric.of, LIBRARY)}", place, int(line))
+        raise ConfigError(f"unknown metric '{metric.of}'{suggest_name(metric.of, LIBRARY)}", place, int(line))
     kind = LIBRARY[metric.of]
     return CampaignMetric(
         metric.name,
@@ -355,22 +357,22 @@ def resolve_metric(metric: Metric, file: Path) -> CampaignMetric:
 
 
 def load_function(text: str, file: Path) -> Callable[..., Any]:
-    """``FILE.py:FUNCTION``, relative to a campaign's file."""
+    """Load ``FILE.py:FUNCTION``, relative to a campaign file."""
     name, _, which = text.rpartition(":")
     path = (file.parent / name).resolve()
     spec = importlib.util.spec_from_file_location(f"campaign_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise ConfigError(f"there is no program '{name}'", str(file))
+        raise ConfigError(f"program '{name}' does not exist", str(file))
     module = importlib.util.module_from_spec(spec)
     _make_room(path.parent)
     writes, sys.dont_write_bytecode = (
         sys.dont_write_bytecode,
         True,
-    )  # it would be taken for that of a file which changes within the second
+    )  # bytecode would also be used for a version of the file that was changed within the same second
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file does wrong
-        raise ConfigError(f"'{name}' cannot be loaded: {type(error).__name__}: {error}", str(file)) from None
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
+        raise ConfigError(f"cannot load '{name}': {type(error).__name__}: {error}", str(file)) from None
     finally:
         sys.dont_write_bytecode = writes
     found = getattr(module, which, None)
@@ -381,8 +383,10 @@ def load_function(text: str, file: Path) -> Callable[..., Any]:
 
 
 def _make_room(folder: Path) -> None:
-    """Modules of this folder are what its programs import from now on, also while they run; not those of the same name that a program
-    in another folder has imported."""
+    """Make imports resolve to the modules of this folder, also while its programs run.
+
+    Modules of the same name that a program in another folder imported are removed.
+    """
     if (text := str(folder)) in sys.path:
         sys.path.remove(text)
     sys.path.insert(0, text)

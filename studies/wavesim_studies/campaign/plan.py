@@ -1,4 +1,4 @@
-"""A campaign that passed every check: its rows, and a key for each that says all that can change its result."""
+"""A validated campaign: its rows, each with a key derived from everything that can change its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wavesim_studies.campaign.expressions import Expression
 from wavesim_studies.campaign.schema import Campaign, Factor, Metric
 
 SEED_BITS = 52
-#: of the table, beside factors and metrics
+#: columns of the table in addition to factors and metrics
 COLUMNS = (
     "row", "point", "replicate", "seed", "status", "reason", "success", "attempts", "wall", "simulated", "host", "cpu", "hash", "key",
 )  # fmt: skip
@@ -29,24 +29,24 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run: its number in the table, from 0."""
+    """One run; ``number`` is its row in the table, from 0."""
 
     number: int
     point: int
     replicate: int
     seed: int
     factors: dict[str, Value]
-    keys: dict[str, str]  #: path -> text, of the configuration
-    key: str  #: SHA-256 of all that can change the result
+    keys: dict[str, str]  #: path -> text of keys in the configuration
+    key: str  #: SHA-256 of everything that can change the result
 
 
 def code_version() -> str:
-    """The release, and a digest of the code: other code may compute other numbers."""
+    """Return the release and a digest of the code, because other code may compute other numbers."""
     return f"{__version__}+{sources.code()[:12]}"
 
 
 class CampaignPlan:
-    """The file of a campaign, read and checked: nothing of it can be refused later but for what programs do."""
+    """A campaign file, read and checked. After this check only errors of programs can occur."""
 
     def __init__(self, path: Path, out: Path | None = None) -> None:
         self.path = path.resolve()
@@ -58,23 +58,25 @@ class CampaignPlan:
         self.loaded: LoadedConfig | None = None
         if c.run.kind != "function":
             if not c.config:
-                raise ConfigError("it needs config=, the configuration that all runs start from", str(path))
+                raise ConfigError("`config` is missing: name the configuration from which all runs start", str(path))
             self.base_configuration = BaseConfiguration(self.path.parent / c.config)
             self.loaded = load(self.base_configuration.path)
             if not self.duration:
-                raise ConfigError("a run needs an end: <run duration=...>, or one in the configuration", str(path))
+                raise ConfigError(
+                    "a run needs an end: set <run duration=...>, or a duration in the configuration", str(path)
+                )
         self._check_names()
         self._before = sources.loaded_modules()
         self.metrics = [metrics.resolve_metric(m, self.path) for m in c.metric]
         self.success = Expression(c.success.where, [m.name for m in c.metric]) if c.success else None
         self.program = metrics.load_function(c.run.program, self.path) if c.run.program else None
         if c.run.kind == "function" and self.program is None:
-            raise ConfigError('<run kind="function"> needs a program', str(path))
+            raise ConfigError('<run kind="function"> requires `program`', str(path))
         self._points = self._filter_points(designs.points(c))
         if not self._points:
-            raise ConfigError("no point is left to run", str(path))
+            raise ConfigError("no points to run: the filters exclude all of them", str(path))
         self._check_keys()
-        #: what its results come from: the name of each file, and a digest of its content
+        #: origin of the results: the name of each file, and a digest of its content
         self.files = self._files()
         self.digest = hashlib.sha256(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
 
@@ -83,16 +85,21 @@ class CampaignPlan:
         for kind, names in (("factor", [f.name for f in c.factor]), ("metric", [m.name for m in c.metric])):
             for name in names:
                 if not name.isidentifier() or names.count(name) > 1:
-                    raise ConfigError(f"{kind} '{name}': names are words, each once", str(self.path))
+                    raise ConfigError(
+                        f"invalid or duplicate {kind} '{name}': use unique identifiers of letters, digits and _",
+                        str(self.path),
+                    )
             if kept := set(names) & set(COLUMNS):
-                raise ConfigError(f"{kind} '{kept.pop()}': the table has a column of that name already", str(self.path))
+                raise ConfigError(
+                    f"reserved {kind} name '{kept.pop()}': the table already has a column of this name", str(self.path)
+                )
         if both := {f.name for f in c.factor} & {m.name for m in c.metric}:
-            raise ConfigError(f"'{both.pop()}' is a factor and a metric", str(self.path))
+            raise ConfigError(f"'{both.pop()}' is both a factor and a metric", str(self.path))
         for f in c.factor:
             designs.check(f)
             if not f.key and c.run.kind != "function":
                 file, _, line = f.place.rpartition(":")
-                raise ConfigError(f"factor '{f.name}' changes nothing: it needs a <key>", file, int(line))
+                raise ConfigError(f"factor '{f.name}' has no effect: add a <key>", file, int(line))
 
     def _filter_points(self, points: list[dict[str, Value]]) -> list[tuple[int, dict[str, Value]]]:
         c = self.campaign
@@ -100,16 +107,16 @@ class CampaignPlan:
         return [(k, p) for k, p in enumerate(points) if all(rule(p) for rule in rules)]
 
     def _check_keys(self) -> None:
-        """Every path and every value."""
+        """Check every path and every value."""
         if self.base_configuration is None:
             return
         tree = self.base_configuration.tree()
         paths = [t.path.strip("/") for f in self.campaign.factor for t in f.key]
         for path in paths:
             if path in ("seed", "time/duration"):
-                raise ConfigError(f"'{path}' is no factor: replicates and <run> set it", str(self.path))
+                raise ConfigError(f"'{path}' cannot be a factor: replicates and <run> set it", str(self.path))
             if paths.count(path) > 1:
-                raise ConfigError(f"two factors follow '{path}'", str(self.path))
+                raise ConfigError(f"two factors set '{path}'", str(self.path))
         seen: set[tuple[str, str]] = set()
         declared: dict[str, Key] = {}
         for f in self.campaign.factor:
@@ -127,7 +134,7 @@ class CampaignPlan:
                             raise ConfigError(f"factor '{f.name}': {error.message}", file, int(line)) from None
 
     def _files(self) -> sources.Files:
-        """A digest of each file that runs are made of, by its name; of this one, of what runs do."""
+        """Return a digest of each file from which runs are made, by name. The campaign file counts by what its runs do."""
         c, here = self.campaign, self.path.parent
         measured = [(m.name, m.of, m.body) for m in c.metric]
         done = repr((c.run.kind, self.duration, c.run.program, measured))
@@ -152,8 +159,10 @@ class CampaignPlan:
         return files | sources.of_programs(programs, here, (self.folder,), self._before)
 
     def check_files(self) -> None:
-        """ConfigError if a run came from other files than its key says: one that has changed meanwhile, or a module that was loaded
-        from where nobody looks."""
+        """Raise ConfigError if a run used files that its key does not cover.
+
+        This happens when a file has changed meanwhile, or when the run loaded a module from an unwatched folder.
+        """
         sources.check_unseen(self.files, self._before)
         if self.campaign.run.kind != "function" and (changed := sources.differences(self.files, self._files())):
             raise ConfigError(f"files have changed since the campaign began: {', '.join(changed)}", str(self.path))
@@ -165,7 +174,7 @@ class CampaignPlan:
 
     @functools.cached_property
     def rows(self) -> list[PlannedRun]:
-        """All runs: point by point, its replicates one after the other."""
+        """All runs: point by point, with the replicates of each point in order."""
         c = self.campaign
         rows: list[PlannedRun] = []
         targets = [(f, t) for f in c.factor for t in f.key]
@@ -179,22 +188,24 @@ class CampaignPlan:
         return rows
 
     def seed(self, replicate: int) -> int:
-        """The seed of a replicate, at whatever point: what differs between points is not their luck."""
+        """Return the seed of a replicate. It is the same at all points, so that differences between points are not due
+        to chance.
+        """
         return randomness.key(self.campaign.seed, str(replicate), "campaign") & ((1 << SEED_BITS) - 1)
 
     def configuration(self, row: PlannedRun, folder: Path) -> bytes:
-        """The configuration file of one run alone, for a folder."""
+        """Return the configuration file of one run, for a folder."""
         assert self.base_configuration is not None
         run = {**row.keys, "seed": str(row.seed), "time/duration": f"{self.duration!r} s"}
         return self.base_configuration.write_configuration(run, folder)
 
 
 def written(factor: Factor, text: str, value: Value) -> str:
-    """What a key says for a value of its factor."""
+    """Return the text of a key for a value of its factor."""
     if "|" in text:
         texts, named = [t.strip() for t in text.split("|")], designs.values_of(factor)
         if len(texts) != len(named):
-            raise ConfigError(f"factor '{factor.name}' has {len(named)} values, its key '{text}' {len(texts)}")
+            raise ConfigError(f"factor '{factor.name}' has {len(named)} values, but its key '{text}' has {len(texts)}")
         return texts[named.index(value)]
     return text.replace(
         "{}", f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e15 else str(value)
@@ -202,8 +213,8 @@ def written(factor: Factor, text: str, value: Value) -> str:
 
 
 def find_metric(plan: CampaignPlan, name: str) -> Metric:
-    """A metric of a campaign by its name; ConfigError names the nearest."""
+    """Find a metric of a campaign by name; the ConfigError for an unknown name suggests the nearest."""
     for m in plan.campaign.metric:
         if m.name == name:
             return m
-    raise ConfigError(f"there is no metric '{name}'{suggest_name(name, [m.name for m in plan.campaign.metric])}")
+    raise ConfigError(f"unknown metric '{name}'{suggest_name(name, [m.name for m in plan.campaign.metric])}")

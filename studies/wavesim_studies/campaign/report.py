@@ -1,4 +1,4 @@
-"""The report of a campaign: one page that needs no network, with pictures inside."""
+"""Report of a campaign: one self-contained page with embedded pictures."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _INK, _SHADE = "#1f5f8b", "#9cc3dd"
 
 
 def page(plan: CampaignPlan, table: Table, differences: Sequence[MetricDifference] = (), other: str = "") -> str:
-    """The page as HTML. ``differences``: from an earlier campaign, whose name is ``other``."""
+    """Return the page as HTML. ``differences`` compares with an earlier campaign named ``other``."""
     c = plan.campaign
     parts = [f"<h1>Campaign {escape(c.name)}</h1>", _summary(plan, table), _factors(plan)]
     if plan.metrics:
         parts += ["<h2>Metrics</h2>", _metrics(plan, table)]
     if differences:
-        parts += [f"<h2>Against {escape(other)}</h2>", _differences(differences)]
+        parts += [f"<h2>Compared with {escape(other)}</h2>", _differences(differences)]
     for metric in plan.metrics:
         parts.append(_metric(plan, table, metric))
     parts += [_troubles(plan, table), _machines(table), _all(plan, table)]
@@ -52,7 +52,7 @@ def _cell(value: Any) -> str:
 
 
 def _html(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table; cells that begin with < are HTML already."""
+    """Build a table. Cells that begin with < are HTML already."""
     top = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{v if isinstance(v, _SafeHtml) else _cell(v)}</td>" for v in row) + "</tr>"
@@ -73,11 +73,11 @@ def _summary(plan: CampaignPlan, table: Table) -> str:
     started = f"{c.run.kind} runs of {plan.duration:g} s" if plan.loaded else "functions"
     lines = [
         f"{len(plan.rows)} runs: {len({r.point for r in plan.rows})} points ({c.design.kind}), {c.design.replicates} replicate{'s' if c.design.replicates > 1 else ''}; {started}; seed {c.seed}.",
-        f"{len(table)} done: {said or 'none'}.",
-        f"Success {100 * share:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %, Wilson): {escape(c.success.where if c.success else 'every run that came to its end')}."
+        f"{len(table)} finished: {said or 'none'}.",
+        f"Success {100 * share:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %, Wilson): {escape(c.success.where if c.success else 'every run that completed')}."
         if table else "",
     ]  # fmt: skip
-    again = f"<p>All of it again: <code>wavesim campaign run {escape(shlex.quote(plan.path.name))}</code></p>"
+    again = f"<p>Repeat the campaign: <code>wavesim campaign run {escape(shlex.quote(plan.path.name))}</code></p>"
     return "".join(f"<p>{line}</p>" for line in lines if line) + again
 
 
@@ -91,9 +91,9 @@ def _factors(plan: CampaignPlan) -> str:
             what = f"normal, {f.mean:g} +- {f.deviation:g}"
         else:
             what = f"{f.low:g} .. {f.high:g}, {f.distribution}"
-        follow = "; ".join(f"{t.path} = {t.text}" for t in f.key) or "given to the program"
+        follow = "; ".join(f"{t.path} = {t.text}" for t in f.key) or "passed to the program"
         rows.append([f.name, what, follow])
-    return "<h2>Factors</h2>" + _html(["factor", "values", "what follows it"], rows) if rows else ""
+    return "<h2>Factors</h2>" + _html(["factor", "values", "affected keys"], rows) if rows else ""
 
 
 def _metrics(plan: CampaignPlan, table: Table) -> str:
@@ -114,11 +114,11 @@ def _metrics(plan: CampaignPlan, table: Table) -> str:
         "better",
         "runs",
         "mean",
-        "its 95 % interval",
+        "95 % interval of the mean",
         "median",
         "95th percentile",
-        "least",
-        "greatest",
+        "minimum",
+        "maximum",
     ]
     return _html(head, rows)
 
@@ -136,7 +136,7 @@ def _differences(found: Sequence[MetricDifference]) -> str:
         "before",
         "after",
         "mean change",
-        "its 95 % interval",
+        "95 % interval of the change",
         "better in",
         "worst change",
         "p (Holm)",
@@ -150,7 +150,7 @@ def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
     values = statistics.column(table, metric.name)
     good = np.isfinite(values)
     if not good.any():
-        return f"<h2>{escape(metric.name)}</h2><p>No run has this number.</p>"
+        return f"<h2>{escape(metric.name)}</h2><p>No run gave a value.</p>"
     parts = [f"<h2>{escape(metric.name)}</h2>", _picture(_spread(values[good], metric)), _sensitivity(plan, values)]
     factors = [f.name for f in plan.campaign.factor]
     if factors:
@@ -162,7 +162,7 @@ def _metric(plan: CampaignPlan, table: Table, metric: CampaignMetric) -> str:
         for k in worst
     ]
     parts += [
-        f"<p>The {'worst' if metric.better else 'greatest'} runs, and how to have each again:</p>",
+        f"<p>The runs with the {'worst' if metric.better else 'largest'} values, and the command that repeats each:</p>",
         _html(["run", *factors, _label(metric), ""], rows),
     ]
     return "".join(parts)
@@ -205,7 +205,7 @@ def _label(metric: CampaignMetric) -> str:
 
 
 def _spread(values: Any, metric: CampaignMetric) -> Any:
-    """Histogram and distribution function."""
+    """Draw the histogram and the distribution function."""
     figure = _figure(9.0, 2.9)
     bars, steps = figure.subplots(1, 2)
     bars.hist(values, bins=min(40, max(5, round(math.sqrt(len(values))) * 2)), color=_SHADE, edgecolor=_INK)
@@ -217,7 +217,7 @@ def _spread(values: Any, metric: CampaignMetric) -> Any:
 
 
 def _against(factors: Sequence[str], table: Table, values: Any, metric: CampaignMetric) -> Any:
-    """The metric against each factor."""
+    """Plot the metric against each factor."""
     columns = min(3, len(factors))
     rows = -(-len(factors) // columns)
     figure = _figure(3.1 * columns + 0.4, 2.8 * rows)
@@ -247,7 +247,9 @@ def _troubles(plan: CampaignPlan, table: Table) -> str:
     reasons = Counter((row["status"], row["reason"]) for row in bad)
     first = {(row["status"], row["reason"]): row["row"] for row in reversed(bad)}
     rows = [[s, r, n, _command(plan, first[s, r])] for (s, r), n in reasons.most_common()]
-    return '<h2 class="bad">What did not come to its end</h2>' + _html(["state", "reason", "runs", "the first"], rows)
+    return '<h2 class="bad">Runs that did not complete</h2>' + _html(
+        ["state", "reason", "runs", "repeat the first"], rows
+    )
 
 
 def _machines(table: Table) -> str:
@@ -259,7 +261,8 @@ def _machines(table: Table) -> str:
             [host, cpu, len(mine), float(wall.mean()), float(wall.max()), simulated / max(float(wall.sum()), 1e-9)]
         )
     return (
-        "<h2>Where</h2>" + _html(["host", "processor", "runs", "wall s, mean", "greatest", "x real time"], rows)
+        "<h2>Machines</h2>"
+        + _html(["host", "processor", "runs", "wall s, mean", "wall s, maximum", "x real time"], rows)
         if rows
         else ""
     )
@@ -271,5 +274,5 @@ def _all(plan: CampaignPlan, table: Table) -> str:
         [r["row"], r["replicate"], *(r.get(n) for n in names), r["status"], r["attempts"], r["wall"], r["hash"][:12], _command(plan, r["row"])]
         for r in table
     ]  # fmt: skip
-    head = ["run", "replicate", *names, "state", "attempts", "wall s", "hash", "again"]
+    head = ["run", "replicate", *names, "state", "attempts", "wall s", "hash", "repeat"]
     return f"<h2>All runs</h2><details><summary>{len(rows)} runs</summary>{_html(head, rows)}</details>"

@@ -1,4 +1,4 @@
-"""One run of a campaign, in the process that does it."""
+"""Execution of one campaign run in the current process."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_studies.campaign.metrics import RunResult
 from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
 
-#: what became of a run. Only what the machine did (killed, lost) is tried again
+#: status of a run; only failures of the machine (killed, lost) are tried again
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
-STOP = "stop"  #: no row of the table: nothing more can be written, so the whole campaign ends
+STOP = "stop"  #: not a row of the table: nothing more can be written, so the whole campaign ends
 _PR_SET_PDEATHSIG = 1
-TRACK_EVERY = 0.5  #: s between the states that a library run keeps
+TRACK_EVERY = 0.5  #: s between the states that a library run records
 Outcome = dict[str, Any]  #: status, reason, metrics, wall, simulated, hash, host, cpu
 
 
 def folder_of(plan: CampaignPlan, row: PlannedRun) -> Path:
-    """Where a run's own configuration and log are."""
+    """Return the folder of a run's own configuration and log."""
     return plan.folder / "rows" / f"{row.number:05}"
 
 
 def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None) -> Outcome:
-    """Do one run, and measure it. What it raises is its failure, not ours."""
+    """Execute one run and measure it. Any exception becomes the run's failure."""
     start = time.perf_counter()
     outcome: Outcome = {"status": OK, "reason": "", "metrics": {}, "simulated": 0.0, "hash": "", "files": plan.digest}
     try:
@@ -58,7 +58,7 @@ def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None)
         outcome |= {"status": STOP, "reason": str(error)}
     except ConfigError as error:
         outcome |= {"status": INVALID, "reason": str(error)}
-    except (Exception, SystemExit) as error:  # whatever a program of the user does
+    except (Exception, SystemExit) as error:  # a user's program may raise anything
         outcome |= {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
     if plan.success is not None:
         outcome["success"] = outcome["status"] == OK and plan.success(outcome["metrics"])
@@ -66,18 +66,18 @@ def execute_run(plan: CampaignPlan, row: PlannedRun, folder: Path | None = None)
 
 
 def failed_outcome(status: str, reason: str, wall: float) -> Outcome:
-    """The outcome of a run that gave no result."""
+    """Return the outcome of a run that gave no result."""
     return {
         "status": status, "reason": reason, "metrics": {}, "simulated": 0.0, "hash": "", "wall": wall, "host": platform.node(), "cpu": _cpu(),
     }  # fmt: skip
 
 
 def _number(value: Any, name: str) -> float | None:
-    """The finite number that a metric is, or None."""
+    """Return a metric as a finite number, or None."""
     try:
         number = math.nan if value is None else float(value)
     except (TypeError, ValueError):
-        raise WaveSimError(f"metric '{name}' is no number but {value!r:.40}") from None
+        raise WaveSimError(f"metric '{name}' must be a number, got {value!r:.40}") from None
     return number if math.isfinite(number) else None
 
 
@@ -86,7 +86,7 @@ def _run(plan: CampaignPlan, row: PlannedRun, folder: Path) -> tuple[Any, str]:
         assert plan.program is not None
         told = plan.program(dict(row.factors), row.seed)
         if not isinstance(told, dict):
-            raise WaveSimError(f"{plan.campaign.run.program} returned no dictionary of metrics but {told!r:.40}")
+            raise WaveSimError(f"{plan.campaign.run.program} must return a dictionary of metrics, got {told!r:.40}")
         return told, hashlib.sha256(repr(sorted(told.items(), key=repr)).encode()).hexdigest()
     path = folder / "config.xml"
     data = plan.configuration(row, folder)
@@ -132,20 +132,20 @@ def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, st
 
 
 class FolderNotWritable(WaveSimError):
-    """The folder of the campaign takes nothing more."""
+    """The folder of the campaign cannot be written."""
 
 
 class ProcessKilled(WaveSimError):
-    """A process of the run was killed: the machine's fault, not the run's."""
+    """A process of the run was killed: a failure of the machine, not of the run."""
 
 
 def die_with_parent() -> None:
-    """In a process that has just been started: not to outlive whoever started it, however that ends."""
+    """Make a new process end with its parent, however the parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[RunResult, str]:
-    """A whole trial, with a server of its own name at a free port."""
+    """Run a whole trial, with a server under a unique name at a free port."""
     name, keep = f"campaign-{os.getpid()}", plan.campaign.run.logs
     command = [
         sys.executable, "-m", "wavesim_sdk.cli", "trial", str(loaded.path), "--out", str(folder), "--name", name, "--port", "0", "--quiet",
@@ -161,14 +161,14 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
     ) as process:
         _, said = process.communicate()
     made, kept = folder / name, folder / "trial"
-    shutil.rmtree(kept, ignore_errors=True)  # of an earlier attempt
+    shutil.rmtree(kept, ignore_errors=True)  # left by an earlier attempt
     try:
         if process.returncode < 0:
-            raise ProcessKilled(f"the trial was ended by signal {-process.returncode}")
+            raise ProcessKilled(f"signal {-process.returncode} ended the trial")
         if process.returncode:
             last = said.strip().splitlines()
             raise WaveSimError(
-                f"the trial ended with code {process.returncode}: {last[-1] if last else 'it said nothing'}"
+                f"the trial ended with exit code {process.returncode}: {last[-1] if last else 'without output'}"
             )
         log = logs.read(made / "run.mcap")
         result = RunResult.of_log(loaded, log)
@@ -185,7 +185,7 @@ def _run_trial(plan: CampaignPlan, loaded: LoadedConfig, folder: Path) -> tuple[
 
 @functools.cache
 def _cpu() -> str:
-    """The processor: hashes of another type's runs may differ in the last bit."""
+    """Return the processor name: hashes from another processor type may differ in the last bit."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Running a campaign: what has no final state in the journal is run; what is there is kept."""
+"""Run a campaign: execute the rows without a final state in the journal, and keep the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wavesim_studies.campaign.run import FAILED, KILLED, OK, STOP
 
 @contextlib.contextmanager
 def _exclusive_lock(folder: Path) -> Iterator[None]:
-    """One client for a campaign."""
+    """Hold the lock of a campaign, so that only one client runs it."""
     import fcntl
 
     try:
@@ -35,14 +35,17 @@ def _exclusive_lock(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise WaveSimError(f"this campaign is being run already, into {folder}") from None
+            raise WaveSimError(f"another process is running this campaign in {folder}") from None
         yield
 
 
 def rows_to_run(
     plan: CampaignPlan, journal: Journal, retried_statuses: tuple[str, ...] = ()
 ) -> list[tuple[PlannedRun, int]]:
-    """(row, attempts that its machine has spoilt) of all that is to be run; ``again``: final states that are not taken as such."""
+    """Return (row, attempts that failed because of the machine) for all rows to run.
+
+    ``again`` lists final states that are run again.
+    """
     known, most = journal.states(), plan.campaign.run.attempts
     found = []
     for row in plan.rows:
@@ -62,7 +65,7 @@ def run(
     quiet: bool = False,
     worker_settings: Executor | None = None,
 ) -> Counter[str]:
-    """Run what is open; returns how many rows are in which state. Ctrl-C leaves what is finished."""
+    """Run all open rows and count the rows in each state. Ctrl-C keeps the finished rows."""
     with _exclusive_lock(plan.folder), Journal(plan.folder, new=True) as journal:
         journal.note("campaign", plan.text)
         journal.note("file", str(plan.path))
@@ -78,7 +81,9 @@ def run(
 
 
 def _interrupt(_signal: int, _frame: object) -> None:
-    for sign in termination_signals.termination_signals():  # once: the second must not cut off what ends the workers
+    for sign in (
+        termination_signals.termination_signals()
+    ):  # ignore repeated signals: a second one must not interrupt the end of the workers
         signal.signal(sign, signal.SIG_IGN)
     raise KeyboardInterrupt
 

@@ -1,14 +1,14 @@
-"""The files that a campaign's results come from, each with its SHA-256: a run is made anew when one of them changes.
+"""Source files of a campaign's results with SHA-256 digests. A run is repeated when one of these files changes.
 
-Covered are the installed packages of WaVeSim and of its plugins, the campaign's program and configuration, the data files
-that the configuration names, and of each Python file of the user
+The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
+files that the configuration names. For each Python file of the user they include
 
-- every module in or below its folder, imported or not: what it imports late, or by a name that it computes, is there as well;
-- every module outside of the installation that such a file imports (in PYTHONPATH, in an editable installation), with its package;
-- every module outside of the installation that loading it has loaded, wherever that lies.
+- every module in or below its folder, imported or not, which covers late imports and imports by a computed name;
+- every module outside the installation that such a file imports (PYTHONPATH, editable installation), with its package;
+- every module outside the installation that was loaded with it, wherever it is.
 
-A run that loads any other module fails (:func:`unseen`). The versions of other installed packages, and data files that a program
-opens by itself, are not covered.
+A run that loads any other module fails (:func:`unseen`). Versions of other installed packages, and data files that a
+program opens on its own, are not covered.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from wavesim_sdk.config import LoadedConfig, Model
 from wavesim_sdk.config.model import LogConfig, Models
 from wavesim_sdk.errors import ConfigError
 
-#: packages whose code makes the numbers
+#: packages whose code computes the numbers
 CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
-#: entry points that show numbers and make none
+#: entry points that present numbers and compute none
 _SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
 _MODULES = tuple(all_suffixes())
-#: folders that no program imports from
+#: folders from which no program imports
 _SKIPPED = ("__pycache__", "site-packages", "dist-packages", "node_modules")
 Files = dict[str, str]  #: name -> SHA-256
 
 
 def of_file(path: Path) -> str:
-    """The SHA-256 of a file; empty if it cannot be read (whoever needs it says so)."""
+    """Return the SHA-256 of a file; empty if it cannot be read (its reader reports the error)."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -53,7 +53,7 @@ def of_file(path: Path) -> str:
 
 
 def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """Every file in or below a folder, but for hidden folders, virtual environments, and those to ``leave`` out."""
+    """Yield every file in or below a folder, except hidden folders, virtual environments and the folders in ``leave``."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(
             f for f in folders
@@ -64,7 +64,7 @@ def _below(folder: Path, leave: tuple[Path, ...] = ()) -> Iterator[Path]:
 
 @functools.cache
 def code() -> str:
-    """A digest of all files of the packages that make the numbers: ours, and those that extend us."""
+    """Return a digest of all files of the packages that compute the numbers: WaVeSim's and its plugins'."""
     groups = entry_points()
     offered = {
         e.module.split(".")[0]
@@ -81,7 +81,7 @@ def code() -> str:
 
 
 def _places(module: str) -> tuple[Path, ...]:
-    """The folders of a package, or the file of a module; nothing where there is none, or it is built in."""
+    """Return the folders of a package, or the file of a module; nothing for a missing or built-in module."""
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):  # __main__ has no spec
@@ -95,7 +95,7 @@ def _places(module: str) -> tuple[Path, ...]:
 
 @functools.cache
 def _installed() -> tuple[Path, ...]:
-    """Folders of the installation: the standard library, installed packages, and our own packages wherever they are."""
+    """Return the folders of the installation: standard library, installed packages and WaVeSim's own packages."""
     known = [sysconfig.get_path(n) for n in ("stdlib", "platstdlib", "purelib", "platlib")]
     known += [*site.getsitepackages(), site.getusersitepackages()]
     ours = [p for name in (*CODE, "wavesim_viz", "wavesim_bridges") for p in _places(name)]
@@ -103,16 +103,16 @@ def _installed() -> tuple[Path, ...]:
 
 
 def is_installed(path: Path) -> bool:
-    """Whether a file belongs to the installation."""
+    """Return whether a file belongs to the installation."""
     path = path.resolve()
     return any(path.is_relative_to(p) for p in _installed()) or any(s in path.parts for s in _SKIPPED[1:])
 
 
 def _imported(path: Path) -> set[str]:
-    """Top-level names of the modules that a Python file imports anywhere, by name."""
+    """Return the top-level names of the modules that a Python file imports anywhere by name."""
     try:
         tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # whoever runs it says so
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # running the file reports the error
         return set()
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -129,13 +129,13 @@ def _imported(path: Path) -> set[str]:
 
 @functools.cache
 def _outside(file: str) -> Path | None:
-    """The path of a module that does not belong to the installation."""
+    """Return the path of a module outside the installation; None for an installed one."""
     path = Path(file).resolve()
     return None if is_installed(path) else path
 
 
 def loaded_modules() -> dict[Path, str]:
-    """Every module from outside of the installation that this process has: its file -> its name."""
+    """Return every module from outside the installation that this process has loaded: file -> name."""
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -145,8 +145,10 @@ def loaded_modules() -> dict[Path, str]:
 
 
 def of_programs(programs: Iterable[Path], here: Path, leave: tuple[Path, ...], before: Mapping[Path, str]) -> Files:
-    """All modules of some Python files; names are relative to the folder ``here``. ``before``: modules that this process had before
-    it loaded them."""
+    """Return all modules of some Python files, with names relative to the folder ``here``.
+
+    ``before`` lists the modules that this process had loaded earlier.
+    """
     found: dict[Path, str] = {}
     todo: list[Path] = []
 
@@ -176,14 +178,18 @@ def of_programs(programs: Iterable[Path], here: Path, leave: tuple[Path, ...], b
 
 
 def unseen(files: Files, before: Mapping[Path, str]) -> list[str]:
-    """Files of modules from outside of the installation that this process has loaded since, and whose content is none of ``files``."""
+    """List modules from outside the installation that this process has loaded since ``before`` and whose content is not
+    in ``files``.
+    """
     known = set(files.values())
     return [str(path) for path in loaded_modules() if path not in before and of_file(path) not in known]
 
 
 def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], here: Path) -> Files:
-    """A configuration, and the data files that it and its models name, or that factors name: ``changed`` has the key and the text of
-    each."""
+    """Return a configuration with the data files that it, its models and the factors name.
+
+    ``changed`` holds the key and the text of each factor setting.
+    """
     base = loaded.path.parent
     paths = [*_named(loaded.config, base), *(p for m in loaded.models.values() for p in _named(m, base))]
     programs = [b.program.options for b in loaded.config.fleet.bodies if b.program is not None]
@@ -198,10 +204,10 @@ def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], h
 
 
 def _options(text: str, base: Path) -> Iterator[Path]:
-    """Files among the words of a program's options."""
+    """Yield the files among the words of a program's options."""
     try:
         words = shlex.split(text)
-    except ValueError:  # whoever starts it says so
+    except ValueError:  # starting the program reports the error
         return
     for word in words:
         path = base / word.rpartition("=")[2]
@@ -210,7 +216,7 @@ def _options(text: str, base: Path) -> Iterator[Path]:
 
 
 def _named(value: Any, base: Path) -> Iterator[Path]:
-    """Every file that is read, in the keys ``file`` of a part of a configuration."""
+    """Yield every input file named by the keys ``file`` in a part of a configuration."""
     if isinstance(value, tuple):
         for item in value:
             yield from _named(item, base)
@@ -228,7 +234,7 @@ def _named(value: Any, base: Path) -> Iterator[Path]:
 
 
 def differences(before: Files, after: Files) -> list[str]:
-    """What has changed between two sets of files, by name."""
+    """Describe the changes between two sets of files, by name."""
     names = sorted({*before, *after})
     return [
         f"{name} ({'new' if name not in before else 'gone' if name not in after else 'changed'})"
@@ -238,9 +244,9 @@ def differences(before: Files, after: Files) -> list[str]:
 
 
 def check_unseen(files: Files, before: Mapping[Path, str]) -> None:
-    """ConfigError if this process has loaded a module whose changes nobody would notice."""
+    """Raise ConfigError if this process has loaded a module whose changes would go unnoticed."""
     if found := unseen(files, before):
         raise ConfigError(
-            f"the run loaded {', '.join(found)}, outside of the folders that the campaign watches: import it at the top of the "
-            "program, put its folder into PYTHONPATH, or move it beside the program"
+            f"the run loaded {', '.join(found)}, outside the folders that the campaign watches: import it at the top of the "
+            "program, add its folder to PYTHONPATH, or move it beside the program"
         )

@@ -1,4 +1,4 @@
-"""Statistics of campaigns: intervals, comparison of two, gate, Sobol's indices."""
+"""Statistics of campaigns: intervals, comparison of two campaigns, gate, Sobol indices."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Table = Sequence[Mapping[str, Any]]
 LEVEL = 0.95
 RESAMPLES = 9999
-SENSITIVITY_RESAMPLES = 400  #: times that runs are drawn again for Sobol's indices
+SENSITIVITY_RESAMPLES = 400  #: number of times that runs are resampled for Sobol indices
 SUCCESS = "success"
 
 
 def column(table: Table, name: str) -> Array:
-    """The numbers of a column; NaN where there is none."""
+    """Return the numbers of a column; NaN where a row has none."""
     return np.array([math.nan if row.get(name) is None else float(row[name]) for row in table])
 
 
 def succeeded(row: Mapping[str, Any]) -> bool:
-    """Whether a run counts as a success."""
+    """Return whether a run counts as a success."""
     return bool(row.get(SUCCESS, row["status"] == OK))
 
 
 def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
-    """(mean, low, high): its 95 % interval by the bootstrap (BCa)."""
+    """Return (mean, low, high) with the 95 % interval by the bootstrap (BCa)."""
     good = values[np.isfinite(values)]
     if not len(good):
         return math.nan, math.nan, math.nan
@@ -43,7 +43,9 @@ def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
     if len(good) < 2 or float(np.ptp(good)) == 0.0:
         return mean, mean, mean
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of distributions with hardly any spread: percentiles serve
+        warnings.simplefilter(
+            "ignore"
+        )  # distributions with hardly any spread cause warnings; percentiles are used for them
         made = {"n_resamples": RESAMPLES, "confidence_level": LEVEL, "vectorized": True, "batch": 1000}
         found = stats.bootstrap(
             (good,), np.mean, method="BCa", rng=np.random.default_rng(seed), **made
@@ -56,7 +58,7 @@ def mean_interval(values: Array, seed: int = 0) -> tuple[float, float, float]:
 
 
 def share_interval(successes: int, of: int) -> tuple[float, float, float]:
-    """(share, low, high): its 95 % interval after Wilson."""
+    """Return (share, low, high) with the 95 % interval by Wilson."""
     if not of:
         return math.nan, 0.0, 1.0
     found = stats.binomtest(successes, of).proportion_ci(LEVEL, method="wilson")
@@ -65,27 +67,29 @@ def share_interval(successes: int, of: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """How a metric of a later campaign differs from that of an earlier one, pair by pair."""
+    """Difference of a metric between an earlier and a later campaign, computed by pairs."""
 
     name: str
     unit: str
-    better: str  #: lower, higher, or empty: neither
+    better: str  #: lower, higher, or empty for neither
     pairs: int
-    left_out: int  #: pairs of which one has no such number
+    left_out: int  #: pairs in which one run has no value
     before: float
     after: float
     change: float  #: mean of after - before
     low: float
     high: float
     share_better: float
-    worst: float  #: the greatest change for the worse
-    p: float  #: of no change, by Holm over all metrics
-    margin: float  #: absolute
+    worst: float  #: largest change for the worse
+    p: float  #: probability of the change by chance alone, corrected by Holm across all metrics
+    margin: float  #: absolute value
 
     @property
     def verdict(self) -> str:
-        """``worse`` if the whole interval lies beyond the margin, ``undecided`` if a part does, else ``pass``; ``not judged`` where
-        neither way is better."""
+        """``worse`` if the whole interval lies beyond the margin, ``undecided`` if a part does, otherwise ``pass``.
+
+        ``not judged`` for a metric without a better direction.
+        """
         if not self.better:
             return "not judged"
         if self.pairs < 2 or not math.isfinite(self.change):
@@ -95,7 +99,7 @@ class MetricDifference:
 
 
 def pairs(before: Table, after: Table, factors: Sequence[str]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Rows of the same point and replicate."""
+    """Return pairs of rows with the same point and replicate."""
 
     def key(row: Mapping[str, Any]) -> str:
         return json.dumps([[row.get(f) for f in factors], row["replicate"]])
@@ -107,7 +111,7 @@ def pairs(before: Table, after: Table, factors: Sequence[str]) -> list[tuple[Map
 def compare(
     before: Table, after: Table, factors: Sequence[str], metrics: Sequence[CampaignMetric]
 ) -> list[MetricDifference]:
-    """Each metric, and success, of two campaigns. ConfigError if they have no run in common."""
+    """Compare each metric, and success, of two campaigns. Raise ConfigError if they have no run in common."""
     both = pairs(before, after, factors)
     if not both:
         raise ConfigError("these campaigns have no point and replicate in common")
@@ -139,7 +143,7 @@ def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDiffere
 
 
 def _p(change: Array) -> float:
-    """How often chance alone gives so great a mean change: signs of the changes at random."""
+    """Return how often chance alone gives a mean change of this size, by random signs of the changes."""
     if len(change) < 2 or not np.any(change):
         return 1.0
     signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, len(change)))
@@ -148,14 +152,17 @@ def _p(change: Array) -> float:
 
 
 def sensitivity(values: Array, factors: int, n: int) -> dict[str, Array]:
-    """Sobol's indices from the runs of design=sensitivity, in order: ``first``, ``total``, (factors,) each, and their 95 %
-    intervals ``first_interval``, ``total_interval`` (factors, 2). ConfigError if a run is missing."""
+    """Return Sobol indices from the ordered runs of design=sensitivity.
+
+    ``first`` and ``total`` have shape (factors,), their 95 % intervals ``first_interval`` and ``total_interval``
+    (factors, 2). Raise ConfigError if a run is missing.
+    """
     if len(values) != n * (factors + 2) or not np.isfinite(values).all():
-        raise ConfigError("Sobol's indices need all runs")
+        raise ConfigError("Sobol indices need the results of all runs")
     blocks = values.reshape(factors + 2, n)
     told = {"f_A": blocks[:1], "f_B": blocks[1:2], "f_AB": blocks[2:, None, :]}
     found = stats.sobol_indices(func=told, n=n)
-    # intervals: runs drawn again, as weights; the estimators are those of Saltelli et al. (2010) and Jansen (1999)
+    # intervals: runs resampled by weights; the estimators are those of Saltelli et al. (2010) and Jansen (1999)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=SENSITIVITY_RESAMPLES) / n
     centred = blocks - blocks[:2].mean()
     a, b, mixed = centred[0], centred[1], centred[2:]

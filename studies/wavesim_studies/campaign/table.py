@@ -14,9 +14,9 @@ Table = Sequence[Mapping[str, Any]]
 
 
 def write(table: Table, path: Path, units: Mapping[str, str]) -> None:
-    """Write it by the ending of the name: .csv or .parquet. WaveSimError if that cannot be."""
+    """Write the table in the format of the file extension, .csv or .parquet. Raise WaveSimError on failure."""
     if path.suffix not in WRITERS:
-        raise WaveSimError(f"{path}: a table is {' or '.join(WRITERS)}, by the ending of its name")
+        raise WaveSimError(f"{path}: unknown table format, use the extension {' or '.join(WRITERS)}")
     try:
         WRITERS[path.suffix](table, path, units)
     except OSError as error:
@@ -38,7 +38,9 @@ def _parquet(table: Table, path: Path, units: Mapping[str, str]) -> None:
     try:
         import duckdb
     except ImportError:
-        raise WaveSimError("duckdb is not installed; pip install 'wavesim-studies[parquet]', or write .csv") from None
+        raise WaveSimError(
+            "duckdb is not installed; run pip install 'wavesim-studies[parquet]', or write .csv"
+        ) from None
     names = _columns(table)
     kinds = {n: _kind([row.get(n) for row in table]) for n in names}
     with duckdb.connect() as base:

@@ -1,6 +1,6 @@
-"""Keys of a campaign's file that would be taken and have no effect: each is refused before the first run.
+"""Refuse keys of a campaign file that would have no effect, before the first run.
 
-A key that equals its default is refused as well when it stands in the file: what is written there is what its author believes in.
+A key that equals its default is refused as well, because its author expects an effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAMPLED = ("random", "latin", "sobol", "halton", "sensitivity")
 
 
 def check(campaign: Campaign, text: str, file: str) -> None:
-    """ConfigError, with the line, for the first such key or element."""
+    """Raise ConfigError, with the line, for the first key or element without effect."""
     root = xml.parse(text.encode(), file)
     for element, names, why in _unused(root, campaign):
         found = [name for name in names if name in element.attrib]
@@ -35,7 +35,7 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 
 
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
-    """Each (element, its keys that have no effect; none: all of it, why)."""
+    """Yield (element, keys without effect, reason). Without keys, the whole element has no effect."""
     kind, nothing = campaign.run.kind, 'kind="function" simulates nothing'
     if kind == "function" and campaign.config:
         yield root, ("config",), nothing
@@ -43,14 +43,14 @@ def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
         if kind == "function":
             yield run, ("duration",), nothing
         if kind == "trial":
-            yield run, ("program",), "in a trial, bodies have the programs that the configuration names"
+            yield run, ("program",), "in a trial, the configuration names the programs of bodies"
         else:
             yield run, ("logs",), f'kind="{kind}" writes no logs'
     for design in root.findall("design"):
         yield from _of_design(design, campaign)
     for element, factor in zip(root.findall("factor"), campaign.factor, strict=True):
         if campaign.design.kind == "seeds":
-            yield element, (), 'kind="seeds" has replicates alone'
+            yield element, (), 'kind="seeds" varies replicates only'
         yield element, *_of_factor(factor, campaign.design.kind)
     for element, metric in zip(root.findall("metric"), campaign.metric, strict=True):
         yield element, *_of_metric(metric, kind)
@@ -61,23 +61,23 @@ def _of_design(design: Any, campaign: Campaign) -> Iterator[Unused]:
     if kind not in SAMPLED:
         yield design, ("points",), f'kind="{kind}" draws no samples'
     elif not campaign.factor:
-        yield design, (), f'kind="{kind}" needs a <factor>'
+        yield design, (), f'kind="{kind}" requires a <factor>'
     if kind != "latin":
-        yield design, ("strength",), 'it is of kind="latin"'
+        yield design, ("strength",), 'it applies only to kind="latin"'
     if kind != "list":
         for point in design.findall("point"):
-            yield point, (), 'it is of kind="list"'
+            yield point, (), 'it applies only to kind="list"'
 
 
 def _of_factor(factor: Factor, design: str) -> tuple[tuple[str, ...], str]:
-    """(keys that have no effect, why)."""
+    """Return (keys without effect, reason)."""
     if values_of(factor):
         return ("low", "high", "distribution", "mean", "deviation", "levels"), "the factor has `values`"
     if factor.distribution == "normal":
-        return ("low", "high", *_levels(design)), "it is of other distributions, or designs"
+        return ("low", "high", *_levels(design)), "it applies only to other distributions or designs"
     if factor.distribution != "truncated":
-        return ("mean", "deviation", *_levels(design)), "it is of other distributions, or designs"
-    return _levels(design), "levels are of the designs grid and one-at-a-time"
+        return ("mean", "deviation", *_levels(design)), "it applies only to other distributions or designs"
+    return _levels(design), "levels apply only to the designs grid and one-at-a-time"
 
 
 def _levels(design: str) -> tuple[str, ...]:
@@ -85,9 +85,9 @@ def _levels(design: str) -> tuple[str, ...]:
 
 
 def _of_metric(metric: Metric, kind: str) -> tuple[tuple[str, ...], str]:
-    """(keys that have no effect, why)."""
+    """Return (keys without effect, reason)."""
     if kind == "function":
-        return ("of", "body"), 'of kind="function" the program returns its metrics, by their names'
+        return ("of", "body"), 'with kind="function" the program returns the metrics by name'
     if metric.of in LIBRARY:
-        return ("unit",), "a metric of the library has its own"
-    return ("body",), "whoever computes it decides whose it is"
+        return ("unit",), "a library metric has its own unit"
+    return ("body",), "the function that computes the metric selects the body"

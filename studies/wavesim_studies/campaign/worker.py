@@ -1,6 +1,6 @@
-"""A process that does runs, and the handle by which it is asked.
+"""A process that executes runs, and the handle that controls it.
 
-A run that hangs or dies takes its process along and nothing else: the handle kills it and starts another.
+If a run hangs or crashes, only its process is affected: the handle kills it and starts another.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 from wavesim_sdk.errors import WaveSimError
 from wavesim_studies.campaign.run import KILLED, TIMED_OUT, Outcome, die_with_parent, failed_outcome
 
-START_LIMIT_S = 300.0  #: a first worker of a machine compiles the kernels
-STARTS = 5  #: how often in a row a worker may be killed before it is ready
+START_LIMIT_S = 300.0  #: the first worker on a machine compiles the kernels
+STARTS = 5  #: number of times in a row that a worker may be killed before it is ready
 
 
 class Worker:
-    """One process, for the rows of one campaign."""
+    """One worker process for the rows of one campaign."""
 
     def __init__(self, file: Path, out: Path) -> None:
         self._file, self._out = file, out
@@ -33,8 +33,8 @@ class Worker:
         self._lock, self._over = threading.Lock(), False
 
     def run_row(self, row: int, key: str, timeout: float) -> Outcome:
-        """What became of a run; it is stopped after ``timeout`` s. WaveSimError after :meth:`stop`."""
-        for _ in range(2):  # a process that died between two runs is no fault of the next
+        """Execute a run and return its outcome; stop it after ``timeout`` s. Raise WaveSimError after :meth:`stop`."""
+        for _ in range(2):  # a process that ended between two runs must not make the next run fail
             there = self._process
             process = there if there is not None and there.poll() is None else self._start()
             try:
@@ -53,11 +53,11 @@ class Worker:
         code = process.poll()
         self.close()
         wall = time.perf_counter() - start
-        said = f"stopped after {timeout:g} s" if late else f"its process ended with code {code}"
+        said = f"stopped after {timeout:g} s" if late else f"the worker process ended with exit code {code}"
         return failed_outcome(TIMED_OUT if late else KILLED, said, wall)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """A process that is ready. WaveSimError if it ends of its own accord, or again and again."""
+        """Start a process and wait until it is ready. Raise WaveSimError if it exits, or is killed repeatedly."""
         for _ in range(STARTS):
             process = self._begin()
             if self._line(process, START_LIMIT_S) == b"ready":
@@ -66,13 +66,15 @@ class Worker:
             self.close()
             if code is None or code >= 0:
                 break
-        raise WaveSimError("a worker could not be started")
+        raise WaveSimError("cannot start a worker")
 
     def _begin(self) -> subprocess.Popen[bytes]:
         self.close()
         command = [sys.executable, "-m", "wavesim_studies.campaign.worker", str(self._file), str(self._out)]
         limits = {f"{n}_NUM_THREADS": "1" for n in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
-        limits["PYTHONDONTWRITEBYTECODE"] = "1"  # it would be taken for that of a file which changes within the second
+        limits["PYTHONDONTWRITEBYTECODE"] = (
+            "1"  # bytecode would also be used for a version of a file that was changed within the same second
+        )
         with self._lock:
             if self._over:
                 raise WaveSimError("the campaign has ended")
@@ -85,7 +87,7 @@ class Worker:
 
     @staticmethod
     def _line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
-        """What it says next; nothing if it ends, or says nothing in time."""
+        """Read the next line of a process; empty if the process ends or the timeout passes."""
         assert process.stdout is not None
         file, said, end = process.stdout.fileno(), b"", time.monotonic() + timeout
         while not said.endswith(b"\n"):
@@ -100,7 +102,7 @@ class Worker:
         return said.strip()
 
     def stop(self) -> None:
-        """From another thread: what it does is ended, and nothing is begun any more."""
+        """End the current run and refuse new ones. Called from another thread."""
         with self._lock:
             self._over = True
             process = self._process
@@ -108,7 +110,7 @@ class Worker:
             self._end(process)
 
     def close(self) -> None:
-        """End the process, and what it started."""
+        """End the process and everything that it started."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -129,15 +131,15 @@ class Worker:
 
 
 def main() -> None:
-    """The process: a line in, a run, a line out."""
+    """Run the worker process: read a request line, execute the run, write a response line."""
     die_with_parent()
     from wavesim_server import cache
     from wavesim_studies.campaign.plan import CampaignPlan
     from wavesim_studies.campaign.run import INVALID, execute_run
 
     out, asked_by = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0))
-    os.dup2(2, 1)  # what programs print is not our answer
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and what we are asked is nothing for them to read
+    os.dup2(2, 1)  # keep the output of programs apart from our responses
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # keep programs from reading our requests
     plan = CampaignPlan(Path(sys.argv[1]), Path(sys.argv[2]))
     if plan.campaign.run.kind != "function":
         cache.ensure_compiled(lambda _: None)

@@ -1,4 +1,4 @@
-"""Learning environments: the engine's own kernels under Gymnasium, thousands of copies in one compiled call a step.
+"""Learning environments: the engine's kernels under Gymnasium, with thousands of copies in one compiled call per step.
 
 import gymnasium, wavesim_studies.learning
 envs = gymnasium.make_vec("wavesim/StationKeeping-v0", num_envs=4096)

@@ -1,4 +1,4 @@
-"""What a learner is compared with: a controller as one would write it, and chance."""
+"""Baselines for learners: a conventional controller, and random actions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from wavesim_studies.learning.core import Array, Core
 
 #: N per m, N s/m, N per m s; N m per rad, N m s/rad
 POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5
-REACH = 1.5  #: m of the position error that is acted on, and s m of its integral
+REACH = 1.5  #: m, limit of the position error in the control law, and limit in m s of its integral
 
 
 class Pid:
-    """PID control of place and heading, PD of roll and pitch, put onto the thrusters by the pseudo-inverse of their matrix."""
+    """PID control of position and heading, PD of roll and pitch, allocated to the thrusters by a pseudo-inverse."""
 
     def __init__(self, core: Core) -> None:
         self._inverse = np.linalg.pinv(core.matrix).astype(np.float64)
@@ -22,7 +22,9 @@ class Pid:
         self._sum = np.zeros((core.copies, 3))
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Actions (n, thrusters) in -1..1 for observations (n, numbers); ``ended`` tells whose integral begins anew."""
+        """Return actions (n, thrusters) in -1..1 for observations (n, numbers). ``ended`` selects the integrals to
+        reset.
+        """
         if ended is not None:
             self._sum[ended] = 0.0
         o = observation.astype(np.float64)
@@ -39,18 +41,20 @@ class Pid:
 
 
 class RandomPolicy:
-    """Actions at random."""
+    """Random actions."""
 
     def __init__(self, core: Core, seed: int = 0) -> None:
         self._random, self._size = np.random.default_rng(seed), core.actions
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """See :class:`Pid`."""
+        """Return random actions; see :class:`Pid`."""
         return self._random.uniform(-1.0, 1.0, (len(observation), self._size)).astype(np.float32)
 
 
 def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
-    """One episode of each copy: share of successes, mean distance (m) of those that came to their end, mean reward."""
+    """Run one episode of each copy. Return the share of successes, mean distance (m) of completed episodes, and mean
+    reward.
+    """
     core.seed(seed)
     core.reset_copies()
     out, n = core.outputs, core.copies

@@ -1,4 +1,4 @@
-"""The copies of a task and their arrays: what the shells for Gymnasium and others are made of."""
+"""Copies of a task and their arrays: the core of the adapters for Gymnasium and other libraries."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MODELS = 64  #: different hulls among the copies: one for a block of eight, in turn
+MODELS = 64  #: number of different hulls; each block of eight copies uses one, in turn
 
 
 class Core:
     """``copies`` of a task.
 
-    ``vary`` 0..1: how far episodes differ in current (to 0.5 m/s), thrust (20 % each, to 20 % less in common), net buoyancy (2 N),
-    delay of commands (0 to 3 steps). ``hulls`` 0..1: how far models differ in mass and inertia (20 %), added mass and drag (half to one
-    and a half); they belong to the block of eight that a copy is in. ``noise``: factor of that of the sensors. ``dt``: period of actions
-    in s, of ``substeps`` Runge-Kutta steps.
+    ``vary`` 0..1 scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % each, up to 20 % less
+    in common), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` 0..1 scales the differences between
+    models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5); all copies in a block of eight share
+    a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s, made of ``substeps`` Runge-Kutta
+    steps.
     """
 
     def __init__(
@@ -34,12 +35,14 @@ class Core:
         noise: float = 1.0, mode: int = kernels.SAME_STEP,
     ) -> None:  # fmt: skip
         if task not in TASKS:
-            raise ConfigError(f"there is no task '{task}'{suggest_name(task, TASKS)}")
+            raise ConfigError(f"unknown task '{task}'{suggest_name(task, TASKS)}")
         able = [name for name, m in library().items() if m.thruster and not m.fin]
         if model not in able:
-            raise ConfigError(f"'{model}' is no vehicle with thrusters alone{suggest_name(model, able)}")
+            raise ConfigError(f"'{model}' is not a vehicle driven by thrusters only{suggest_name(model, able)}")
         if copies < 1 or substeps < 1 or not 0.0 < dt < np.inf:
-            raise ConfigError(f"{copies} copies, {substeps} substeps of {dt:g} s: one or more of each, of some length")
+            raise ConfigError(
+                f"copies and substeps must be >= 1 and dt positive, got {copies} copies, {substeps} substeps, dt {dt:g} s"
+            )
         t, thrusters = TASKS[task], library()[model].thruster
         self.copies, self.task, self.model, self.hulls = copies, t, model, hulls
         self.actions = len(thrusters)
@@ -60,7 +63,7 @@ class Core:
         )  # fmt: skip
 
     def _build(self, seed: int) -> Array:
-        """The bodies; returns the matrix of thrusters (6, actions): force and torque of unit thrust, in B."""
+        """Create the bodies; return the thruster matrix (6, actions): force and torque of unit thrust, in B."""
         step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // r.LANES)
         models = [library()[self.model]]
         if self.hulls > 0.0:
@@ -84,7 +87,7 @@ class Core:
         return np.asarray(p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
 
     def _hull(self, seed: int, number: int) -> Any:
-        """A model that differs from the one in the book, by the seed."""
+        """Return a random variation of the library model, by the seed."""
         key = np.array([randomness.key(seed, str(number), "hull")], np.uint64)
         u = [2.0 * float(randomness.uniform(key, 0, k)[0]) - 1.0 for k in range(5)]
         base = library()[self.model]
@@ -92,36 +95,44 @@ class Core:
             base, mass=base.mass.value * (1.0 + 0.2 * self.hulls * u[0]), added_mass=1.0 + 0.5 * self.hulls * u[1],
             linear_drag=1.0 + 0.5 * self.hulls * u[2], quadratic_drag=1.0 + 0.5 * self.hulls * u[3],
         )  # fmt: skip
-        assert base.buoyancy is not None  # net buoyancy is another matter
+        assert base.buoyancy is not None  # net buoyancy is varied elsewhere
         return varied(made, volume=base.buoyancy.volume * made.mass.value / base.mass.value)
 
     def seed(self, seed: int) -> None:
-        """Random numbers from now on: copy i has those of seed + i."""
+        """Seed all copies: copy ``i`` uses the random numbers of seed + i."""
         if self.hulls > 0.0:
             self._build(seed)
         self.state.keys[: self.copies] = [randomness.key(seed + i, "copy", "learning") for i in range(self.copies)]
         self.state.numbers[:] = 0.0
 
     def set_observation_buffer(self, observation: Array) -> None:
-        """Observations from now on go into an array of the caller's: (n, numbers) float32, C-contiguous. ValueError for another."""
+        """Write future observations into the caller's array: (n, numbers) float32, C-contiguous. Raise ValueError
+        otherwise.
+        """
         if (
             observation.shape != (self.copies, self.size)
             or observation.dtype != np.float32
             or not observation.flags.c_contiguous
         ):
-            raise ValueError(f"observations want a C-contiguous array {(self.copies, self.size)} of float32")
+            raise ValueError(f"observations require a C-contiguous float32 array of shape {(self.copies, self.size)}")
         observation[:] = self.outputs.observation
         self.outputs = self.outputs._replace(observation=observation)
 
     def reset_copies(self, chosen: Array | None = None) -> None:
-        """A new episode of the chosen copies (n,), or of all; the observations are in ``out``. ValueError for another shape."""
+        """Start a new episode in the selected copies (n,), or in all.
+
+        The observations are in ``outputs``. Raise ValueError for a wrong shape.
+        """
         mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
         if mask.shape != (self.copies,):  # the kernel would read beyond it
-            raise ValueError(f"{self.copies} copies are chosen by as many truths, not by {mask.shape}")
+            raise ValueError(f"expected a mask of shape ({self.copies},), got {mask.shape}")
         kernels.reset_selected(self.fleet, self.state, mask, self.rules, self.outputs, self.actions)
 
     def step(self, actions: Array) -> None:
-        """One step of all copies: ``actions`` (n, thrusters) float32; what comes of it is in ``out``. ValueError for another shape."""
+        """Advance all copies by one step with ``actions`` (n, thrusters) float32.
+
+        The results are in ``outputs``. Raise ValueError for a wrong shape.
+        """
         if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
-            raise ValueError(f"actions want the shape {(self.copies, self.actions)}, not {actions.shape}")
+            raise ValueError(f"expected actions of shape {(self.copies, self.actions)}, got {actions.shape}")
         kernels.step(self.fleet, self.state, actions, self.rules, self.outputs, self.actions)

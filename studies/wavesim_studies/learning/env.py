@@ -1,4 +1,4 @@
-"""The shells for Gymnasium: a vector of environments, and a single one."""
+"""Gymnasium environments: a vector of copies, and a single copy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _MODES = {
 
 
 def spaces(core: Core) -> tuple[Any, Any]:
-    """(of an observation, of an action)"""
+    """Return (observation space, action space)."""
     box = gymnasium.spaces.Box
     return box(-kernels.BOUND, kernels.BOUND, (core.size,), np.float32), box(-1.0, 1.0, (core.actions,), np.float32)
 
 
 class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
-    """Copies of a task, all in one compiled call. ``copy=False``: the arrays that are returned are those of the next step as well.
+    """Copies of a task, advanced in one compiled call. With ``copy=False`` the returned arrays are reused by the next
+    step.
 
-    ``autoreset_mode`` is Gymnasium's; other options are those of :class:`~wavesim_studies.learning.core.Core`.
+    ``autoreset_mode`` is Gymnasium's; the other options are those of :class:`~wavesim_studies.learning.core.Core`.
     """
 
     def __init__(
@@ -44,14 +45,14 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self._seeded = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """All copies, or those of ``options["reset_mask"]``; copy i has the random numbers of seed + i."""
+        """Reset all copies, or those selected by ``options["reset_mask"]``. Copy ``i`` uses the random numbers of seed + i."""
         super().reset(seed=seed)
         if seed is not None or not self._seeded:
             self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
             self._seeded = True
         mask = (options or {}).get("reset_mask")
         if mask is not None and not np.any(mask):
-            raise ValueError("reset_mask must be true for at least one copy")
+            raise ValueError("reset_mask must select at least one copy")
         self.core.reset_copies(mask)
         return self._given(self.core.outputs.observation), {}
 
@@ -59,8 +60,11 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         return array.copy() if self._copy else array
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """See Gymnasium. ``infos``: distance (m), heading_error (rad), reward_place, reward_still, reward_effort; of those that ended
-        success, and with SAME_STEP final_obs and final_info."""
+        """Advance all copies; see Gymnasium.
+
+        ``infos`` has distance (m), heading_error (rad), reward_place, reward_still, reward_effort. Ended copies have
+        success, and with SAME_STEP also final_obs and final_info.
+        """
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(actions, np.float32))
         infos: dict[str, Any] = {
@@ -101,14 +105,14 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """A new episode; with a seed the same one each time."""
+        """Start a new episode; a given seed always gives the same one."""
         super().reset(seed=seed)
         self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
         self.core.reset_copies()
         return self.core.outputs.observation[0].copy(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """See Gymnasium; ``info`` as that of :class:`VectorTaskEnv`."""
+        """Advance the copy; see Gymnasium. ``info`` as in :class:`VectorTaskEnv`."""
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
         info = {

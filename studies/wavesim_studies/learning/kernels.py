@@ -1,9 +1,9 @@
-"""One step of all copies, compiled: commands with their delay, dynamics, reward, end, reset, noise, observation.
+"""One compiled step of all copies: commands with delay, dynamics, reward, termination, reset, noise, observation.
 
-The dynamics is the engine's own, by blocks of eight bodies; without sound, contact and weather, for none of these tasks has them. What
-surrounds it works on the same eight lanes: a row of numbers for each quantity, see :mod:`wavesim_server.dynamics.lanes`. Only a reset,
-once an episode, goes lane by lane.
-A copy's random numbers are hashes of its own key: no copy sees another, and how many there are changes nothing.
+The dynamics are the engine's, in blocks of eight bodies, without sound, contact and weather, which these tasks do not
+use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
+:mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
+are hashes of its own key, so they are independent of other copies and of their number.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from wavesim_server.elementary import atan2, exp, log, sin_cos
 
 L = r.LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
-DEPTH = 20.0  #: m, of the middle of all tasks: far from surface and bed
-DELAYS = 4  #: commands that are kept, the newest first
-#: rows of a block of copies: steps and episodes so far, bias of position (3) and heading, delay in steps, net weight (N), sums of what is judged
+DEPTH = 20.0  #: m, centre of all tasks: far from surface and bed
+DELAYS = 4  #: number of stored commands, the newest first
+#: rows of a block of copies: counts of steps and episodes, bias of position (3) and heading, delay in steps, net weight
+#: (N), sums for the judgement
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
 BASE = 20  #: numbers of an observation before the last command
-BOUND = 10.0  #: of every number of an observation
-FAR = 6.0  #: m: further away an episode ends
-PARTS = 3  #: of a reward: place, upright and still, effort
-NORMALS = 10  #: of an observation: position (3), heading, velocity (3), rates (3)
-#: rows of what a block computes and forgets: the observation, its noise, actions, and what a step is judged by
+BOUND = 10.0  #: limit of every number of an observation
+FAR = 6.0  #: m: distance at which an episode ends
+PARTS = 3  #: parts of a reward: position, upright and still, effort
+NORMALS = 10  #: random numbers of an observation: position (3), heading, velocity (3), rates (3)
+#: rows of temporary values of a block: observation, its noise, actions, and the inputs of the judgement
 OBSERVATION = 0
 DRAW = OBSERVATION + BASE + r.THRUSTERS
 ACTION = DRAW + NORMALS
@@ -38,12 +39,12 @@ DISTANCE, TURNED, UPRIGHT, SPIN, AHEAD, PART, REWARD, OUT_OF_BOUNDS, TIME_IS_UP,
     ACTION + r.THRUSTERS + k for k in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11)
 )
 WORK = IS_SUCCESS + 1
-_NEAREST = 6755399441055744.0  # 1.5 2^52: added and taken away again, it rounds to an integer
-_HALF = 2.0**26  # of the bits of a uniform number
+_NEAREST = 6755399441055744.0  # 1.5 2^52: adding and subtracting it rounds to an integer
+_HALF = 2.0**26  # splits the bits of a uniform number into halves
 
 
 class FleetView(NamedTuple):
-    """The bodies, see :class:`wavesim_server.dynamics.fleet.FleetDynamics`."""
+    """Views of the bodies; see :class:`wavesim_server.dynamics.fleet.FleetDynamics`."""
 
     blocks: Any
     heads: Any
@@ -54,8 +55,10 @@ class FleetView(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    """What each copy remembers: numbers (blocks, COPY L), key (blocks L), last commands (blocks, DELAYS thrusters L); and room for the
-    states of a block (L, MU), and for what it computes (WORK L)."""
+    """State of the copies: numbers (blocks, COPY L), key (blocks L), last commands (blocks, DELAYS thrusters L).
+
+    It also holds buffers for the states of a block (L, MU) and for temporary values (WORK L).
+    """
 
     numbers: Any
     keys: Any
@@ -65,7 +68,7 @@ class CopyState(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """What a step fills in; ``last`` is the observation before a reset, ``told`` distance, heading error, success."""
+    """Outputs of a step; ``last`` is the observation before a reset, ``told`` distance, heading error, success."""
 
     observation: Any
     reward: Any
@@ -77,11 +80,11 @@ class StepOutput(NamedTuple):
 
 
 class TaskRules(NamedTuple):
-    """Numbers of the task and of the noise."""
+    """Constants of the task and of the noise."""
 
     task: int
     steps: int
-    judged_steps: int  # steps at the end
+    judged_steps: int  # steps at the end that are judged
     dt: float
     substeps: int
     size: float
@@ -89,14 +92,14 @@ class TaskRules(NamedTuple):
     near: float
     turned: float
     noise: float  # factor of all noise
-    variation: float  # how far episodes differ: 1 as documented
-    max_command: float  # thrust of an action of 1, N
+    variation: float  # scale of the differences between episodes: 1 as documented
+    max_command: float  # thrust in N of an action of 1
     mode: int
 
 
 @device_function
 def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Place and velocity that are wanted (heading: north), of one copy or of a block."""
+    """Return the reference position and velocity (heading: north) of one copy or of a block."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
     none = 0.0 * a
     if rules.task == 0:
@@ -112,9 +115,9 @@ def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, 
 
 @device_function
 def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thrusters: int) -> None:
-    """A new episode of one copy."""
+    """Start a new episode of one copy."""
     c[EPISODE * L + l] += 1.0
-    e = int(c[EPISODE * L + l]) << 20  # its numbers are counted from here
+    e = int(c[EPISODE * L + l]) << 20  # offset of the random numbers of this episode
     for row in range(r.MEMORY_STATE):
         b[row * L + l] = 0.0
     c[PHASE * L + l] = 2.0 * math.pi * uniform(key, e, 0) if rules.task else 0.0
@@ -123,7 +126,7 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thruste
     b[r.PX * L + l] = x + wide * (2.0 * uniform(key, e, 1) - 1.0)
     b[r.PY * L + l] = y + wide * (2.0 * uniform(key, e, 2) - 1.0)
     b[r.PZ * L + l] = z + 0.5 * (2.0 * uniform(key, e, 3) - 1.0)
-    sr, cr = sin_cos(0.15 * (uniform(key, e, 4) - 0.5))  # of half the angles
+    sr, cr = sin_cos(0.15 * (uniform(key, e, 4) - 0.5))  # half of the angles
     sp, cp = sin_cos(0.15 * (uniform(key, e, 5) - 0.5))
     sy, cy = sin_cos(math.pi * uniform(key, e, 6) - 0.5 * math.pi)
     b[r.QW * L + l] = cr * cp * cy + sr * sp * sy
@@ -133,7 +136,7 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thruste
     for k in range(r.SLOTS):
         b[(r.ACTUATOR_STATE + k) * L + l] = 0.0
         b[(r.ACTUATOR_COMMAND + k) * L + l] = 0.0
-    common = 1.0 - 0.2 * rules.variation * uniform(key, e, 7)  # voltage
+    common = 1.0 - 0.2 * rules.variation * uniform(key, e, 7)  # common factor: voltage
     for k in range(thrusters):
         b[(r.ACTUATOR_EFFECT + k) * L + l] = common * (
             1.0 + 0.2 * rules.variation * (2.0 * uniform(key, e, 16 + k) - 1.0)
@@ -153,19 +156,19 @@ def reset(b: Any, l: int, c: Any, key: Any, past: Any, rules: TaskRules, thruste
 
 @device_function
 def _clear_commands(past: Any, l: int, thrusters: int) -> None:
-    """No command has been given yet."""
+    """Clear the stored commands."""
     for row in range(DELAYS * thrusters):
         past[row * L + l] = 0.0
 
 
 @device_function
 def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
-    """Normal numbers of each lane by Box and Muller, two from the upper and lower half of the bits of one uniform number."""
+    """Draw normal numbers for each lane by Box and Muller, two from the halves of the bits of one uniform number."""
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
             w[(DRAW + k) * L + l] = uniform(keys[first + l], e, k)
-    for k in range(NORMALS // 2 - 1, -1, -1):  # the last first: each makes two rows of one
+    for k in range(NORMALS // 2 - 1, -1, -1):  # the last first: each row makes two
         u = load(w, DRAW + k) * _HALF
         high = (u + _NEAREST) - _NEAREST
         radius = sqrt(-2.0 * log((high + 0.5) * (1.0 / (_HALF + 1.0))))
@@ -181,7 +184,9 @@ def _store_observation(w: Any, row: int, value: Any) -> None:
 
 @device_function
 def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, w: Any, thrusters: int) -> None:
-    """The observations of a block, with noise; distance, heading error, upright, square of the rates, ahead are the true ones."""
+    """Compute the observations of a block, with noise. Distance, heading error, upright, squared rates and ahead are
+    true values.
+    """
     gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
     if n > 0.0:
@@ -194,7 +199,7 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
     )
     dx, dy, dz = gx - load(b, r.PX), gy - load(b, r.PY), gz - load(b, r.PZ)
     turn = -atan2(r21, r11)
-    # in body axes, as its own instruments would have it
+    # in body axes, as measured by on-board instruments
     mx = dx + load(c, BIAS) + 0.05 * n * load(w, DRAW)
     my = dy + load(c, BIAS + 1) + 0.05 * n * load(w, DRAW + 1)
     mz = dz + load(c, BIAS + 2) + 0.02 * n * load(w, DRAW + 2)
@@ -229,11 +234,11 @@ def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, 
 
 @device_function
 def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
-    """Actions become commands, as late as each copy's delay; and the weight or lift that it has too much, in B."""
+    """Turn actions into commands with the delay of each copy, and compute the net weight or buoyancy in B."""
     late = load(c, DELAY)
     for k in range(thrusters):
         a = minimum(maximum(load(w, ACTION + k), -1.0), 1.0)
-        a = select(a <= 1.0, a, 0.0)  # what is not a number
+        a = select(a <= 1.0, a, 0.0)  # replace NaN by 0
         one, two, three = load(past, k), load(past, thrusters + k), load(past, 2 * thrusters + k)
         told = select(late < 0.5, a, select(late < 1.5, one, select(late < 2.5, two, three)))
         store(past, 3 * thrusters + k, three)
@@ -250,7 +255,7 @@ def _apply_delay(b: Any, c: Any, past: Any, w: Any, rules: TaskRules, thrusters:
 
 @device_function
 def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thrusters: int) -> None:
-    """Rewards, and who has come to an end, of a block."""
+    """Compute rewards and termination of a block."""
     going = load(c, ENDED) < 0.5
     distance, turned, spin = load(w, DISTANCE), load(w, TURNED), load(w, SPIN)
     effort = load(past, 0) * load(past, 0)
@@ -282,28 +287,31 @@ def _reward_and_termination(c: Any, past: Any, w: Any, rules: TaskRules, thruste
 
 @device_function
 def _show(w: Any, l: int, seen: Any) -> None:
-    """The observation of one copy, out of its block."""
+    """Copy the observation of one copy out of its block."""
     for k in range(seen.shape[0]):
         seen[k] = w[(OBSERVATION + k) * L + l]
 
 
 @device_function
 def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, thrusters: int) -> None:
-    """Who waits for a reset is computed along with its block, and put back: its state, after the reset if it is due."""
+    """Save the states of copies that wait for a reset, after the reset if it is due.
+
+    They are advanced with their block, and :func:`_restore_held` restores them.
+    """
     b, c, past, held = f.blocks[block], copies.numbers[block], copies.commands[block], copies.held_states
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
             if rules.mode == NEXT_STEP:
                 reset(b, l, c, copies.keys[block * L + l], past, rules, thrusters)
                 c[ENDED * L + l] = 2.0
-            _clear_commands(past, l, thrusters)  # its action is not taken
+            _clear_commands(past, l, thrusters)  # its action is ignored
             for row in range(r.MEMORY_STATE):
                 held[l, row] = b[row * L + l]
 
 
 @device_function
 def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
-    """See :func:`_hold_waiting`."""
+    """Restore the states that :func:`_hold_waiting` saved."""
     for l in range(size):
         if c[ENDED * L + l] != 0.0:
             for row in range(r.MEMORY_STATE):
@@ -314,7 +322,7 @@ def _restore_held(b: Any, c: Any, held: Any, size: int, thrusters: int) -> None:
 
 @device_function
 def _write_outputs(c: Any, w: Any, first: int, size: int, out: StepOutput) -> bool:
-    """What came of a step, of each copy of a block; whether any has ended."""
+    """Write the outputs of a step for each copy of a block; return whether any episode has ended."""
     ended = False
     for l in range(size):
         i = first + l
@@ -338,14 +346,14 @@ def _write_outputs(c: Any, w: Any, first: int, size: int, out: StepOutput) -> bo
 def _reset_ended(
     f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, out: StepOutput, thrusters: int
 ) -> None:
-    """What comes after the end of an episode, in a block where some have ended."""
+    """Handle ended episodes in a block."""
     b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L
     for l in range(size):
         i = first + l
         if not (out.terminated[i] or out.truncated[i]):
             continue
         for k in range(out.last.shape[1]):
-            if not math.isfinite(out.observation[i, k]):  # its state diverged
+            if not math.isfinite(out.observation[i, k]):  # the state diverged (NaN or infinity)
                 out.observation[i, k] = 0.0
             out.last[i, k] = out.observation[i, k]
         if rules.mode == SAME_STEP:
@@ -361,7 +369,7 @@ def _reset_ended(
 
 @kernel
 def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
-    """One step of all copies. ``actions`` (n, thrusters) in -1..1."""
+    """Advance all copies by one step. ``actions`` (n, thrusters) in -1..1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
         b, kind = f.blocks[block], f.heads[block, r.BLOCK_MODEL]
@@ -389,7 +397,7 @@ def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: S
 def reset_selected(
     f: FleetView, copies: CopyState, chosen: Any, rules: TaskRules, out: StepOutput, thrusters: int
 ) -> None:
-    """A new episode of the chosen copies."""
+    """Start a new episode of the selected copies."""
     n = chosen.shape[0]
     for block in range((n + L - 1) // L):
         b, c, past, first = f.blocks[block], copies.numbers[block], copies.commands[block], block * L

@@ -1,6 +1,6 @@
 """Proximal policy optimisation (Schulman et al. 2017) in NumPy: two networks of 2 x 64, Adam, generalised advantages.
 
-A time limit is no end: what would have come after it counts by the value of the last observation.
+A time limit does not count as termination: the value of the last observation replaces the rewards after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Policy:
         self.parameters = list(parameters)
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Actions (n, thrusters) for observations (n, numbers)."""
+        """Return actions (n, thrusters) for observations (n, numbers)."""
         x = observation.astype(np.float32)
         for k in range(0, len(self.parameters), 2):
             x = x @ self.parameters[k] + self.parameters[k + 1]
@@ -32,18 +32,18 @@ class Policy:
         return np.clip(x, -1.0, 1.0)
 
     def save(self, path: Path) -> None:
-        """Into a file .npz."""
+        """Write to a .npz file."""
         np.savez(path, *self.parameters)
 
     @classmethod
     def load(cls, path: Path) -> Policy:
-        """From such a file. WaveSimError if it is none."""
+        """Read from a .npz file. Raise WaveSimError if it is invalid."""
         return cls(load(path, "policy"))
 
 
 @dataclass(frozen=True)
 class PpoSettings:
-    """Of the training."""
+    """Settings of the training."""
 
     steps: int = 32  #: between two updates
     epochs: int = 4
@@ -53,14 +53,17 @@ class PpoSettings:
     decay: float = 0.95
     clip: float = 0.2
     entropy: float = 0.001
-    spread: float = -0.7  #: log of the standard deviation of actions, at the start
+    spread: float = -0.7  #: initial log of the standard deviation of actions
 
 
 def train(
     core: Core, samples: int, seed: int = 1, settings: PpoSettings | None = None, say: Callable[[dict[str, float]], None] = lambda _: None, limit: float = 1e9
 ) -> Policy:  # fmt: skip
-    """A policy for a task (autoreset in the same step). ``say`` is told, at each update, samples, reward a step, share of successes among
-    the episodes that ended, wall time; it ends after ``samples``, or ``limit`` seconds."""
+    """Train a policy for a task (autoreset in the same step) until ``samples``, or ``limit`` seconds.
+
+    At each update, ``say`` is called with samples, reward per step, share of successes among the ended episodes, and
+    wall time.
+    """
     s, random, n = settings or PpoSettings(), np.random.default_rng(seed), core.copies
     actor, critic = (
         DenseNetwork((core.size, 64, 64, core.actions), random, 0.01),
@@ -111,7 +114,7 @@ def train(
 def _update(
     actor: DenseNetwork, critic: DenseNetwork, spread: Array, adam: Adam, s: PpoSettings, random: Any, data: tuple[Array, Array, Array, Array, Array]
 ) -> None:  # fmt: skip
-    """Some epochs over what was seen."""
+    """Train for some epochs on the collected samples."""
     seen, did, chance, advantage, target = (a.reshape(-1, *a.shape[2:]) for a in data)
     size = len(seen) // s.parts
     for _ in range(s.epochs):

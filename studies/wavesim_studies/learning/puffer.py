@@ -1,4 +1,4 @@
-"""The shell for PufferLib 3: an environment whose agents are the copies, written straight into the trainer's buffers.
+"""Adapter for PufferLib 3: an environment whose agents are the copies. It writes directly into the trainer's buffers.
 
 from wavesim_studies.learning.puffer import Puffer
 env = Puffer("StationKeeping", 4096)
@@ -16,7 +16,7 @@ from wavesim_sdk.errors import WaveSimError
 try:
     from pufferlib import PufferEnv as Base
 except ImportError:
-    raise WaveSimError("PufferLib 3 is not installed: pip install 'pufferlib>=3,<4'") from None
+    raise WaveSimError("PufferLib 3 is not installed; run pip install 'pufferlib>=3,<4'") from None
 
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Array, Core
@@ -24,7 +24,10 @@ from wavesim_studies.learning.env import spaces
 
 
 class Puffer(Base):  # type: ignore[misc]
-    """``num_envs`` copies of a task; ``buf``: the trainer's arrays, ``options`` those of :class:`~wavesim_studies.learning.core.Core`."""
+    """``num_envs`` copies of a task.
+
+    ``buf`` holds the trainer's arrays; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`.
+    """
 
     def __init__(
         self, task: str = "StationKeeping", num_envs: int = 1024, *, buf: Mapping[str, Array] | None = None, seed: int = 0, **options: Any
@@ -38,7 +41,7 @@ class Puffer(Base):  # type: ignore[misc]
             self.core.set_observation_buffer(self.observations)
 
     def reset(self, seed: int | None = None) -> tuple[Array, list[dict[str, Any]]]:
-        """New episodes of all copies; copy i has the random numbers of seed + i."""
+        """Start new episodes in all copies. Copy ``i`` uses the random numbers of seed + i."""
         self.core.seed(self._seed if seed is None else int(seed))
         self.core.reset_copies()
         return self._give(), []
@@ -49,7 +52,9 @@ class Puffer(Base):  # type: ignore[misc]
         return self.observations  # type: ignore[no-any-return]
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
-        """See PufferLib; a reset belongs to the step that ended, and infos tell of the episodes that ended in it."""
+        """Advance all copies; see PufferLib. A reset happens in the step that ended, and infos describe the episodes
+        that ended in it.
+        """
         self.core.step(np.ascontiguousarray(actions, np.float32))
         out = self.core.outputs
         self.rewards[:], self.terminals[:], self.truncations[:] = out.reward, out.terminated, out.truncated
@@ -60,4 +65,4 @@ class Puffer(Base):  # type: ignore[misc]
         return self._give(), self.rewards, self.terminals, self.truncations, infos
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""

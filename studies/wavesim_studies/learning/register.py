@@ -1,4 +1,4 @@
-"""The names under which Gymnasium knows the tasks."""
+"""Registration of the tasks with Gymnasium."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from wavesim_studies.learning.tasks import TASKS
 
 
 def register() -> None:
-    """Tell Gymnasium of all tasks; again does no harm."""
+    """Register all tasks with Gymnasium. Repeated calls have no effect."""
     import gymnasium
 
     for name in TASKS:

@@ -1,11 +1,11 @@
-"""The shell for Stable-Baselines3: thousands of copies as its ``VecEnv``.
+"""Adapter for Stable-Baselines3: thousands of copies as its ``VecEnv``.
 
     from stable_baselines3 import PPO
     from wavesim_studies.learning.sb3 import VecEnv
     PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
 
-A reset belongs to the step that ended, as it wants it. Thousands of dicts a step would cost more than the physics: the list of infos holds
-one empty dict many times over, and dicts of their own only for copies that ended.
+A reset happens in the step that ended, as Stable-Baselines3 requires. Thousands of dicts per step would cost more than
+the physics. The list of infos therefore repeats one empty dict, and only ended copies have their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wavesim_sdk.errors import WaveSimError
 try:
     from stable_baselines3.common.vec_env import VecEnv as Base
 except ImportError:
-    raise WaveSimError("Stable-Baselines3 is not installed: pip install 'wavesim-studies[sb3]'") from None
+    raise WaveSimError("Stable-Baselines3 is not installed; run pip install 'wavesim-studies[sb3]'") from None
 
 from wavesim_studies.learning import kernels
 from wavesim_studies.learning.core import Array, Core
@@ -43,25 +43,27 @@ class VecEnv(Base):  # type: ignore[misc]
         super().__init__(num_envs, *spaces(self.core))
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Of the next reset; copy i gets seed + i."""
+        """Set the seed of the next reset; copy ``i`` gets seed + i."""
         self._seed = self._seed if seed is None else seed
         return [self._seed + i for i in range(self.num_envs)]
 
     def reset(self) -> Array:
-        """New episodes of all copies; observations (n, numbers)."""
+        """Start new episodes in all copies; return observations (n, numbers)."""
         self.core.seed(self._seed)
-        self._seed += self.num_envs  # another time other episodes
+        self._seed += self.num_envs  # the next reset gives other episodes
         self.core.reset_copies()
         self.reset_infos: list[dict[str, Any]] = [self._none] * self.num_envs
         first: Array = self.core.outputs.observation.copy()
         return first
 
     def step_async(self, actions: Array) -> None:
-        """Actions (n, thrusters) of the next step."""
+        """Set the actions (n, thrusters) of the next step."""
         self._actions = np.ascontiguousarray(actions, np.float32)
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
-        """Observations, rewards, ends, infos; of who ended ``terminal_observation``, ``TimeLimit.truncated``, ``is_success``."""
+        """Return observations, rewards, ends, infos. Ended copies have ``terminal_observation``,
+        ``TimeLimit.truncated``, ``is_success``.
+        """
         self.core.step(self._actions)
         out = self.core.outputs
         ended = out.terminated | out.truncated
@@ -73,23 +75,23 @@ class VecEnv(Base):  # type: ignore[misc]
         return out.observation.copy(), out.reward.astype(np.float32), ended, infos
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""
 
     def _count(self, indices: Indices) -> int:
         return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """An attribute, the same for all copies."""
+        """Return an attribute, which is the same for all copies."""
         return [getattr(self, attr_name)] * self._count(indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Copies have no attributes of their own."""
-        raise WaveSimError(f"'{attr_name}' cannot be set: copies have no attributes of their own")
+        """Raise WaveSimError: copies have no individual attributes."""
+        raise WaveSimError(f"'{attr_name}' cannot be set: copies have no individual attributes")
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **named: Any) -> list[Any]:
-        """Copies have no methods of their own."""
-        raise WaveSimError(f"'{method_name}' cannot be called: copies have no methods of their own")
+        """Raise WaveSimError: copies have no individual methods."""
+        raise WaveSimError(f"'{method_name}' cannot be called: copies have no individual methods")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Indices = None) -> list[bool]:
-        """None is."""
+        """Return False for each copy: none is wrapped."""
         return [False] * self._count(indices)

@@ -1,16 +1,19 @@
-"""Tasks: where the vehicle has to be at each time, and what counts as success."""
+"""Tasks: the reference position of the vehicle over time, and the criterion of success."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 STATION, CIRCLE, HELIX, LEMNISCATE = range(4)
-LAST_S = 5.0  #: the part of an episode, at its end, that is judged
+LAST_S = 5.0  #: s at the end of an episode that are judged
 
 
 @dataclass(frozen=True)
 class Task:
-    """``size`` in m, ``period`` in s, ``limit`` of an episode in s; success: mean distance (m) and heading error (rad) at the end."""
+    """A task: ``size`` in m, ``period`` in s, ``limit`` of an episode in s.
+
+    Success: mean distance (m) and heading error (rad) at the end are below the limits.
+    """
 
     code: int
     limit: float
@@ -20,7 +23,7 @@ class Task:
     heading: float
 
 
-_ANY = 4.0  #: rad: no demand on the heading
+_ANY = 4.0  #: rad: the heading is not judged
 TASKS = {
     "StationKeeping": Task(STATION, 20.0, 0.0, 1.0, 0.2, 0.0873),
     "Circle": Task(CIRCLE, 40.0, 2.0, 30.0, 0.3, _ANY),

@@ -1,5 +1,7 @@
-"""Teams under PettingZoo, whose members talk by the engine's own sound: a packet is heard r/c later, by who is not sending, if no other
-packet comes at the same time.
+"""Teams under PettingZoo whose members communicate by the engine's sound.
+
+A packet arrives after r/c. A member receives it if it is not transmitting and if no other packet arrives at the same
+time.
 
     from wavesim_studies.learning import teams
     env = teams.Localisation(members=5)
@@ -7,8 +9,9 @@ packet comes at the same time.
     while env.agents:
         observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
 
-Cooperative localisation: one member knows where it is, the others reckon from heading and speed in a current that nobody tells them of.
-A packet carries where its sender believes to be, and its delay tells how far away that is: the medium is the message.
+Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
+current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range:
+the medium is the message.
 """
 
 from __future__ import annotations
@@ -29,28 +32,29 @@ from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-STEP_S = 1.0  #: between two actions
-CONTROL_S = 0.2  #: between two commands of the autopilot
+STEP_S = 1.0  #: s between two actions
+CONTROL_S = 0.2  #: s between two commands of the autopilot
 TICK_S = 0.02
-BYTES = 4  #: of a packet that a member fills in as it likes
-_PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and those bytes
-_KNOWN = 32768  # a bit of the deviation: the sender has GPS
+BYTES = 4  #: bytes of a packet that a member may fill freely
+_PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and the free bytes
+_KNOWN = 32768  # bit in the deviation: the sender has GPS
 BIT_RATE, PREAMBLE = 160.0, 0.05
-PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: a packet takes so long: 0.65 s
-LEVELS = (150.0, 188.0)  #: dB re 1 uPa at 1 m, of the least and the greatest action
-FASTEST = 1.6  #: m/s through the water, of the greatest action
-FAR = 3000.0  #: m from the middle: beyond it a member is lost
+PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: s, duration of a packet: 0.65 s
+LEVELS = (150.0, 188.0)  #: dB re 1 uPa at 1 m, at the minimum and the maximum action
+FASTEST = 1.6  #: m/s through water, at the maximum action
+FAR = 3000.0  #: m from the centre: a member beyond it is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
-OWN = 11  #: numbers of an observation about oneself
-HEARD = 6 + BYTES  #: and about each other member
+OWN = 11  #: numbers of an observation about the member itself
+HEARD = 6 + BYTES  #: numbers about each other member
 BOUND = 10.0
-#: what members do not know of themselves, deviations: heading (rad), scale of speed, current (m/s each way); of a range (m)
+#: standard deviations of errors unknown to members: heading (rad), scale of speed, current (m/s per axis); of a range
+#: (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
-GPS = 0.5  #: m, of who knows where it is
+GPS = 0.5  #: m, accuracy of members with GPS
 
 
 def configuration(members: int) -> str:
-    """The world of a team: deep water of one sound speed, noise, clocks that are nearly right."""
+    """Return the configuration of a team: deep water with one sound speed, noise, and clocks with small errors."""
     fleet = "".join(
         f"""<vehicle name="m{k}" model="lauv" position="0 {30 * k} 20 m" client="optional">
         <transducer position="0.3 0 0.08 m" threshold="80 dB" recharge="0 s" timing_noise="0.1 ms">
@@ -64,7 +68,9 @@ def configuration(members: int) -> str:
 
 
 class Navigator:
-    """Where a member believes to be: a Kalman filter of place and current (north, east) over reckoning and ranges."""
+    """Estimated position of a member: a Kalman filter of position and current (north, east) with dead reckoning and
+    ranges.
+    """
 
     def __init__(self, place: Array, has_gps: bool) -> None:
         self.x = np.array([place[0], place[1], 0.0, 0.0])
@@ -73,26 +79,29 @@ class Navigator:
         self.velocity = np.zeros(2)  #: over ground
 
     def predict(self, v_FB_W: Array, dt: float) -> None:
-        """``water``: velocity through it in W, as measured."""
+        """Predict over ``dt`` with ``v_FB_W``, the measured velocity through water in W."""
         self.velocity = v_FB_W + self.x[2:]
         self.x[:2] += self.velocity * dt
         F = np.eye(4)
         F[0, 2] = F[1, 3] = dt
-        # heading and scale are wrong for long: as much as they would have made in twenty seconds, each second
+        # heading and scale errors last long: add in each second what they would cause in twenty seconds
         wrong = (HEADING**2 + SCALE**2) * float(v_FB_W @ v_FB_W) * 20.0
         self.P = F @ self.P @ F.T + np.diag([wrong, wrong, 1e-6, 1e-6]) * dt
 
     def update_by_gps(self, place: Array) -> None:
-        """Of GPS."""
+        """Update by a GPS position."""
         self._update(np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]), place - self.x[:2], np.eye(2) * GPS**2)
 
     def update_by_range(self, far: float, place: Array, sigma: float, age: float) -> None:
-        """A horizontal distance, ``age`` s ago, to who was at ``place`` as well as ``sigma`` (m), independent of what we know."""
+        """Update by a horizontal distance measured ``age`` s ago.
+
+        The distance leads to a member at ``place``, known to ``sigma`` (m) independently of our own estimate.
+        """
         to = self.x[:2] - self.velocity * age - place
         distance = max(math.sqrt(float(to @ to)), 1.0)
         H = np.zeros((1, 4))
         H[0, :2] = to / distance
-        spread = float(np.trace(self.P[:2, :2])) ** 2 / (8.0 * distance**2)  # the circle is no line
+        spread = float(np.trace(self.P[:2, :2])) ** 2 / (8.0 * distance**2)  # second-order term: the circle is curved
         innovation, variance = far - distance, RANGE**2 + sigma**2 + spread
         if innovation**2 < 16.0 * (variance + float((H @ self.P @ H.T)[0, 0])):
             self._update(H, np.array([innovation]), np.array([[variance]]))
@@ -105,12 +114,12 @@ class Navigator:
 
     @property
     def sigma(self) -> float:
-        """Deviation of each coordinate, m."""
+        """Standard deviation of each coordinate, m."""
         return math.sqrt(0.5 * float(self.P[0, 0] + self.P[1, 1]))
 
 
 class _TeamMember:
-    """One vehicle: its autopilot, its instruments and what they have wrong, its navigator."""
+    """One vehicle: its autopilot, its instruments with their errors, and its navigator."""
 
     def __init__(self, row: int, place: Array, known: bool, random: np.random.Generator) -> None:
         self.row, self.navigator = row, Navigator(place, known)
@@ -121,14 +130,14 @@ class _TeamMember:
             control.DepthController(limit=math.radians(25.0)),
         )
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
-        self.transmitting_until = 0.0  #: until when it sends, s
+        self.transmitting_until = 0.0  #: end of the current transmission, s
         self.effort = 0.0
-        self.heard: dict[int, Array] = {}  # by the other's number: what was heard in this step
+        self.heard: dict[int, Array] = {}  # by member number: data received in this step
 
     def steer(
         self, course: float, speed: float, state: Any, dt: float, random: np.random.Generator
     ) -> dict[str, float]:
-        """Commands, from what its instruments say."""
+        """Return commands computed from the instrument values."""
         _, pitch, yaw = (float(v) for v in frames.euler(state["q_WB"]))
         surge, sway = (float(v) for v in state["v_FB_B"][:2])
         _, q, r = (float(v) for v in state["w_WB_B"])
@@ -147,10 +156,11 @@ class _TeamMember:
 
 
 class Localisation(ParallelEnv):  # type: ignore[misc]
-    """``members`` of whom the first ``known`` have GPS; ``limit`` steps of a second.
+    """``members``, the first ``known`` of which have GPS; ``limit`` steps of one second.
 
-    Action, each within -1..1: course (of half a turn), speed, whether to send (above 0), level, when in the step (0: at once, 1: so that it
-    has just been sent at its end; below 0 counts as 0), and bytes of one's own. Observation and reward: docs/learning.md.
+    Action, each within -1..1: course (share of half a turn), speed, whether to send (above 0), level, start of the
+    transmission within the step (0: at once, 1: ends with the step; below 0 counts as 0), and free bytes. Observation
+    and reward: docs/learning.md.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
@@ -158,7 +168,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def __init__(self, members: int = 5, known: int = 1, limit: int = 300, render_mode: str | None = None) -> None:
         if not 2 <= members <= 20 or not 0 <= known <= members:
             raise ConfigError(
-                f"a team has 2 to 20 members, and 0 to all of them know where they are, not {members} and {known}"
+                f"a team needs 2 to 20 members, of which 0 to all have GPS; got {members} members and {known} with GPS"
             )
         self._loaded = load_text(configuration(members))
         self.known, self.limit, self.render_mode = known, limit, render_mode
@@ -170,20 +180,20 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         self._acted = {a: box(-1.0, 1.0, (len(ACTIONS),), np.float32) for a in self.possible_agents}
         self.state_space = box(-np.inf, np.inf, (members * 8,), np.float32)
         self._random = np.random.default_rng()
-        self.simulation: Simulation | None = None  #: the engine of this episode
+        self.simulation: Simulation | None = None  #: engine of this episode
 
     def observation_space(self, agent: str) -> Any:
-        """Of one member: the same object each time."""
+        """Return the observation space of a member: the same object each time."""
         return self._observed[agent]
 
     def action_space(self, agent: str) -> Any:
-        """Of one member: the same object each time."""
+        """Return the action space of a member: the same object each time."""
         return self._acted[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """All members on a circle of 100 to 150 m, in a current from anywhere; with a seed the same each time."""
+        """Place all members on a circle of 100 to 150 m, in a random current. A given seed always gives the same start."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         random, n = self._random, len(self.possible_agents)
@@ -207,10 +217,10 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """One second of all members. ValueError unless each has its numbers."""
+        """Advance all members by one second. Raise ValueError unless each has a complete action."""
         if wrong := [a for a in self.agents if np.shape(np.asarray(actions.get(a))) != (len(ACTIONS),)]:
             raise ValueError(
-                f"'{wrong[0]}' wants {len(ACTIONS)} numbers as its action, not {actions.get(wrong[0])!r:.60}"
+                f"'{wrong[0]}' expects an action of {len(ACTIONS)} numbers, got {actions.get(wrong[0])!r:.60}"
             )
         sim, now = self._simulation(), self._steps * STEP_S
         told = {a: np.clip(np.nan_to_num(np.asarray(actions[a], float)), -1.0, 1.0) for a in self.agents}
@@ -232,17 +242,17 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
     def _simulation(self) -> Simulation:
         if self.simulation is None:
-            raise RuntimeError("reset it first")
+            raise RuntimeError("call reset() first")
         return self.simulation
 
     def _send(self, member: _TeamMember, action: Array, now: float) -> None:
-        """A packet with where its sender will believe to be when it leaves."""
+        """Send a packet with the position that its sender will estimate at the time of emission."""
         sim = self._simulation()
         after = max(float(action[4]), 0.0) * (STEP_S - PACKET_S)
         n = member.navigator
         place = [round(10.0 * float(v)) for v in (*(n.x[:2] + n.velocity * after), member.depth)]
         if max(map(abs, place)) > 32767:
-            return  # so far away that it cannot say where
+            return  # too far away to encode its position
         own = bytes(round(127.5 * (1.0 + float(v))) for v in action[5:])
         payload = _PACKET.pack(*place, min(round(10.0 * n.sigma), 32767) | _KNOWN * n.has_gps, own)
         level = LEVELS[0] + 0.5 * (1.0 + float(action[3])) * (LEVELS[1] - LEVELS[0])
@@ -252,7 +262,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         member.transmitting_until = leaves + PACKET_S
 
     def _receive(self) -> dict[str, list[dict[str, Any]]]:
-        """What came, given to the navigators; the records of all receptions by member."""
+        """Pass received packets to the navigators; return the records of all receptions by member."""
         sim, now = self._simulation(), self._steps * STEP_S
         sent, receptions = sim.take_signals()
         for s in sent:
@@ -275,7 +285,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
             flat = math.sqrt(max(far**2 - (0.1 * depth - m.depth) ** 2, 1.0))
             if (
                 deviation >= _KNOWN and not m.navigator.has_gps
-            ):  # what others know they may know from us, or from a third
+            ):  # the other member may have derived its position from us or from a third member
                 m.navigator.update_by_range(flat, place, sigma, age)
             told = [2.0 * b / 255.0 - 1.0 for b in own]
             m.heard[other] = np.array([1.0, age / STEP_S, far / 1000.0, *(place / 1000.0), sigma / 100.0, *told])
@@ -285,7 +295,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def _ended(
         self, sending: dict[str, bool], records: dict[str, list[dict[str, Any]]]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Observations, rewards, ends, and what is told beside them."""
+        """Return observations, rewards, ends and infos."""
         state, now = self._simulation().state(), self.agents
         observations = {a: self._observe(a) for a in now}
         rewards, gone, late, infos = {}, {}, {}, {}
@@ -308,7 +318,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return observations, rewards, gone, late, infos
 
     def _observe(self, name: str) -> Any:
-        """What a member knows."""
+        """Return the observation of a member."""
         m, sim = self.members[name], self._simulation()
         n, state, now = m.navigator, sim.state()[m.row], self._steps * STEP_S
         heading = float(frames.euler(state["q_WB"])[2]) + m.wrong_heading
@@ -322,7 +332,9 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return np.clip(np.concatenate([own, *parts]), -BOUND, BOUND).astype(np.float32)
 
     def state(self) -> Any:
-        """For a critic that sees all: of each member true place (m), velocity (m/s), and the error of its belief (m)."""
+        """Return a complete state for a central critic: true position (m), velocity (m/s) and estimation error (m) of
+        each member.
+        """
         table, found = self._simulation().state(), np.zeros((len(self.possible_agents), 8), np.float32)
         for k, name in enumerate(self.possible_agents):
             m = self.members[name]
@@ -331,24 +343,24 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return found.ravel()
 
     def render(self) -> None:
-        """Nothing is drawn."""
+        """Do nothing: rendering is not supported."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Release the simulation."""
         self.simulation = None
 
 
-# ------------------------------------------------------------------ what a learner is compared with
+# ------------------------------------------------------------------ baselines for learners
 
 
 class TransmissionSchedule:
-    """All sail circles of their own, and send as ``when(step, member's number)`` says."""
+    """Baseline: members sail individual circles, and send as ``when(step, member's number)`` decides."""
 
     def __init__(self, env: Localisation, when: Any) -> None:
         self.env, self._when = env, when
 
     def act(self, step: int) -> dict[str, Any]:
-        """Actions of all members at a step, counted from 0."""
+        """Return the actions of all members at a step, counted from 0."""
         actions = {}
         for a in self.env.agents:
             k = self.env.possible_agents.index(a)
@@ -360,28 +372,30 @@ class TransmissionSchedule:
 
 
 def transmit_never(env: Localisation) -> TransmissionSchedule:
-    """Nobody sends."""
+    """No member sends."""
     return TransmissionSchedule(env, lambda step, k: False)
 
 
 def tdma(env: Localisation) -> TransmissionSchedule:
-    """One after the other, a step each."""
+    """Members send one after the other, one step each."""
     return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 
 def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
-    """Each at random, in so many of all steps."""
+    """Each member sends at random, in this share of all steps."""
     random = np.random.default_rng(seed)
     return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 
 
 def transmit_always(env: Localisation) -> TransmissionSchedule:
-    """All, in every step."""
+    """All members send in every step."""
     return TransmissionSchedule(env, lambda step, k: True)
 
 
 def evaluate_schedule(env: Localisation, plan: TransmissionSchedule, seed: int) -> dict[str, float]:
-    """One episode: RMS error of who has no GPS (m), packets sent and heard, mean reward of a member."""
+    """Run one episode. Return the RMS error (m) of members without GPS, packets sent and received, and the mean reward
+    of a member.
+    """
     env.reset(seed=seed)
     square, count, heard, sent, total = 0.0, 0, 0, 0, 0.0
     for step in range(env.limit):

@@ -1,4 +1,4 @@
-"""Navigation: a reference filter and smoother, and how estimates are judged."""
+"""Navigation: a reference filter and smoother, and metrics for estimates."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ __all__ = ["Filter", "FilterDesign", "FilterState", "Track", "compile_filter", "
 
 
 def __getattr__(name: str) -> Any:
-    """The filter when it is asked for: the command line needs the package without its libraries."""
+    """Import the filter on first use, because the command line needs the package without its libraries."""
     if name in __all__:
         return getattr(importlib.import_module("wavesim_studies.navigation.filter"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

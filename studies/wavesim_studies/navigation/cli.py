@@ -1,4 +1,4 @@
-"""``wavesim nav``: a filter over a log's sensors, judged by the truth."""
+"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it by the truth."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def score(
     from wavesim_studies.navigation import logs
 
     if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise click.BadParameter(f"'{picture}' is none of {', '.join(PICTURES)}", param_hint="--picture")
+        raise click.BadParameter(f"'{picture}' must end in one of {', '.join(PICTURES)}", param_hint="--picture")
     log = read(file)
     names = only or logs.vehicles(log)
     if not names:
@@ -55,7 +55,7 @@ def score(
     found, voyages = {}, []
     for name in names:
         voyage = logs.estimation_case(log, name, without)
-        if not as_json:  # it may take its time, and compiles the filter when it is the first
+        if not as_json:  # a run can take long, and the first one compiles the filter
             click.echo(f"{name}: {voyage.time[-1] - voyage.time[0]:.0f} s, {len(voyage.rows)} measurements", err=True)
         track = voyage.run(smooth)
         found[name] = {**asdict(voyage.score(track)), "sensors": logs.counts(voyage, track)}
@@ -70,8 +70,10 @@ def score(
 
 
 def _show(found: dict[str, Any]) -> None:
-    """The scores of vehicles, for people."""
-    click.echo(f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of way':>9}{'heading':>10}{'NEES (2)':>10}")
+    """Print the scores of vehicles as a table."""
+    click.echo(
+        f"{'':12}{'distance':>10}{'rms':>9}{'95 %':>9}{'final':>9}{'of dist.':>9}{'heading':>10}{'NEES (2)':>10}"
+    )
     for name, s in found.items():
         click.echo(
             f"{name:12}{s['distance']:8.0f} m{s['rms']:7.2f} m{s['p95']:7.2f} m{s['final']:7.2f} m{s['percent']:7.2f} %"
@@ -135,9 +137,9 @@ def learn(folder: Path, out: Path | None, epochs: int, seed: int, as_json: bool)
         return
     parts = found["missions"]
     click.echo(
-        f"trained on {parts['train']} missions in {found['seconds']:.0f} s; medians over {parts['test']} that it has not seen:"
+        f"trained on {parts['train']} missions in {found['seconds']:.0f} s; medians over {parts['test']} unseen missions:"
     )
-    click.echo(f"{'':10}{'final':>10}{'of way':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
+    click.echo(f"{'':10}{'final':>10}{'of dist.':>10}{'rms':>10}{'of the filter':>16}{'velocity':>12}")
     for name, s in sorted(found["summary"].items(), key=lambda item: item[1]["rms"]):
         speed = f"{s['velocity']:8.3f} m/s" if s["velocity"] == s["velocity"] else ""
         click.echo(f"{name:10}{s['final']:8.1f} m{s['percent']:8.1f} %{s['rms']:8.1f} m{s['of_filter']:16.3f}{speed}")

@@ -1,4 +1,4 @@
-"""Reading a dataset that ``wavesim log export --dataset`` made: missions as logs, for the filter, and as tables, for learners."""
+"""Reader for datasets of ``wavesim log export --dataset``: missions as logs for the filter, and as tables for learners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AXES = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z")}
 
 
 def missions(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the index of a dataset says of each mission: part, seed, bodies."""
+    """Return the entry of each mission in the index of a dataset: part, seed, bodies."""
     try:
         found: dict[str, dict[str, Any]] = json.loads((folder / "dataset.json").read_text())["missions"]
         if not all({"part", "bodies"} <= entry.keys() and entry["bodies"] for entry in found.values()):
@@ -29,19 +29,19 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise LogError(
-            f"{folder} is no dataset: it has no readable dataset.json; `wavesim log export --dataset` makes one"
+            f"{folder} is not a dataset: dataset.json is missing or invalid; create one with `wavesim log export --dataset`"
         ) from None
 
 
 def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
-    """The columns of a topic (``sensor.auv.imu``) of a mission, ``sort`` being seen or truth."""
+    """Return the columns of a topic (``sensor.auv.imu``) of a mission; ``sort`` is seen or truth."""
     try:
         import duckdb
     except ImportError:
-        raise LogError("duckdb is not installed: pip install 'wavesim-studies[parquet]'") from None
+        raise LogError("duckdb is not installed; run pip install 'wavesim-studies[parquet]'") from None
     path = folder / mission / sort / f"{topic}.parquet"
     if not path.exists():
-        raise LogError(f"there is no {path}")
+        raise LogError(f"{path} does not exist")
     with duckdb.connect() as base:
         try:
             told = base.execute(f"select * from read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')").fetchnumpy()
@@ -54,12 +54,12 @@ def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
 
 
 def configuration(folder: Path, mission: str) -> LoadedConfig:
-    """The configuration of a mission, without what it names in files."""
+    """Return the configuration of a mission, without the contents of files that it names."""
     return load_standalone((folder / mission / "configuration.xml").read_text())[0]
 
 
 def _series(kind: Table, columns: Columns) -> Series:
-    """Columns as the records of a table again."""
+    """Convert columns back to the records of a table."""
     records = np.zeros(len(columns["time_ns"]), kind.visible.dtype)
     for f in kind.visible.fields:
         if f.shape:
@@ -72,7 +72,7 @@ def _series(kind: Table, columns: Columns) -> Series:
 
 
 def log(folder: Path, mission: str, name: str, model: str) -> Log:
-    """A mission as a log of one vehicle: its instruments, and the truth of its state."""
+    """Return a mission as a log of one vehicle: the values of its instruments, and the truth of its state."""
     loaded = configuration(folder, mission)
     found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
     found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))

@@ -1,6 +1,6 @@
-"""The reference filter: an error-state extended Kalman filter over an inertial unit, for whole runs and as time goes on.
+"""The reference filter: an error-state extended Kalman filter over an inertial unit, for whole runs and for live use.
 
-design = Design(gyro_noise=1e-5, accelerometer_noise=1e-3, current=0.3)
+design = FilterDesign(gyro_noise=1e-5, accelerometer_noise=1e-3, current=0.3)
 track = estimate(design, design.start(p, v, q, sigma), imu, measurements, marks)
 smoothed = track.smoothed()
 """
@@ -26,9 +26,9 @@ from wavesim_studies.navigation import forward_filter, measurement_models, smoot
 from wavesim_studies.navigation.measurements import drop_pose, event_order, keep_pose, schedule
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SENSORS = 32  #: whose refusals are counted apart
+SENSORS = 32  #: maximum number of sensors with separate counts of refusals
 CLONES = 4
-#: optional states: place in the nominal state, how many
+#: optional states: index in the nominal state, size
 OPTIONAL = {
     "current": (strapdown.CURRENT, 2), "clock": (strapdown.CLOCK, 2), "sound": (strapdown.SOUND, 1), "scale": (strapdown.SCALE, 1),
     "skew": (strapdown.SKEW, 3), "offset": (strapdown.OFFSET, 1),
@@ -37,8 +37,11 @@ OPTIONAL = {
 
 @dataclass(frozen=True)
 class FilterDesign:
-    """What is known of the instruments. Densities are per root of s; time constants in s, 0 = a random walk; an optional state is
-    there if its standard deviation at the start is not 0."""
+    """Known properties of the instruments.
+
+    Densities are per root of s. Time constants are in s; 0 means a random walk. An optional state exists if its initial
+    standard deviation is not 0.
+    """
 
     gyro_noise: float = 1e-5  #: rad/sqrt(s)
     gyro_walk: float = 0.0  #: rad/s/sqrt(s)
@@ -49,7 +52,7 @@ class FilterDesign:
     current: float = 0.0  #: m/s, of the water, north and east
     current_walk: float = 0.0  #: m/s/sqrt(s)
     current_time: float = 0.0
-    clock: tuple[float, float] = (0.0, 0.0)  #: m, m/s: the own clock ahead, and its rate, times the speed of sound
+    clock: tuple[float, float] = (0.0, 0.0)  #: m, m/s: lead of the own clock and its rate, times the speed of sound
     clock_walk: float = 0.0  #: m/sqrt(s)
     clock_drift: float = 0.0  #: m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
@@ -57,19 +60,19 @@ class FilterDesign:
     scale: float = 0.0  #: relative error of the Doppler log
     scale_walk: float = 0.0
     skew: float = 0.0  #: rad, misalignment of the Doppler log
-    offset: float = 0.0  #: m, of depth
+    offset: float = 0.0  #: m, offset of depth
     offset_walk: float = 0.0
     gravity: float = 9.81  #: m/s2
-    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rad/s, rate of the earth in W
+    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rad/s, rotation of the Earth in W
 
     @functools.cached_property
     def optional_states(self) -> dict[str, Array]:
-        """The optional states that there are, with their standard deviations at the start."""
+        """The active optional states, with their initial standard deviations."""
         return {k: s for k, (_, n) in OPTIONAL.items() if (s := np.broadcast_to(getattr(self, k), n)).any()}
 
     @functools.cached_property
     def state_offsets(self) -> dict[str, slice]:
-        """Where each state stands in the error."""
+        """Slice of each state in the error vector."""
         found = {k: slice(3 * i, 3 * i + 3) for i, k in enumerate(("p", "v", "attitude", "gyro", "accelerometer"))}
         at = strapdown.BASE
         for k, s in self.optional_states.items():
@@ -79,12 +82,12 @@ class FilterDesign:
 
     @functools.cached_property
     def size(self) -> int:
-        """Of the error, without clones."""
+        """Size of the error vector, without clones."""
         return max(s.stop for s in self.state_offsets.values())
 
     @functools.cached_property
     def state_indices(self) -> Any:
-        """Places of the optional states for the kernels."""
+        """Indices of the optional states for the kernels."""
         places = self.state_offsets
         return np.array([places[k].start if k in places else -1 for k in OPTIONAL], np.int64)
 
@@ -99,12 +102,15 @@ class FilterDesign:
 
     @functools.cached_property
     def world(self) -> Array:
-        """Gravity and the earth's rate for the kernels."""
+        """Gravity and rotation of the Earth for the kernels."""
         return np.array([self.gravity, *self.earth])
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
-        """A state: position and velocity (W) of the inertial unit, attitude; ``sigma``: standard deviations of position, velocity,
-        attitude, gyro bias and accelerometer bias, each a number or three. The optional states are 0."""
+        """Return an initial state: position and velocity (W) of the inertial unit, and attitude.
+
+        ``sigma`` holds standard deviations of position, velocity, attitude, gyro bias and accelerometer bias, each a
+        number or three. The optional states start at 0.
+        """
         x = np.zeros(strapdown.NOMINAL)
         x[0:3], x[3:6], x[6:10] = p, v, q_WB
         P = np.zeros((self.size + strapdown.CLONE * clones,) * 2)
@@ -118,7 +124,7 @@ class FilterDesign:
 
 @dataclass
 class FilterState:
-    """The filter at one time: see :mod:`motion` and :mod:`kernels`."""
+    """State of the filter at one time; see :mod:`strapdown` and :mod:`forward_filter`."""
 
     design: FilterDesign
     x: Array
@@ -130,30 +136,30 @@ class FilterState:
 
     @property
     def time(self) -> float:
-        """s."""
+        """Time in s."""
         return float(self.memory[0])
 
     @property
     def p(self) -> Array:
-        """(3) m, W, of the inertial unit."""
+        """(3) position of the inertial unit in W, m."""
         return self.x[:3]
 
     @property
     def covariance(self) -> Array:
-        """(n, n) of the error, without clones."""
+        """(n, n) covariance of the error, without clones."""
         return self.P[: self.design.size, : self.design.size]
 
     def optional_state(self, name: str) -> Array:
-        """Of an optional state."""
+        """Return the value of an optional state."""
         a, n = OPTIONAL[name]
         return self.x[a : a + n]
 
     def copy(self) -> FilterState:
-        """Another, that is changed by itself."""
+        """Return an independent copy."""
         return replace(self, **{k: getattr(self, k).copy() for k in ("x", "P", "clones", "count", "memory", "streak")})
 
     def run(self, imu: Array, events: Array, nodes: Array, covariances: Array, tape: Array) -> Array:
-        """Go on over samples and events; returns what became of each event (E, TOLD)."""
+        """Advance over samples and events; return the outcome of each event (E, OUTCOME_WIDTH)."""
         told = np.full((len(events), measurement_models.OUTCOME_WIDTH), np.nan)
         d = self.design
         forward_filter.run(
@@ -165,25 +171,25 @@ class FilterState:
 
 @dataclass
 class Track:
-    """What a filter or a smoother found at marked times."""
+    """States of a filter or a smoother at marked times."""
 
     design: FilterDesign
     time: Array  #: (T) s
     x: Array  #: (T, 26) nominal states
-    P: Array  #: (T, n, n) covariances of the error; (T, n, N) with clones while ``tape`` is there
+    P: Array  #: (T, n, n) covariances of the error; (T, n, N) with clones while ``tape`` is present
     events: Array  #: (E, WIDTH)
-    event_outcomes: Array  #: (E, TOLD)
+    event_outcomes: Array  #: (E, OUTCOME_WIDTH)
     final_state: FilterState
     tape: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def p(self) -> Array:
-        """(T, 3) m, W, of the inertial unit."""
+        """(T, 3) position of the inertial unit in W, m."""
         return self.x[:, :3]
 
     @property
     def v(self) -> Array:
-        """(T, 3) m/s, W."""
+        """(T, 3) velocity in W, m/s."""
         return self.x[:, 3:6]
 
     @property
@@ -192,22 +198,24 @@ class Track:
         return self.x[:, 6:10]
 
     def at(self, lever: Any) -> Array:
-        """(T, 3) position of a point of the body (in B from the inertial unit)."""
+        """Return (T, 3) positions of a point of the body, given in B from the inertial unit."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property
     def covariance(self) -> Array:
-        """(T, n, n)."""
+        """(T, n, n) covariances of the error, without clones."""
         return self.P[:, :, : self.P.shape[1]]
 
     def optional(self, name: str) -> Array:
-        """(T, k) values of an optional state."""
+        """Return (T, k) values of an optional state."""
         place, size = OPTIONAL[name]
         return self.x[:, place : place + size]
 
     def error(self, p: Any, v: Any, q: Any, **others: Any) -> Array:
-        """(T, n) error of the estimate: what it would take to come from it to the truth; ``gyro``, ``accelerometer`` and optional
-        states: their true values, else NaN."""
+        """Return the (T, n) error of the estimate: the correction that leads from the estimate to the truth.
+
+        Pass the true values of ``gyro``, ``accelerometer`` and optional states by name; errors of the others are NaN.
+        """
         found = np.full((len(self.time), self.design.size), np.nan)
         found[:, 0:3], found[:, 3:6] = p - self.p, v - self.v
         R = np.einsum("tij,tkj->tik", frames.rotation(np.asarray(q)), frames.rotation(self.q))
@@ -219,16 +227,16 @@ class Track:
         return found
 
     def smoothed(self) -> Track:
-        """With all that came later, too; it must have been made with ``smooth=True``."""
+        """Return the track smoothed by later measurements. Requires a track made with ``smooth=True``."""
         if not len(self.tape):
-            raise ValueError("a track that is to be smoothed is made with smooth=True")
+            raise ValueError("a track can only be smoothed if it was made with smooth=True")
         x, P, d = self.x.copy(), self.P.copy(), self.design
         smoother.smooth(self.tape, d.state_indices, self.final_state.count, d.world, d.noise, x, P)
         return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))
 
 
 def rotation_vector(R: Array) -> Array:
-    """Rotation vectors (..., 3) in rad of rotation matrices (..., 3, 3), below half a turn."""
+    """Return rotation vectors (..., 3) in rad of rotation matrices (..., 3, 3), below half a turn."""
     axis = 0.5 * np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1)
     s = np.linalg.norm(axis, axis=-1)
     angle = np.arctan2(s, 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0))
@@ -238,13 +246,16 @@ def rotation_vector(R: Array) -> Array:
 def estimate(
     design: FilterDesign, start: FilterState, imu: Array, measurements: Any, marks: Any, smooth: bool = False
 ) -> Track:
-    """Run over samples ``imu`` (S, 7: time of the end in s, mean specific force, mean rates in B since the sample before) and measurements,
-    in order of time; states at ``marks`` (s). ``start`` stays as it is."""
+    """Run the filter over samples and measurements in order of time, and return states at ``marks`` (s).
+
+    ``imu`` (S, 7) holds the end time in s, the mean specific force and the mean rates in B since the previous sample.
+    ``start`` is not changed.
+    """
     state, events = start.copy(), schedule(measurements, marks)
     marks, n = np.asarray(marks, float), design.size
     trips = (events[:, measurement_models.KIND] == measurement_models.KEEP).any()
     if trips and not len(state.clones):
-        raise ValueError("round trips need a start with room for clones")
+        raise ValueError("round trips require a start state with room for clones")
     size = len(state.P) if smooth and trips else n
     if not trips:
         state.P, state.clones = np.ascontiguousarray(state.P[:n, :n]), state.clones[:0]
@@ -260,11 +271,13 @@ def estimate(
 
 
 def compile_filter() -> None:
-    """Compile the filter, unless that has been done (some 10 s of processor time). Of several processes that begin at once one compiles,
-    and the others wait for it."""
+    """Compile the filter unless it is compiled already (about 10 s of processor time).
+
+    If several processes start at once, one compiles and the others wait.
+    """
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # each for itself where nothing can be written
+        with contextlib.suppress(OSError):  # without a writable folder each process compiles on its own
             lock = stack.enter_context((folder / f"wavesim-navigation-{os.getuid()}.lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         made = Filter(FilterDesign().start(0.0, np.zeros(3), np.zeros(3), (1.0, 0.0, 0.0, 0.0), [1.0] * 5))
@@ -272,30 +285,30 @@ def compile_filter() -> None:
 
 
 class Filter:
-    """The filter as time goes on: samples in order, measurements as late as they come.
+    """The filter for live use: samples in order, measurements with any delay.
 
-    What comes late, or needs the pose of an earlier time, is put where it belongs: the filter goes back to a state that it kept, and
-    through samples and measurements again, so that it knows the same as if all had come in time.
+    For a measurement that arrives late or refers to an earlier pose, the filter returns to a saved state. It then
+    repeats the samples and measurements since, so that the result equals that of timely arrival.
     """
 
     def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:
-        """It goes back at most ``memory`` s; states are kept ``every`` so many s."""
+        """Create a filter that can return at most ``memory`` s and saves its state ``every`` s."""
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Array] = []
-        self._events: list[Array] = []  # by time
-        self._outcomes: list[Array] = []  # of those that were taken, beside them
-        self._requested_clones: set[float] = set()  # times of which there are copies among the events
+        self._events: list[Array] = []  # in order of time
+        self._outcomes: list[Array] = []  # outcomes of the processed events, in the same order
+        self._requested_clones: set[float] = set()  # times whose clones are among the events
         self._saved_states = [self.state.copy()]
         self._counts: Counter[tuple[int, int]] = Counter()
 
     @property
     def time(self) -> float:
-        """Up to which samples came, s."""
+        """Time of the newest sample, s."""
         return self.state.time
 
     def sample(self, time: float, force: Any, rates: Any) -> None:
-        """The inertial unit's means since the sample before, in B; ``time`` of the end."""
+        """Add the means of the inertial unit since the previous sample, in B; ``time`` is the end of the interval."""
         self._imu.append(np.array([time, *force, *rates]))
         self._advance(self._imu[-1:])
         if time - self._saved_states[-1].time >= self.every:
@@ -303,7 +316,7 @@ class Filter:
             self._discard_before(time - self.memory)
 
     def add(self, *measurements: Array) -> None:
-        """Measurements of any time, in any order."""
+        """Add measurements of any time, in any order."""
         done, first, since = len(self._outcomes), len(self._events), self.time
         for row in measurements:
             wanted = [row]
@@ -344,7 +357,9 @@ class Filter:
             del again[:k]
 
     def innovation(self, row: Array) -> Array:
-        """(m) how far a measurement was from what was expected, taken or not. NaN if it has not had its turn, or is forgotten."""
+        """Return the innovation (m) of a measurement, taken or refused. NaN if it is not yet processed, or was
+        discarded.
+        """
         m = int(row[measurement_models.M])
         for event, told in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):
             if event is row:
@@ -352,14 +367,14 @@ class Filter:
         return np.full(m, np.nan)
 
     def counts(self, sensor: int) -> dict[str, int]:
-        """Measurements of a sensor by what became of them: taken, refused, impossible."""
+        """Count the measurements of a sensor by outcome: taken, refused, impossible."""
         found = self._counts.copy()
         for row, told in zip(self._events, self._outcomes, strict=False):
             found[int(row[measurement_models.SENSOR]), int(np.sign(told[0])) if row[measurement_models.M] else 9] += 1
         return {"taken": found[sensor, 1], "refused": found[sensor, 0], "impossible": found[sensor, -1]}
 
     def _first(self, time: float) -> int:
-        """The first event after a time to which the filter went."""
+        """Return the index of the first event after a time."""
         return bisect.bisect_right(self._events, time + 1e-9, key=_time)
 
     def _advance(self, samples: list[Array]) -> None:
@@ -383,5 +398,5 @@ class Filter:
 
 
 def _time(row: Array) -> float:
-    """Of an event."""
+    """Return the time of an event."""
     return float(row[measurement_models.T])

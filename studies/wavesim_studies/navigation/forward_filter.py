@@ -1,10 +1,10 @@
-"""The filter itself, forward in time.  Compiled.
+"""The filter forward in time. Compiled.
 
-Beside the arrays of :mod:`motion`: ``clones`` (K, 8): number, p, q; ``count`` (3): n without clones, clones, length of the
-tape; ``memory`` (MEMORY); ``events`` (E, WIDTH) by time; ``tape``: what the way back needs to know, empty if it will not be
-gone.
+In addition to the arrays of :mod:`strapdown`: ``clones`` (K, 8): number, p, q; ``count`` (3): n without clones, number
+of clones, length of the tape; ``memory`` (MEMORY); ``events`` (E, WIDTH) in order of time; ``tape``: records for the
+smoother, empty without smoothing.
 
-Clones: Roumeliotis & Burdick (2002).  Covariance intersection: Julier & Uhlmann (1997).
+Clones: Roumeliotis & Burdick (2002). Covariance intersection: Julier & Uhlmann (1997).
 """
 
 from __future__ import annotations
@@ -58,9 +58,12 @@ from wavesim_studies.navigation.strapdown import (
 )  # fmt: skip
 
 Array = Any
-REFUSALS, INFLATION = 10, 4.0  # so many refusals in a row widen the covariance by so much
+REFUSALS, INFLATION = (
+    10,
+    4.0,
+)  # number of successive refusals that inflate the covariance, and the factor of this inflation
 GATES = np.array([0.0, 6.6349, 9.2103, 11.3449, 13.2767])  # chi-square, 0.99
-#: records of the tape; each ends with its length and one of these
+#: records of the tape; each ends with its length and one of these codes
 TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4.0, 5.0
 
 
@@ -80,8 +83,10 @@ def _innovation(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, P: Array, work: Array, y: Array, noise: Array,
     white: Array,
 ) -> bool:  # fmt: skip
-    """Innovation y and the covariance ``noise`` (4, 4) of what P does not tell; ``work`` (14, N): H (4), P H^T (4), gain (4), two for the
-    caller."""
+    """Compute the innovation y and the covariance ``noise`` (4, 4) that P does not contain.
+
+    ``work`` (14, N) receives H (4), P H^T (4) and the gain (4); two rows belong to the caller.
+    """
     n, m, kind = count[0] + CLONE * count[1], int(e[M]), int(e[KIND])
     if not expected_measurement(e, x, ix, clones, count, w, image, work, y):
         return False
@@ -91,7 +96,7 @@ def _innovation(
     if kind in (
         ROUND_TRIP,
         ONE_WAY,
-    ):  # else, begun with a great doubt, it would be sure of the way to a place beside its own
+    ):  # otherwise a filter with a large initial uncertainty would become certain of a wrong position
         second_order_terms(e, x, clones, count, image, P, white)
         y[0] += white[0]
         noise[0, 0] += white[1] * white[1]
@@ -113,7 +118,9 @@ def _innovation(
 def innovation_nis(
     e: Array, n: int, omega: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
-    """Normalised innovation squared; ``share`` of 1: all of P, else covariance intersection with what is known twice."""
+    """Return the normalised innovation squared. A ``share`` of 1 uses all of P; otherwise covariance intersection for
+    shared knowledge.
+    """
     m, nis = int(e[M]), 0.0
     for a in range(m):
         for b in range(m):
@@ -142,7 +149,7 @@ def innovation_nis(
 def covariance_intersection(
     e: Array, n: int, P: Array, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
-    """The share of P that leaves the least variance of position; 1 = better not to listen."""
+    """Return the share of P that minimises the variance of position; 1 means that the measurement does not help."""
     m, best, least = int(e[M]), 1.0, P[0, 0] + P[1, 1] + P[2, 2]
     for step in range(1, 50):
         omega = 0.02 * step
@@ -162,7 +169,7 @@ def covariance_intersection(
 
 @device_function
 def inject_error(x: Array, ix: Array, clones: Array, count: Array, d: Array) -> None:
-    """Put the error d (n) into the nominal state and the clones."""
+    """Add the error d (n) to the nominal state and the clones."""
     for i in range(6):
         x[i] += d[i]
     rotate_quaternion(x[Q_:G_], d[6], d[7], d[8], 1.0)
@@ -184,10 +191,13 @@ def gate_measurement(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, P: Array, outcome: Array, work: Array, y: Array,
     noise: Array, S: Array, L: Array, white: Array,
 ) -> float:  # fmt: skip
-    """Does it pass the gate, as itself or as an echo? The share of P that it is weighed with; 0 = refused, negative = it says nothing."""
+    """Test the measurement against the gate, directly or as an echo.
+
+    Return the share of P for its weight; 0 if it is refused, negative if it carries no information.
+    """
     n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
-        images = 9 if kind == ROUND_TRIP else 3  # it may be an echo off the surface or the bed
+        images = 9 if kind == ROUND_TRIP else 3  # it may be an echo from the surface or the bed
     gate, omega = e[GATE] if e[GATE] > 0.0 else GATES[m], 1.0
     for image in range(images):
         if not _innovation(e, x, ix, clones, count, w, image, P, work, y, noise, white):
@@ -209,7 +219,7 @@ def gate_measurement(
 
 @device_function
 def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None:
-    """After many refusals in a row it is the filter that is wrong."""
+    """Inflate the covariance after many refusals in a row, because then the filter is wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
         streak[sensor] = 0
@@ -220,7 +230,7 @@ def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None
 
 @device_function
 def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
-    """P H^T S^-1 into ``work``."""
+    """Write P H^T S^-1 into ``work``."""
     for i in range(n):
         for a in range(m):
             s = work[4 + a, i]
@@ -276,7 +286,7 @@ def update(
     outcome: Array,
     tape: Array,
 ) -> None:
-    """Take a measurement, in Joseph's form, if it passes the gate."""
+    """Apply a measurement in Joseph's form if it passes the gate."""
     n, m, N = count[0] + CLONE * count[1], int(e[M]), P.shape[0]
     work, y, white = np.empty((14, N)), np.empty(4), np.zeros(4)
     noise, S, L = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
@@ -310,7 +320,7 @@ def update(
 
 @device_function
 def _record(tape: Array, count: Array, end: int, op: float) -> None:
-    """Close a record of the tape, whose numbers stand before ``end`` already."""
+    """Close a record of the tape, whose numbers precede ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 
@@ -333,7 +343,7 @@ def _record_update(tape: Array, count: Array, n: int, m: int, work: Array, L: Ar
 
 @device_function
 def drop_clone(k: int, clones: Array, count: Array, P: Array, tape: Array) -> None:
-    """Leave clone k out."""
+    """Remove clone k."""
     n, o = count[0] + CLONE * count[1], count[0] + CLONE * k
     for i in range(o, n - CLONE):
         for j in range(n):
@@ -352,7 +362,7 @@ def drop_clone(k: int, clones: Array, count: Array, P: Array, tape: Array) -> No
 
 @device_function
 def clone_pose(number: float, x: Array, clones: Array, count: Array, P: Array, tape: Array) -> None:
-    """Clone the pose; the oldest clone goes if there is no room."""
+    """Clone the pose; if the list is full, remove the oldest clone."""
     if count[1] == len(clones):
         drop_clone(count[1] - len(clones), clones, count, P, tape)
     o = count[0] + CLONE * count[1]
@@ -383,7 +393,7 @@ def clone_pose(number: float, x: Array, clones: Array, count: Array, P: Array, t
 def apply_bookkeeping(
     e: Array, x: Array, clones: Array, count: Array, P: Array, nodes: Array, covariances: Array, tape: Array
 ) -> None:
-    """An event that is no measurement: note the state (MARK), clone the pose (KEEP), leave a clone out (DROP)."""
+    """Process an event other than a measurement: record the state (MARK), clone the pose (KEEP), remove a clone (DROP)."""
     if e[KIND] == MARK:
         row, n = int(e[ID]), count[0] + CLONE * count[1]
         for a in range(NOMINAL):
@@ -408,7 +418,7 @@ def propagate(
     x: Array, ix: Array, count: Array, P: Array, memory: Array, dt: float, world: Array, noise: Array, tape: Array,
     F: Array, moved: Array, w: Array, f: Array,
 ) -> None:  # fmt: skip
-    """Move on by dt at the rates and the force in ``memory``."""
+    """Advance by dt with the rates and the force in ``memory``."""
     earth = world[1:4]
     corrected_rates(x, memory[8:11], memory[11:14], earth, w, f)
     if len(tape):
@@ -430,12 +440,12 @@ def run(
     imu: Array, events: Array, x: Array, ix: Array, clones: Array, count: Array, P: Array, memory: Array, world: Array,
     noise: Array, streak: Array, outcomes: Array, nodes: Array, covariances: Array, tape: Array,
 ) -> None:  # fmt: skip
-    """Go through samples and events in order of time.
+    """Process samples and events in order of time.
 
-    ``imu`` (S, 7): time of the end, mean specific force, mean rates in B since the sample before; ``memory``: time, time of the
-    last sample, its angle and velocity, then the rates and the force that are at work; ``world``: gravity, rate of the earth
-    in W; ``noise`` (NOISES); ``told`` (E, TOLD); ``nodes`` (marks, 26), ``covariances`` (marks, n without clones, N): the state at
-    each event MARK, whose ID is its row.
+    ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``memory``: time, time of
+    the last sample, its angle and velocity, then the current rates and force. ``world``: gravity, rotation of the Earth
+    in W. ``noise`` (NOISES). ``told`` (E, OUTCOME_WIDTH). ``nodes`` (marks, 26) and ``covariances`` (marks, n without
+    clones, N): the state at each event MARK, whose ID is its row.
     """
     F, moved, w, f = np.zeros((9, 3, 3)), np.empty((2, 3)), np.zeros(3), np.zeros(3)
     turned, pushed = np.empty(3), np.empty(3)
@@ -458,7 +468,7 @@ def run(
             dt = e[T] - memory[0]
             if dt > 1e-9:
                 propagate(x, ix, count, P, memory, dt, world, noise, tape, F, moved, w, f)
-            if e[KIND] <= DROP:  # no measurement
+            if e[KIND] <= DROP:  # not a measurement
                 apply_bookkeeping(e, x, clones, count, P, nodes, covariances, tape)
             else:
                 corrected_rates(x, memory[8:11], memory[11:14], world[1:4], w, f)

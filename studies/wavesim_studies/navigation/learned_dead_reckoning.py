@@ -1,11 +1,14 @@
-"""Learned dead reckoning: the velocity of a vehicle from its inertial unit, attitude, pressure and commands, learned from missions whose truth
-is known, and judged by whole missions that it has not seen.
+"""Learned dead reckoning: a vehicle's velocity from inertial unit, attitude, pressure and commands.
 
-A dense network predicts how the velocity through the water, in the body's axes, changes within a step, from the velocity that it believed before and what the
-instruments say; the track is its sum in the attitude of the AHRS. In training the velocity before is the true one made wrong at random: the network
-learns to come back to what thrust, rudder and turning say, so errors do not add up. Nothing on board tells of a current but a Doppler log.
+It is learned from missions with known truth and judged by whole missions that it has not seen.
 
-Beside it, over the same instruments: the reference filter without a Doppler log, the same with one, and a speed that never changes.
+A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
+previous estimate of the velocity and the values of the instruments. The track is the integral of the velocity in the
+attitude of the AHRS. In training, random errors are added to the true previous velocity. The network then learns to
+return to the velocity that thrust, rudder and turning imply, so errors do not accumulate. Only a Doppler log can
+measure a current on board.
+
+The comparison uses the same instruments: the reference filter without and with a Doppler log, and a constant speed.
 """
 
 from __future__ import annotations
@@ -25,34 +28,34 @@ from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.neural_networks import Adam, DenseNetwork, load
 
 Array = np.ndarray[Any, np.dtype[Any]]
-LAGS = (1.0, 3.0, 9.0)  #: s, of the smoothed commands that the network sees
-DEPTH_S = 2.0  #: over which the pressure's change is taken
-WRONG = 0.15  #: m/s, of the velocity before, in training
+LAGS = (1.0, 3.0, 9.0)  #: s, time constants of the smoothed commands that the network receives
+DEPTH_S = 2.0  #: s, interval of the pressure change
+WRONG = 0.15  #: m/s, error added to the previous velocity in training
 SIZES = (64, 64)
 BATCH = 1024
 
 
 @dataclass(frozen=True)
 class TrainingMission:
-    """One mission at the times of its truth: what a learner may see, and what it is told in training."""
+    """One mission at the times of its truth: inputs for a learner, and the truth for training."""
 
     name: str
     part: str
     time: Array  #: (T) s
     inputs: Array  #: (T, F)
-    R_WB: Array  #: (T, 3, 3) of the AHRS
-    velocity: Array  #: (T, 3) truth, through the water, B
-    place: Array  #: (T, 3) truth, W
+    R_WB: Array  #: (T, 3, 3) attitude of the AHRS
+    velocity: Array  #: (T, 3) true velocity through water, B
+    place: Array  #: (T, 3) true position, W
 
 
 def _before(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """(T, k) newest values at these times (ns), the first ones before there were any."""
+    """Return the (T, k) newest values at these times (ns); before the first value, the first."""
     k = np.clip(np.searchsorted(columns["time_ns"], at, side="right") - 1, 0, None)
     return np.stack([columns[n][k].astype(float) for n in names], axis=1)
 
 
 def _mean(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """(T, k) means of the values since the time before."""
+    """Return (T, k) means of the values since the previous time."""
     k = np.searchsorted(columns["time_ns"], at, side="right")
     sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(np.stack([columns[n] for n in names], axis=1), axis=0)])
     first = np.concatenate([[0], k[:-1]])
@@ -63,7 +66,7 @@ def _mean(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
 
 
 def _smoothed(x: Array, dt: float, lag: float) -> Array:
-    """Columns of x (T, k) behind a first-order lag."""
+    """Return the columns of x (T, k) after a first-order lag."""
     found, share = x.copy(), 1.0 - np.exp(-dt / lag)
     for k in range(1, len(x)):
         found[k] = found[k - 1] + share * (x[k] - found[k - 1])
@@ -71,13 +74,13 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """A mission of a dataset; LogError if it lacks an inertial unit, an AHRS or a pressure."""
+    """Return a mission of a dataset. Raise LogError if it lacks an inertial unit, an AHRS or a pressure."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
     suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}
     pressure = next((k for k in ("ctd", "pressure") if k in suite), "")
     if not {"imu", "ahrs"} <= suite.keys() or not pressure:
-        raise LogError(f"{folder / name}: '{body}' wants an imu, an ahrs and a ctd or pressure to be learned from")
+        raise LogError(f"{folder / name}: '{body}' needs an imu, an ahrs, and a ctd or pressure sensor for learning")
     state = dataset.table(folder, name, "truth", f"state.{body}")
     at = state["time_ns"].astype(np.int64)
     dt = float(np.median(np.diff(at))) * 1e-9
@@ -100,15 +103,15 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
 
 @dataclass(frozen=True)
 class DeadReckoningNetwork:
-    """A trained network, and how its inputs are scaled."""
+    """A trained network, and the scaling of its inputs."""
 
     parameters: list[Array]
     centre: Array
     scale: Array
-    spread: Array  #: of increments
+    spread: Array  #: scale of the predicted increments
 
     def velocity(self, m: TrainingMission) -> Array:
-        """(T, 3) in B, from the true one at the start."""
+        """Return the (T, 3) velocity in B, starting from the true one."""
         found = np.empty((len(m.time), 3))
         found[0] = m.velocity[0]
         x = ((m.inputs - self.centre[3:]) / self.scale[3:]).astype(np.float32)
@@ -124,7 +127,7 @@ class DeadReckoningNetwork:
         return y
 
     def save(self, path: Path) -> None:
-        """Into a file .npz."""
+        """Write to a .npz file."""
         try:
             np.savez(path, self.centre, self.scale, self.spread, *self.parameters)
         except OSError as error:
@@ -132,13 +135,16 @@ class DeadReckoningNetwork:
 
     @classmethod
     def load(cls, path: Path) -> DeadReckoningNetwork:
-        """From such a file. WaveSimError if it is none."""
+        """Read from a .npz file. Raise WaveSimError if it is invalid."""
         centre, scale, spread, *parameters = load(path, "network", 3)
         return cls(parameters, centre, scale, spread)
 
 
 def track(m: TrainingMission, velocity: Array) -> Array:
-    """(T, 3) places from a velocity in B and the attitudes of the AHRS, by the trapezoidal rule from the true start."""
+    """Return (T, 3) positions by integrating a velocity in B with the attitudes of the AHRS.
+
+    The integration uses the trapezoidal rule from the true start.
+    """
     flow = np.einsum("tij,tj->ti", m.R_WB, velocity)
     steps = 0.5 * (flow[1:] + flow[:-1]) * np.diff(m.time)[:, None]
     return np.asarray(m.place[0] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)]))
@@ -147,12 +153,15 @@ def track(m: TrainingMission, velocity: Array) -> Array:
 def train(
     missions: list[TrainingMission], epochs: int = 60, seed: int = 1, shuffled: bool = False, say: Callable[[str], None] = lambda _: None
 ) -> DeadReckoningNetwork:  # fmt: skip
-    """A network for the missions of the part `train`, of the epoch that is best on the part `validation`. ``shuffled``: the truth of one moment is
-    given to another, so that there is nothing to learn."""
+    """Train a network on the missions of the part `train`; return the epoch with the smallest error on the part
+    `validation`.
+
+    ``shuffled`` assigns the truth of one time to another, so that there is nothing to learn.
+    """
     random = np.random.default_rng(seed)
     mine = [m for m in missions if m.part == "train"]
     if not mine:
-        raise LogError("the dataset has no missions to train with")
+        raise LogError("the dataset has no training missions")
     judges = [m for m in missions if m.part == "validation"] or mine
     seen, now = np.concatenate([m.inputs[1:] for m in mine]), np.concatenate([m.velocity[1:] for m in mine])
     last = np.concatenate([m.velocity[:-1] for m in mine])
@@ -176,7 +185,7 @@ def train(
             adam.apply(network.gradients((error / len(at)).astype(np.float32)))
         made = DeadReckoningNetwork([p.copy() for p in network.parameters], centre, scale, spread)
         loss = float(np.median([np.linalg.norm((track(m, made.velocity(m)) - m.place)[-1, :2]) for m in judges]))
-        say(f"epoch {epoch + 1} of {epochs}: {loss:.1f} m off at the end of a validation mission (median)")
+        say(f"epoch {epoch + 1} of {epochs}: median final error of the validation missions {loss:.1f} m")
         if loss < least:
             least, best = loss, made.parameters
     return DeadReckoningNetwork(best, centre, scale, spread)
@@ -184,19 +193,22 @@ def train(
 
 @dataclass(frozen=True)
 class MissionErrors:
-    """Errors on one mission, by method: at the end and RMS, horizontal, m."""
+    """Horizontal errors on one mission by method, at the end and RMS, m."""
 
     mission: str
     distance: float
     final: dict[str, float]
     rms: dict[str, float]
-    velocity: dict[str, float]  #: RMS error of that through the water, m/s, of those that say one
+    velocity: dict[str, float]  #: RMS error of the velocity through water, m/s, for methods that estimate it
 
 
 def evaluate(
     folder: Path, missions: list[TrainingMission], reckoners: dict[str, DeadReckoningNetwork], part: str = "test"
 ) -> list[MissionErrors]:
-    """Each mission of a part by every method: the reckoners; `filter`, without a Doppler log; `doppler`, with it; `constant` speed."""
+    """Evaluate each mission of a part by every method.
+
+    The methods are the reckoners, `filter` (without a Doppler log), `doppler` (with it) and `constant` (speed).
+    """
     mine = [m for m in missions if m.part == "train"] or missions
     usual = np.concatenate([m.velocity for m in mine]).mean(axis=0)
     index, rows = dataset.missions(folder), []
@@ -223,8 +235,11 @@ def evaluate(
 
 
 def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
-    """By method: medians over the missions of the final error (m, % of the way), of the RMS (m), of its share of the filter's, and of the error of
-    velocity (m/s)."""
+    """Return medians over the missions by method.
+
+    The medians are those of the final error (m, % of distance), the RMS (m), its ratio to the filter's RMS, and the
+    velocity error (m/s).
+    """
     return {
         k: {
             "final": float(np.median([r.final[k] for r in rows])), "percent": float(np.median([100.0 * r.final[k] / r.distance for r in rows])),
@@ -239,15 +254,16 @@ def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
 def learn(
     folder: Path, epochs: int = 60, seed: int = 1, shuffle: bool = True, say: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Train on a dataset and judge by its unseen missions: the reckoner, rows, summary, parts, seconds that the training took."""
+    """Train on a dataset and evaluate on its unseen missions.
+
+    Return the reckoner, rows, summary, parts, and the training time in seconds.
+    """
     start = time.perf_counter()
     index = dataset.missions(folder)
     found = [mission(folder, name, entry) for name, entry in index.items()]
     parts = {p: sum(m.part == p for m in found) for p in ("train", "validation", "test")}
     if not parts["train"] or not parts["test"]:
-        raise LogError(
-            f"{folder} has {parts['train']} missions to train with and {parts['test']} to test with; add more"
-        )
+        raise LogError(f"{folder} has {parts['train']} training missions and {parts['test']} test missions; add more")
     reckoner = train(found, epochs, seed, say=say)
     trained = time.perf_counter() - start
     reckoners = {"learned": reckoner}

@@ -1,7 +1,7 @@
-"""A vehicle's log as the filter wants it: what its instruments said, and apart from it the truth.
+"""Input of the filter from a vehicle's log: the values of its instruments, and separately the truth.
 
-Instruments are taken at the accuracy that the configuration in the log declares.  A vehicle without an inertial unit is moved by the rates
-of its AHRS, and believed to accelerate at random.
+Instruments have the accuracy that the configuration in the log declares. A vehicle without an inertial unit moves by
+the rates of its AHRS, with random accelerations.
 """
 
 from __future__ import annotations
@@ -29,68 +29,71 @@ from wavesim_studies.navigation.metrics import NavigationScore
 from wavesim_studies.navigation.metrics import score as judged
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: what the filter takes, by type of instrument; sound is no instrument
+#: inputs of the filter by type of instrument; sound is not an instrument
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
-BEGIN = (0.05, 0.05, 0.005)  #: m, m/s, rad: position, velocity and attitude at the start
-MOORING_SWING_M = 0.05  #: m, of a moored beacon about the place where it rests
-DATUM = 0.3  #: m, how far moored beacons are from their places, all alike: a current carries them to one side
-RAY_BEND_SIGMA = 3e-3  #: rad, by which sound comes from elsewhere than its source lies
-JOLT = 400.0  #: gate of speeds without an inertial unit: what begins to move, or to turn, is no outlier
-RANDOM_ACCELERATION = 0.1  #: m/s/sqrt(s), of a vehicle with neither an inertial unit nor a log of its speed
+BEGIN = (0.05, 0.05, 0.005)  #: m, m/s, rad: initial uncertainty of position, velocity and attitude
+MOORING_SWING_M = 0.05  #: m, swing of a moored beacon about its mean position
+DATUM = 0.3  #: m, common offset of all moored beacons from their positions: a current carries them to one side
+RAY_BEND_SIGMA = 3e-3  #: rad, angle by which refraction changes the apparent direction of a source
+JOLT = 400.0  #: gate of speeds without an inertial unit: starting to move or turn is not an outlier
+RANDOM_ACCELERATION = 0.1  #: m/s/sqrt(s), for a vehicle with neither an inertial unit nor a speed log
 
 
 @dataclass(frozen=True)
 class EstimationCase:
-    """What is needed to run the filter over a vehicle's log, and the truth to judge it by."""
+    """All inputs for a filter run over a vehicle's log, and the truth to judge the result."""
 
     name: str
     design: FilterDesign
     start: FilterState
     imu: Array
     rows: Array  #: (N, WIDTH) measurements
-    sensors: list[str]  #: by the numbers in the rows
-    lever: Array  #: of the body's origin from the inertial unit, B
-    datum: float  #: m, how well the places of beacons are known that may all be off alike; 0 without sound
-    time: Array  #: (T) of the truth, s
+    sensors: list[str]  #: names by the sensor numbers in the rows
+    lever: Array  #: position of the body's origin from the inertial unit, B
+    datum: float  #: m, common uncertainty of the beacon positions; 0 without sound
+    time: Array  #: (T) times of the truth, s
     p: Array
     v: Array
     q: Array
 
     def run(self, smooth: bool = False) -> Track:
-        """The filter, or the smoother, at the times of the truth."""
+        """Run the filter or the smoother at the times of the truth."""
         track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
         return track.smoothed() if smooth else track
 
     def covariance(self, track: Track) -> Array:
-        """(T, 2, 2) of the horizontal position: the filter's, and that of the beacons' places, about which it can learn nothing."""
+        """Return (T, 2, 2) covariances of the horizontal position.
+
+        They include the common uncertainty of the beacon positions, which the filter cannot estimate.
+        """
         return track.covariance[:, :2, :2] + self.datum**2 * np.eye(2)
 
     def score(self, track: Track) -> NavigationScore:
-        """Against the truth."""
+        """Score a track by the truth."""
         return judged(track.at(self.lever), track.q, self.p, self.q, self.covariance(track))
 
 
 def vehicles(log: Log) -> list[str]:
-    """Those whose log has enough: their state, and an inertial unit or an AHRS."""
+    """List the vehicles whose log has their state, and an inertial unit or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
 
 def _new(series: Series) -> Any:
-    """The valid values, each once."""
+    """Return the valid values, each once."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
     return r[keep]
 
 
 def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> EstimationCase:
-    """A vehicle's voyage, without some types of instruments. LogError where it cannot be."""
+    """Return a vehicle's case, without some types of instruments. Raise LogError if the log is not sufficient."""
     if name not in vehicles(log):
         raise LogError(
             f"{log.path} has no vehicle '{name}' with state and AHRS or IMU; it has: {', '.join(vehicles(log)) or 'none'}"
         )
     if unknown := set(without) - set(TYPES):
-        raise LogError(f"there is no '{sorted(unknown)[0]}' to leave out; known are: {', '.join(TYPES)}")
+        raise LogError(f"unknown type '{sorted(unknown)[0]}' to leave out; use: {', '.join(TYPES)}")
     loaded = _configuration(log)
     told = next(b for b in reversed(list(log.bodies.values())) if b["name"] == name)
     suite = {i.name: i for i in loaded.suite_by_name(name, str(told.get("model", "")))}
@@ -108,7 +111,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
     begin = float(imu[0, 0])
     first = int(np.searchsorted(t, begin - 1e-9))
     if first >= len(t) - 1:
-        raise LogError(f"{log.path}: '{name}' has no truth while its inertial unit or AHRS spoke")
+        raise LogError(f"{log.path}: '{name}' has no true states within the time of its inertial unit or AHRS values")
     lever: Array = np.asarray(-unit, np.float64)
     arm = R[first] @ unit
     turning = R[first] @ np.cross(s["w_WB_B"][first], unit)
@@ -149,15 +152,15 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
 
 
 def _configuration(log: Log) -> LoadedConfig:
-    """That in the log, without what it names in files: they may be elsewhere now."""
+    """Return the configuration in the log, without the files that it names, which may have moved."""
     try:
         return load_standalone(log.metadata.get("configuration", ""))[0]
     except ConfigError as error:
-        raise LogError(f"{log.path}: its configuration cannot be used: {error}") from None
+        raise LogError(f"{log.path}: invalid configuration: {error}") from None
 
 
 def _mounting(instrument: InstrumentConfig) -> tuple[Array, Array]:
-    """R_BS, and where it is in B."""
+    """Return R_BS and the position in B."""
     p = instrument.parameters
     return frames.rotation(frames.quaternion(*p.attitude)), np.array(p.position)
 
@@ -171,7 +174,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
 
 
 def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Array, Array]:
-    """The filter's design, samples of an inertial unit in B, and where that is."""
+    """Return the filter design, samples of an inertial unit in B, and the position of the unit."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:
@@ -190,7 +193,7 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
         )  # fmt: skip
         return design, imu, place
     if "ahrs" not in found:
-        raise LogError("neither an IMU nor an AHRS with a valid value tells how the vehicle turns")
+        raise LogError("turn rates are missing: neither an IMU nor an AHRS has a valid value")
     instrument, values = found["ahrs"][0]
     p, time = instrument.parameters, values["time_ns"] * 1e-9
     k = max(p.noise, 1e-3) / p.rate**0.5
@@ -209,13 +212,15 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
 
 
 def _mean(x: Array) -> Array:
-    """Of each value and the one before: an inertial unit tells means."""
+    """Return the mean of each value and the previous one, because an inertial unit reports means."""
     return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
 
 
 def _speed(found: dict[str, Any], time: Array) -> tuple[Array, float]:
-    """Velocity in B at these times by a log of speed, and how much it wanders, m/s/sqrt(s): what its changes over a second have beyond
-    its noise."""
+    """Return velocity in B at these times by a speed log, and its random walk in m/s/sqrt(s).
+
+    The random walk is the part of the changes over a second that exceeds the noise.
+    """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
         told, noise = values["v_FB_B"], instrument.parameters.noise * SPEED_SIGMA
@@ -239,7 +244,7 @@ def _speed(found: dict[str, Any], time: Array) -> tuple[Array, float]:
 
 
 def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[list[Array], list[str]]:
-    """Measurements (N, WIDTH) of each instrument, and its name."""
+    """Return the measurements (N, WIDTH) of each instrument, and its name."""
     rows: list[Array] = []
     sensors: list[str] = []
     for type_, instruments in found.items():
@@ -248,7 +253,7 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[lis
                 continue
             p, (R_BS, place), at = instrument.parameters, _mounting(instrument), len(sensors)
             k, times = max(p.noise, 0.05), values["time_ns"] * 1e-9
-            gate = 0.0 if "imu" in found else JOLT  # of speeds
+            gate = 0.0 if "imu" in found else JOLT  # gate of speeds
             sensors.append(instrument.name)
             if type_ in ("ctd", "pressure"):
                 row = make.depth(0.0, 0.0, k * PRESSURE_SIGMA, place - unit, at)
@@ -271,8 +276,10 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[lis
 
 
 def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
-    """Round trips to beacons whose places the configuration tells, where a USBL head hears them from (as the next sensor), and how well
-    the configuration knows these places (m)."""
+    """Return round trips to beacons at known positions, and how well the configuration knows these positions (m).
+
+    With a USBL head, directions are added as the next sensor.
+    """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
     transducer = loaded.transducer(bodies[name]) if name in bodies else None
@@ -310,7 +317,9 @@ def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor:
 
 
 def _sight_sigma(head: Any) -> float:
-    """Of a direction by a head, rad: its timing across its hydrophones, and how far ways bend."""
+    """Return the standard deviation of a head's direction in rad, from its timing across the hydrophones and from
+    refraction.
+    """
     places = np.array([h.position for h in head.hydrophone])
     wide = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1]
     timing = np.linalg.norm([head.timing_noise, head.timing_resolution / 12.0**0.5])
@@ -318,7 +327,9 @@ def _sight_sigma(head: Any) -> float:
 
 
 def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
-    """Of a round trip's length, m: both instruments' timing, and a beacon that swings."""
+    """Return the standard deviation of a round trip's length in m, from the timing of both instruments and the beacon's
+    swing.
+    """
     timing: list[float] = [1e-6]
     for t in (mine, its):
         timing += [t.timing_noise, t.timing_resolution / 12.0**0.5]
@@ -326,7 +337,7 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
-    """By instrument: measurements taken and refused, mean NIS and what it should be."""
+    """Return taken and refused measurements, mean NIS and expected NIS by instrument."""
     found = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):
@@ -343,7 +354,7 @@ def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
 
 
 def draw(voyages: list[tuple[EstimationCase, Track]], out: Path) -> None:
-    """Tracks from above, and horizontal errors over time with what the filter believes of them (3 sigma)."""
+    """Draw tracks from above, and horizontal errors over time with the filter's stated 3 sigma."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")

@@ -1,6 +1,6 @@
-"""What each measurement should be, and its derivative by the error state.  Compiled.
+"""Models of the measurements: expected values, and derivatives by the error state. Compiled.
 
-Events are rows (WIDTH) of numbers; rows of measurements are made by :mod:`wavesim_studies.navigation.measurements`.
+Events are rows (WIDTH) of numbers; :mod:`wavesim_studies.navigation.measurements` makes the rows of measurements.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from wavesim_studies.navigation.strapdown import (
 
 Array = Any
 
-#: of an event
+#: columns of an event
 WIDTH = 56
 T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA = (
     0,
@@ -50,7 +50,7 @@ T, KIND, SENSOR, M, ID, GATE, BED, SHARED, Z, NOISE, LEVER, PLACE, ROWS, EXTRA =
 )
 #: kinds of events
 MARK, KEEP, DROP, POSITION, DEPTH, BOTTOM, WATER, ANGLES, ROUND_TRIP, ONE_WAY, DIRECTION, PLANE = range(12)
-#: what became of an event: columns of ``told``
+#: outcome of an event: columns of ``told``
 OUTCOME_WIDTH = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as an echo), NIS, whitened innovation (4), innovation (4)
 
 # ------------------------------------------------------------------ measurements
@@ -58,14 +58,16 @@ OUTCOME_WIDTH = 10  # code (1 taken, 0 refused, -1 impossible, 2 + a: taken as a
 
 @device_function
 def angle(y: float, x: float) -> float:
-    """Compiled once, not at each place."""
+    """Compute atan2 in one function, so that it is compiled only once."""
     return float(atan2(y, x))
 
 
 @device_function
 def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
-    """Distance from the transducer on a pose (position p) to a beacon, or its image in the surface (1) or the bed (2); u is
-    its gradient, arm the lever arm in W."""
+    """Return the distance from the transducer to a beacon, or to its image in the surface (1) or the bed (2).
+
+    ``p`` is the position of the pose, u receives the gradient, and arm the lever arm in W.
+    """
     d2 = 0.0
     for i in range(3):
         arm[i] = R[i, 0] * e[LEVER] + R[i, 1] * e[LEVER + 1] + R[i, 2] * e[LEVER + 2]
@@ -84,7 +86,7 @@ def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array)
 
 @device_function
 def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
-    """Position, or depth with its offset, of a unit at ``arm`` along rows d in W."""
+    """Model the position, or the depth with its offset, of a unit at ``arm`` along rows d in W."""
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         for i in range(3):
@@ -100,11 +102,11 @@ def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Arra
 
 @device_function
 def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Array, u: Array, t: Array) -> None:
-    """Velocity over the ground or through the water along rows d in B, with scale and skew of the log."""
+    """Model velocity over ground or through water along rows d in B, with scale and skew of the log."""
     kind = int(e[KIND])
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
     l = e[LEVER : LEVER + 3]
-    for i in range(3):  # y: velocity that is seen, W
+    for i in range(3):  # y: measured velocity, W
         y[i] = x[V_ + i] - (x[CURRENT + i] if kind == WATER and i < 2 else 0.0)
     cross(w, l, t)
     for i in range(3):
@@ -140,7 +142,7 @@ def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Ar
 
 @device_function
 def _attitude(e: Array, R: Array, z: Array, H: Array) -> None:
-    """Roll, pitch, heading: whichever the rows name."""
+    """Model roll, pitch or heading, as the rows select."""
     level = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     across = R[2, 1] * R[2, 1] + R[2, 2] * R[2, 2]
     for k in range(int(e[M])):
@@ -163,7 +165,10 @@ def _sound_path_model(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, image: int, R: Array, z: Array, H: Array, u: Array,
     arm: Array, t: Array,
 ) -> bool:  # fmt: skip
-    """Way of a sound to or from a beacon; a round trip began at a clone. ``image``: which legs are echoes. False: the clone is gone."""
+    """Model the path length of a sound to or from a beacon; a round trip began at a clone.
+
+    ``image`` selects which legs are echoes. Return False if the clone is missing.
+    """
     kind, fit = int(e[KIND]), 1.0 / (1.0 + x[SOUND])
     d = _slant_range(x[0:3], R, e, image % 3, u, arm)
     cross(arm, u, t)
@@ -192,8 +197,10 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> None:
-    """Add to ``found`` (2) how a distance d along u is off on average, and its deviation, because a sphere is no plane: the position is
-    uncertain by the block of P at o, and what is uncertain across the way makes it longer."""
+    """Add to ``found`` (2) the mean and the deviation of the second-order error of a distance d along u.
+
+    A sphere is curved: uncertainty across the path, given by the block of P at o, lengthens the distance.
+    """
     square, trace = 0.0, 0.0
     along = 0.0
     for i in range(3):
@@ -213,8 +220,11 @@ def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> No
 
 @device_function
 def second_order_terms(e: Array, x: Array, clones: Array, count: Array, image: int, P: Array, found: Array) -> None:
-    """Of a way of sound: mean and deviation (m) of what its derivative leaves out, by the terms of second order (Bar-Shalom, Li &
-    Kirubarajan 2001, 10.3); the legs of a round trip are off alike. Turning about a lever arm is left out."""
+    """Return mean and deviation (m) of the second-order terms of an acoustic path (Bar-Shalom, Li & Kirubarajan 2001,
+    10.3).
+
+    Both legs of a round trip have the same error. Rotation about a lever arm is neglected.
+    """
     found[0] = found[1] = 0.0
     R, u, arm = np.empty((3, 3)), np.empty(3), np.empty(3)
     fit = 1.0 / (1.0 + x[SOUND])
@@ -233,7 +243,7 @@ def second_order_terms(e: Array, x: Array, clones: Array, count: Array, image: i
 
 @device_function
 def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
-    """Azimuth and elevation of the way to a beacon; rows: R_SB."""
+    """Model azimuth and elevation of the direction to a beacon; rows: R_SB."""
     y, g = np.empty(3), np.empty(3)
     for i in range(3):
         u[i] = e[PLACE + i] - x[i]
@@ -251,7 +261,7 @@ def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: 
             g[0], g[1], g[2] = -y[1] / level, y[0] / level, 0.0
         else:
             g[0], g[1], g[2] = -y[2] * y[0] / (root * far), -y[2] * y[1] / (root * far), root / far
-        for i in range(3):  # by the way in B, then in W
+        for i in range(3):  # derivative by the direction in B, then in W
             t[i] = e[ROWS + i] * g[0] + e[ROWS + 3 + i] * g[1] + e[ROWS + 6 + i] * g[2]
         for i in range(3):
             arm[i] = R[i, 0] * t[0] + R[i, 1] * t[1] + R[i, 2] * t[2]
@@ -263,7 +273,7 @@ def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: 
 
 @device_function
 def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
-    """Ranges to a plane (point PLACE, normal EXTRA) along beams, rows in B."""
+    """Model ranges to a plane (point PLACE, normal EXTRA) along beams, rows in B."""
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         above = along = 0.0
@@ -274,7 +284,7 @@ def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: A
         z[k] = above / along
         for i in range(3):
             H[k, i] = -e[EXTRA + i] / along
-            u[i] = arm[i] + z[k] * u[i]  # from the unit to where the beam ends
+            u[i] = arm[i] + z[k] * u[i]  # from the unit to the end of the beam
         cross(u, e[EXTRA : EXTRA + 3], t)
         for i in range(3):
             H[k, 6 + i] = -t[i] / along
@@ -284,10 +294,11 @@ def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: A
 def expected_measurement(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
 ) -> bool:
-    """Expected measurement z (4) and its derivative H (4, N) by the error state; w: angular velocity (B). False if it cannot
-    be (the clone that it needs is gone).
+    """Compute the expected measurement z (4) and its derivative H (4, N) by the error state; w: angular velocity (B).
 
-    Round trip and one way are in m: time times the assumed speed of sound, without the turn-around."""
+    Return False if the clone that it needs is missing. Round trip and one way are in m: time times the assumed speed of
+    sound, without the turn-around time.
+    """
     n = count[0] + CLONE * count[1]
     kind = int(e[KIND])
     for k in range(int(e[M])):

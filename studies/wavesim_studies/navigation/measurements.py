@@ -1,8 +1,8 @@
-"""Measurements as the filter takes them: rows of numbers, each made by the function of its name.
+"""Measurements for the filter: rows of numbers, each made by the function of its name.
 
-Times in s, lengths in m, angles in rad.  ``lever``: where the sensor is, in B from the inertial unit.  ``sigma``: standard
-deviation, of each number or of all, or a covariance (m, m).  ``sensor``: a number under which refusals are counted.  ``gate``:
-greatest normalised innovation squared; 0 = that of 99 in 100.
+Times are in s, lengths in m, angles in rad. ``lever``: position of the sensor in B from the inertial unit. ``sigma``:
+standard deviation, of each number or of all, or a covariance (m, m). ``sensor``: a number under which refusals are
+counted. ``gate``: maximum normalised innovation squared; 0 selects the 99 % quantile.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _rows(row: Array, rows: Any) -> Array:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
-    """North, east and (if there is a third number) down of a point of the body: GPS, or a fix."""
+    """Measure north, east and (with a third number) down of a point of the body: GPS, or a fix."""
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 
 def depth(time: float, z: float, sigma: float, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
-    """Depth of the pressure sensor."""
+    """Measure the depth of the pressure sensor."""
     return _rows(_row(time, e.DEPTH, z, sigma, sensor, gate, lever), (0.0, 0.0, 1.0))
 
 
@@ -54,14 +54,17 @@ def velocity(
     time: float, v: Vector, sigma: Any, lever: Vector = _NONE, directions_B: Any = None, water: bool = False,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Velocity of the sensor over the bottom or through the water along axes or beams (m, 3) of B, at most four; the axes of B
-    if none are given. Two beams are enough."""
+    """Measure the velocity of the sensor over the bottom or through water along axes or beams (m, 3) of B, at most
+    four.
+
+    Without directions, use the axes of B. Two beams are enough.
+    """
     axes = np.eye(3)[: len(v)] if directions_B is None else directions_B
     return _rows(_row(time, e.WATER if water else e.BOTTOM, v, sigma, sensor, gate, lever), axes)
 
 
 def angles(time: float, values: Mapping[str, float], sigma: Any, sensor: int = 0, gate: float = 0.0) -> Array:
-    """Any of roll, pitch and heading."""
+    """Measure any of roll, pitch and heading."""
     which = [ANGLE.index(name) for name in values]
     return _rows(_row(time, e.ANGLES, list(values.values()), sigma, sensor, gate), which)
 
@@ -76,8 +79,11 @@ def round_trip(
     asked: float, heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, bed: float | None = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Way out and back, in m: (heard - asked - turn-around) times the assumed speed of sound. ``bed``: depth of the bed; with it, what
-    does not fit is tried as an echo off surface or bed before it is refused."""
+    """Measure the two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
+
+    With ``bed``, the depth of the bed, a measurement that fails the gate is tried as an echo from surface or bed before
+    it is refused.
+    """
     row = _acoustic(_row(heard, e.ROUND_TRIP, length, sigma, sensor, gate, lever), beacon, bed)
     row[e.ID] = asked
     return row
@@ -87,8 +93,11 @@ def one_way(
     heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, covariance: Any = None, bed: float | None = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """One way in m, by the own clock, from a beacon that was there when it sent. ``known`` (3, 3): covariance of that place, told by
-    one who may know it from us: it is weighed so that nothing counts twice."""
+    """Measure a one-way path in m by the own clock, from a beacon's position at emission.
+
+    ``known`` (3, 3) is the covariance of that position. The sender may have derived it from our own data, so its weight
+    avoids counting the same information twice.
+    """
     return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
 
 
@@ -100,8 +109,10 @@ def _shared(row: Array, known: Any) -> Array:
 
 
 def received_position(time: float, p_W: Vector, covariance: Any, lever: Vector = _NONE, sensor: int = 0) -> Array:
-    """Where somebody else believes that we are, with its covariance (3, 3), which may come from what we told: by covariance
-    intersection."""
+    """Measure our position as another vehicle estimates it, with its covariance (3, 3).
+
+    The estimate may depend on our own data, so covariance intersection is used.
+    """
     return _shared(position(time, p_W, 0.0, lever, sensor, gate=1e9), covariance)
 
 
@@ -109,7 +120,7 @@ def direction(
     time: float, azimuth: float, elevation: float, beacon: Vector, sigma: Any, lever: Vector = _NONE, R_SB: Any = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Where a beacon is heard from in the frame of a USBL head: from x to y, and down."""
+    """Measure the direction of a beacon in the frame of a USBL head: azimuth from x to y, and elevation down."""
     row = _acoustic(_row(time, e.DIRECTION, (azimuth, elevation), sigma, sensor, gate, lever), beacon, None)
     return _rows(row, np.eye(3) if R_SB is None else R_SB)
 
@@ -118,14 +129,14 @@ def plane(
     time: float, ranges: Any, point: Vector, normal: Vector, sigma: Any, lever: Vector = _NONE, directions_B: Any = (0.0, 0.0, 1.0),
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Distances to a plane (bed, wall) along beams (m, 3) of B, at most four."""
+    """Measure distances to a plane (bed, wall) along beams (m, 3) of B, at most four."""
     row = _rows(_row(time, e.PLANE, ranges, sigma, sensor, gate, lever), directions_B)
     row[e.PLACE : e.PLACE + 3], row[e.EXTRA : e.EXTRA + 3] = point, normal
     return row
 
 
 def each(row: Array, times: Any, values: Any) -> Array:
-    """(N, WIDTH) rows like one, but with times (N) and values (N, m) of their own."""
+    """Copy one row to (N, WIDTH) rows with individual times (N) and values (N, m)."""
     if not len(times):
         return np.zeros((0, len(row)))
     values = np.asarray(values, float).reshape(len(times), -1)
@@ -136,27 +147,29 @@ def each(row: Array, times: Any, values: Any) -> Array:
 
 
 def keep_pose(time: float) -> Array:
-    """The pose is kept (a clone), for round trips that were asked at this time."""
+    """Clone the pose, for round trips whose query was sent at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
     return row
 
 
 def drop_pose(time: float, asked: float) -> Array:
-    """And is not needed from this time on."""
+    """Remove a clone from this time on."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
     return row
 
 
 def event_order(row: Array) -> tuple[float, int, float]:
-    """Events stand by this: by time; at one time copies come first, then measurements by their sensors, marks last."""
+    """Return the sort key of events: time; at equal times clones first, then measurements by sensor, marks last."""
     return row[e.T], _TURN.get(int(row[e.KIND]), 1), row[e.SENSOR]
 
 
 def schedule(rows: Any, marks: Any) -> Array:
-    """All events of a run by time: measurements, the copies that round trips need, and marks (times at which the state is
-    wanted)."""
+    """Return all events of a run in order of time: measurements, the clones that round trips need, and marks.
+
+    Marks are the times at which the state is recorded.
+    """
     rows = np.asarray(rows, float).reshape(-1, e.WIDTH)
     trips = rows[rows[:, e.KIND] == e.ROUND_TRIP]
     added = []

@@ -1,6 +1,6 @@
-"""How good an estimate is: errors of position, errors over a distance, and whether they are as large as the estimator says.
+"""Quality of an estimate: position error, error over a distance, and consistency with the stated covariance.
 
-Nothing is aligned unless it is asked for: alignment hides the error of heading.
+Tracks are aligned only on request, because alignment hides the heading error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def aligned(p: Any, truth: Any) -> Array:
-    """Positions (T, 3) turned and moved so that they lie nearest to the truth (Umeyama 1991, without scale)."""
+    """Return positions (T, 3) rotated and moved to fit the truth best (Umeyama 1991, without scale)."""
     p, truth = np.asarray(p, float), np.asarray(truth, float)
     a, b = p - p.mean(axis=0), truth - truth.mean(axis=0)
     U, _, V = np.linalg.svd(b.T @ a)
@@ -27,18 +27,18 @@ def aligned(p: Any, truth: Any) -> Array:
 
 
 def absolute_trajectory_error(p: Any, truth: Any, align: bool = False) -> Array:
-    """(T) absolute trajectory error in m."""
+    """Return (T) the absolute trajectory error in m."""
     return np.asarray(np.linalg.norm((aligned(p, truth) if align else np.asarray(p)) - truth, axis=1))
 
 
 def path(truth: Any) -> Array:
-    """(T) distance made good along a track (T, k), m."""
+    """Return (T) the distance travelled along a track (T, k), m."""
     steps = np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1)
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def legs(truth: Any, distance: float) -> Array:
-    """(N, 2) pairs of indices between which the track is just as long as ``distance``, one after the other."""
+    """Return (N, 2) consecutive pairs of indices between which the track has the length ``distance``."""
     found, way = [0], 0.0
     for i, step in enumerate(np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1), start=1):
         way += step
@@ -49,7 +49,7 @@ def legs(truth: Any, distance: float) -> Array:
 
 
 def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
-    """(N) relative pose error in m: how far the end of each leg of ``distance`` m is off as seen from its beginning."""
+    """Return (N) the relative pose error in m: error of the end of each leg of ``distance`` m, seen from its start."""
     pairs = legs(true_p, distance)
     if not len(pairs):
         return np.zeros(0)
@@ -62,26 +62,26 @@ def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: floa
 
 
 def nees(error: Any, covariance: Any) -> Array:
-    """(T) normalised estimation error squared of errors (T, n) with covariances (T, n, n)."""
+    """Return (T) the normalised estimation error squared of errors (T, n) with covariances (T, n, n)."""
     error = np.asarray(error, float)
     return np.asarray(np.einsum("ti,ti->t", error, np.linalg.solve(covariance, error[:, :, None])[:, :, 0]))
 
 
 def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
-    """Within which the mean of ``runs`` NEES or NIS of so many numbers lies, if the filter is consistent."""
+    """Return the interval of the mean of ``runs`` NEES or NIS of this many numbers for a consistent filter."""
     low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
     return float(low), float(high)
 
 
 def whiteness(innovations: Any, lag: int = 1) -> float:
-    """Correlation of whitened innovations (N) with those ``lag`` before; beyond 1.96 / sqrt(N) they are not white (95 %)."""
+    """Return the correlation of whitened innovations (N) at ``lag``; beyond 1.96 / sqrt(N) they are not white (95 %)."""
     x = np.asarray(innovations, float)
     return float((x[lag:] * x[:-lag]).sum() / (x * x).sum())
 
 
 @dataclass(frozen=True)
 class NavigationScore:
-    """Of one track against the truth; lengths in m, horizontal unless said otherwise."""
+    """Score of one track against the truth; lengths in m, horizontal unless stated otherwise."""
 
     rms: float
     p95: float
@@ -92,7 +92,7 @@ class NavigationScore:
     distance: float
     percent: float  #: final error, % of distance
     per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
-    nees: float  #: mean of the horizontal position, 2 if consistent; NaN without covariances
+    nees: float  #: mean NEES of the horizontal position, 2 if consistent; NaN without covariances
 
 
 def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> NavigationScore:

@@ -1,7 +1,7 @@
-"""The smoother's way back over the filter's tape.  Compiled.
+"""Backward pass of the smoother over the filter's tape. Compiled.
 
-Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973), which is that of Rauch, Tung & Striebel without its
-inverse, and so also holds while a clone is a copy of the state.
+It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). This form equals that of Rauch, Tung &
+Striebel without its inverse, so it also works while a clone is a copy of the state.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
 
 @device_function
 def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
-    """Back over the making of a clone: the copy was the pose itself."""
+    """Step back over the creation of a clone: the copy was the pose itself."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
         a[to] += a[o + i]
@@ -103,7 +103,7 @@ def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
 
 @device_function
 def _undo_clone_end(a: Array, A: Array, n: int, o: int) -> None:
-    """Back over the end of a clone: make room for it again."""
+    """Step back over the removal of a clone: make room for it again."""
     for i in range(n - 1, o + CLONE - 1, -1):
         a[i] = a[i - CLONE]
         for j in range(n):
@@ -119,7 +119,7 @@ def _undo_clone_end(a: Array, A: Array, n: int, o: int) -> None:
 
 @device_function
 def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, found: Array, d: Array) -> None:
-    """The correction d of a state, and its covariance P smoothed."""
+    """Return the correction d of a state, and its smoothed covariance in P."""
     for i in range(base):
         d[i] = 0.0
         for j in range(n):
@@ -142,7 +142,9 @@ def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, f
 def smooth(
     tape: Array, ix: Array, count: Array, world: Array, noise: Array, nodes: Array, covariances: Array,
 ) -> None:  # fmt: skip
-    """Go back over the tape: ``nodes`` become the smoothed states, the first n columns of ``covariances`` theirs."""
+    """Step back over the tape: ``nodes`` become the smoothed states, the first n columns of ``covariances`` their
+    covariances.
+    """
     size, base = covariances.shape[2], count[0]
     a, A, d = np.zeros(size), np.zeros((size, size)), np.zeros(size)
     F, moved, S = np.zeros((9, 3, 3)), np.empty((2, 3)), np.zeros((base, size))

@@ -1,14 +1,14 @@
-"""The filter's state and how it moves: strap-down, and the covariance beside it.  Compiled.
+"""State of the filter, strap-down propagation, and propagation of the covariance. Compiled.
 
-Arrays, which the caller gives and which are changed:
+The caller provides these arrays, and the functions change them:
 
-``x`` (26) nominal state: p_WI_W of the inertial unit (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias (m/s2),
-current (north, east, m/s), own clock (m, m/s: ahead, times the speed of sound), scale errors of the assumed speed of sound
-and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
+``x`` (26) nominal state: p_WI_W of the inertial unit (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias
+(m/s2), current (north, east, m/s), lead of the own clock and its rate (m, m/s, times the speed of sound), scale errors
+of the assumed speed of sound and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
 
-``P`` (N, N): covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R = exp([a]x) R^),
-gyro bias, accelerometer bias, then those of the optional states that ``ix`` (6) gives a place (-1 = absent), then six for each
-clone (p, attitude).
+``P`` (N, N): covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R =
+exp([a]x) R^), gyro bias, accelerometer bias, then the optional states at the indices in ``ix`` (6) (-1 = absent), then
+six for each clone (p, attitude).
 
 Error-state filter after Sola (2017, arXiv 1711.02508), errors in W; coning and sculling of two samples (Savage 1998).
 """
@@ -27,18 +27,18 @@ from wavesim_sdk.kernel_compiler import device_function
 
 Array = Any
 
-# ------------------------------------------------------------------ places
+# ------------------------------------------------------------------ indices
 NOMINAL, BASE, CLONE = 26, 15, 6
-P_, V_, Q_, G_, B_ = 0, 3, 6, 10, 13  # of x
+P_, V_, Q_, G_, B_ = 0, 3, 6, 10, 13  # indices in x
 CURRENT, CLOCK, SOUND, SCALE, SKEW, OFFSET = 16, 18, 20, 21, 22, 25
-#: of ``noise``: densities (per root of s), then time constants in s (0 = a random walk)
+#: indices in ``noise``: densities (per root of s), then time constants in s (0 = a random walk)
 NOISES = 13
 GYRO, ACCELEROMETER, GYRO_WALK, ACCELEROMETER_WALK, CURRENT_WALK, CLOCK_WALK, CLOCK_DRIFT = 0, 1, 2, 3, 4, 5, 6
 SOUND_WALK, SCALE_WALK, OFFSET_WALK, GYRO_TIME, ACCELEROMETER_TIME, CURRENT_TIME = 7, 8, 9, 10, 11, 12
-#: of ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
+#: indices in ``memory``: time, time of the last sample, its angle and velocity, corrected rates, corrected force
 MEMORY = 14
 
-#: for what Python calls
+#: decorator of functions that Python calls
 kernel = kernel_compiler.kernel(nogil=True)
 
 # ------------------------------------------------------------------ rotations
@@ -46,7 +46,7 @@ kernel = kernel_compiler.kernel(nogil=True)
 
 @device_function
 def matrix(q: Array, R: Array) -> None:
-    """R_WB of a quaternion."""
+    """Compute R_WB of a quaternion."""
     w, x, y, z = q[0], q[1], q[2], q[3]
     R[0, 0], R[0, 1], R[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)
     R[1, 0], R[1, 1], R[1, 2] = 2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)
@@ -55,7 +55,7 @@ def matrix(q: Array, R: Array) -> None:
 
 @device_function
 def rotate_quaternion(q: Array, a: float, b: float, c: float, side: float) -> None:
-    """Turn a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
+    """Rotate a quaternion by a rotation vector, in W (side 1) or in B (side -1)."""
     angle = math.sqrt(a * a + b * b + c * c)
     s, w = sin_cos(0.5 * angle)
     k = s / angle if angle > 1e-12 else 0.5
@@ -99,9 +99,12 @@ def cross_matrix(a: Array, factor: float, out: Array) -> None:
 
 @device_function
 def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, moved: Array) -> None:
-    """Blocks of the transition over dt at constant rates w and specific force f in B (rad/s, m/s2; biases and the earth's rate
-    taken out): F (9, 3, 3) = p of a, bg, ba; v of v, a, bg, ba; a of a, bg.  ``moved`` (2, 3): the parts of the
-    specific force in the mean velocity's and in the position's growth, W."""
+    """Compute blocks of the transition over dt at constant rates w and specific force f in B.
+
+    The inputs are in rad/s and m/s2, without biases and the rotation of the Earth. F (9, 3, 3) holds p by a, bg, ba; v
+    by v, a, bg, ba; a by a, bg. ``moved`` (2, 3) holds the contributions of the specific force to the mean velocity and
+    to the change of position, W.
+    """
     R, u, t = np.empty((3, 3)), np.empty(3), np.empty(3)
     matrix(q, R)
     a, b = np.empty(3), np.empty(3)
@@ -136,7 +139,7 @@ def transition(q: Array, w: Array, f: Array, dt: float, earth: Array, F: Array, 
 
 @device_function
 def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
-    """Rows p, v, a of F P."""
+    """Compute rows p, v, a of F P."""
     for i in range(3):
         for j in range(columns):
             P[i, j] += (
@@ -162,7 +165,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
 
 @device_function
 def _apply_decay(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
-    """What forgets: biases and current with a time constant."""
+    """Apply the decay of biases and current that have a time constant."""
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
         if first >= 0 and noise[GYRO_TIME + k] > 0.0:
@@ -201,7 +204,7 @@ def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Array, noise
 
 @device_function
 def _add_process_noise(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
-    """Biases, current, clock and what else is estimated walk on."""
+    """Add process noise of biases, current, clock and the other estimated states."""
     for i in range(3):
         P[9 + i, 9 + i] += noise[GYRO_WALK] * noise[GYRO_WALK] * dt
         P[12 + i, 12 + i] += noise[ACCELEROMETER_WALK] * noise[ACCELEROMETER_WALK] * dt
@@ -226,7 +229,7 @@ def _add_process_noise(P: Array, n: int, dt: float, ix: Array, noise: Array) -> 
 
 @device_function
 def corrected_rates(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array, f: Array) -> None:
-    """What turns and pushes: without biases, and without the earth's rate."""
+    """Compute rates and specific force without biases and without the rotation of the Earth."""
     R = np.empty((3, 3))
     matrix(x[Q_:G_], R)
     for i in range(3):
@@ -238,7 +241,7 @@ def corrected_rates(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array
 def propagate_state(
     x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array
 ) -> None:
-    """The nominal state dt later; ``moved`` as of :func:`transition`."""
+    """Advance the nominal state by dt; ``moved`` as in :func:`transition`."""
     c = np.empty(3)
     cross(earth, x[V_ : V_ + 3], c)
     for i in range(3):
@@ -257,12 +260,12 @@ def propagate_state(
         x[CLOCK] += dt * x[CLOCK + 1]
 
 
-# ------------------------------------------------------------------ and back
+# ------------------------------------------------------------------ backward
 
 
 @device_function
 def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
-    """Rows v, a, bg, ba of F^T A."""
+    """Compute rows v, a, bg, ba of F^T A."""
     for j in range(columns):
         p0, p1, p2, v0, v1, v2 = A[0, j], A[1, j], A[2, j], A[3, j], A[4, j], A[5, j]
         a0, a1, a2 = A[6, j], A[7, j], A[8, j]
@@ -286,7 +289,7 @@ def _withdraw_rows(A: Array, columns: int, dt: float, F: Array) -> None:
 
 @device_function
 def propagate_back(A: Array, a: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
-    """A = F^T A F and a = F^T a: what :func:`propagate_covariance` did, from its end to its beginning."""
+    """Compute A = F^T A F and a = F^T a, the reverse of :func:`propagate_covariance`."""
     c = ix[1]
     if c >= 0:
         for j in range(n):

@@ -1,7 +1,7 @@
-"""Missions to learn from: one vehicle at sea, driven by a programme of chance, its log written and added to a dataset.
+"""Training missions: one vehicle at sea follows a random programme; its log is added to a dataset.
 
-Each mission has a sea of its own (current, depth), a programme of its own (speeds, courses, rudder, depths) and instruments of its own errors; all
-follow from its seed.
+Each mission has its own environment (current, depth), programme (speeds, courses, rudder, depths) and instrument
+errors. All of them follow from its seed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from wavesim_server.logbook.datasets import add_mission
 from wavesim_server.logbook.writer import LogWriter
 
 NAME = "auv"
-TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: steps of the engine, of the inertial unit, of truth and commands
-CURRENT = 0.15  #: m/s at most
-SPEED = (0.6, 1.7)  #: m/s through the water
+TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, of the inertial unit, of truth and commands
+CURRENT = 0.15  #: m/s, maximum
+SPEED = (0.6, 1.7)  #: m/s through water
 DEPTH = (8.0, 30.0)
 
 
 def configuration(seed: int) -> str:
-    """The sea and the instruments of a mission."""
+    """Return the configuration of a mission with its environment and instruments."""
     random = np.random.default_rng([seed, 1])
     speed, whither = CURRENT * math.sqrt(random.random()), 2.0 * math.pi * random.random()
     north, east = speed * math.cos(whither), speed * math.sin(whither)
@@ -43,7 +43,7 @@ def configuration(seed: int) -> str:
 
 
 class MissionProgramme:
-    """Legs of 20 to 90 s: a course, a slow turn, or a zigzag of the rudder; each at a speed and towards a depth."""
+    """Random legs of 20 to 90 s: a course, a slow turn, or a rudder zigzag; each with a speed and a target depth."""
 
     def __init__(self, seed: int, heading: float) -> None:
         self._random = np.random.default_rng([seed, 2])
@@ -55,7 +55,7 @@ class MissionProgramme:
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
 
     def commands(self, time: float, state: np.void, dt: float) -> dict[str, float]:
-        """Of all actuators, at a time (s) and a row of the table `state`."""
+        """Return the commands of all actuators at a time (s) and a row of the table `state`."""
         if time >= self._until:
             r = self._random
             self._until = time + r.uniform(20.0, 90.0)
@@ -85,7 +85,7 @@ class MissionProgramme:
 
 
 def run_mission(seed: int, seconds: float, log: Path) -> None:
-    """One mission, into a log."""
+    """Run one mission and write its log."""
     loaded = load_text(configuration(seed))
     lab, writer = Lab(loaded, seed), LogWriter(log, loaded, seed)
     row = lab.row(NAME)
@@ -111,7 +111,7 @@ def run_mission(seed: int, seconds: float, log: Path) -> None:
 
 
 def make_dataset(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
-    """Sail missions and add them to a dataset; yields (name, part of the split) of each."""
+    """Run missions and add them to a dataset; yield (name, part of the split) of each."""
     for k in range(count):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch) / "run.mcap"

@@ -1,1 +1,1 @@
-"""Traffic: encounters that are laid out, sailed and scored by the rules of the road."""
+"""Traffic encounters: layout, simulation and scoring by the collision regulations."""

@@ -1,4 +1,4 @@
-"""``wavesim traffic``: encounters sailed and scored."""
+"""Commands of ``wavesim traffic``: simulate and score encounters."""
 
 from __future__ import annotations
 
@@ -103,16 +103,16 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
 
 
 def _known(model: str) -> None:
-    """Own ship can be of this model."""
+    """Raise ConfigError unless own ship can be of this model."""
     from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError
     from wavesim_sdk.names import suggest_name
 
     if model not in library():
-        raise ConfigError(f"there is no model '{model}'{suggest_name(model, library())}")
+        raise ConfigError(f"unknown model '{model}'{suggest_name(model, library())}")
     if library()[model].box is None:
         raise ConfigError(
-            f"'{model}' is no surface vessel; that own ship is made of a <box> tells how long and wide she is"
+            f"'{model}' is not a surface vessel: own ship needs a model with a <box>, which gives its length and width"
         )
 
 

@@ -1,7 +1,8 @@
-"""How well a vessel kept the rules of the road, by parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
+"""Score of a vessel by the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
-A pair's score is its safety times the mean of its protocol parts, each 0 to 1; a run's score is that of its worst pair times the
-worst part of its economy: extra way, lost time, changes of course, and whether the mission was completed.
+The score of a pair is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run is the
+score of its worst pair times the worst part of its economy: extra distance, lost time, changes of course, and whether
+the mission was completed.
 """
 
 from __future__ import annotations
@@ -17,23 +18,27 @@ from wavesim_sdk.encounters import EncounterRole, closest_approach, closest_on_t
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 KNOT = 1852.0 / 3600.0
-LARGE, NOTICED = math.radians(30.0), math.radians(5.0)  #: a change that others see (rule 8b), one that counts at all
+LARGE, NOTICED = (
+    math.radians(30.0),
+    math.radians(5.0),
+)  #: a change that others notice (rule 8b); the smallest change that counts
 SMALL_SPEED = 0.5 * KNOT
-STEADY = 3.0  #: lengths of way over which a course is a course
-SPARED, WASTED = 30.0, 180.0  #: lengths of extra way, or of way in the time lost, that cost nothing, and everything
-TURN = math.radians(
-    15.0
-)  #: a change of course that counts among those of a manoeuvre; smaller ones are those of `steady`
+STEADY = 3.0  #: distance in ship lengths over which a course is measured
+SPARED, WASTED = (
+    30.0,
+    180.0,
+)  #: extra distance, or distance in the lost time, in ship lengths: free up to the first, no score left at the second
+TURN = math.radians(15.0)  #: a change of course that belongs to a manoeuvre; `steady` counts the smaller ones
 TURNS, MORE = (
     4,
     2,
-)  #: changes that an encounter may have (out, parallel, back, on), and how many more with each further vessel
-COST = 0.1  #: of each change beyond those
+)  #: changes that an encounter may have (out, parallel, back, on), and additional ones for each further vessel
+COST = 0.1  #: deduction for each additional change
 
 
 @dataclass(frozen=True)
 class VesselTrack:
-    """A vessel's way: times (n,) in s, places (n, 2) and velocities over ground (n, 2), north and east."""
+    """Track of a vessel: times (n,) in s, positions (n, 2) and velocities over ground (n, 2), north and east."""
 
     times: Array
     places: Array
@@ -41,7 +46,7 @@ class VesselTrack:
 
     @property
     def courses(self) -> Array:
-        """Continuous, rad."""
+        """Courses over time in rad, unwrapped."""
         return np.asarray(np.unwrap(np.arctan2(self.velocities[:, 1], self.velocities[:, 0])))
 
     @property
@@ -51,7 +56,9 @@ class VesselTrack:
 
 @dataclass(frozen=True)
 class EncounterScore:
-    """What own ship did about one other: distance (m) and time (s) of closest approach, and the parts of the score."""
+    """Own ship's behaviour towards one other vessel: distance (m) and time (s) of closest approach, and the parts of
+    the score.
+    """
 
     other: str
     role: EncounterRole
@@ -67,23 +74,25 @@ class EncounterScore:
 
 @dataclass(frozen=True)
 class ColregsScore:
-    """Of a run: its pairs, how much longer the way became, and the parts of its economy (0 to 1): way, time, courses, mission."""
+    """Score of a run: its pairs, the extra distance, and the parts of its economy (0 to 1): way, time, courses,
+    mission.
+    """
 
     pairs: tuple[EncounterScore, ...]
-    extra: float  #: distance sailed over the straight one, less 1
-    late: float  #: s lost against the straight way at the first speed
+    extra: float  #: distance sailed over the straight distance, less 1
+    late: float  #: s lost against the straight line at the first speed
     turns: int  #: changes of course
     economy: dict[str, float]
 
     @property
     def total(self) -> float:
-        """That of the worst pair, times the worst part of the economy."""
+        """Score of the worst pair, times the worst part of the economy."""
         return min(p.score for p in self.pairs) * min(self.economy.values())
 
     def __str__(self) -> str:
         parts = ", ".join(f"{k} {v:.2f}" for k, v in self.economy.items())
         lines = [
-            f"score {self.total:.2f}, {100 * self.extra:.1f} % longer way, {self.late:.0f} s late, "
+            f"score {self.total:.2f}, {100 * self.extra:.1f} % extra distance, {self.late:.0f} s late, "
             f"{self.turns} changes of course ({parts})"
         ]
         for p in self.pairs:
@@ -94,7 +103,7 @@ class ColregsScore:
 
 @dataclass(frozen=True)
 class AvoidingAction:
-    """The first change that own ship made: when (s), to which side (rad, starboard positive), how much slower (share)."""
+    """First change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (share)."""
 
     time: float
     turn: float
@@ -102,8 +111,11 @@ class AvoidingAction:
 
 
 def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
-    """The first change of course by more than 5 deg or of speed by more than half a knot (or a tenth, for small craft), and
-    how large it became before the next one."""
+    """Find the first change of course by more than 5 deg, or of speed by more than half a knot (a tenth for small
+    craft).
+
+    The result includes how large the change became before the next one.
+    """
     speed0 = float(own.speeds[0])
     speed_step = min(SMALL_SPEED, 0.1 * speed0)
     turn = own.courses - own.courses[0]
@@ -128,8 +140,10 @@ def score_run(
     length: float,
     goal: tuple[float, float] | None = None,
 ) -> ColregsScore:
-    """The score of a run. ``length`` of own ship, m: of it follow the good distance and the least. ``goal``: where the run should have
-    ended, if it is to be judged as a whole mission."""
+    """Score a run. ``length`` of own ship (m) gives the preferred and the minimum distance.
+
+    ``goal`` is the point where the run should have ended; pass it to judge a whole mission.
+    """
     least, preferred = domain(length)
     first, last, speed = own.places[0], own.places[-1], max(float(own.speeds[0]), 0.1)
     straight = float(np.hypot(*(last - first)))
@@ -150,7 +164,9 @@ def score_run(
         apart = other.places - own.places
         distance, time = closest_on_track(own.times, apart)
         parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
-        if not (duty and part in HOLDS):  # she has to act for somebody, so she cannot hold for others
+        if not (
+            duty and part in HOLDS
+        ):  # she must give way to another vessel, so she cannot hold her course for this one
             parts |= _score_pair(own, other, part, action, length, preferred, distance, time)
         pairs.append(EncounterScore(name, part, distance, time, parts))
     extra = sailed / straight - 1.0 if straight > 0.0 else math.inf
@@ -162,13 +178,13 @@ def _spared(lengths: float) -> float:
 
 
 def _sampled(own: VesselTrack, length: float) -> Array:
-    """Courses, one for each :data:`STEADY` lengths of way."""
+    """Return courses, one for each :data:`STEADY` ship lengths."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
 
 
 def changes(own: VesselTrack, length: float) -> int:
-    """Changes of course: turns to one side by :data:`TURN` or more without a pause."""
+    """Count changes of course: turns to one side by :data:`TURN` or more without a pause."""
     turns = np.diff(_sampled(own, length))
     side = np.where(np.abs(turns) > math.radians(2.0), np.sign(turns), 0.0)
     begins = np.flatnonzero(np.r_[True, np.diff(side) != 0.0]) if len(side) else np.zeros(0, int)
@@ -179,7 +195,7 @@ HOLDS = (EncounterRole.STAND_ON, EncounterRole.OVERTAKEN)
 
 
 def _risk_tcpa(own: VesselTrack, other: VesselTrack, preferred: float) -> float:
-    """TCPA in s of a pair that would pass too near if nobody acted; 0 of one that would not."""
+    """Return the TCPA in s of a pair that would pass too close without any action; 0 for a safe pair."""
     dcpa, tcpa = closest_approach(other.places[0] - own.places[0], other.velocities[0] - own.velocities[0])
     return max(float(tcpa), 0.0) if float(dcpa) <= preferred else 0.0
 
@@ -187,12 +203,12 @@ def _risk_tcpa(own: VesselTrack, other: VesselTrack, preferred: float) -> float:
 def _score_pair(
     own: VesselTrack, other: VesselTrack, part: EncounterRole, action: AvoidingAction | None, length: float, preferred: float, distance: float, time: float,
 ) -> dict[str, float]:  # fmt: skip
-    """Parts of one pair."""
+    """Score the parts of one pair."""
     speed = max(float(own.speeds[0]), 0.1)
     tcpa = _risk_tcpa(own, other, preferred)
     if not tcpa:
-        return {}  # a pair that was no danger asks for nothing
-    way = length / speed  # s
+        return {}  # a pair without danger needs no action
+    way = length / speed  # time in s to sail one ship length
     if part in HOLDS:
         before = own.times < tcpa - PATIENCE * way - 1.0
         turned = np.abs(own.courses - own.courses[0])[before].max(initial=0.0)
@@ -201,7 +217,7 @@ def _score_pair(
         return {"held": held}
     if action is None:
         return {"side": 0.0, "size": 0.0, "early": 0.0}
-    left = tcpa - action.time  # before it would have happened
+    left = tcpa - action.time  # time left before the closest approach
     parts = {
         "size": float(np.clip(max(abs(action.turn) / LARGE, action.slower / 0.5), 0.0, 1.0)),
         "early": float(np.clip((left / way - 10.0) / 30.0, 0.0, 1.0)),
@@ -218,7 +234,9 @@ def _score_pair(
 
 
 def _steadiness(own: VesselTrack, length: float) -> float:
-    """1 without, 0 with ten small changes of course: turns by less than 15 deg that go on and stop again."""
+    """Return 1 without small changes of course, 0 with ten. A small change is a turn by less than 15 deg that stops
+    again.
+    """
     turns = np.diff(_sampled(own, length))
     small = (np.abs(turns) > math.radians(2.0)) & (np.abs(turns) < math.radians(15.0))
     starts = small & ~np.r_[False, np.abs(turns[:-1]) > math.radians(2.0)]

@@ -1,4 +1,4 @@
-"""Encounters sailed as library runs: own ship of any model with the reference avoider, others that hold their course."""
+"""Encounters as library runs: own ship of any model uses the reference avoider, and the others hold their course."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.traffic.colregs_score import ColregsScore, VesselTrack, score_run
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
-#: speed in m/s and time in s to the meeting that suit a model
+#: suitable speed in m/s and time in s to the meeting, by model
 MODEL_SPEEDS_AND_TIMES = {
     "otter": (3.0, 300.0),
     "jolner": (2.5, 300.0),
     "odin": (5.0, 300.0),
     "supply": (6.1733, 1800.0),
 }
-RUN_IN = 200.0  #: lengths of way before an encounter begins
-LARGE = 30.0  #: m: a vessel longer than that is stepped and steered more slowly
+RUN_IN = 200.0  #: distance in ship lengths sailed before an encounter begins
+LARGE = 30.0  #: m: longer vessels use a longer time step and control period
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ class EncounterRun:
     encounter: Encounter
     tracks: dict[str, VesselTrack]
     score: ColregsScore
-    has_turned: tuple[float, float]  #: greatest choice to port (negative) and to starboard, rad off the wanted course
+    has_turned: tuple[
+        float, float
+    ]  #: largest decision to port (negative) and to starboard, in rad from the desired course
 
 
 def kinematic_model(model: Model) -> Model:
-    """A vessel of a model's size that does what it is told."""
+    """Return a kinematic vessel of a model's size, which follows its commands exactly."""
     base = library()["ship" if model.box is not None and model.box.length > LARGE else "boat"]
     return dataclasses.replace(base, box=model.box)
 
@@ -56,7 +58,7 @@ def _motion(sim: Simulation, row: int) -> ShipMotion:
 
 @functools.cache
 def thrust_for_speed(model: str, speed: float) -> float:
-    """What holds a model of the library at a speed, N: from a run of a hundred lengths alone."""
+    """Return the thrust in N that holds a library model at a speed, from a run over a hundred ship lengths."""
     own = library()[model]
     assert own.box is not None
     step, period = _time_steps(own.box.length)
@@ -70,15 +72,18 @@ def thrust_for_speed(model: str, speed: float) -> float:
 
 
 def _time_steps(length: float) -> tuple[float, float]:
-    """(step of the engine, period of control) in s for a vessel of a length."""
+    """Return (step of the engine, period of control) in s for a vessel of a length."""
     return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
 
 
 def run_encounter(
     encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
 ) -> EncounterRun:
-    """Sail an encounter until own ship has passed her goal, or for twice the time that takes; or until ``beyond`` times the time to the
-    meeting has passed after it. ``avoid``: with the avoider."""
+    """Simulate an encounter until own ship has passed her goal, or for twice the time that this takes.
+
+    ``beyond`` limits the time after the meeting, as a multiple of the time to the meeting. ``avoid`` enables the
+    avoider.
+    """
     own = library()[model]
     length = own.box.length if own.box is not None else 1.0
     step, period = _time_steps(length)
@@ -128,8 +133,11 @@ def run_encounter(
 
 
 def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: float) -> float:
-    """Let her shafts come to their speed before the encounter begins: way lost to that is no action of hers. Returns what
-    holds her speed, N."""
+    """Let the shafts reach their speed before the encounter begins, so that the initial loss of speed does not count as
+    an action.
+
+    Return the thrust that holds the speed, in N.
+    """
     sim.set_pose(row, velocity=(start.speed, *[0.0] * 5))
     straight = WaypointPilot(own, (start.north, start.east), course=start.course, speed=start.speed, thrust=thrust_for_speed(own.name, start.speed))  # fmt: skip
     for _ in range(round(RUN_IN * straight.length / start.speed / period)):
@@ -140,7 +148,7 @@ def _run_in(sim: Simulation, row: int, own: Model, start: VesselStart, period: f
 
 
 def _passed(now: ShipMotion, start: VesselStart, goal: Waypoint, length: float) -> bool:
-    """Within two lengths of the goal, or abeam of it."""
+    """Return whether own ship is within two ship lengths of the goal, or abeam of it."""
     left = goal.north - now.north, goal.east - now.east
     leg = goal.north - start.north, goal.east - start.east
     return math.hypot(*left) < 2.0 * length or left[0] * leg[0] + left[1] * leg[1] < 0.0

@@ -1,4 +1,6 @@
-"""Encounters as files of live trials: server, emulators, and a program on board that sees the others by AIS and radar alone."""
+"""Encounters as files of live trials: server, emulators, and an on-board program that detects the others only by AIS
+and radar.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,20 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_studies.traffic.encounter_runs import LARGE
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
-BEYOND = 1.9  #: duration, of the time to the meeting
-BAND = 0.35  #: of the way to the meeting: where a rogue leaves her course
+BEYOND = 1.9  #: duration as a multiple of the time to the meeting
+BAND = 0.35  #: share of the way to the meeting at which a rogue leaves her course
 
 
 def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:
-    """The configuration: own ship with ``captain`` (a program, relative to the file; ``files``: how far away it lies) and the reference
-    avoider. ``rogue``: the first of the others leaves her course before the meeting and steers for where own ship will be."""
+    """Return the configuration: own ship with ``captain`` and the reference avoider, and the other vessels.
+
+    ``captain`` is a program with a path relative to the file, and ``files`` is the path to the folder of files. With
+    ``rogue``, the first of the others leaves her course before the meeting and steers for the future position of own
+    ship.
+    """
     own = library()[model]
     if own.box is None:
-        raise ConfigError(f"'{model}' has no hull that others could see")
+        raise ConfigError(f"'{model}' has no hull that sensors could detect: use a model with a <box>")
     o, meeting = encounter.own, encounter.meeting
     kind = "ship" if own.box.length > LARGE else "boat"
     reach = max(3.0 * math.hypot(o.north, o.east), 3000.0)
@@ -49,10 +55,12 @@ def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool
 
 
 def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: bool = False) -> Path:
-    """Write it into a folder; returns the file. ConfigError where that cannot be."""
+    """Write the configuration into a folder and return the file. Raise ConfigError on failure."""
     path = folder / f"{encounter.name}.xml"
     if not captain.is_file():
-        raise ConfigError(f"there is no program {captain}; --captain names one, such as examples/onboard/captain.py")
+        raise ConfigError(
+            f"program {captain} does not exist; name one with --captain, such as examples/onboard/captain.py"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         both = os.path.commonpath([folder.resolve(), captain.resolve()])
@@ -64,7 +72,7 @@ def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: 
 
 
 def _rogue_legs(other: VesselStart, own: VesselStart, meeting: float) -> list[tuple[float, float]]:
-    """On her course for a while, then to where own ship is when a third of the rest has passed, and on."""
+    """Return legs along her course, then to the position of own ship after a third of the remaining time, and beyond."""
     north, east = other.velocity
     leaves = (1.0 - BAND) * meeting
     at = other.north + north * leaves, other.east + east * leaves
@@ -76,7 +84,7 @@ def _rogue_legs(other: VesselStart, own: VesselStart, meeting: float) -> list[tu
 def _vessel(
     s: VesselStart, model: str, sensors: str, program: str, legs: list[tuple[float, float]], speed: float
 ) -> str:
-    north, east = (round(v, 3) + 0.0 for v in (s.north, s.east))  # no -0
+    north, east = (round(v, 3) + 0.0 for v in (s.north, s.east))  # adding 0 avoids -0
     place = f'position="{north:.3f} {east:.3f} 0 m" attitude="0 0 {math.degrees(s.course):.4f} deg"'
     how = 'client="required"' if program else f'speed="{speed:.4f} m/s"'
     inner = [sensors]

@@ -1,4 +1,5 @@
-"""Encounters: where own ship and others start. The 22 cases of Imazu, and files of DNV's traffic generator.
+"""Encounters: start positions of own ship and others. Includes the 22 Imazu cases and a reader for DNV's traffic
+generator.
 
 case = imazu(5)                                # ships, 12 kn, 30 minutes
 small = imazu(5, speed=3.0, time=300.0)        # the same for boats of 3 m/s
@@ -35,7 +36,7 @@ SLOW = 0.7
 
 @dataclass(frozen=True)
 class VesselStart:
-    """Where a vessel begins (m), on which course (rad), how fast (m/s); waypoints (north, east) if it follows some."""
+    """Start of a vessel: position (m), course (rad), speed (m/s), and optional waypoints (north, east)."""
 
     name: str
     north: float
@@ -46,13 +47,13 @@ class VesselStart:
 
     @property
     def velocity(self) -> tuple[float, float]:
-        """North, east, m/s."""
+        """Velocity north and east, m/s."""
         return self.speed * math.cos(self.course), self.speed * math.sin(self.course)
 
 
 @dataclass(frozen=True)
 class Encounter:
-    """Own ship, where she goes, and the others."""
+    """Own ship, her goal, and the other vessels."""
 
     name: str
     own: VesselStart
@@ -62,27 +63,29 @@ class Encounter:
 
     @property
     def meeting(self) -> float:
-        """When the last of the others is nearest if nobody acts, s; a minute if that lies behind all."""
+        """Time in s at which the last of the others is closest without any action; 60 s if all of them have passed."""
         own, others = np.array([self.own.north, self.own.east]), [np.array([t.north, t.east]) for t in self.others]
         flown = [np.subtract(t.velocity, self.own.velocity) for t in self.others]
         times = [float(closest_approach(p - own, v)[1]) for p, v in zip(others, flown, strict=True)]
         return round(max(times), 6) if max(times) > 0.0 else 60.0
 
     def role(self, k: int) -> EncounterRole:
-        """What own ship is towards the k-th other at the start."""
+        """Return the role of own ship towards other vessel ``k`` at the start."""
         o, t = self.own, self.others[k]
         return role((t.north - o.north, t.east - o.east), o.course, t.course, o.speed, t.speed)
 
 
 def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encounter:
-    """A case of Imazu's problem, scaled by speed (m/s) and the time (s) after which all meet at the origin if nobody acts.
+    """Return a case of the Imazu problem, scaled by speed (m/s) and by the time (s) after which all vessels meet at the
+    origin.
 
-    ValueError for another number than 1 to 22. Own ship comes from the south, x is north and y east.
+    The vessels meet if none acts. Own ship comes from the south; x is north and y east. Raise ValueError unless the
+    case is 1 to 22.
     """
     if case not in IMAZU:
-        raise ValueError(f"there is no Imazu case {case}; they are 1 to {max(IMAZU)}")
+        raise ValueError(f"unknown Imazu case {case}: use 1 to {max(IMAZU)}")
     if not (0.0 < speed < math.inf and 0.0 < time < math.inf):
-        raise ValueError(f"speed and time are more than nothing, not {speed} m/s and {time} s")
+        raise ValueError(f"speed and time must be positive and finite, got {speed} m/s and {time} s")
     reach = speed * time
     others = []
     for k, text in enumerate(IMAZU[case].split()):
@@ -99,16 +102,19 @@ def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encoun
 
 
 def read_dnv(path: Path) -> Encounter:
-    """A situation of DNV's ship-traffic-generator (JSON): own ship and targets with position (degrees, or north and east in NM
-    or m), speed in knots, course in degrees. ConfigError says what is missing."""
+    """Read a situation of DNV's ship-traffic-generator (JSON).
+
+    Own ship and targets have a position (degrees, or north and east in NM or m), a speed in knots and a course in
+    degrees. The ConfigError states what is missing.
+    """
     try:
         document = json.loads(path.read_text())
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise ConfigError(f"cannot read it: {error}", str(path)) from None
+        raise ConfigError(f"cannot read the file: {error}", str(path)) from None
     own = _entry(document, ("ownShip", "own_ship"), path)
     targets = document.get("targetShips", document.get("target_ships", document.get("targetShip")))
     if not isinstance(targets, list) or not targets:
-        raise ConfigError("it has no list 'targetShips', or nobody in it", str(path))
+        raise ConfigError("'targetShips' is missing or empty", str(path))
     origin = _geodetic(own)
     first = _start(own, "own", origin, path)
     others = tuple(_start(t, f"target{k + 1}", origin, path) for k, t in enumerate(targets))
@@ -120,7 +126,7 @@ def _entry(d: Any, names: tuple[str, ...], path: Path) -> Any:
     for name in names:
         if isinstance(d, dict) and name in d:
             return d[name]
-    raise ConfigError(f"it has no '{names[0]}'", str(path))
+    raise ConfigError(f"'{names[0]}' is missing", str(path))
 
 
 def _initial(ship: Any) -> Any:
@@ -128,7 +134,7 @@ def _initial(ship: Any) -> Any:
 
 
 def _geodetic(ship: Any) -> Origin | None:
-    """Where own ship is, if in degrees; what is wrong with that :func:`_start` tells."""
+    """Return the origin at own ship if her position is in degrees; :func:`_start` reports an invalid position."""
     try:
         position = _initial(ship)["position"]
         lat, lon = (position.get(long, position.get(long[:3])) for long in ("latitude", "longitude"))
@@ -151,9 +157,9 @@ def _start(ship: Any, name: str, origin: Origin | None, path: Path) -> VesselSta
         if not all(map(math.isfinite, (*place, course, speed, *itertools.chain(*legs)))):
             raise ValueError("not finite")
         if speed < 0.0 or (speed == 0.0 and name == "own"):
-            raise ValueError(f"a speed of {speed / KNOT:g} kn")
+            raise ValueError(f"invalid speed of {speed / KNOT:g} kn")
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ConfigError(f"'{name}' has no usable position, course and speed: {error!r}", str(path)) from None
+        raise ConfigError(f"'{name}' has no valid position, course and speed: {error!r}", str(path)) from None
     return VesselStart(name, *place, course, speed, legs)
 
 

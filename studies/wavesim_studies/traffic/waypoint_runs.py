@@ -1,6 +1,6 @@
-"""Missions of way-points, round and round, and how far a vessel is from the way that was asked of it: straight legs and arcs between them.
+"""Cyclic waypoint missions, and a vessel's distance from the planned route of straight legs and arcs.
 
-track = sail(load("examples/trials/usv-gale.xml"), "odin", radius=45.0, seconds=480.0)
+track = run_waypoints(load("examples/trials/usv-gale.xml"), "odin", radius=45.0, seconds=480.0)
 print(rms(track.off[track.times > 60.0]))
 """
 
@@ -21,14 +21,16 @@ from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_server import Lab
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-PERIOD = 0.1  #: s, of control
-PASS_TOLERANCE_M = 10.0  #: m beyond its arc at which a way-point counts as missed
+PERIOD = 0.1  #: s, period of control
+PASS_TOLERANCE_M = 10.0  #: m beyond its arc at which a waypoint counts as missed
 
 
 @dataclass(frozen=True)
 class WaypointRoute:
-    """Corners (n, 2) in order, the last before the first, and the radius (m) of the arcs that cut them off; ``first``: where it began,
-    before the first corner."""
+    """Waypoints (n, 2) of a closed route and the radius (m) of the arcs that round its corners.
+
+    ``first`` is the start position, before the first corner.
+    """
 
     first: Array
     corners: Array
@@ -36,12 +38,12 @@ class WaypointRoute:
 
     @classmethod
     def of_body(cls, body: BodyConfig, radius: float) -> WaypointRoute:
-        """That of a body of a configuration."""
+        """Return the route of a body of a configuration."""
         corners = np.array([(w.north, w.east) for w in body.waypoint], float)
         return cls(np.array(body.position[:2], float), corners, radius)
 
     def distance(self, places: Array) -> Array:
-        """(T) m to the nearest leg or arc, of places (T, 2)."""
+        """Return the distance (T) in m to the nearest leg or arc from positions (T, 2)."""
         away = np.full(len(places), np.inf)
         n = len(self.corners)
         before = [self.first, *self.corners]
@@ -58,13 +60,15 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Array, b: Array, c: Array) -> tuple[float, Array, Array, float]:
-        """(how far from the corner b the arc begins, directions of the legs before and after it, side)."""
+        """Return (distance from corner b at which the arc begins, directions of the legs before and after it, side)."""
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """How many corners were passed in order, round and round: as near as the arc comes, and ``PASS_TOLERANCE_M`` m."""
+        """Count the corners passed in order, in all rounds. A corner counts within its arc's distance plus
+        ``PASS_TOLERANCE_M``.
+        """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
             a, b, c = (self.corners[(found + k) % n] for k in (-1, 0, 1))
@@ -79,26 +83,28 @@ class WaypointRoute:
 
 @dataclass(frozen=True)
 class WaypointRun:
-    """A mission: times (T) in s, places (T, 2), speeds over ground (T) in m/s, and distances (T) from the way, m."""
+    """A mission: times (T) in s, positions (T, 2), speeds over ground (T) in m/s, and distances (T) from the route, m."""
 
     times: Array
     places: Array
     speeds: Array
     off: Array
-    reached: int  #: way-points
+    reached: int  #: waypoints reached
 
 
 def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float) -> WaypointRun:
-    """Sail a vessel of a configuration along its way-points, alone, in the configuration's weather, as a library run. ConfigError where
-    it has none."""
+    """Simulate a vessel along its waypoints as a library run, alone in the configuration's weather.
+
+    Raise ConfigError if the vessel or its waypoints are missing.
+    """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     if name not in bodies or not bodies[name].waypoint:
-        raise ConfigError(f"there is no '{name}' with way-points{suggest_name(name, bodies)}", str(loaded.path))
+        raise ConfigError(f"no vessel '{name}' with waypoints{suggest_name(name, bodies)}", str(loaded.path))
     body = bodies[name]
     corners = [(w.north, w.east) for w in body.waypoint]
     if len(corners) < 2 or any(a == b for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)):
         raise ConfigError(
-            f"'{name}' needs two way-points or more, no two after each other at one place", str(loaded.path)
+            f"'{name}' needs at least two waypoints, and successive waypoints must differ", str(loaded.path)
         )
     lab = Lab(_only_body(loaded, body))
     row = lab.enter(name, body.model, body.position, body.attitude)
@@ -118,7 +124,7 @@ def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float
 
 
 def _only_body(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
-    """The configuration without anybody else: those who need no program would be in the way from the start, and be run into."""
+    """Return the configuration without the other bodies: bodies without a program would be in the way, and be run into."""
     fleet = dataclasses.replace(
         loaded.config.fleet, vehicle=(dataclasses.replace(body, client="required"),), buoy=(), line=()
     )
@@ -132,5 +138,5 @@ def _to_leg(places: Array, a: Array, b: Array) -> Array:
 
 
 def rms(values: Array) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
