@@ -1,4 +1,4 @@
-"""Produce the figures of docs/reliability.md that take too long for the tests. All load is on loopback, bounded in
+"""Produce the figures of docs/evidence/reliability.md that take too long for the tests. All load is on loopback, bounded in
 count and time.
 
 python benchmarks/reliability.py fuzz [datagrams]      hostile datagrams to the sessions of a server, in memory

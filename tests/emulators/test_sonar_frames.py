@@ -77,7 +77,11 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
             "no material 'tin'",
         ),
         ('preset="p900-130" range="-1 m"', "", "range"),
-        ('preset="p900-130" range="0.01 m"', "", "range 0.01 m is too short: it must hold four echoes of a BlueView P900-130, each 0.025 m long"),
+        (
+            'preset="p900-130" range="0.01 m"',
+            "",
+            "range 0.01 m is too short: it must hold four echoes of a BlueView P900-130, each 0.025 m long",
+        ),
         ('preset="p900-130" range="0 m"', "", "range: 0 m is below the minimum, 0.01 m"),
         ('preset="p900-130" beams="0"', "", "beams: 0 is below the minimum, 1"),
         ('preset="p900-130" rate="0 Hz"', "", "rate: 0 Hz is below the minimum"),

@@ -87,7 +87,11 @@ def test_astern(config: Callable[..., LoadedConfig]) -> None:
 @pytest.mark.parametrize(
     ("model", "speed", "message"),
     [
-        ("lauv", "5 m/s", r"cannot hold 5 m/s: 'propeller' needs a thrust of 72 N, but its range at that speed is -6 to 12 N"),
+        (
+            "lauv",
+            "5 m/s",
+            r"cannot hold 5 m/s: 'propeller' needs a thrust of 72 N, but its range at that speed is -6 to 12 N",
+        ),
         ("sookshma", "1 m/s", "cannot hold a speed: it has no forward thruster"),
     ],
 )

@@ -94,7 +94,11 @@ def test_commands_by_name_and_by_position(server: FakeServer) -> None:
     [
         ([math.nan], None, "the command of 'propeller' must be a finite number, got nan"),
         ({"rudder": math.inf}, None, "the command of 'rudder' is inf"),
-        ({"ruder": 0.1}, None, r"'a' has no actuator 'ruder'; did you mean 'rudder'\? \(available: propeller, rudder\)"),
+        (
+            {"ruder": 0.1},
+            None,
+            r"'a' has no actuator 'ruder'; did you mean 'rudder'\? \(available: propeller, rudder\)",
+        ),
         ([1.0, 2.0, 3.0], None, "too many commands for 'a': it has 2 actuators, got 3 commands"),
         (["fast"], None, "the command of 'propeller' is not a number: 'fast'"),
         ([1e300], None, r"cannot be sent: command\[0\]: 1e\+300"),
@@ -125,7 +129,10 @@ def test_requests_that_cannot_be_sent_are_refused_here(server: FakeServer) -> No
             (lambda: broker.range_to(-1), "to: -1 is no whole number"),
             (lambda: broker.subscribe(["x" * 40]), r"sensors\[0\]: the text has 40 bytes; the maximum is 31"),
             (lambda: broker.weather(wind=3.0), "the weather has no value 'wind'"),
-            (lambda: broker.allocate([[1.0] * 20] * 6), "matrix: expected a list of at most 72 numbers, got a list of 120"),
+            (
+                lambda: broker.allocate([[1.0] * 20] * 6),
+                "matrix: expected a list of at most 72 numbers, got a list of 120",
+            ),
         ):
             with pytest.raises(BrokerError, match=text):
                 call()  # type: ignore[no-untyped-call]

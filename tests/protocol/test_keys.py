@@ -249,14 +249,26 @@ def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        ("a " + "00" * 32 + "\n", 0o644, "{}: other users may read this key file; restrict it to its owner (chmod 600)"),
-        ("a " + "00" * 32 + "\n", 0o610, "{}: other users may read this key file; restrict it to its owner (chmod 600)"),
+        (
+            "a " + "00" * 32 + "\n",
+            0o644,
+            "{}: other users may read this key file; restrict it to its owner (chmod 600)",
+        ),
+        (
+            "a " + "00" * 32 + "\n",
+            0o610,
+            "{}: other users may read this key file; restrict it to its owner (chmod 600)",
+        ),
         ("a 1234\n", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
         ("# only words\n", 0o600, "{}: the key file has no keys; generate some with `wavesim keys`"),
         ("a " + "00" * 32 + "\nb " + "00" * 32, 0o600, "{}:2: duplicate key; each client needs its own"),
         ("\n\na " + "zz" * 32, 0o600, "{}:3: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
         ("a " + "00" * 32 + " b", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        ("b\u00f6 " + "00" * 31 + "\u00f6", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
+        (
+            "b\u00f6 " + "00" * 31 + "\u00f6",
+            0o600,
+            "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits",
+        ),
         ("alone", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
         (f"b {'11' * 32}", 0o600, "{}: the key file has no key for 'a' and none for all clients (*)"),
         (None, 0o600, "{}: cannot read the key file: No such file or directory"),

@@ -213,7 +213,9 @@ def test_two_items_that_just_fit_go_in_one_datagram() -> None:
 def test_an_item_that_fits_no_datagram_is_refused_at_once() -> None:
     outbox = Outbox(RttEstimator())
     outbox.push(bytes(ITEMS_BYTES - 3))
-    with pytest.raises(ValueError, match=f"the item has {ITEMS_BYTES + 1} bytes; the maximum in a datagram is {ITEMS_BYTES}"):
+    with pytest.raises(
+        ValueError, match=f"the item has {ITEMS_BYTES + 1} bytes; the maximum in a datagram is {ITEMS_BYTES}"
+    ):
         outbox.push(bytes(ITEMS_BYTES - 2))
     assert outbox.last == 1 and len(outbox) == 1
 

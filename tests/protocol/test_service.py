@@ -76,9 +76,15 @@ for _ in range(60):
         ([1, NESTED, None, None, 220], "malformed: frequency: expected a finite number 0..1e+09, got a list of 1"),
         ([1, "x", None, None, None], "malformed: frequency: expected a finite number 0..1e+09, got 1 characters"),
         ([1, math.nan, None, None, None], "malformed: frequency: expected a finite number 0..1e+09, got nan"),
-        ([1, 25e3, None, U64, None], "malformed: at_ns: expected an integer from -2^62 to 2^62, got 18446744073709551615"),
+        (
+            [1, 25e3, None, U64, None],
+            "malformed: at_ns: expected an integer from -2^62 to 2^62, got 18446744073709551615",
+        ),
         ([2, 3, b"x" * 257, None, None], "malformed: payload: expected 0 to 256 bytes, got 257 bytes"),
-        ([4, U64, None, None, 1.0, 0], "malformed: period_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
+        (
+            [4, U64, None, None, 1.0, 0],
+            "malformed: period_ns: expected an integer from 0 to 2^62, got 18446744073709551615",
+        ),
         ([4, 1, [U64], None, 1.0, 0], "malformed: bodies[0]: 18446744073709551615"),
         ([4, 1, [[1]], None, 1.0, 0], "malformed: bodies[0]: a list of 1"),
         ([4, 1, None, [[1.0], 2.0, 3.0], 1.0, 0], "malformed: center[0]: a list of 1"),
@@ -875,7 +881,9 @@ def test_a_body_that_cannot_be_read_is_told_too() -> None:
     header = codec._HEADER.pack(b"WVSM", 2, Type.REQUESTS, 0, link.client.token, 1000, 0)
     link.sessions.receive(header + b"\x92\x01", link.address, link.now)
     link.run(0.1)
-    assert [e.text for e in link.events if isinstance(e, Notice)] == ["a datagram was dropped: the body is not a msgpack array"]
+    assert [e.text for e in link.events if isinstance(e, Notice)] == [
+        "a datagram was dropped: the body is not a msgpack array"
+    ]
 
 
 def test_a_client_whose_welcome_is_lost_is_not_locked_out() -> None:

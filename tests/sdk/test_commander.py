@@ -274,7 +274,12 @@ def test_an_answer_without_room_is_refused_in_few_words(server: CommanderQueue) 
         command = {"verb": "status", "id": 5, "reply": asker.name}
         server.reply(command, CommandReply(True, "x" * (ROOM_BYTES + 1)))
         joined = ReplyAssembler(5).add(asker.take()[0])
-        no_room = {"id": 5, "ok": False, "text": "the server has too many undelivered replies to send this one", "data": {}}
+        no_room = {
+            "id": 5,
+            "ok": False,
+            "text": "the server has too many undelivered replies to send this one",
+            "data": {},
+        }
         assert joined is not None and json.loads(joined) == no_room
         assert server.undelivered_count == 0
         for _ in range(WAITING + 1):

@@ -104,7 +104,10 @@ def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ('at="1 s" part="propellor" kind="lost"', r"unknown actuator or sensor 'propellor'; did you mean 'propeller'\?"),
+        (
+            'at="1 s" part="propellor" kind="lost"',
+            r"unknown actuator or sensor 'propellor'; did you mean 'propeller'\?",
+        ),
         ('at="1 s" part="propeller" kind="bias"', "'bias' is not an actuator fault"),
         ('at="1 s" part="propeller" kind="none"', "use `for` to end a scheduled fault"),
         ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' takes no `amount`"),
@@ -113,7 +116,10 @@ def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
         ('at="1 s" part="propeller" kind="reduced" amount="2"', "the remaining share must be between 0 and 1"),
         ('at="1 s" part="propeller" kind="frozen" amount="5 m"', "is not a unit of time"),
         ('at="1 s" every="5 s" part="propeller" kind="lost"', "needs `for`, and `for` must be shorter than `every`"),
-        ('at="1 s" for="5 s" every="5 s" part="propeller" kind="lost"', "needs `for`, and `for` must be shorter than `every`"),
+        (
+            'at="1 s" for="5 s" every="5 s" part="propeller" kind="lost"',
+            "needs `for`, and `for` must be shorter than `every`",
+        ),
         ('at="-1 s" part="propeller" kind="lost"', "below the minimum"),
     ],
 )
