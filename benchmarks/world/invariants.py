@@ -29,18 +29,19 @@ ALLOWED: dict[str, int] = {
     "front.sessions.drops": 20,  # names of reasons
     "front.waits.accounts": 1024,  # of names, how long each was waited for
     "engine.emulators.waits.accounts": 64,  # of each type
-    "front.sessions._strangers._hosts": 4096,  # a rate for each address
-    "front.sessions._strangers._spent": 4096,  # joins of the last 20 s, until the next session ends
-    "front.gate._suites": 20,  # suites of models
+    "front.sessions._address_validator._hosts": 4096,  # a rate for each address
+    "front.sessions._address_validator._used_joins": 4096,  # joins of the last 20 s, until the next session ends
+    "front.admission_policy._suites": 20,  # suites of models
     "front.crews._epochs": 64,  # of each place in a crew that was taken once
     "front.broadcast.writer.instruments._places": 200,  # of instruments
-    "front.news.payloads._kept": 4096,  # payloads of ten minutes
-    "front.requests.allowance.refused": 64,  # names of clients
-    "front.damage._texts": 101,  # what was lost, told to whoever asks
-    "engine.emulators.instruments._there": 500,  # of each type, until somebody comes or goes
+    "front.event_dispatcher.payloads._kept": 4096,  # payloads of ten minutes
+    "front.request_handler.acoustic_quota.refused": 64,  # names of clients
+    "front.data_loss._texts": 101,  # what was lost, told to whoever asks
+    "engine.emulators.instruments._owners_by_type": 500,  # of each type, until somebody comes or goes
     "engine.emulators._unanswered": 64,  # of each type
+    "engine.emulators.pending": 64,  # types of emulators that have not answered
     "engine.sim.channel._carriers": 4096,  # losses of frequencies
-    "engine.sim.climate.": 10_000,  # waves that were set
+    "engine.sim.weather_model.": 10_000,  # waves that were set
     "engine.sim.fleet.": 100_000,  # of models; the test of rejoining is stricter
     "engine.sim.channel.": 100_000,
 }
@@ -236,7 +237,7 @@ def nothing_left(world: World, before: dict[str, int]) -> None:
     """Later: nothing holds more than at the beginning."""
     over = world.server.engine.is_over
     for place, size in world.server.sizes().items():
-        if over and place.startswith(("front.under_way", "front._backlog", "engine.")):
+        if over and place.startswith(("front.pending_commands", "front._backlog", "engine.")):
             continue  # nobody is there to take a command, to answer, nor to let go
         if size > before.get(place, 0) + next((n for p, n in ALLOWED.items() if place.startswith(p)), 0):
             raise Broken(f"memory is not given back: {place} holds {size}, {before.get(place, 0)} before")

@@ -111,7 +111,7 @@ def endless_refusals() -> Any:
         session.outbox.push(EVENTS.encode(event))
         self._unflushed[session.token] = session
 
-    return mock.patch.object(ServerSessions, "push_event", push)
+    return mock.patch.object(ServerSessions, "push", push)
 
 
 def engine_uncontained() -> Any:
@@ -402,7 +402,7 @@ def unseen_bodies() -> Iterator[None]:
 
     with (
         mock.patch.object(CommandExecutor, "_enter", enter),
-        mock.patch.object(Front, "_on_body_presence", lambda self, r: None if r.present else roster(self, r)),
+        mock.patch.object(Front, "_on_body_presence", lambda self, r: None if r.is_present else roster(self, r)),
     ):
         yield
 

@@ -41,8 +41,8 @@ ENGINE_S = 0.005  #: until the engine goes on: time that nothing holds up costs 
 
 
 #: configuration, shared tables, the log's file: they do not grow with clients
-_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator", "awaited"}) | {
-    "_made_of", "_kept"  # the arrays of the fleet once more, as the kernels were told of them
+_NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "said", "emulator"}) | {
+    "_tick_state_sources", "_tick_state"  # the arrays of the fleet once more, as the kernels receive them
 }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def altered() -> Iterator[None]:
         for module in (reliable, server):
             stack.enter_context(mock.patch.object(module, "MAX_PENDING", PENDING))
         # The picture of the bed in the log costs as much as all else of a short log; and there are no processes here.
-        stack.enter_context(mock.patch.object(writer, "around", lambda loaded: {}))
+        stack.enter_context(mock.patch.object(writer, "bed_around_fleet", lambda loaded: {}))
         stack.enter_context(mock.patch.object(asked, "is_process_alive", lambda pid, start: (pid, start) == SELF))
         yield
 

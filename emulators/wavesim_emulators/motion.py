@@ -187,7 +187,7 @@ class DvlEmulator(RaycastEmulator):
         p, m, janus = now.parameters, now.mounted, now.prepared
         beams = len(janus.directions)
         directions = matvec(m.R_WS[:, None], janus.directions)
-        starts = self.starts(now, janus.places)
+        starts = self.starts(now, janus.positions)
         ranges, hit = self.cast_rays(now, starts, directions, p.maximum, surface=False)
         lock = np.isfinite(ranges) & (ranges >= p.minimum)
         if p.beam_drop_out > 0.0:

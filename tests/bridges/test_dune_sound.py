@@ -81,7 +81,7 @@ def test_sound_and_operators(config: Callable[..., LoadedConfig], serve: Callabl
             assert first.error is None and second.error is None, (first.error, second.error)
             said = a.end()
         assert "Traceback" not in said and "the servo of" in said and "refused" not in said, said
-        assert "was dropped: no place\n" in said and "was dropped: no such parameter\n" in said
+        assert "was dropped: invalid position\n" in said and "was dropped: no such parameter\n" in said
     finally:
         emulators.terminate()
         emulators.wait(60)

@@ -34,7 +34,7 @@ def types() -> MessageTypes:
 
 
 def mounted(types: MessageTypes, type_: str, **given: Any) -> MountedInstrument:
-    kinds = {k: getattr(declared, k.capitalize(), declared.SensorConfig) for k in OUTPUTS}
+    kinds = {k: getattr(declared, f"{k.capitalize()}Config", declared.SensorConfig) for k in OUTPUTS}
     parameters = kinds.get(type_, declared.SensorConfig)(**given)
     fields = tuple((f.name, math.prod(f.shape)) for f in value_fields(sensor_table_of(type_)))
     frames = FrameNames("odom", "v/base_link", "v/s_link", "v/s_frd", "v/s_beam")

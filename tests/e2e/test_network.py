@@ -46,7 +46,7 @@ def test_a_server_with_keys(
     with pytest.raises(SessionLost, match="it may require a key"), Broker("a", at) as broker:
         pass
     broker = Broker("a", at, key=os.urandom(32))
-    with pytest.raises(SessionLost, match="does it have this key"):
+    with pytest.raises(SessionLost, match="does not answer this join; check that it has this key"):
         broker.connect(1.0)
     monkeypatch.setenv(KEYS_VARIABLE, str(keys))
     server.send("start")
@@ -81,7 +81,7 @@ def test_a_key_file_that_others_may_read_is_refused(config: Callable[..., Loaded
     for command in ("check", "serve"):
         done = wavesim(command, config(fleet('keys="k"')).path)
         assert (
-            done.returncode == 2 and "others may read this key file" in done.stderr and "Traceback" not in done.stderr
+            done.returncode == 2 and "other users may read this key file" in done.stderr and "Traceback" not in done.stderr
         )
 
 

@@ -62,7 +62,7 @@ def test_faults_and_pushes_on_command(config: Callable[..., LoadedConfig], serve
         assert not commander.send("fault", body="boat", part="x", kind="lost").ok
         numbered = commander.send("fault", body="boat", part="7", kind="lost")
         assert not numbered.ok and "unknown actuator 7; use 0 to 1" in numbered.text
-        assert "needs body" in commander.send("fault", part="port", kind="lost").text
+        assert "missing body" in commander.send("fault", part="port", kind="lost").text
         assert "unknown field 'vehicle'" in commander.send("fault", vehicle="boat", part="port", kind="lost").text
 
 
@@ -80,8 +80,8 @@ def test_the_commander(server: Server) -> None:
         unknown = commander.send("strat")
         assert not unknown.ok and "did you mean 'start'" in unknown.text
         assert (
-            "needs speed" in commander.send("speed", speed="x").text
-            or "needs factor" in commander.send("speed", factor="x").text
+            "'speed' requires" in commander.send("speed", speed="x").text
+            or "requires factor" in commander.send("speed", factor="x").text
         )
         assert not commander.send("speed", factor=-1).ok
     server.send("pause")
@@ -116,7 +116,7 @@ def test_a_server_is_named_in_one_way_everywhere(server: Server, monkeypatch: py
     for broker in (Broker("boat"), Broker("boat", server.name)):
         with broker:
             assert broker.poll(5.0)
-    with pytest.raises(ConfigError, match="write its name, or HOST:PORT"):
+    with pytest.raises(ConfigError, match="use its name or HOST:PORT"):
         address_of("demo:x")
     with pytest.raises(NotRunning, match="no server named 'nobody'"):
         address_of("nobody")

@@ -537,7 +537,7 @@ def test_a_leak_in_named_compartments(config: Make) -> None:
     assert (b.at(0)["wet"][0] == 0).all()
     b.fault(0, "wet", "stern")
     assert b.at(1)["wet"][0].tolist() == [0, 1, 0, 0]
-    with pytest.raises(ConfigError, match="one to 4 different names"):
+    with pytest.raises(ConfigError, match="1 to 4 different names"):
         bench(config, vessel.LeakEmulator, 'compartments="bow bow"')
 
 

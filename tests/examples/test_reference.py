@@ -79,7 +79,7 @@ def test_it_finds_place_current_and_clock(way: str) -> None:
     assert n.current == pytest.approx(CURRENT, abs=0.02)
     assert abs(n.innovation) < 0.3 and max(n.sigma) < 0.5
     if way == "one way":
-        assert n._filter.state.optional("clock")[0] / SOUND == pytest.approx(2e-3, abs=2e-4)
+        assert n._filter.state.optional_state("clock")[0] / SOUND == pytest.approx(2e-3, abs=2e-4)
 
 
 def test_its_numbers_are_the_same_everywhere() -> None:

@@ -257,13 +257,13 @@ def bundle(sim: Any, source: float, receiver: float, distance: float) -> list[tu
     found: list[tuple[int, float, float]] = []
     for sign in (-1.0, 1.0):
         ahead, kinds, beds = np.full((3, len(angles), range_dependent_rays.MAX_LEGS), np.nan)
-        shot(z, c, g, source, receiver, sign, angles, legs[0], m.none, out, ahead, kinds, beds)
+        shot(z, c, g, source, receiver, sign, angles, legs[0], m.no_points, out, ahead, kinds, beds)
         ahead -= distance
         for k, r in np.argwhere((kinds[1:] == kinds[:-1]) & (beds[1:] > 0) & (ahead[1:] * ahead[:-1] <= 0.0)):
             angle = angles[k] + ahead[k, r] / (ahead[k, r] - ahead[k + 1, r]) * (angles[k + 1] - angles[k])
             if range_dependent_rays.aim_ray(
                 z, c, g, 0.0, 0.0, source, distance, 0.0, receiver, int(r), math.cos(angle), 0.0, sign * math.sin(angle),
-                legs, m.none, out,
+                legs, m.no_points, out,
             ):  # fmt: skip
                 loss = range_dependent_rays.bed_loss(
                     legs[range_dependent_rays.NOW], int(out.bottom), 1.9, 1500.0 / 1650.0, 0.8, False

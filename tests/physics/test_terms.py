@@ -457,7 +457,7 @@ def test_bad_derivatives_are_named() -> None:
     from wavesim_server.dynamics.model_compiler import derivative_factors
 
     for name, message in (
-        ("Q_u", "no derivative"),
+        ("Q_u", "invalid derivative"),
         ("X_z", "no factor"),
         ("X_uuuuu", "1 to 4"),
         ("Y_v_dot", "no factor"),

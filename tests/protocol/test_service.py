@@ -85,14 +85,14 @@ for _ in range(60):
             [4, U64, None, None, 1.0, 0],
             "malformed: period_ns: expected an integer from 0 to 2^62, got 18446744073709551615",
         ),
-        ([4, 1, [U64], None, 1.0, 0], "malformed: bodies[0]: 18446744073709551615"),
-        ([4, 1, [[1]], None, 1.0, 0], "malformed: bodies[0]: a list of 1"),
-        ([4, 1, None, [[1.0], 2.0, 3.0], 1.0, 0], "malformed: center[0]: a list of 1"),
-        ([4, -1, None, None, 1.0, 0], "malformed: period_ns: -1"),
+        ([4, 1, [U64], None, 1.0, 0], "malformed: bodies[0]: expected an integer from 0 to 2^31-1, got 18446744073709551615"),
+        ([4, 1, [[1]], None, 1.0, 0], "malformed: bodies[0]: expected an integer from 0 to 2^31-1, got a list of 1"),
+        ([4, 1, None, [[1.0], 2.0, 3.0], 1.0, 0], "malformed: center[0]: expected a finite number -1e+12..1e+12, got a list of 1"),
+        ([4, -1, None, None, 1.0, 0], "malformed: period_ns: expected an integer from 0 to 2^62, got -1"),
         ([6, "start\n", None], "malformed: verb: the text has control characters"),
-        ([7, "", "port", "lost", math.inf, ""], "malformed: amount: inf"),
+        ([7, "", "port", "lost", math.inf, ""], "malformed: amount: expected a finite number -1e+09..1e+09, got inf"),
         ([8, "", [1.0], [0.0] * 3], "malformed: force: expected a list of 3 numbers, got a list of 1"),
-        ([10, "", [[1.0] * 3] * 6], "malformed: matrix[0]: a list of 3"),
+        ([10, "", [[1.0] * 3] * 6], "malformed: matrix[0]: expected a finite number -1e+09..1e+09, got a list of 3"),
         ([99, "of the future"], "unknown kind of request: 99"),
         ([0], "unknown kind of request: 0"),
         ([-1], "unknown kind of request: -1"),
@@ -333,7 +333,7 @@ def test_a_session_ends_before_its_sequence_numbers_are_used_up(side: str) -> No
         assert raw(link, Type.ACK, sequence=MAX_SEQUENCE) == []
         happened = raw(link, Type.ACK, sequence=MAX_SEQUENCE + 1)
     assert happened == [session.SessionGone(mine, "sequence")]
-    assert "sequence numbers are used up" in sent_to(link)[-1].text
+    assert "used up its sequence numbers" in sent_to(link)[-1].text
     assert 2**32 - MAX_SEQUENCE >= 2**20, "with room for what is on its way"
 
 

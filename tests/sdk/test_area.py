@@ -80,12 +80,12 @@ def test_a_foreign_layout_is_refused_with_both_versions(
     area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wavesim_sdk.shared_memory.layout_hash", lambda: "0" * 16)
-    with pytest.raises(AttachError, match=f"version 1 \\({tables.layout_hash()}\\), this program expects 1 \\(0000"):
+    with pytest.raises(AttachError, match=f"layout version 1 \\({tables.layout_hash()}\\), but this program expects 1 \\(0000"):
         SharedMemoryArea.attach(NAME)
 
 
 def test_absent_damaged_and_orphaned(area: SharedMemoryArea) -> None:
-    with pytest.raises(NotRunning, match="no server owns"):
+    with pytest.raises(NotRunning, match="no server of this name is running"):
         SharedMemoryArea.attach(NAME + "x")
     area.header[6] += 1
     with pytest.raises(NotRunning, match="is gone"):
@@ -95,7 +95,7 @@ def test_absent_damaged_and_orphaned(area: SharedMemoryArea) -> None:
     with pytest.raises(NotRunning, match=f"creates {NAME} is still starting"):
         SharedMemoryArea.attach(NAME)
     area.header[0] = 1
-    with pytest.raises(AttachError, match=f"{NAME} is no WaVeSim area$"):
+    with pytest.raises(AttachError, match=f"{NAME} is not a WaVeSim area$"):
         SharedMemoryArea.attach(NAME)
 
 
@@ -114,7 +114,7 @@ def test_a_segment_that_is_too_small_for_a_header(size: int) -> None:
     memory = create_memory(NAME + "s", size)
     memory[:1] = b"W"
     try:
-        with pytest.raises(AttachError, match=rf"is no WaVeSim area \(only {size} bytes\)"):
+        with pytest.raises(AttachError, match=rf"is not a WaVeSim area \(only {size} bytes\)"):
             SharedMemoryArea.attach(NAME + "s")
     finally:
         posix_ipc.unlink_shared_memory(NAME + "s")

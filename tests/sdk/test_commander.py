@@ -140,7 +140,7 @@ def test_a_signal_does_not_end_the_waiting(server: CommanderQueue) -> None:
 
 def test_what_cannot_be_sent_says_why(server: CommanderQueue) -> None:
     with Commander(NAME) as client:
-        with pytest.raises(CommanderError, match=f"at most {COMMAND_BYTES} bytes"):
+        with pytest.raises(CommanderError, match=f"the maximum is {COMMAND_BYTES}"):
             client.send("start", text="x" * COMMAND_BYTES)
         for _ in range(module.QUEUE_LENGTH):
             with pytest.raises(CommanderError, match="did not answer"):
@@ -407,10 +407,10 @@ def test_no_room_for_a_queue_is_one_clear_line(server: CommanderQueue) -> None:
     before = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, before[1]))
     try:
-        with pytest.raises(CommanderError, match="queue for replies \\(ulimit -q\\)"):
+        with pytest.raises(CommanderError, match="queue for replies \\(see ulimit -q\\)"):
             Commander(NAME)
         assert left() == []
-        with pytest.raises(CommanderError, match="commander's queue \\(ulimit -q, /dev/mqueue\\)"):
+        with pytest.raises(CommanderError, match="commander queue \\(see ulimit -q, /dev/mqueue\\)"):
             CommanderQueue(NAME + "x")
     finally:
         resource.setrlimit(resource.RLIMIT_MSGQUEUE, before)

@@ -78,7 +78,7 @@ async def test_the_log_of_a_step_waits_until_the_step_has_been_answered() -> Non
         ring.push(1, what)
     process._on_events()
     assert taken == ["signal", "step"]
-    front.barrier.answered(1, 5, StepReply(None, None))
+    front.barrier.add_reply(1, 5, StepReply(None, None))
     assert front.barrier.open(0.0)
     process._settle(0.0)
     await asyncio.sleep(0)

@@ -80,7 +80,7 @@ def test_messages_that_are_none_are_left_out(tmp_path: Path) -> None:
     assert found.json == {"/bodies": [(len(texts), GOOD)]}
     assert "b " in report.table_text(report.trial_table(tmp_path / "x.mcap"))
     assert [name for name, _ in write_csv(tmp_path / "x.mcap", tmp_path / "csv")] == ["bodies.csv"]
-    with pytest.raises(LogError, match="holds no states"):
+    with pytest.raises(LogError, match="contains no states"):
         ReplaySource(tmp_path / "x.mcap")
 
 

@@ -146,8 +146,8 @@ def test_a_pop_that_is_not_finished_goes_on(ring: Ring) -> None:
     ("what", "size", "says"),
     [
         (b"", 64, "is still starting"),
-        (MAGIC, 63, "is no ring of WaVeSim (only 63 bytes)"),
-        (b"WVSMAREA", 4160, "is no ring of WaVeSim"),
+        (MAGIC, 63, "is not a ring of WaVeSim (only 63 bytes)"),
+        (b"WVSMAREA", 4160, "is not a ring of WaVeSim"),
         (MAGIC, 4160, "is damaged: 4160 bytes for a capacity of 0, written 0, read 0"),
     ],
 )
@@ -163,7 +163,7 @@ def test_what_is_no_ring_is_refused(what: bytes, size: int, says: str) -> None:
 
 
 def test_a_ring_that_is_gone_is_no_servers() -> None:
-    with pytest.raises(NotRunning, match=f"the server that owned {NAME} is gone"):
+    with pytest.raises(NotRunning, match=f"the server that owned {NAME} has ended"):
         Ring.attach(NAME)
 
 

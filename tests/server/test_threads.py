@@ -134,7 +134,7 @@ def test_kernels_of_several_threads_are_compiled_once_and_it_is_said(
         cache.ensure_compiled(said.append, count)
     asked = [line.split()[-2:] for line in (tmp_path / "asked").read_text().splitlines()]
     assert asked == [["wavesim_server.compiling", count] for count in ("1", "1", "2")]
-    assert ["several threads" in text for text in said] == [False, False, True]
+    assert ["multi-threaded" in text for text in said] == [False, False, True]
     (tmp_path / "complete").unlink(), (tmp_path / "complete-threads").unlink()
     cache.ensure_compiled(said.append, 2)
     assert {p.name for p in tmp_path.glob("complete*")} == {"complete", "complete-threads"}

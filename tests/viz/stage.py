@@ -55,14 +55,14 @@ class Stage:
         p = np.array([[self.tick, 2.0, 3.0]])
         return ViewerFrame(self.tick * 0.1, self.tick, 1, bodies([0], p, [[1, 0, 0, 0]], np.array([[3.0, 4.0, 0.0]])))
 
-    def sounds(self) -> None:
+    def new_signals(self) -> None:
         self._work("sounds")
 
     def beliefs(self) -> list[list[float]]:
         self._work("beliefs")
         return []
 
-    def sea(self) -> list[list[float]] | None:
+    def sea_components(self) -> list[list[float]] | None:
         self._work("sea")
         return None
 
@@ -70,7 +70,7 @@ class Stage:
         self._work("cables")
         return []
 
-    def vitals(self) -> BodyHealth:
+    def health(self) -> BodyHealth:
         self._work("vitals")
         return BodyHealth()
 
@@ -83,7 +83,7 @@ class Stage:
         motion = {"position": [0, 0, 3], "euler": [0, 0, 0], "velocity": [0, 0, 0], "rates": [0, 0, 0], "water": None}
         return {"row": row, "time": self.tick, "identity": {}, "motion": motion}
 
-    def kit(self, row: int) -> dict[str, Any]:
+    def equipment(self, row: int) -> dict[str, Any]:
         self._work(f"kit {row}")
         return self.kits.setdefault(row, {"row": row, "generation": 1, "actuators": [], "sensors": []})
 
@@ -92,7 +92,7 @@ class Stage:
         self.faults.append(wanted)
         return True, "done"
 
-    def order(self, wanted: CommanderRequest) -> tuple[bool, str]:
+    def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
         self._work("order")
         self.orders.append(wanted)
         return True, "done"

@@ -116,7 +116,7 @@ async def test_what_fails_between_the_parts_ends_that_frame_alone(
         async with asyncio.timeout(10):
             while hub.errors.total < 3:
                 await asyncio.sleep(0.01)
-        assert "no word of it" in hub.errors.broken["the hub"]
+        assert "no word of it" in hub.errors.failed_parts["the hub"]
         broken_at = hub.source.tick
     while await tick(ws) <= broken_at:
         pass

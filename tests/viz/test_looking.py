@@ -76,7 +76,7 @@ class Bay(Stage):
         p = np.array([[0.0, 0.0, 0.0], [-40.0, 30.0, 5.0], [40.0, 40.0, 0.0]])
         return ViewerFrame(self.now, 200, 2, bodies(range(3), p, [[1, 0, 0, 0]] * 3, np.zeros((3, 3))))
 
-    def sounds(self) -> dict[str, Any] | None:
+    def new_signals(self) -> dict[str, Any] | None:
         told, self.told = self.told, None
         return told
 

@@ -47,7 +47,7 @@ class Sea(Stage):
             self.tick * 0.05, self.tick, self.state, packed, speed=self.speed, factor=1.0 if self.state == 1 else 0.0
         )
 
-    def sounds(self) -> Any:
+    def new_signals(self) -> Any:
         notices, self.notices = self.notices, []
         if not notices and not self.noisy:
             return None
@@ -64,7 +64,7 @@ class Sea(Stage):
         crew = [{"role": "pilot", "address": "x", "status": "connected", "silent": 0.01 * self.tick, "rtt_ms": 1.0, "lockstep_ms": 0.0, "datagrams": [1, self.tick]}]  # fmt: skip
         found = super().panel(row)
         value = {"valid": True, "age": 0.05, "fault": "", "fields": {"temperature": 11.5}}
-        sensors = {s["name"]: value for s in self.kit(row)["sensors"]}
+        sensors = {s["name"]: value for s in self.equipment(row)["sensors"]}
         return found | {
             "time": self.tick * 0.05,
             "motion": found["motion"] | {"position": p},
