@@ -248,7 +248,7 @@ def test_a_request_that_cannot_be_sent_is_refused_at_once() -> None:
     ("wanted", "text"),
     [
         ({"name": "x" * 32}, "name: .*32 bytes"),
-        ({"lockstep_ns": -1}, "lockstep_ns: -1"),
+        ({"lockstep_ns": -1}, "lockstep_ns: expected an integer .*, got -1"),
         ({"position": (1.0,)}, "position"),
     ],
 )

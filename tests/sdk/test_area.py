@@ -88,7 +88,7 @@ def test_absent_damaged_and_orphaned(area: SharedMemoryArea) -> None:
     with pytest.raises(NotRunning, match="no server of this name is running"):
         SharedMemoryArea.attach(NAME + "x")
     area.header[6] += 1
-    with pytest.raises(NotRunning, match="is gone"):
+    with pytest.raises(NotRunning, match="has ended; start it again"):
         SharedMemoryArea.attach(NAME)
     area.header[6] -= 1
     area.header[0] = 0
