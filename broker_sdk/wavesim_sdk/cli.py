@@ -24,7 +24,7 @@ _ORDER = ("serve", "trial", "servers", "start", "stop", "pause", "resume", "step
 
 
 class _Group(click.Group):
-    """Group that lists the most used commands first and reports a WaVeSimError in one line."""
+    """Command group that lists the most used commands first and reports a WaVeSimError in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands, key=lambda c: (_ORDER.index(c) if c in _ORDER else 99, c))
@@ -166,7 +166,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "a") as out:
             if os.fstat(descriptor).st_mode & 0o077:
-                raise ConfigError("others may read this key file; make it yours alone (chmod 600)", str(file))
+                raise ConfigError("other users may read this key file; restrict it to its owner (chmod 600)", str(file))
             for name in names or ("*",):
                 out.write(f"{name} {secrets.token_hex(32)}\n")
     except OSError as error:
@@ -184,7 +184,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option(
     "--signal", "signal_name", default="", help="Signal to send with each message, such as USR1; default: none."
 )
-@click.option("--pid", type=int, default=0, help="Process id that receives the signal of --signal.")
+@click.option("--pid", type=int, default=0, help="ID of the process that receives the signal of --signal.")
 @address_options
 @click.option(
     "--model",
@@ -232,7 +232,7 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 @click.option(
     "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not give a COMMAND."
 )
-@click.option("--body", default="", help="With --at: body of that server which no client drives during the check.")
+@click.option("--body", default="", help="With --at: body of that server that no client drives during the check.")
 @click.option(
     "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
 )
@@ -294,7 +294,7 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """Raise a LogError if a log is incomplete. Call this last: the missing records may be the important ones."""
+    """Raise a LogError if a log is incomplete. Call this last, after all output of the part that can be read."""
     if log.damage_notice:
         raise LogError(log.damage_notice)
 

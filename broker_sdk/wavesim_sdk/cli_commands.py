@@ -50,7 +50,7 @@ def _send(server: str, verb: str, **arguments: Any) -> None:
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
-    """Make the command of a verb of the simulation clock."""
+    """Make the command for a verb of the simulation clock."""
     if not argument:
 
         def run(server: str) -> None:
@@ -232,6 +232,6 @@ def servers(as_json: bool) -> None:
 
 
 def commands() -> list[click.Command]:
-    """All commands of this module."""
+    """Return all commands of this module."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
     return [servers, *verbs, fault, push, pose, allocate, weather, mission]

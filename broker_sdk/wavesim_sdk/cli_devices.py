@@ -123,7 +123,7 @@ def nmea() -> Any:
     return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
 
 
-@_device("Emulate a Blue Robotics Ping sonar. It reads a sensor `echosounder` of body NAME.")
+@_device("Emulate a Blue Robotics Ping sonar. It reads a sensor of type `echosounder` of body NAME.")
 def ping1d() -> Any:
     from wavesim_sdk.devices.ping1d import Ping1DDevice
     from wavesim_sdk.devices.serve import DeviceType
@@ -135,7 +135,7 @@ def ping1d() -> Any:
 
 
 @_device(
-    "Emulate a Blue Robotics Ping360 scanning sonar. It reads a sensor `scanner` of body NAME, or with --frames a scanning `sonar`.",
+    "Emulate a Blue Robotics Ping360 scanning sonar. It reads a sensor of type `scanner` of body NAME, or with --frames a scanning `sonar`.",
     click.option(
         "--frames", is_flag=True, help="Take the echoes from the frames of a scanning `sonar` instead of a `scanner`."
     ),

@@ -225,10 +225,12 @@ def test_records_of_none_one_and_several_items() -> None:
         {"name": "b", "type": "list", "least": 0, "most": 2, "of": Int().describe(), "unit": "m", "doc": "second"},
         {"name": "c", "type": "int", "minimum": 0, "maximum": 9, "unit": "s", "doc": "third", "optional": True},
     ]
-    assert several.markdown() == (
-        "`a` int 0..9: first<br>`b` list (at most 2) of int -2^63..2^63-1 [m]: second<br>`c` int 0..9 [s]: third"
-    )
-    assert empty.markdown() == "(empty array)" and empty.describe() == []
+    assert several.markdown_rows() == [
+        "| `a` | int 0..9 |  | first |",
+        "| `b` | list (at most 2) of int -2^63..2^63-1 | m | second |",
+        "| `c` | int 0..9 | s | third |",
+    ]
+    assert empty.markdown_rows() == [] and empty.describe() == []
     for values, text in (((), "expected 2 items, got a list of 0"), ((1,), "expected 2 items, got a list of 1"),
                          ((1, (), 10), "c: expected an integer from 0 to 9, got 10"), ((1, [None]), "b[0]: expected an integer"),
                          (None, "expected 2 items, got None"), ({1: 2}, "expected 2 items, got dict")):  # fmt: skip
@@ -272,7 +274,7 @@ def test_kinds_that_only_the_servers_processes_use() -> None:
     numbered = TaggedItem("shapes")
     assert numbered.make_checker()([9, None]) == [9, None] and eval(numbered.fast_check("v") or "", {"v": None}) is True
     assert numbered.describe() == {"type": "numbered", "family": "shapes"}
-    assert numbered.markdown() == "[`kind` int, ...]: shapes below"
+    assert numbered.markdown() == "[`kind` int, ...] (see shapes)"
     assert (AnyValue(3).markdown(), AnyValue(3).describe(), AnyValue(3).make_encoder()) == (
         "any",
         {"type": "any"},

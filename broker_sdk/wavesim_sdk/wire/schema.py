@@ -199,13 +199,9 @@ class Schema(Generic[T]):
             for i in self.fields
         ]  # fmt: skip
 
-    def markdown(self) -> str:
-        """The fields as one cell of a Markdown table."""
-        unit = {i.name: f" [{i.unit}]" if i.unit else "" for i in self.fields}
-        return (
-            "<br>".join(f"`{i.name}` {i.value_type.markdown()}{unit[i.name]}: {i.doc}" for i in self.fields)
-            or "(empty array)"
-        )
+    def markdown_rows(self) -> list[str]:
+        """The fields as rows of a Markdown table: name, type, unit and meaning."""
+        return [f"| `{i.name}` | {i.value_type.markdown()} | {i.unit} | {i.doc} |" for i in self.fields]
 
 
 @dataclass(frozen=True)

@@ -347,7 +347,7 @@ class TaggedItem(ValueType):
         return "True"
 
     def markdown(self) -> str:
-        return f"[`kind` int, ...]: {self.family} below"
+        return f"[`kind` int, ...] (see {self.family})"
 
     def describe(self) -> dict[str, Any]:
         return {"type": "numbered", "family": self.family}
