@@ -1,4 +1,4 @@
-"""Shared-memory areas: tables that one process writes and any number of processes read, one whole tick at a time.
+"""Shared-memory areas: tables that one process writes and many processes read, one whole tick at a time.
 
 Layout of a segment (little-endian, all offsets in bytes)::
 
@@ -60,12 +60,12 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 def segment_name(server: str, area: str) -> str:
-    """POSIX name of an area's segment."""
+    """Return the POSIX name of an area's segment."""
     return f"/wavesim.{server_name(server)}.{area}"
 
 
 def process_start(pid: int) -> int:
-    """Start time of a process in clock ticks since boot; 0 if the process does not exist.
+    """Return the start time of a process in clock ticks since boot; 0 if the process does not exist.
 
     Together with the PID it identifies a process uniquely, although PIDs are reused.
     """
@@ -78,7 +78,7 @@ def process_start(pid: int) -> int:
 
 
 def is_process_alive(pid: int, start: int) -> bool:
-    """Whether the process with this PID and start time still runs."""
+    """Return whether the process with this PID and start time still runs."""
     return pid > 0 and process_start(pid) == start
 
 
@@ -94,7 +94,7 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def running_servers_hint(server: str) -> str:
-    """`` (running here: 'demo')``: the other running servers, as a hint for a wrong name; empty if there are none."""
+    """Return `` (running here: 'demo')``, a hint for a wrong name; empty if no other server runs."""
     found = [f"'{name}'" for name, _ in running_servers() if name != server]
     return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; -s NAME)" if found else ""
 
@@ -109,7 +109,7 @@ def require_ordered_stores() -> None:
 
 
 class TableView:
-    """One table inside a mapped segment."""
+    """Table inside a mapped segment."""
 
     def __init__(self, buffer: memoryview, offset: int, capacity: int, dtype: np.dtype[np.void]) -> None:
         self.capacity, self.dtype = capacity, dtype
@@ -122,7 +122,7 @@ class TableView:
         )
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """Copy one finished write: (tick, all rows). It never blocks the writer.
+        """Copy the last finished write and return (tick, all rows). Never blocks the writer.
 
         Raises AttachError after ``tries`` attempts: the table changes too often, or its header is damaged.
         """
@@ -133,11 +133,11 @@ class TableView:
             copy = self.buffers[done & 1].copy()
             if int(header[BEGUN]) <= done + 1:
                 return tick, copy
-        raise AttachError("the table changes faster than it can be read")
+        raise AttachError("the table changes faster than this program can read it")
 
     @property
     def latest(self) -> Record:
-        """The rows of the last finished write, without a copy; only for the writer."""
+        """Return the rows of the last finished write without a copy. Only for the writer."""
         return self.buffers[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:
@@ -183,8 +183,8 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
 def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writable: bool = False) -> mmap.mmap:
     """Map a segment that another process created. It must start with ``magic`` and have at least ``min_bytes`` bytes.
 
-    ``description`` names it in messages. Raises posix_ipc.ExistentialError if it does not exist, NotRunning if it is just being
-    created, and AttachError if permission is missing or it is not such a segment.
+    ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if it does not exist, NotRunning if
+    it is just being created, and AttachError if permission is missing or it is not such a segment.
     """
     require_ordered_stores()
     try:
@@ -208,7 +208,7 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
-    """The layout (offset and columns of each table, as in the header) and the size of the segment."""
+    """Return the layout (offset and columns of each table, as in the header) and the size of the segment."""
     layout: list[dict[str, Any]] = []
     for table, capacity in tables:
         fields = [
@@ -234,7 +234,7 @@ def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], 
 
 
 def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], size: int) -> None:
-    """Write the header of a new area, the magic last, so that no process attaches to an incomplete header."""
+    """Write the header of a new area. The magic comes last, so that no process attaches to an incomplete header."""
     text = json.dumps(layout).encode()
     header = np.frombuffer(memory, np.int64, 8, 0)
     memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
@@ -245,7 +245,7 @@ def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], s
 
 
 class SharedMemoryArea:
-    """A mapped segment with its tables."""
+    """Mapped segment with its tables."""
 
     def __init__(self, name: str, memory: mmap.mmap | bytearray) -> None:
         self.name, self._memory = name, memory

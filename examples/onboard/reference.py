@@ -2,10 +2,9 @@
 
 It uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
 
-Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with an
-uncertainty of the vehicle's possible acceleration. Speed through water, depth, angles and sound correct the filter; the
-current is a state. A round trip involves two times: the position at the query, and the position at the reception of the
-reply.
+Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with the vehicle's
+possible acceleration as its uncertainty. Speed through water, depth, angles and sound correct the filter; the current
+is a state. A round trip involves two times: the position at the query, and the position at the reception of the reply.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ from wavesim_studies.navigation import measurements as make
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAVITY = 9.81
-RATES = RATE_SIGMA * math.sqrt(0.1)  #: rad/sqrt(s), of an AHRS at 10 Hz
-AGILITY = 0.1  #: m/s/sqrt(s), random acceleration of the vehicle
-CURRENT, CURRENT_WALK = 0.2, 0.002  #: m/s, m/s/sqrt(s)
+RATES = RATE_SIGMA * math.sqrt(0.1)  #: noise of the rates in rad/sqrt(s), of an AHRS at 10 Hz
+AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
+CURRENT, CURRENT_WALK = 0.2, 0.002  #: of the current: deviation in m/s, random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments
-JOLT = 400.0  #: gate of speeds: starting to move is not an outlier
-MEMORY = 2.0  #: s, maximum delay of a reply
-TWO_WAY, ONE_WAY = 0.3, 0.3  #: m, standard deviation of acoustic paths: beacons swing on their moorings
+JOLT = 400.0  #: gate of speed measurements, wide enough for a vehicle that starts to move
+MEMORY = 2.0  #: maximum delay of a reply in s
+TWO_WAY, ONE_WAY = 0.3, 0.3  #: standard deviation of acoustic paths in m: beacons swing on their moorings
 
 
 class Reference:
-    """The filter of one vehicle."""
+    """Navigation filter of one vehicle."""
 
     def __init__(
         self, place: tuple[float, float], sound_speed: float, lever: Sequence[float], doubt: float = 1.0, clock: float = 0.0,
         drift: float = 0.0,
     ) -> None:  # fmt: skip
-        """Create the filter at ``place`` (north, east), known to ``doubt`` m.
+        """Create the filter at ``place`` (north, east), with a standard deviation of ``doubt`` m.
 
         ``lever`` is the position of the transducer in B. ``clock`` (s) and ``drift`` (s/s) are the standard deviations
-        of the own clock.
+        of the vehicle's own clock.
         """
         compile_filter()  # compile before joining, so that no other participant has to wait
         self.c, self.doubt, self.lever = sound_speed, doubt, lever

@@ -83,7 +83,7 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def protocol_tables() -> dict[str, str]:
-    """The tables of docs/PROTOCOL.md, by the name of their marker."""
+    """Return the tables of docs/PROTOCOL.md, by the name of their marker."""
     rows = [
         f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {len(schema_of(record).fields)} |"
         for kind, (client, session, record) in MESSAGES.items()
@@ -127,7 +127,7 @@ def _enumeration(values: type[IntEnum]) -> dict[str, int]:
 
 
 def protocol() -> dict[str, Any]:
-    """The whole protocol as plain data; docs/PROTOCOL.md explains it."""
+    """Return the whole protocol as plain data; docs/PROTOCOL.md explains it."""
     return {
         "protocol": "wavesim",
         "version": messages.VERSION,
@@ -170,5 +170,5 @@ def protocol() -> dict[str, Any]:
 
 
 def protocol_json() -> str:
-    """The machine-readable schema as shipped (``protocol.json``)."""
+    """Return the machine-readable schema as shipped (``protocol.json``)."""
     return json.dumps(protocol(), indent=1, ensure_ascii=False) + "\n"
