@@ -198,7 +198,7 @@ class SharedState:
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise AttachError(f"no body named '{name}' is present")
+            raise AttachError(f"body '{name}' is not present")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:

@@ -250,4 +250,4 @@ def usable(path: str | Path | Log) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, IndexError, ValueError, struct.error) as error:
-        raise LogError(f"{path} has impossible values: {error}") from error
+        raise LogError(f"{path} contains impossible values: {error}") from error

@@ -230,7 +230,7 @@ _BUILT_IN = (
             value("bearing", "rad", "True bearing, 0..2 pi.", RADAR_TARGETS),
             value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),
             value("speed", "m/s", "Speed over ground.", RADAR_TARGETS),
-            value("age", "s", "Time since the track was last detected.", RADAR_TARGETS),
+            value("age", "s", "Time since the last detection of the track.", RADAR_TARGETS),
             value("status", "", "1 acquired, 2 tracked.", RADAR_TARGETS),
         ),
         (

@@ -1,31 +1,10 @@
 """Shared-memory areas: tables that one process writes and many processes read, one whole tick at a time.
 
-Layout of a segment (little-endian, all offsets in bytes)::
+docs/SHARED_MEMORY.md defines the layout of a segment and of its tables.
 
-    0     8   magic "WVSMAREA"
-    8     8   layout version
-    16   16   layout hash, ASCII
-    32    8   size of the segment
-    40    8   PID of the server
-    48    8   start time of that process (clock ticks since boot)
-    56    8   length of the layout text
-    64    -   layout text: JSON list of the tables, each with offset, capacity and columns
-
-A table at its offset::
-
-    0     8   begun: number of writes that began
-    8     8   done: number of writes that finished
-    16    8   tick that buffer 0 belongs to
-    24    8   tick that buffer 1 belongs to
-    32    8   PID of the table's writer (0 = none)
-    40    8   start time of that process
-    48    8   due: tick whose values the engine requests from a synchronous writer (sensor tables)
-    56    8   1 if the writer is synchronous: the engine requests values and waits; 0 = free-running (sensor tables)
-    64    -   buffer 0, then buffer 1: capacity rows each
-
-The writer increments ``begun``, fills the buffer that readers do not use, ``begun & 1``, and sets ``done``. A reader copies
-buffer ``done & 1`` and keeps the copy if ``begun`` did not exceed ``done + 1`` meanwhile. No process waits, and no reader sees
-a half-written tick.
+The writer of a table increments ``begun``, fills the buffer ``begun & 1``, which readers do not use, and sets ``done``.
+A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done + 1`` meanwhile. No
+process waits, and no reader sees a half-written tick.
 
 This requires a processor that makes stores visible in program order, as x86-64 does. Python has no memory fences to enforce
 that order on other processors, so other machines are refused.
@@ -299,7 +278,7 @@ class SharedMemoryArea:
         found = memory[16:32].decode(errors="replace")
         if version != LAYOUT_VERSION or found != layout_hash():
             raise AttachError(
-                f"{name} has layout version {version} ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
+                f"{name} has version {version} of the layout ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
             area = cls(name, memory)

@@ -32,7 +32,7 @@ class TokenBucket:
         self.received = 0  #: bytes received from an unproven host, less the bytes sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Return whether one more datagram of this cost is within the rate, and count it if so."""
+        """Count one more datagram of this cost if the rate allows it; return whether the rate allows it."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)

@@ -409,7 +409,7 @@ class Frames:
 
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)),
-        "names of the sonars; nil = all of the body; an empty list = none",
+        "names of the sonars; nil = every sonar of the body; an empty list = none",
         default=None,
     )
     period_ns: int = record_field(

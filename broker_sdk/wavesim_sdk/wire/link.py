@@ -34,7 +34,7 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
 
 
 def local_address(server: str) -> str:
-    """Return the local address on which to receive a server's answers: loopback if the server is on loopback."""
+    """Return the local address to bind to: a loopback address for a server on loopback, otherwise any address."""
     try:
         host = ipaddress.ip_address(server)
     except ValueError:
