@@ -139,10 +139,10 @@ class SharedState:
         return rows[rows["id"] > 0]
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
-        """Return the number of all records of ``sent``, ``reception`` or ``notice``, and the records after the first ``seen``.
+        """Return the total number of records of a table, and the records after the first ``seen``.
 
-        The table keeps only the newest records. If the total grew by more than the number returned, the reader missed
-        the others.
+        The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total grew by more than
+        the number returned, the reader missed the others.
         """
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))

@@ -216,7 +216,7 @@ class EmulatorChecker(ConformanceChecker):
             return False
         asked = self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
         if not self.record(
-            "the emulator requests synchronous operation", asked, "the word for it in the table's header is 0"
+            "the emulator requests synchronous operation", asked, "the word `synchronous` of the table's header is 0"
         ):
             return False
         written = int(engine.table.header[DONE])

@@ -88,7 +88,7 @@ def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
 
 
 def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
-    """Return the nearest other track of each track, with the distance in m and the time in s.
+    """Return for each track the nearest other track, the distance in m and the time in s.
 
     Each track is given by name, as (times in s, positions in W). Two tracks are compared while both exist, at the times
     of the first. A track that never overlaps another one in time has no entry.

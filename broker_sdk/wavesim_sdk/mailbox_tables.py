@@ -96,7 +96,7 @@ MAILBOX_RECEPTION = Table(
         integer("id", "", "Number of the signal."),
         integer("query", "", "Number of the signal that this one answers; 0 = none."),
         integer("reception_ns", "ns", "Time of reception by the receiver's clock and instrument."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),

@@ -226,8 +226,8 @@ _BUILT_IN = (
         "Target list of a radar. Each track keeps its place in the list; NaN = no track.",
         (
             value("target", "", "Number of the track, 1 to 99. Numbers of lost tracks are used again.", RADAR_TARGETS),
-            value("range", "m", "Distance of the track, smoothed.", RADAR_TARGETS),
-            value("bearing", "rad", "True bearing, 0..2 pi.", RADAR_TARGETS),
+            value("range", "m", "Smoothed distance to the target.", RADAR_TARGETS),
+            value("bearing", "rad", "True bearing of the target, 0..2 pi.", RADAR_TARGETS),
             value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),
             value("speed", "m/s", "Speed over ground.", RADAR_TARGETS),
             value("age", "s", "Time since the last detection of the track.", RADAR_TARGETS),
@@ -311,7 +311,7 @@ def find_columns(table: Table, name: str) -> tuple[int, int, str]:
     """Return (first number, count, unit) of a field such as `heading`, or of one number of several, such as
     `rates.2`.
 
-    Raises ValueError with the available names.
+    Raises ValueError with the available names if there is no such field.
     """
     field_name, dot, element = name.partition(".")
     at = 0

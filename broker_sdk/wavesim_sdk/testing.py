@@ -301,12 +301,12 @@ class FakeServer(_LoopThread):
             time.sleep(0.01)
 
     def send(self, name: str, message: Any) -> None:
-        """Send any message of the server."""
+        """Send any message from the server to a client."""
         session = self.session(name)
         self._do(lambda: self.sessions.send(session, message))
 
     def send_bytes(self, name: str, data: bytes) -> None:
-        """Send any bytes from the server's port."""
+        """Send any bytes from the server's port to a client."""
         address = self.session(name).address
         self._do(lambda: self._port.sendto(data, address))
 

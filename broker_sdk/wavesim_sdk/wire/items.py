@@ -36,7 +36,7 @@ POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
 _MISSION = "number of the mission, selected by its sender; the same in all parts"
 _FIRST = "index in the mission of the first waypoint of this part, from 0"
 _POINTS = "four numbers for each waypoint: north, east and down in W, and speed"
-_KIND = "0 pulse, 1 data, 2 range request, 3 range reply"
+_KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
 
 class EventKind(IntEnum):
@@ -137,7 +137,7 @@ class BodyChanged:
 
     id: int = record_field(ROW, "row")
     present: int = record_field(FLAG, "1 = the body entered or was already present, 0 = it left")
-    type: int = record_field(UINT8, "0 surface, 1 underwater, 2 buoy")
+    type: int = record_field(UINT8, "type of the body: 0 surface, 1 underwater, 2 buoy")
     name: str = record_field(NAME, "name")
     model: str = record_field(NAME, "model")
 
@@ -182,7 +182,9 @@ class ActuatorDescription:
 
     number: int = record_field(Int(0, MAX_ACTUATORS - 1), "index of the actuator in `command` and `actuation`")
     name: str = record_field(NAME, "name")
-    kind: int = record_field(UINT8, "0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other")
+    kind: int = record_field(
+        UINT8, "kind of the actuator: 0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other"
+    )
     unit: str = record_field(NAME, "unit of its commands and values: N, 1/s, rad or kg; empty = none")
     minimum: float = record_field(Number(), "minimum command")
     maximum: float = record_field(Number(), "maximum command")

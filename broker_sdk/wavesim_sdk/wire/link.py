@@ -132,7 +132,7 @@ class SessionLink:
         return self._socket
 
     def flush(self, now: float) -> None:
-        """Send what is due."""
+        """Send the datagrams that are due."""
         sock = self._open()
         for data in self.session.outgoing(now):
             try:
@@ -141,7 +141,7 @@ class SessionLink:
                 continue
 
     def check_alive(self) -> None:
-        """Raise if the server has been silent for too long."""
+        """Raise SessionLost if the server has been silent for too long."""
         if is_silent(self.session, time.monotonic()):
             raise no_answer_error(self.server, self.session)
 

@@ -136,7 +136,9 @@ class Join:
     )
     nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
     name: str = record_field(NAME, "name of the body; of an observer, any name that people recognise", default="")
-    role: int = record_field(UINT8, "0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT)
+    role: int = record_field(
+        UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT
+    )
     model: str = record_field(NAME, "model of a body with a new name; otherwise empty", default="")
     position: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
@@ -170,7 +172,7 @@ class Welcome:
     nonce: int = record_field(UINT64, "nonce of the JOIN")
     id: int = record_field(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
     role: int = record_field(UINT8, "role of the session, as in JOIN")
-    resumed: int = record_field(UINT8, "0 new, 1 resumed, 2 took over from another client")
+    resumed: int = record_field(UINT8, "kind of session: 0 new, 1 resumed, 2 took over from another client")
     step_ns: int = record_field(Int(1, 2**62), "duration of a tick", "ns")
     sound_speed: float = record_field(Number(), "speed of sound", "m/s")
     tick: int = record_field(TICKS, "current tick")
@@ -178,7 +180,7 @@ class Welcome:
     state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = none", "ns")
     lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free-running", "ns")
     keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVE messages", "s")
-    keepalive_timeout: float = record_field(Number(0.0), "the server removes a client that is silent for longer", "s")
+    keepalive_timeout: float = record_field(Number(0.0), "silence after which the server removes a client", "s")
     actuators: int = record_field(
         Int(0, MAX_ACTUATORS), "number of ACTUATOR events that follow, and length of `actuation`"
     )
@@ -210,7 +212,7 @@ class Actuate:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    first: int = record_field(Int(1, 2**32 - 1), "number of the first item")
+    first: int = record_field(Int(1, 2**32 - 1), "number of the first event or request in the list")
     items: Sequence[Any] = record_field(List(TaggedItem("requests"), MAX_ITEMS), "the requests")
 
 
@@ -261,7 +263,7 @@ class Proof:
 class Reading:
     """Some values of one sensor."""
 
-    number: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
+    number: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     time_ns: int = record_field(TIME, "simulation time of the values", "ns")
     first: int = record_field(Int(0, 2**31 - 1), "index of the first of these values among all values of the sensor")
     values: Sequence[float | None] = record_field(Numbers(MAX_DATAGRAM, allow_nil=True), "the values; nil = no value")
@@ -278,7 +280,7 @@ class Snapshot:
     tick: int = record_field(TICKS, "tick of this state")
     time_ns: int = record_field(TIME, "simulation time", "ns")
     run_state: int = record_field(UINT8, "state of the simulation clock")
-    parts: int = record_field(UINT32, "number of SENSORS datagrams that belong to this one")
+    parts: int = record_field(UINT32, "number of SENSORS datagrams that belong to this state")
     motion: Sequence[float] | None = record_field(
         Nullable(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI"
     )
@@ -312,7 +314,7 @@ class SensorsMessage:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    first: int = record_field(Int(1, 2**32 - 1), "number of the first item")
+    first: int = record_field(Int(1, 2**32 - 1), "number of the first event or request in the list")
     items: Sequence[Any] = record_field(List(TaggedItem("events"), MAX_ITEMS), "the events")
 
 
@@ -351,7 +353,7 @@ class Prove:
 class Piece:
     """Some bytes of an imaging sonar's frame. The server never repeats a piece: a frame with a lost piece is lost."""
 
-    sensor: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
+    sensor: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")
     part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
     parts: int = record_field(Int(1, MAX_PIECES), "number of pieces of this frame")
