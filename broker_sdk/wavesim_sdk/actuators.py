@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: the first this many thrusters may have a swivel or a deflector
+MAX_SWIVELS = 4  #: number of thrusters, counted from the first, that may have a swivel or a deflector
 MAX_BALLASTS = 4  #: maximum number of ballast tanks and actuators of other types together
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 

@@ -275,7 +275,7 @@ class SensorTableClaim:
         self.table.publish(rows, tick)
 
     def signal_done(self) -> None:
-        """Signal the engine that the values of the due tick are written."""
+        """Signal to the engine that the values of the due tick have been written."""
         self._done.release()
 
     def release(self) -> None:

@@ -112,7 +112,7 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-@click.option("--schema", is_flag=True, help="Print the XML schema for editors; do not read CONFIG.")
+@click.option("--schema", is_flag=True, help="Print the XML schema for editors instead of reading CONFIG.")
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Check a configuration; report its errors or contents."""
@@ -245,7 +245,7 @@ def conformance(
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
     broker or emulator; the placeholders {port} and {name} in it are replaced. A broker must join at 127.0.0.1 under that
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
-    --body) must already be running, without keys. Exit code 5 if a rule is broken.
+    --body) must already be running, without keys. The exit code is 5 if a rule is broken.
     """
     from wavesim_sdk.conformance import BrokerChecker, ConformanceChecker, Finding
     from wavesim_sdk.conformance_emulator import EmulatorChecker

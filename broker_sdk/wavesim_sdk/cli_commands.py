@@ -98,7 +98,7 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
     """Apply FORCE X Y Z (N) and TORQUE K M N (N m) to BODY, in body axes.
 
-    They act until the next push; a push of 0 0 0 ends them.
+    Force and torque act until the next push; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")

@@ -75,7 +75,7 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
             asyncio.run(serve_devices(place, (function(**own), open_port)))
 
         for option in (
-            click.option("--link", default="", help="Symbolic link to create to the pseudo-terminal."),
+            click.option("--link", default="", help="Create this symbolic link to the pseudo-terminal."),
             click.option(
                 "--udp",
                 type=click.IntRange(1 if talks else 0, 65535),

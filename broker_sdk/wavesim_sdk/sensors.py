@@ -73,7 +73,7 @@ _BUILT_IN = (
     sensor_table(
         "scalar",
         "Other quantities of the water, in the order of `<scalar>` in the world.",
-        (value("value", "as configured", "Value of the quantity; -1 = absent here.", MAX_SCALARS),),
+        (value("value", "as configured", "Value of each quantity; -1 = the quantity does not occur here.", MAX_SCALARS),),
     ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),

@@ -59,7 +59,7 @@ class Rov:
         return dict(zip(self.names, (self.most * self.command).tolist(), strict=True)), None
 
     def observation(self, motion: Any) -> Any:
-        """Return the observation that docs/learning.md lists, from a state of 13 numbers."""
+        """Return the observation that docs/learning.md defines, from a state of 13 numbers."""
         R_WB = rotation(motion[3:7])
         s, c = sin_cos(float(euler(motion[3:7])[2]))
         away = vecmat(self.goal - motion[:3], R_WB)

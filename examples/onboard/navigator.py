@@ -113,7 +113,7 @@ class Navigator:
         return np.asarray(a + part * (b - a))
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = 0.8) -> bool:
-        """Update by a round trip (times in s). Return False if it is too far from the prediction."""
+        """Update the filter with a round trip (times in s). Return False if it is too far from the prediction."""
         if len(self._times) < 2 or asked < self._times[0]:
             return False
         measured = self.c * (heard - asked - beacon.turn_around)

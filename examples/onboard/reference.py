@@ -4,7 +4,8 @@ It uses round trips, one-way travel times and directions of a USBL head, and rep
 
 Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with the vehicle's
 possible acceleration as its uncertainty. Speed through water, depth, angles and sound correct the filter; the current
-is a state. A round trip involves two times: the position at the query, and the position at the reception of the reply.
+is part of the state. A round trip involves two positions: the one at the query, and the one at the reception of the
+reply.
 """
 
 from __future__ import annotations
@@ -114,16 +115,16 @@ class Reference:
         self.sigma = math.sqrt(state.P[0, 0]), math.sqrt(state.P[1, 1])
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = TWO_WAY) -> None:
-        """Update by a round trip (times in s)."""
+        """Update the filter with a round trip (times in s)."""
         length = self.c * (heard - asked - beacon.turn_around)
         self._take(make.round_trip(asked, heard, length, beacon.position, sigma, self.lever, sensor=SOUND))
 
     def one_way(self, sent: float, heard: float, beacon: Beacon, sigma: float = ONE_WAY) -> None:
-        """Update by a one-way travel time from a beacon whose clock and schedule are known."""
+        """Update the filter with a one-way travel time from a beacon whose clock and schedule are known."""
         self._take(make.one_way(heard, self.c * (heard - sent), beacon.position, sigma, self.lever, sensor=SOUND))
 
     def direction(self, heard: float, azimuth: float, elevation: float, beacon: Beacon, sigma: float) -> None:
-        """Update by the direction of a beacon (rad in B), measured by a USBL head."""
+        """Update the filter with the direction of a beacon (rad in B), measured by a USBL head."""
         if self._filter is not None:
             self._filter.add(make.direction(heard, azimuth, elevation, beacon.position, sigma, self.lever, sensor=HEAD))
             self._look()
