@@ -94,8 +94,8 @@ def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Array]:
     """Return the pseudo-inverse (k, n) of a matrix (n, k), its rank and directions (k, k), for small k.
 
-    It uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last directions span
-    the null space.
+    The function uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last
+    directions span the null space.
     """
     m = np.asarray(points, float)
     values, directions = symmetric_eigen(matmul(m.T, m))

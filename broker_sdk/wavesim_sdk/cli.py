@@ -155,7 +155,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 def keys(file: Path, names: tuple[str, ...]) -> None:
     """Add client keys to a key file. The command creates FILE if it is missing.
 
-    It adds one new key for each of NAMES; the default `*` means any client. The server reads the file named by
+    The command adds one new key for each of NAMES; the default `*` means any client. The server reads the file named by
     <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that file for the client.
     """
     import secrets

@@ -156,7 +156,9 @@ class BrokerChecker(ConformanceChecker):
         self.record("the broker joins as a pilot", join.role == Role.PILOT, f"role {join.role}")
         lockstep = join.lockstep_ns
         return self.record(
-            "the broker requests a lockstep period of 100 ms", lockstep == 100_000_000, f"it requests {lockstep} ns"
+            "the broker requests a lockstep period of 100 ms",
+            lockstep == 100_000_000,
+            f"the broker requests {lockstep} ns",
         )
 
     def _keepalive(self) -> None:

@@ -163,8 +163,10 @@ class EmulatorChecker(ConformanceChecker):
                 self._faults(engine)
             process.send_signal(signal.SIGTERM)
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("SIGTERM ends the emulator within 5 s", gone, "it keeps running")
-            self.record("SIGTERM releases its table", engine.table.header[OWNER] == 0, "it still holds the claim")
+            self.record("SIGTERM ends the emulator within 5 s", gone, "the emulator keeps running")
+            self.record(
+                "SIGTERM releases its table", engine.table.header[OWNER] == 0, "the emulator still holds the claim"
+            )
         if first is None:
             return self.findings
         with self._stage() as (engine, process):
@@ -179,7 +181,7 @@ class EmulatorChecker(ConformanceChecker):
             )
             engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("the emulator ends within 5 s after the server", gone, "it keeps running")
+            self.record("the emulator ends within 5 s after the server", gone, "the emulator keeps running")
         return self.findings
 
     @contextlib.contextmanager
@@ -224,7 +226,7 @@ class EmulatorChecker(ConformanceChecker):
         return self.record(
             "the emulator writes nothing before a request",
             int(engine.table.header[DONE]) == written,
-            "it wrote values before a request",
+            "the emulator wrote values before a request",
         )
 
     def _answers(self, engine: FakeEngine) -> list[Record] | None:

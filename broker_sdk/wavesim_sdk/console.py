@@ -1,6 +1,7 @@
 """Entry point of the command ``wavesim``. Until its modules are loaded, an interrupt ends it at once.
 
-It imports only small modules of the standard library, because an interrupt before the handler is installed prints a traceback.
+This module imports only small modules of the standard library, because an interrupt before its handler is installed
+prints a traceback.
 """
 
 import os

@@ -198,8 +198,8 @@ class LineOfSight:
 class _Arc:
     """Arc between two legs: to starboard if ``side`` is 1, to port if -1.
 
-    It begins ``entry_distance`` m before the waypoint and ends at ``end`` in ``exit_direction``; ``exit_angle`` is the bearing of
-    ``end`` from the centre in rad.
+    The arc begins ``entry_distance`` m before the waypoint and ends at ``end`` in ``exit_direction``; ``exit_angle`` is
+    the bearing of ``end`` from the centre in rad.
     """
 
     entry_distance: float

@@ -168,7 +168,7 @@ def _logarithm(x: Any, shift: Any) -> Any:
 def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
     """Return log(x 2^-shift) as a sum of two numbers, to 2^-65.
 
-    It is 2 s + 2/3 s^3 + ..., s = f/(2 + f), with the errors of the first two terms.
+    The logarithm is 2 s + 2/3 s^3 + ... with s = f/(2 + f); the sum includes the errors of the first two terms.
     """
     f, e = _split(x, shift)
     d, d_low = _two_sum(2.0 + 0.0 * f, f)

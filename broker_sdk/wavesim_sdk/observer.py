@@ -58,8 +58,8 @@ class FleetFrame:
 class Observer(PrivilegedRequests):
     """A blocking observer.
 
-    It receives frames ``rate`` times a second (wall time), of all bodies, of the rows in ``bodies``, or of the bodies within
-    ``radius`` (m) of ``center`` (W).
+    The observer receives frames ``rate`` times a second (wall time), of all bodies, of the rows in ``bodies``, or of
+    the bodies within ``radius`` (m) of ``center`` (W).
     """
 
     def __init__(

@@ -126,7 +126,7 @@ class RequestOutcomes:
             del self._said[next(iter(self._said))]
 
     def take(self, request: int) -> str | None:
-        """The text of the answer to a request, or None before it comes; raises Refused if the server refused it."""
+        """Return the text of the answer to a request, or None before it arrives; raises Refused if the server refused it."""
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
                 return text
@@ -299,7 +299,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended, also if it ended before this program joined."""
+        """True if the run has ended, even if it ended before this program joined."""
         at = self.session.welcome
         late = at is not None and not at.resumed and at.run_state == RunState.ENDED
         return late or self._steps.ended
@@ -316,7 +316,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def frames_lost(self) -> int:
-        """Number of sonar frames that the network lost, or that :meth:`take_frames` took too late."""
+        """Number of sonar frames that the network lost, or that :meth:`take_frames` did not take in time."""
         return self.session.frames.lost_frames + self._frames_late
 
     @property
@@ -356,7 +356,7 @@ class BrokerBase(PrivilegedRequests):
     def subscribe_frames(self, *sonars: str, period: float = 0.0) -> int:
         """Request frames of imaging sonars by name (no name = all), at least ``period`` s of wall time apart.
 
-        They arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the
+        Frames arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the
         server, its rings in shared memory have every frame.
         """
         return self.request(items.Frames(sonars or None, round(period * 1e9)))
@@ -374,7 +374,7 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:
-        """The frames that came since the last call, at most four of each sonar."""
+        """Return the frames that came since the last call, at most four of each sonar."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found

@@ -52,7 +52,7 @@ def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
 def normal(keys: Keys, counter: Any, index: Any = 0) -> Floats:
     """Return one standard normal number for each key.
 
-    It uses two numbers of :func:`uniform`, so do not call :func:`uniform` with the same keys.
+    This function uses two numbers of :func:`uniform`, so do not call :func:`uniform` with the same keys.
     """
     u = uniform(keys, counter, 2 * index)
     v = uniform(keys, counter, 2 * index + 1)

@@ -1,12 +1,12 @@
 """On-board program of an AUV that never receives its true position.
 
-It knows the survey before the dive (beacons, mission, start position) and the values of its instruments: pressure,
+The AUV knows the survey before the dive (beacons, mission, start position) and the values of its instruments: pressure,
 heading and rates, speed through water, and acoustic receptions.
 
     python auv.py --config config.xml --vehicle lauv [--filter reference]
 
-Its own filter is small and starts at once. The reference filter of docs/navigation.md is more accurate, but is compiled
-at its first use.
+The program's own filter is small and starts at once. The reference filter of docs/navigation.md is more accurate, but
+is compiled at its first use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """On-board program of an ROV that navigates only with the picture of its forward-looking sonar.
 
-It holds station at a pile, then turns to the quay and follows it sideways.
+The ROV holds station at a pile, then turns to the quay and follows it sideways.
 
     python inspector.py --config ../trials/inspection.xml --vehicle rov
 """
@@ -65,8 +65,8 @@ class Inspector:
         self.depth, self.heading = body.position[2], float(body.attitude[2])
         self.ahead, self.side, self.turn = Axis(), Axis(), control.HeadingController(3.0, 2.5, 4.0)
         self.seen = 0  #: number of the newest frame
-        self.pile: tuple[float, float] | None = None  #: its range and bearing
-        self.error = (0.0, 0.0)  #: m, ahead and to starboard
+        self.pile: tuple[float, float] | None = None  #: range and bearing of the pile, if known
+        self.error = (0.0, 0.0)  #: position error in m, ahead and to starboard
         self.at_quay = self._asked = False
         self._before = -1.0
 
@@ -169,7 +169,7 @@ def quay(frame: ImagingFrame) -> tuple[float, float] | None:
 
 
 def make(loaded: LoadedConfig, body: BodyConfig) -> Inspector:
-    """Create the inspector; raise BrokerError if the vehicle has no sonar named `eye`."""
+    """Create the inspector. Raise BrokerError if the vehicle has no sonar named `eye`."""
     if not any(i.name == "eye" for i in loaded.suite(body)):
         raise BrokerError("this vehicle needs a forward-looking <sonar name='eye'>")
     return Inspector(loaded, body)

@@ -1,6 +1,6 @@
 """Live navigation of an AUV without an inertial unit by the reference filter (docs/navigation.md).
 
-It uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
+The filter uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
 
 Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with the vehicle's
 possible acceleration as its uncertainty. Speed through water, depth, angles and sound correct the filter; the current

@@ -1,6 +1,6 @@
 """On-board program of a twin-thruster boat. The true state serves as its GPS.
 
-It accepts missions while it runs (`wavesim mission`, or "send" in mission control).
+The program accepts missions while it runs (`wavesim mission`, or "send" in mission control).
 
     python usv.py --config config.xml --vehicle jolner
 """

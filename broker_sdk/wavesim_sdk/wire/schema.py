@@ -113,8 +113,8 @@ class Schema(Generic[T]):
     def _quick(self) -> Callable[[Any], T]:
         """Return ``decode``, which makes a record from values and checks them; Malformed names the invalid value.
 
-        It is one generated function for all items: a call for each item would take most of the time spent on a datagram.
-        Values that fail its quick tests go to :meth:`_carefully`.
+        ``decode`` is one generated function for all items: a call for each item would take most of the time spent on a
+        datagram. Values that fail its quick tests go to :meth:`_carefully`.
         """
         names = [f"v{k}" for k in range(len(self.fields))]
         tests, calls = [f"type(values) is tuple and len(values) == {len(names)}"], []

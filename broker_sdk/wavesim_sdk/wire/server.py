@@ -316,7 +316,7 @@ class ServerSessions:
     def _carry_over(self, old: Session, session: Session) -> None:
         """Repeat the events that the old session did not acknowledge.
 
-        They name request 0, because their requests belong to the old session.
+        The repeated events name request 0, because their requests belong to the old session.
         """
         for item in old.outbox.unacknowledged():
             if item[0] in _OF_THE_BODY:
