@@ -407,7 +407,7 @@ def test_no_room_for_a_queue_is_one_clear_line(server: CommanderQueue) -> None:
     before = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
     resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, before[1]))
     try:
-        with pytest.raises(CommanderError, match="queue for replies \\(ulimit -q\\)"):
+        with pytest.raises(CommanderError, match="queue for replies \\(see ulimit -q\\)"):
             Commander(NAME)
         assert left() == []
         with pytest.raises(CommanderError, match="commander's queue \\(ulimit -q, /dev/mqueue\\)"):

@@ -220,7 +220,7 @@ def test_whoever_asks_for_what_a_log_has_not_is_told(tmp_path: Path) -> None:
     asked: list[tuple[Callable[[], object], str]] = [
         (lambda: log.navigation_errors("buoy"), "no body 'buoy'.*allowed are: b, a"),
         (lambda: log.sensors("bb"), "no body 'bb'; did you mean 'b'"),
-        (lambda: log.by_type("cdt"), "no sensor type 'cdt'; did you mean 'ctd'"),
+        (lambda: log.by_type("cdt"), "unknown sensor type 'cdt'; did you mean 'ctd'"),
         (lambda: log.get("/state/c", STATE), "no body 'c'"),
         (lambda: log.get("/states/b", STATE), "unknown topic '/states/b'; did you mean 'state'"),
         (lambda: log.get("/acoustics/receptions", RECEPTION), "did you mean 'reception'"),
@@ -253,9 +253,9 @@ def test_foreign_bytes_in_the_middle(tmp_path: Path, loaded: LoadedConfig) -> No
     ("content", "message"),
     [
         (None, "No such file"),
-        (b"", "no MCAP"),
-        (b"hello world, no log", "no MCAP"),
-        (b"\x89MCAP0\r\n", "no WaVeSim log"),
+        (b"", "is not an MCAP file"),
+        (b"hello world, no log", "is not an MCAP file"),
+        (b"\x89MCAP0\r\n", "is not a WaVeSim log"),
     ],
 )
 def test_what_is_no_log(tmp_path: Path, content: bytes | None, message: str) -> None:

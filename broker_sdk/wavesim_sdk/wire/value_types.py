@@ -131,7 +131,7 @@ class Number(ValueType):
     high: float = LARGEST
 
     def make_checker(self) -> Checker:
-        low, high, words = self.low, self.high, self._range()
+        low, high, words = self.low, self.high, self._range(" from ", " to ")
 
         def check(value: Any) -> float:
             if type(value) is int:
@@ -145,13 +145,13 @@ class Number(ValueType):
     def fast_check(self, value: str) -> str | None:
         return f"type({value}) is float and {self.low!r} <= {value} <= {self.high!r}"
 
-    def _range(self) -> str:
+    def _range(self, before: str, between: str) -> str:
         if self.low == -LARGEST and self.high == LARGEST:
             return ""
-        return f" {_bound(self.low)}..{_bound(self.high)}"
+        return f"{before}{_bound(self.low)}{between}{_bound(self.high)}"
 
     def markdown(self) -> str:
-        return f"float{self._range()}"
+        return f"float{self._range(' ', '..')}"
 
     def describe(self) -> dict[str, Any]:
         bounds = {"minimum": self.low, "maximum": self.high}
