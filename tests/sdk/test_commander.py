@@ -140,12 +140,12 @@ def test_a_signal_does_not_end_the_waiting(server: CommanderQueue) -> None:
 
 def test_what_cannot_be_sent_says_why(server: CommanderQueue) -> None:
     with Commander(NAME) as client:
-        with pytest.raises(CommanderError, match=f"at most {COMMAND_BYTES} bytes"):
+        with pytest.raises(CommanderError, match=f"bytes; the maximum is {COMMAND_BYTES}$"):
             client.send("start", text="x" * COMMAND_BYTES)
         for _ in range(module.QUEUE_LENGTH):
             with pytest.raises(CommanderError, match="did not answer"):
                 client.send("start", timeout=0)
-        with pytest.raises(CommanderError, match="does not take commands"):
+        with pytest.raises(CommanderError, match="does not accept commands"):
             client.send("start", timeout=0)
     with pytest.raises(NotRunning, match="no server named 'nobody' is running"):
         Commander("nobody")
@@ -410,7 +410,7 @@ def test_no_room_for_a_queue_is_one_clear_line(server: CommanderQueue) -> None:
         with pytest.raises(CommanderError, match="queue for replies \\(see ulimit -q\\)"):
             Commander(NAME)
         assert left() == []
-        with pytest.raises(CommanderError, match="commander's queue \\(ulimit -q, /dev/mqueue\\)"):
+        with pytest.raises(CommanderError, match="commander queue \\(see ulimit -q, /dev/mqueue\\)"):
             CommanderQueue(NAME + "x")
     finally:
         resource.setrlimit(resource.RLIMIT_MSGQUEUE, before)
