@@ -233,7 +233,7 @@ def test_a_request_that_cannot_be_sent_is_refused_at_once() -> None:
     link = joined()
     with pytest.raises(Malformed, match="payload: expected 0 to 256 bytes, got 2000 bytes"):
         link.client.request(Send(0, bytes(2000)))
-    with pytest.raises(Malformed, match="frequency: expected a finite number .*, got nan"):
+    with pytest.raises(Malformed, match=r"frequency: expected a finite number .*, got nan"):
         link.client.request(Ping(math.nan))
     assert link.client.request(Ping(1.0)) == 1
     link.run(0.1)

@@ -303,7 +303,10 @@ def test_a_record_there_and_back() -> None:
 
 def test_the_place_of_an_error_is_named() -> None:
     for values, text in (
-        (["a", [[1.0, 2.0], [3.0, 40.0]], None], r"^points\[1\]\.y: expected a finite number from -10 to 10, got 40.0$"),
+        (
+            ["a", [[1.0, 2.0], [3.0, 40.0]], None],
+            r"^points\[1\]\.y: expected a finite number from -10 to 10, got 40.0$",
+        ),
         (["a", [[1.0, 2.0], [3.0]], None], r"^points\[1\]: expected 2 items, got a list of 1$"),
         (["a" * 9, [], None], r"^name: the text has 9 bytes; the maximum is 8$"),
         (["a", []], r"^expected 3 items, got a list of 2$"),

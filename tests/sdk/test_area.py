@@ -80,7 +80,9 @@ def test_a_foreign_layout_is_refused_with_both_versions(
     area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wavesim_sdk.shared_memory.layout_hash", lambda: "0" * 16)
-    with pytest.raises(AttachError, match=f"version 1 of the layout \\({tables.layout_hash()}\\), but this program expects 1 \\(0000"):
+    with pytest.raises(
+        AttachError, match=f"version 1 of the layout \\({tables.layout_hash()}\\), but this program expects 1 \\(0000"
+    ):
         SharedMemoryArea.attach(NAME)
 
 
