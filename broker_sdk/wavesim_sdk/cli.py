@@ -243,7 +243,7 @@ def conformance(
     """Check that a broker, emulator or server conforms. It may be written in any language.
 
     A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
-    broker or emulator; the placeholders {port} and {name} in it are replaced. A broker must join at 127.0.0.1 under that
+    broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
     --body) must already be running, without keys. The exit code is 5 if a rule is broken.
     """
