@@ -1,6 +1,6 @@
-"""Ranges, bearings and positions from receptions, for on-board software.
+"""Compute ranges, bearings and positions from receptions, for on-board software.
 
-Times are nanoseconds on the clock of the node, as in receptions; angles in rad, in frame B or W as stated.
+Times are in ns on the clock of the node, as in receptions. Angles are in rad, in frame B or W as stated.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed: float) -> float:
-    """Return the range in m from the emission of a query to the arrival of the reply, less the turn-around time in s.
+    """Return the range in m from the round trip of a query and its reply, less the turn-around time in s.
 
-    For a moving interrogator it is the range at the middle of the exchange, to first order.
+    For a moving interrogator, this is to first order the range at the middle of the exchange.
     """
     return 0.5 * sound_speed * ((reply_ns - query_ns) * 1e-9 - turn_around)
 
 
 def one_way_range(sent_ns: int, received_ns: int, sound_speed: float) -> float:
-    """Return the range in m between nodes with synchronised clocks; ``sent_ns`` comes from a schedule or the payload."""
+    """Return the range in m between nodes with synchronised clocks. ``sent_ns`` comes from a schedule or the payload."""
     return sound_speed * (received_ns - sent_ns) * 1e-9
 
 
@@ -58,7 +58,7 @@ def doppler_speed(reception: Reception, carrier: float, sound_speed: float) -> f
 def position_from_ranges(beacons: Array, ranges: Array, depth: float, near: Sequence[float]) -> Array | None:
     """Return the least-squares position (north, east, depth) from ranges to beacons (n, 3) at a known depth.
 
-    ``near`` (north, east) starts the search and decides between two possible positions. None if the search fails.
+    ``near`` (north, east) starts the search and selects one of two possible positions. None if the search fails.
     """
     p = np.array(near[:2], float)
     for _ in range(50):

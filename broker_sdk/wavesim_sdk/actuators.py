@@ -1,9 +1,9 @@
 """Declare the actuators of a model once: names, kinds, units and limits.
 
-Every part except the equations of motion numbers the actuators of a body in the *order of its model*: thrusters,
-fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast tanks, and
-actuators of types that other packages provide. Within each group the order is that of the declaration. A command may
-use the position or the name of an actuator.
+Everywhere except in the equations of motion, the actuators of a body are numbered in the *order of its model*:
+thrusters, fins, the angles of swivels (``NAME-angle`` of the thruster NAME), deflectors (``NAME-deflector``), ballast
+tanks, and actuators of types that other packages provide. Within each group the order is that of the declaration. A
+command refers to an actuator by its position in this order or by its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_THRUSTERS = 12  #: maximum number of thrusters of a model
 MAX_FINS = 8  #: maximum number of fins
-MAX_SWIVELS = 4  #: number of thrusters, the first ones, that may have a swivel or a deflector
+MAX_SWIVELS = 4  #: number of thrusters, counted from the first, that may have a swivel or a deflector
 MAX_BALLASTS = 4  #: maximum number of ballast tanks and actuators of other types together
 MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
@@ -52,7 +52,7 @@ FIRST_SLOT = {
 
 @dataclass(frozen=True, slots=True)
 class Actuator:
-    """One actuator, with the meaning and the range of its command.
+    """One actuator, with the unit and the range of its command.
 
     ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a share. ``actual_unit`` is the
     unit of its actual value, which differs for a thruster with a motor law. ``slot`` is its index in a table with
@@ -108,16 +108,14 @@ CLIPPED = "command beyond its range: "  #: prefix of the notice of a clipped com
 
 
 def clipped_text(actuator: Actuator, value: float, count: int) -> str:
-    """Return the notice of a command outside the range of an actuator. ``count`` is the number of such commands so
-    far.
-    """
+    """Return the notice for a command outside the range of an actuator; ``count`` is the number of such commands."""
     low, high, unit = actuator.minimum, actuator.maximum, f" {actuator.unit}" if actuator.unit else ""
     times = f", for the {count}th time" if count > 1 else ""
-    return f"{CLIPPED}{actuator.name} takes {low:.6g} to {high:.6g}{unit}, so {value:.6g} became {high if value > high else low:.6g}{times}"
+    return f"{CLIPPED}{actuator.name} accepts {low:.6g} to {high:.6g}{unit}; {value:.6g} was limited to {high if value > high else low:.6g}{times}"
 
 
 _FLOATS = frozenset({float})
-#: faults of an actuator: it keeps its value (stuck for ever, frozen for a time), loses all or part of its force, reverses its
+#: faults of an actuator: it keeps its value (stuck forever, frozen for a time), loses all or part of its force, reverses its
 #: sign, or works normally
 ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 
@@ -125,8 +123,8 @@ ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
     """Return the amount of a fault as a number.
 
-    It is the duration in seconds of ``frozen`` (an empty text: for ever), the remaining share of ``reduced``, and
-    otherwise 0. A text may have a unit. Raises ValueError if the actuator cannot have this fault.
+    The number is the duration in seconds of ``frozen`` (an empty text means forever), the remaining share of
+    ``reduced``, and otherwise 0. A text may have a unit. Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
         raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")
@@ -171,7 +169,7 @@ def actuator_index(actuators: Sequence[Actuator], which: object) -> int:
 
 
 def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[float | None]:
-    """Return a command by position, with None where an actuator keeps its command.
+    """Return the commands by position, with None for each actuator that keeps its command.
 
     ``values`` is a mapping from names or numbers to values, or a sequence by position, which may be shorter than the
     number of actuators. Raises ValueError for anything but finite numbers.
@@ -189,7 +187,7 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
         raise ValueError(f"a command must be numbers by position or by name, got {type(values).__name__}")
     if len(values) > len(actuators):
-        raise ValueError(f"{len(values)} values for {len(actuators)} actuators")
+        raise ValueError(f"got {len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]
 
 
@@ -208,7 +206,7 @@ def parse_command(actuators: Sequence[Actuator], text: str) -> Sequence[float | 
     pairs = [w.partition("=") for w in words]
     named = [bool(equals) for _, equals, _ in pairs]
     if any(named) and not all(named):
-        raise ValueError(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use one form")
+        raise ValueError(f"'{text[:40]}' mixes numbers by position with NAME=VALUE; use only one of the two")
     try:
         values = [float(value if equals else name) for name, equals, value in pairs]
     except ValueError:

@@ -1,4 +1,4 @@
-"""AIS: reports of a station, their interval and resolution, and the sentences of a receiver.
+"""AIS: the reports of a station with their interval and resolution, and the sentences of a receiver.
 
     for line in sentences(position(report), own=False): ...     # b"!AIVDM,1,1,,A,..."
 
@@ -20,7 +20,7 @@ ANCHORED = 1  #: navigational status: at anchor
 MAX_PAYLOAD_CHARACTERS = 60  #: maximum characters of payload per sentence
 
 # resolution of the position reports
-STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: rad: 1/10 000 minute, 0.185 m of latitude
+STEP_ANGLE = math.radians(1.0 / 600_000.0)  #: latitude and longitude in rad: 1/10 000 minute, 0.185 m of latitude
 STEP_SPEED = 0.1 * KNOT
 STEP_COURSE = math.radians(0.1)
 STEP_HEADING = math.radians(1.0)
@@ -28,7 +28,7 @@ STEP_HEADING = math.radians(1.0)
 
 @dataclass(frozen=True)
 class AisReport:
-    """Report of a station. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m; None = not known."""
+    """Report of a station. Angles in rad, speed in m/s, turn in rad/s to starboard, lengths in m; None = unknown."""
 
     mmsi: int
     kind: int = CLASS_A
@@ -38,7 +38,7 @@ class AisReport:
     cog: float | None = None
     heading: float | None = None
     turn: float | None = None
-    time: float = 0.0  #: s; the message carries its second of the minute
+    time: float = 0.0  #: in s; the message contains its second of the minute
     status: int = 0
     name: str = ""
     callsign: str = ""
@@ -49,7 +49,7 @@ class AisReport:
 
 
 def reporting_interval(kind: int, sog: float, turning: bool, status: int = 0) -> float:
-    """Return the interval of position reports in s (ITU-R M.1371-5, table 1); 0 for a receiver, which sends none."""
+    """Return the interval of position reports in s (ITU-R M.1371-5, table 1), or 0 for a receiver, which sends none."""
     knots = sog / KNOT
     if kind == RECEIVER:
         return 0.0
@@ -72,7 +72,7 @@ def quantise(value: float, step: float) -> float:
 
 
 def turn_code(turn: float | None) -> int:
-    """Return ROT of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
+    """Return the field ROT of message 1: 4.733 sqrt(deg/min), signed, at most 126; -128 = not available."""
     if turn is None:
         return -128
     code = min(126, math.floor(4.733 * math.sqrt(math.degrees(abs(turn)) * 60.0) + 0.5))
@@ -85,7 +85,7 @@ BitFields = list[tuple[int, int]]  # (value, width)
 
 
 def _text(text: str, characters: int) -> BitFields:
-    """Return six bits per character: @ A..Z [ \\ ] ^ - and blank to ?; other characters become blank, padding is @."""
+    """Return six bits per character: @ A..Z [ \\ ] ^ _ and blank to ?. Other characters become blanks; padding is @."""
     codes = []
     for c in text.upper()[:characters]:
         at = ord(c)
@@ -107,7 +107,7 @@ def packed(text: str) -> tuple[float, float, float]:
 
 
 def unpacked(numbers: tuple[float, ...]) -> str:
-    """Return the name packed by :func:`packed`."""
+    """Return the name that :func:`packed` packed into three numbers."""
     text = ""
     for number in numbers:
         for shift in range(36, -1, -6):
@@ -142,7 +142,7 @@ def _course(r: AisReport) -> BitFields:
 
 
 def _size(r: AisReport) -> BitFields:
-    """Return distances to bow, stern, port and starboard from the reported position, the middle of the vessel."""
+    """Return the distances to bow, stern, port and starboard from the reported position, which is the vessel's middle."""
     length, width = min(1022, math.floor(r.length + 0.5)), min(126, math.floor(r.width + 0.5))
     return [(length // 2, 9), (length - length // 2, 9), (width // 2, 6), (width - width // 2, 6)]
 
@@ -163,7 +163,7 @@ def position_report(r: AisReport) -> BitFields:
 
 
 def static_reports(r: AisReport) -> Iterator[BitFields]:
-    """Yield message 5 or the two parts of 24; none for an aid to navigation, whose position report has the name."""
+    """Yield message 5 or both parts of message 24. An aid to navigation has neither: message 21 contains its name."""
     if r.kind == CLASS_A:
         head = [
             (5, 6),

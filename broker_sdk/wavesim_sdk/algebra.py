@@ -1,7 +1,7 @@
 """Operations on small vectors and matrices with a fixed order of summation, so that results are the same on every machine.
 
-NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` use a library that selects the order of summation, and fused multiply-add,
-by processor.
+NumPy's ``@``, ``dot``, ``einsum`` and ``linalg`` use a library that selects, for each processor, the order of summation
+and whether to use fused multiply-add.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def symmetric_eigen(matrix: Any) -> tuple[Array, Array]:
 
 
 def pseudo_inverse(points: Any, tolerance: float = 1e-6) -> tuple[Array, int, Array]:
-    """Return (pseudo-inverse (k, n) of a matrix (n, k), its rank, directions (k, k)), for small k.
+    """Return the pseudo-inverse (k, n) of a matrix (n, k), its rank and directions (k, k), for small k.
 
-    It uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last directions span
-    the null space.
+    The function uses the eigenvectors of M^T M with singular values above ``tolerance`` times the largest one; the last
+    directions span the null space.
     """
     m = np.asarray(points, float)
     values, directions = symmetric_eigen(matmul(m.T, m))

@@ -1,4 +1,4 @@
-"""Access to the shared memory of a running server: consistent snapshots to read, sensor tables to write."""
+"""Access the shared memory of a running server: read consistent snapshots, write sensor tables."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ START_LIMIT_S = 180.0
 
 
 EACH_TICK = frozenset(("state", "actuation", "weather"))  #: tables that the engine writes at each published tick
-AGREE_S = 1.0  #: time limit for tables to agree; the engine needs only microseconds to publish them all
+AGREE_S = 1.0  #: time limit in s for reading tables of one tick; the engine needs only microseconds to publish them all
 
 
 @dataclass(frozen=True)
 class FleetSnapshot:
-    """All bodies at one tick. ``rows`` are the rows with a body; the arrays have one row per capacity.
+    """All bodies at one tick. The arrays have all rows of their tables; ``rows`` lists the rows that hold a body.
 
     ``tables`` has the other requested tables at the same tick. Snapshots with an equal ``version`` have the same bodies and
     instruments; None = unknown.
@@ -66,7 +66,7 @@ class FleetSnapshot:
 
 
 class SharedState:
-    """A reader of both areas, which it maps read-only.
+    """Reader of both shared-memory areas of a server, which it maps read-only.
 
     ``SharedState("wavesim")`` attaches to the server of that name; raises :class:`~wavesim_sdk.errors.NotRunning` if no such
     server runs.
@@ -81,7 +81,7 @@ class SharedState:
 
     @classmethod
     def from_areas(cls, simulation: SharedMemoryArea, vehicles: SharedMemoryArea) -> SharedState:
-        """Make a reader of areas in this process."""
+        """Make a reader of areas that this process owns."""
         reader = cls.__new__(cls)
         reader.server = ""
         reader._map(simulation, vehicles)
@@ -92,7 +92,7 @@ class SharedState:
         self._step_ns = self._await_engine()
 
     def _await_engine(self) -> int:
-        """Wait until the engine has published and return the time step in ns; its first start compiles the kernels."""
+        """Wait until the engine has published its first tick; return the time step in ns."""
         limit = time.monotonic() + START_LIMIT_S
         while not (step := int(self.world()["step_ns"])):
             if not self.alive():
@@ -103,11 +103,11 @@ class SharedState:
         return step
 
     def alive(self) -> bool:
-        """Whether the server still runs."""
+        """Return whether the server still runs."""
         return is_process_alive(*self.simulation.server)
 
     def clock(self) -> Record:
-        """The record of the simulation clock."""
+        """The record of the simulation clock (table ``clock``)."""
         clock: Record = self.simulation["clock"].snapshot()[1][0]
         return clock
 
@@ -115,12 +115,12 @@ class SharedState:
         return RunState(int(self.clock()["state"]))
 
     def world(self) -> Record:
-        """The parameters of the world."""
+        """The parameters of the world (table ``world``)."""
         world: Record = self.simulation["world"].snapshot()[1][0]
         return world
 
     def weather(self) -> Record:
-        """Present current, wind and water level."""
+        """Current, wind and water level at the last tick."""
         weather: Record = self.simulation["weather"].snapshot()[1][0]
         return weather
 
@@ -134,14 +134,15 @@ class SharedState:
         return rows[rows["role"] > 0]
 
     def signals(self) -> Record:
-        """The signals under way."""
+        """The acoustic signals that can still be received."""
         rows = self.simulation["signals"].snapshot()[1]
         return rows[rows["id"] > 0]
 
     def history(self, table: str, seen: int) -> tuple[int, Record]:
-        """(total number of records, the records after the first ``seen``) of the table ``sent``, ``reception`` or ``notice``.
+        """Return the total number of records of a table, and the records after the first ``seen``.
 
-        The table has only the newest records. If the total grew by more than the number returned, the reader missed the others.
+        The table is ``sent``, ``reception`` or ``notice``. It keeps only the newest records. If the total grew by more than
+        the number returned, the reader missed the others.
         """
         total, rows = self.simulation[table].snapshot()
         first = max(seen, total - len(rows))
@@ -159,10 +160,10 @@ class SharedState:
         raise AttachError(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
-        """Identity and motion of every body at one tick, and the named further tables at the same moment.
+        """Return identity and motion of all bodies at one tick, with the named further tables.
 
-        Tables that are written at each tick have the same tick. No body entered or left, and no fault changed, between the
-        first copy and the last.
+        All tables that are written at each tick are of that tick. Nothing entered or left and no fault changed between
+        the first copy and the last.
         """
         names = dict.fromkeys(("identity", *more, "state"))
         limit = time.monotonic() + AGREE_S
@@ -177,7 +178,7 @@ class SharedState:
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
-        """One attempt to read all tables; None if the engine wrote meanwhile."""
+        """Try once to read all tables; None if the engine wrote meanwhile."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: int(v.header[DONE]) for n, v in steady.items()}
         copies, ticks = {}, set()
@@ -193,15 +194,15 @@ class SharedState:
         return FleetSnapshot(tick, tick * self._step_ns, rows, identity, state, copies, tuple(before.values()))
 
     def row(self, name: str) -> int:
-        """The row of a body, by its name."""
+        """Return the row of the body with this name."""
         identity = self.vehicles["identity"].snapshot()[1]
         found = np.flatnonzero((identity["name"] == name.encode()) & (identity["present"] == 1))
         if not len(found):
-            raise AttachError(f"no body named '{name}' is present")
+            raise AttachError(f"body '{name}' is not present")
         return int(found[0])
 
     def instruments(self, name: str) -> dict[str, Record]:
-        """The instruments of a body: name -> record of the table ``instruments``, in the order of its suite."""
+        """The instruments of a body: name -> record of the table ``instruments``, in the order of its configuration."""
         row = self.row(name)
         table = self.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
@@ -219,14 +220,14 @@ class SharedState:
         return record
 
     def values(self, type_: str) -> Record:
-        """All values of one sensor type; the table ``instruments`` has the place of each instrument."""
+        """All values of one sensor type. The table ``instruments`` has the place of each instrument among them."""
         if type_ not in self.vehicles.tables:
             raise AttachError(f"this run has no sensor of type '{type_}'; add it under <sensors>")
         return self.vehicles[type_].snapshot()[1]
 
 
 class SensorTableClaim:
-    """The exclusive right to write the table of one sensor type.
+    """Exclusive right to write the table of one sensor type.
 
     A POSIX semaphore with a time limit guards the claim. A claim fails while another running process holds the table; a claim
     of an ended process is taken over.
@@ -253,16 +254,16 @@ class SensorTableClaim:
                     s.acquire(0)
 
     def request_synchronous(self) -> None:
-        """Request the engine to wait for this table at each tick at which one of its instruments has a value."""
+        """Request that the engine wait for this table at each tick at which one of its instruments has a value."""
         self.table.header[SYNCHRONOUS] = 1
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the engine still waits for this table."""
+        """Return whether the engine still waits for this table."""
         return bool(self.table.header[SYNCHRONOUS])
 
     def wait_due(self, timeout: float) -> int | None:
-        """Wait for the tick whose values the engine requests; None after ``timeout`` seconds or a signal."""
+        """Return the tick whose values the engine requests next; None after ``timeout`` seconds or on a signal."""
         try:
             self._due.acquire(timeout)
         except (posix_ipc.BusyError, posix_ipc.SignalError):
@@ -274,7 +275,7 @@ class SensorTableClaim:
         self.table.publish(rows, tick)
 
     def signal_done(self) -> None:
-        """Signal the engine that the values of the due tick are written."""
+        """Signal to the engine that the values of the due tick have been written."""
         self._done.release()
 
     def release(self) -> None:
@@ -293,7 +294,7 @@ def simulation_tables(vehicles: int, signals: int) -> list[tuple[Table, int]]:
 
 
 def create_semaphores(server: str, sensors: Iterable[str], group: bool = False) -> None:
-    """Create the semaphores that guard claims and pace synchronous sensors; see :func:`remove_semaphores`."""
+    """Create the semaphores that guard claims and pace synchronous sensors. :func:`remove_semaphores` removes them."""
     mode, before = (0o660, os.umask(0)) if group else (0o600, os.umask(0o077))  # the mode cannot be changed later
     try:
         posix_ipc.Semaphore(_claim_name(server), posix_ipc.O_CREX, mode=mode, initial_value=1).close()
@@ -337,7 +338,7 @@ def open_semaphore(server: str, sensor: str, what: str) -> posix_ipc.Semaphore:
 
 
 class ClaimLock:
-    """Context manager of the semaphore that guards claims. A holder that was killed loses it after ``timeout`` seconds."""
+    """Context manager of the semaphore that guards claims. A killed holder loses it after ``timeout`` seconds."""
 
     def __init__(self, server: str, timeout: float = 2.0) -> None:
         self._guard, self._timeout = _open(server, _claim_name(server)), timeout

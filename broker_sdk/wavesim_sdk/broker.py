@@ -49,7 +49,7 @@ __all__ = ["DEFAULT_SERVER", "AsyncBroker", "Broker", "Command", "Step"]
 
 JOIN_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 5.0
-LOOK_S = 0.5  #: maximum time between two checks that the server still answers
+LOOK_S = 0.5  #: maximum time in s between two checks that the server still answers
 KEPT_STEPS = 1024  #: steps kept for a slow program; the events of older steps are added to the oldest one
 
 
@@ -71,15 +71,15 @@ class Broker(BrokerBase):
         self.close()
 
     def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
-        """Join the server; returns when the server has described the body."""
+        """Join the server; return when the server has described the body."""
         return self._link.connect(timeout)
 
     def _poll_once(self, limit: float) -> list[Step]:
-        """The steps that one poll of the link brings."""
+        """Poll the link once and return the steps that it brings."""
         return [step for event in self._link.poll(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
-        """Wait for steps for at most ``timeout`` seconds; returns at once when one arrives or the run ends."""
+        """Wait for steps for at most ``timeout`` seconds. Return at once when one arrives or the run ends."""
         limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
@@ -102,7 +102,7 @@ class Broker(BrokerBase):
                 self._link.flush(time.monotonic())
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """Wait for the answer to a request and return its text; raises Refused, or SessionLost after ``timeout`` seconds.
+        """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
 
         The server answers all requests except ping, send and range_to. Steps that arrive meanwhile are kept for :meth:`poll`.
         In lockstep, a request belongs to its step: answer the step first.
@@ -143,7 +143,7 @@ class AsyncBroker(BrokerBase):
         await self.close()
 
     async def connect(self, timeout: float = JOIN_TIMEOUT_S) -> Welcome:
-        """Join the server; returns when the server has described the body."""
+        """Join the server; return when the server has described the body."""
         self._udp = await UdpSocket.wrap(open_socket(local_address(self.server[0]), 0), self._take)
         limit = time.monotonic() + timeout
         try:
@@ -159,7 +159,7 @@ class AsyncBroker(BrokerBase):
         return self.welcome
 
     async def _something(self, seconds: float) -> bool:
-        """Wait at most ``seconds`` for a change; whether one came."""
+        """Wait at most ``seconds`` for a change; return whether one came."""
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
                 await self._changed.wait()
@@ -169,7 +169,7 @@ class AsyncBroker(BrokerBase):
         return True
 
     def _take(self, data: bytes, address: Address) -> None:
-        """Process a datagram at once, because a task that waits for each one would cost more than all the rest."""
+        """Process a datagram at once: to wake a task for each one would cost more than the processing itself."""
         if address != self.server:
             return
         try:
@@ -189,7 +189,7 @@ class AsyncBroker(BrokerBase):
             self._waiting.popleft().merge_into(self._waiting[0])
 
     def _flush(self) -> None:
-        """Send what is due, and schedule the next call for the next timer or check of the server."""
+        """Send what is due. Schedule the next call for the next timer, or for the next check that the server answers."""
         if self._udp is None:
             return
         now = time.monotonic()
@@ -210,7 +210,7 @@ class AsyncBroker(BrokerBase):
             self._changed.set()
 
     async def _next(self) -> Step | None:
-        """The next step, or None when the run has ended."""
+        """Wait for the next step; None when the run has ended."""
         while not self._waiting:
             if self._error is not None:
                 raise self._error
@@ -234,7 +234,7 @@ class AsyncBroker(BrokerBase):
     async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[ImagingFrame]:
         """Yield frames of imaging sonars as they come, until the run has ended; see :meth:`subscribe_frames`.
 
-        Another task may take steps meanwhile.
+        Another task may receive steps at the same time.
         """
         await self.wait(self.subscribe_frames(*sonars, period=period))
         try:
@@ -254,7 +254,7 @@ class AsyncBroker(BrokerBase):
                 self._flush()
 
     async def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """Wait for the answer to a request and return its text; raises Refused, or SessionLost after ``timeout`` seconds.
+        """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
 
         The server answers all requests except ping, send and range_to.
         """

@@ -24,7 +24,7 @@ _ORDER = ("serve", "trial", "servers", "start", "stop", "pause", "resume", "step
 
 
 class _Group(click.Group):
-    """Group that lists the most used commands first and reports a WaVeSimError in one line."""
+    """Command group that lists the most used commands first and reports a WaVeSimError in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands, key=lambda c: (_ORDER.index(c) if c in _ORDER else 99, c))
@@ -112,7 +112,7 @@ def status(server: str, as_json: bool, prometheus: bool) -> None:
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-@click.option("--schema", is_flag=True, help="Print the XML schema for editors; do not read CONFIG.")
+@click.option("--schema", is_flag=True, help="Print the XML schema for editors instead of reading CONFIG.")
 @json_option
 def check(config: Path, schema: bool, as_json: bool) -> None:
     """Check a configuration; report its errors or contents."""
@@ -155,7 +155,7 @@ def check(config: Path, schema: bool, as_json: bool) -> None:
 def keys(file: Path, names: tuple[str, ...]) -> None:
     """Add client keys to a key file. The command creates FILE if it is missing.
 
-    It adds one new key for each of NAMES; the default `*` means any client. The server reads the file named by
+    The command adds one new key for each of NAMES; the default `*` means any client. The server reads the file named by
     <network keys="FILE">. Copy each client's line to a separate file and set WAVESIM_KEYS to that file for the client.
     """
     import secrets
@@ -166,7 +166,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "a") as out:
             if os.fstat(descriptor).st_mode & 0o077:
-                raise ConfigError("others may read this key file; make it yours alone (chmod 600)", str(file))
+                raise ConfigError("other users may read this key file; restrict it to its owner (chmod 600)", str(file))
             for name in names or ("*",):
                 out.write(f"{name} {secrets.token_hex(32)}\n")
     except OSError as error:
@@ -184,7 +184,7 @@ def keys(file: Path, names: tuple[str, ...]) -> None:
 @click.option(
     "--signal", "signal_name", default="", help="Signal to send with each message, such as USR1; default: none."
 )
-@click.option("--pid", type=int, default=0, help="Process id that receives the signal of --signal.")
+@click.option("--pid", type=int, default=0, help="ID of the process that receives the signal of --signal.")
 @address_options
 @click.option(
     "--model",
@@ -232,7 +232,7 @@ def record(body: str, sonar: str, file: Path, server: str, frames: int) -> None:
 @click.option(
     "--at", "server", metavar="HOST:PORT", help="Address of a running server to check; do not give a COMMAND."
 )
-@click.option("--body", default="", help="With --at: body of that server which no client drives during the check.")
+@click.option("--body", default="", help="With --at: body of that server that no client drives during the check.")
 @click.option(
     "--step", type=click.FloatRange(1e-4, 0.1), default=0.004, show_default=True, help="With --sensor: time step in s."
 )
@@ -242,10 +242,10 @@ def conformance(
 ) -> None:
     """Check that a broker, emulator or server conforms. It may be written in any language.
 
-    The rules for brokers and servers are those of docs/PROTOCOL.md; for emulators, docs/SHARED_MEMORY.md. COMMAND starts the
-    broker or emulator; the placeholders {port} and {name} in it are replaced. A broker must join at 127.0.0.1 under that
+    A broker or server must follow docs/PROTOCOL.md, and an emulator docs/SHARED_MEMORY.md. COMMAND starts the
+    broker or emulator; the checker fills in its placeholders {port} and {name}. A broker must join at 127.0.0.1 under that
     name with a lockstep period of 100 ms. An emulator must serve the server of that name in lockstep. A server (--at,
-    --body) must already be running, without keys. Exit code 5 if a rule is broken.
+    --body) must already be running, without keys. The exit code is 5 if a rule is broken.
     """
     from wavesim_sdk.conformance import BrokerChecker, ConformanceChecker, Finding
     from wavesim_sdk.conformance_emulator import EmulatorChecker
@@ -294,7 +294,7 @@ def unused(why: str, *names: str) -> None:
 
 
 def whole(log: Log) -> None:
-    """Raise a LogError if a log is incomplete. Call this last: the missing records may be the important ones."""
+    """Raise a LogError if a log is incomplete. Call this last, after all output of the part that can be read."""
     if log.damage_notice:
         raise LogError(log.damage_notice)
 

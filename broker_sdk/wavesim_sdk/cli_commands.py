@@ -50,7 +50,7 @@ def _send(server: str, verb: str, **arguments: Any) -> None:
 
 
 def _verb(verb: str, argument: str, meaning: str) -> click.Command:
-    """Make the command of a verb of the simulation clock."""
+    """Make the command for a verb of the simulation clock."""
     if not argument:
 
         def run(server: str) -> None:
@@ -98,7 +98,7 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
     """Apply FORCE X Y Z (N) and TORQUE K M N (N m) to BODY, in body axes.
 
-    They act until the next push; a push of 0 0 0 ends them.
+    Force and torque act until the next push; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")
@@ -232,6 +232,6 @@ def servers(as_json: bool) -> None:
 
 
 def commands() -> list[click.Command]:
-    """All commands of this module."""
+    """Return all commands of this module."""
     verbs = [_verb(verb, argument, meaning) for verb, (argument, meaning) in TIMER_VERBS.items()]
     return [servers, *verbs, fault, push, pose, allocate, weather, mission]

@@ -75,7 +75,7 @@ def _device(meaning: str, *more: Any, talks: bool = False, modem: bool = False) 
             asyncio.run(serve_devices(place, (function(**own), open_port)))
 
         for option in (
-            click.option("--link", default="", help="Symbolic link to create to the pseudo-terminal."),
+            click.option("--link", default="", help="Create this symbolic link to the pseudo-terminal."),
             click.option(
                 "--udp",
                 type=click.IntRange(1 if talks else 0, 65535),
@@ -123,7 +123,7 @@ def nmea() -> Any:
     return DeviceType("NMEA 0183", lambda _, send, picked: NmeaDevice(send, picked), TYPES)
 
 
-@_device("Emulate a Blue Robotics Ping sonar. It reads a sensor `echosounder` of body NAME.")
+@_device("Emulate a Blue Robotics Ping sonar. It reads a sensor of type `echosounder` of body NAME.")
 def ping1d() -> Any:
     from wavesim_sdk.devices.ping1d import Ping1DDevice
     from wavesim_sdk.devices.serve import DeviceType
@@ -135,7 +135,7 @@ def ping1d() -> Any:
 
 
 @_device(
-    "Emulate a Blue Robotics Ping360 scanning sonar. It reads a sensor `scanner` of body NAME, or with --frames a scanning `sonar`.",
+    "Emulate a Blue Robotics Ping360 scanning sonar. It reads a sensor of type `scanner` of body NAME, or with --frames a scanning `sonar`.",
     click.option(
         "--frames", is_flag=True, help="Take the echoes from the frames of a scanning `sonar` instead of a `scanner`."
     ),

@@ -1,7 +1,7 @@
-"""The commander: a POSIX message queue with commands for a running server.
+"""The commander: commands for a running server through a POSIX message queue.
 
 A command is one JSON object: ``{"verb": "start", "reply": "/wavesim.SERVER.reply...", "id": 1, ...}``.
-The server replies with ``{"id": 1, "ok": true, "text": "...", "data": {...}}`` on a queue that the sender created, in pieces
+The server replies with ``{"id": 1, "ok": true, "text": "...", "data": {...}}`` on a queue that the sender created, split into pieces
 (:mod:`wavesim_sdk.reply_queue`).
 """
 
@@ -24,14 +24,14 @@ from wavesim_sdk.errors import CommanderError, NotRunning
 from wavesim_sdk.names import server_name
 from wavesim_sdk.shared_memory import running_servers_hint
 
-COMMAND_BYTES = 4096  #: enough for the 72 numbers of an allocation matrix of twelve thrusters
+COMMAND_BYTES = 4096  #: maximum size of a command; an allocation matrix of twelve thrusters fits
 QUEUE_LENGTH = 8
 SWEEP_S = 10.0
 _ids = itertools.count(1)
 
 
 def queue_name(server: str) -> str:
-    """POSIX name of a server's commander queue."""
+    """Return the POSIX name of a server's commander queue."""
     return f"/wavesim.{server_name(server)}.commander"
 
 
@@ -114,7 +114,7 @@ class Commander:
 
 
 def parse_command(data: bytes) -> dict[str, Any] | None:
-    """The command in these bytes, or None if it is malformed."""
+    """Return the command in these bytes, or None if it is malformed."""
     try:
         command = json.loads(data)
     except (ValueError, RecursionError):
@@ -151,11 +151,11 @@ class CommanderQueue:
 
     @property
     def fd(self) -> int:
-        """File descriptor, which is readable when a command waits."""
+        """File descriptor that is readable while a command waits."""
         return int(self._queue.mqd)
 
     def receive(self) -> Iterator[dict[str, Any]]:
-        """Yield the waiting commands; ``malformed_count`` counts malformed ones."""
+        """Yield the waiting commands. Malformed ones are skipped and counted in ``malformed_count``."""
         while True:
             try:
                 data = self._queue.receive(0)[0]

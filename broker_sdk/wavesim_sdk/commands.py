@@ -1,4 +1,4 @@
-"""Commands for a running server, the same for its commander queue, for sessions with rights and for its engine.
+"""Commands for a running server: one set for its commander queue, for sessions with rights and for its engine.
 
 Each command is a request of the wire protocol (:mod:`wavesim_sdk.wire.items`), which declares its checks, units and bounds.
 This module adds the verbs, their descriptions for the command line, and the conversion from the JSON of the queue.
@@ -28,7 +28,7 @@ from wavesim_sdk.wire.schema import Malformed, check, schema_of
 
 Command = Control | Fault | Push | Pose | Allocate | Weather | Mission
 
-#: other verbs -> (record, meaning)
+#: verbs other than those of the clock -> (record, meaning)
 VERBS: dict[str, tuple[type[Any], str]] = {
     "fault": (
         Fault,
@@ -42,7 +42,7 @@ VERBS: dict[str, tuple[type[Any], str]] = {
     "mission": (Mission, "send waypoints (north, east, down, speed) to a pilot that accepts missions"),
 }
 
-#: right that a session needs for each command
+#: command -> right that a session needs for it
 RIGHTS: dict[type[Any], Right] = {
     Control: Right.CONTROL,
     Fault: Right.FAULT,
@@ -58,24 +58,24 @@ MIN_SPEED, MAX_SPEED = 1e-3, 1000.0
 
 
 def verb_of(command: Command) -> str:
-    """The verb of a command."""
+    """Return the verb of a command."""
     return command.verb if isinstance(command, Control) else _NAMES[type(command)]
 
 
 def target_body(command: Command) -> str | None:
-    """The name of the body that a command acts on; None if it acts on no body, "" for the sender's own body."""
+    """Return the name of the body that a command acts on: None if there is none, "" for the sender's own body."""
     return None if isinstance(command, Control | Weather) else command.body
 
 
 def for_body(command: Command, body: str) -> Command:
-    """The command for the body of that name."""
+    """Return the command, addressed to the body of that name."""
     if isinstance(command, Control | Weather):
         return command
     return replace(command, body=body)
 
 
 def make_command(verb: str, arguments: Mapping[str, Any]) -> Command:
-    """Make a command from a verb and values by name, as in JSON. Raises ValueError with a message for people."""
+    """Make a command from a verb and values by name, as in JSON. Raises ValueError with a message for the user."""
     if verb in TIMER_VERBS:
         name = TIMER_VERBS[verb][0]
         value = arguments.get(name) if name else None
@@ -113,7 +113,7 @@ def check_plausible(command: Command) -> Command:
     if isinstance(command, Pose | Weather):
         asked = [f.name for f in fields(command) if f.name != "body"]
         if all(getattr(command, name) is None for name in asked):
-            raise ValueError(f"{verb_of(command)}: at least one value is required: {', '.join(asked)}")
+            raise ValueError(f"{verb_of(command)}: at least one of these values is required: {', '.join(asked)}")
     return command
 
 
@@ -154,7 +154,7 @@ def _sensible_control(command: Control) -> None:
 
 
 def to_dict(command: Command) -> dict[str, Any]:
-    """Verb and values of a command by name, for the log."""
+    """Return verb and values of a command by name, for the log."""
     named = schema_of(type(command)).to_dict(command)
     named.pop("verb", None)
     return {"verb": verb_of(command), **{k: _plain(v) for k, v in named.items() if v is not None and v != ""}}
@@ -165,11 +165,11 @@ def _plain(value: Any) -> Any:
 
 
 def encode(command: Command) -> tuple[Any, ...]:
-    """Number and values of a command, as part of another record."""
+    """Return number and values of a command, as part of another record."""
     return REQUESTS.encode(command)
 
 
 def decode(encoded: Any) -> Command:
-    """The command that :func:`encode` encoded."""
+    """Return the command that :func:`encode` encoded."""
     command: Command = REQUESTS.decode(encoded)
     return command

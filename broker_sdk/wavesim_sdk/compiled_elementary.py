@@ -1,7 +1,7 @@
 """Compiled functions of :mod:`wavesim_sdk.elementary` and :mod:`wavesim_sdk.randomness`: bit-identical and faster.
 
-Importing this module registers the elementary functions with Numba, for kernels.  It needs Numba, which the computer of a
-vehicle need not have.
+Importing this module registers the elementary functions with Numba, for kernels.  It needs Numba, which an on-board
+computer need not have.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def mantissa_code(builder: Any, x: Any) -> Any:
 
 
 def exponent_code(builder: Any, x: Any) -> Any:
-    """Build code that reads the exponent through a number near 2^52, because integer conversions are slow on vectors."""
+    """Build code that reads the exponent by way of a number near 2^52; integer conversions of vectors are slow."""
     long = lane_type(_LONG, x.type)
     bits = builder.lshr(builder.bitcast(x, long), lane_constant(long, 52))
     found = builder.bitcast(builder.or_(bits, lane_constant(long, 0x4330000000000000)), x.type)
@@ -54,7 +54,7 @@ def power_code(builder: Any, n: Any) -> Any:
 
 
 def define_intrinsic(function: Any, code: Any) -> None:
-    """Define a primitive of the elementary functions for scalars."""
+    """Define a primitive of the elementary functions, here for scalars."""
 
     @intrinsic
     def made(typing: Any, x: Any) -> Any:
@@ -83,7 +83,7 @@ _choose: Any = _select
 
 @overload(elementary._where, jit_options=_options, strict=False)
 def _where(mask: Any, a: Any, b: Any) -> Any:
-    """Select without a branch, so that the compiler can vectorise loops."""
+    """Select one of two values without a branch, so that the compiler can vectorise loops."""
     return (lambda mask, a, b: _choose(mask, a, b)) if isinstance(mask, types.Boolean) else None
 
 

@@ -1,6 +1,6 @@
-"""Conformance checker of brokers in any language: a scripted server tests whether a broker follows docs/PROTOCOL.md.
+"""Conformance checker for brokers in any language: a scripted server tests whether a broker follows docs/PROTOCOL.md.
 
-``conformance_server.py`` is the checker of servers.
+``conformance_server.py`` is the checker for servers.
 
     wavesim conformance -- ./my-broker 127.0.0.1 {port} {name}
 
@@ -34,7 +34,7 @@ WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Finding:
-    """The result for one rule: whether the program follows it, and what was observed if not."""
+    """Result for one rule: whether the program follows it, and what was observed if it does not."""
 
     rule: str
     ok: bool
@@ -53,7 +53,7 @@ class ConformanceChecker:
         raise NotImplementedError
 
     def record(self, rule: str, ok: bool, text: str = "") -> bool:
-        """Record the result for a rule and return ``ok``; ``text`` is what was observed if the rule is broken."""
+        """Record the result for a rule and return ``ok``. ``text`` states what was observed if the rule is broken."""
         ok = bool(ok)
         finding = Finding(rule, ok, "" if ok else text)
         self.findings.append(finding)
@@ -62,7 +62,7 @@ class ConformanceChecker:
 
     @staticmethod
     def wait_until(condition: Callable[[], bool], seconds: float = WAIT_S) -> bool:
-        """Wait for a condition for at most ``seconds``; whether it became true."""
+        """Wait for a condition for at most ``seconds``; return whether it became true."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             if condition():
@@ -72,7 +72,7 @@ class ConformanceChecker:
 
 
 class BrokerChecker(ConformanceChecker):
-    """Checker of a broker, in one run against the scripted server."""
+    """Checker for one broker, which runs once against the scripted server."""
 
     def __init__(self, command: Sequence[str], say: Callable[[Finding], None] = lambda f: None) -> None:
         super().__init__(say)
@@ -108,7 +108,7 @@ class BrokerChecker(ConformanceChecker):
     # -- helpers -------------------------------------------------------------------------------------------
 
     def _lose_first(self, data: bytes) -> bool:
-        """Lose the first two HELLO datagrams and the first JOIN."""
+        """Drop the first two HELLO datagrams and the first JOIN."""
         if len(data) > 5 and data[5] in (Type.HELLO, Type.JOIN):
             self._hellos += 1
             return self._hellos <= 2 or (data[5] == Type.JOIN and self._hellos == 4)
@@ -136,17 +136,17 @@ class BrokerChecker(ConformanceChecker):
         self.record(
             "HELLO has at least 64 bytes",
             bool(sizes) and min(sizes) >= MIN_HELLO,
-            f"the shortest has {min(sizes, default=0)}",
+            f"the shortest has {min(sizes, default=0)} bytes",
         )
         self.record(
             "HELLO is repeated until it is answered",
             len(hellos) >= 3,
-            f"received {len(hellos)}; the first two were lost on purpose",
+            f"received {len(hellos)}; the first two were dropped on purpose",
         )
         self.record(
             "JOIN is repeated until it is answered",
             len(joins) >= 2,
-            f"received {len(joins)}; the first was lost on purpose",
+            f"received {len(joins)}; the first was dropped on purpose",
         )
         nonces = {join.nonce for _, _, join in joins}
         self.record("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
@@ -156,7 +156,9 @@ class BrokerChecker(ConformanceChecker):
         self.record("the broker joins as a pilot", join.role == Role.PILOT, f"role {join.role}")
         lockstep = join.lockstep_ns
         return self.record(
-            "the broker requests a lockstep period of 100 ms", lockstep == 100_000_000, f"it requests {lockstep} ns"
+            "the broker requests a lockstep period of 100 ms",
+            lockstep == 100_000_000,
+            f"the broker requests {lockstep} ns",
         )
 
     def _keepalive(self) -> None:
@@ -221,7 +223,7 @@ class BrokerChecker(ConformanceChecker):
         self._parts()
 
     def _parts(self) -> None:
-        """Check a STEP whose SENSORS datagrams come late."""
+        """Check the answer to a STEP whose SENSORS datagrams come late."""
         since = time.monotonic()
         session = self.server.session(NAME)
         step, parts = make_step(session, 100, {"sonar": [float(k) for k in range(256)]})
@@ -235,7 +237,7 @@ class BrokerChecker(ConformanceChecker):
         )
 
     def _done(self, tick: int, since: float) -> bool:
-        """Whether a DONE for a tick comes within two seconds."""
+        """Return whether a DONE for a tick comes within two seconds."""
         return self.wait_until(lambda: any(b.tick == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
 
     def _tolerance(self) -> None:

@@ -1,10 +1,11 @@
-"""Conformance checker of emulators in any language: tests whether an emulator follows docs/SHARED_MEMORY.md.
+"""Conformance checker for emulators in any language: it tests whether an emulator follows docs/SHARED_MEMORY.md.
 
     wavesim conformance --sensor ctd -- ./my-ctd {name}
 
-The checker provides shared memory without a simulation, requests values and checks what the emulator writes. It fills in
-``{name}`` with the name of the server; the emulator must be synchronous. The body alpha has the instruments `first` (a value at
-each 25th tick) and `second` (at each 50th), beta has `first`, and gamma has none; delta enters later with `first`.
+The checker provides shared memory without a simulation, requests values and checks what the emulator writes. It fills
+in ``{name}`` with the name of the server; the emulator must be synchronous. Body alpha has the instruments `first` (a
+value at each 25th tick) and `second` (at each 50th). Body beta has `first`, and gamma has none. Body delta enters later
+with `first`.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from wavesim_sdk.tables import (
 NAMES = ("alpha", "beta", "gamma")
 CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
-#: (row of the body, instrument, place of its values); the places differ from the rows on purpose
+#: row of the body, instrument, place of its values; the places differ from the rows on purpose
 MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
-NEWCOMER = (6, "delta", 1)  #: row, name, place of its instrument
+NEWCOMER = (6, "delta", 1)  #: row and name of the body, place of its instrument
 ANSWER_S = 1.0
 JOIN_S = 20.0
 
 
 class FakeEngine:
-    """Shared memory and semaphores of a server with one sensor type and three bodies, which a test moves."""
+    """Shared memory and semaphores of a server with one sensor type and three bodies, without a simulation."""
 
     def __init__(self, name: str, sensor: str, step: float = 0.004, seed: int = 7) -> None:
         self.name, self.sensor, self.step_ns, self.tick = name, sensor, round(step * 1e9), 0
@@ -76,7 +77,7 @@ class FakeEngine:
         self.simulation[WORLD.name].publish(world, 0)
 
     def set_body(self, row: int, name: str) -> None:
-        """Let a body enter a row; with an empty name, the body leaves."""
+        """Let a body enter a row; an empty name lets the body leave."""
         who = self.identity[row]
         who["present"], who["type"], who["name"] = bool(name), BodyType.SURFACE, name.encode()
         who["model"], who["generation"] = b"jolner", who["generation"] + bool(name)
@@ -91,13 +92,13 @@ class FakeEngine:
         entry["period"], entry["generation"] = PERIODS[instrument], entry["generation"] + 1
 
     def set_fault(self, kind: SensorFault, first: int = 0, count: int | None = None, amount: float = 0.0) -> None:
-        """Set the same fault for every instrument, for all numbers of a value unless ``count`` is given."""
+        """Set the same fault for every instrument. It affects all numbers of a value unless ``count`` is given."""
         i = self.instruments
         i["fault"], i["fault_first"], i["fault_amount"] = kind, first, amount
         i["fault_count"] = self.count if count is None else count
 
     def publish(self, tick: int) -> None:
-        """Publish the bodies at a tick: afloat, on curves that are the same in every run."""
+        """Publish the bodies at a tick. They float and move along curves that are the same in every run."""
         self.tick = tick
         t = tick * self.step_ns * 1e-9
         state, clock = np.zeros(CAPACITY, STATE.dtype), np.zeros(1, CLOCK.dtype)
@@ -114,7 +115,7 @@ class FakeEngine:
         self.simulation[CLOCK.name].publish(clock, tick)
 
     def request_values(self, tick: int, timeout: float = ANSWER_S) -> float | None:
-        """Request the values of a tick; return the seconds until the answer, or None after ``timeout``."""
+        """Request the values of a tick. Return the seconds until the answer, or None after ``timeout`` seconds."""
         self.publish(tick)
         with contextlib.suppress(posix_ipc.BusyError):
             while True:
@@ -143,7 +144,7 @@ class FakeEngine:
 
 
 class EmulatorChecker(ConformanceChecker):
-    """Checker of an emulator, in two runs with shared memory without a simulation."""
+    """Checker for one emulator, which runs twice with shared memory and without a simulation."""
 
     def __init__(
         self, command: Sequence[str], sensor: str, step: float, say: Callable[[Finding], None] = lambda f: None
@@ -162,8 +163,10 @@ class EmulatorChecker(ConformanceChecker):
                 self._faults(engine)
             process.send_signal(signal.SIGTERM)
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("SIGTERM ends the emulator within 5 s", gone, "it keeps running")
-            self.record("SIGTERM releases its table", engine.table.header[OWNER] == 0, "it still holds the claim")
+            self.record("SIGTERM ends the emulator within 5 s", gone, "the emulator keeps running")
+            self.record(
+                "SIGTERM releases its table", engine.table.header[OWNER] == 0, "the emulator still holds the claim"
+            )
         if first is None:
             return self.findings
         with self._stage() as (engine, process):
@@ -178,7 +181,7 @@ class EmulatorChecker(ConformanceChecker):
             )
             engine.simulate_server_death()
             gone = self.wait_until(lambda: process.poll() is not None, 5.0)
-            self.record("the emulator ends within 5 s after the server", gone, "it keeps running")
+            self.record("the emulator ends within 5 s after the server", gone, "the emulator keeps running")
         return self.findings
 
     @contextlib.contextmanager
@@ -215,7 +218,7 @@ class EmulatorChecker(ConformanceChecker):
             return False
         asked = self.wait_until(lambda: engine.table.header[SYNCHRONOUS] > 0, 5.0)
         if not self.record(
-            "the emulator requests synchronous operation", asked, "this word of the table's header is 0"
+            "the emulator requests synchronous operation", asked, "the word `synchronous` of the table's header is 0"
         ):
             return False
         written = int(engine.table.header[DONE])
@@ -223,7 +226,7 @@ class EmulatorChecker(ConformanceChecker):
         return self.record(
             "the emulator writes nothing before a request",
             int(engine.table.header[DONE]) == written,
-            "it wrote values unasked",
+            "the emulator wrote values before a request",
         )
 
     def _answers(self, engine: FakeEngine) -> list[Record] | None:
@@ -267,7 +270,9 @@ class EmulatorChecker(ConformanceChecker):
         self.record("a value has the generation of its instrument", bool(mine), f"{last['generation'][places]}")
         others = [k for k in range(CAPACITY) if k not in places]
         self.record(
-            "places without an instrument stay empty", not last["sequence"][others].any(), "such a place has a value"
+            "places without an instrument stay empty",
+            not last["sequence"][others].any(),
+            "a place without an instrument has a value",
         )
         return found
 
@@ -278,7 +283,7 @@ class EmulatorChecker(ConformanceChecker):
 
     @staticmethod
     def _next(engine: FakeEngine) -> Record:
-        """The values after the next tick at which all instruments are due."""
+        """Return the values after the next tick at which all instruments are due."""
         longest = max(PERIODS.values())
         engine.request_values((engine.tick // longest + 1) * longest)
         return engine.values()
@@ -312,7 +317,7 @@ class EmulatorChecker(ConformanceChecker):
         self.record(
             "the fault 'frozen' repeats the last value as a new one",
             same and frozen["sequence"][one] > good["sequence"][one],
-            "different values, or none",
+            "the values differ, or there is no new one",
         )
         engine.set_fault(SensorFault.NONE)
         self._next(engine)

@@ -1,4 +1,4 @@
-"""Conformance checker of servers: a scripted client tests whether a server follows docs/PROTOCOL.md.
+"""Conformance checker for servers: a scripted client tests whether a server follows docs/PROTOCOL.md.
 
     wavesim conformance --at 127.0.0.1:9750 --body lauv
 
@@ -29,7 +29,7 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 Address = tuple[str, int]
 ANSWER_S = 2.0
 QUIET_S = 0.3
-NONCE = 2**63 + 5  #: more than a signed integer or a double can represent
+NONCE = 2**63 + 5  #: more than a signed 64-bit integer or a double can represent
 HELLO = m.Hello(NONCE, bytes(40))
 MALFORMED_BODIES = (
     b"\x91" * 1170,
@@ -42,7 +42,7 @@ MALFORMED_BODIES = (
 
 
 class ClientSocket:
-    """The socket of a client."""
+    """UDP socket of a scripted client."""
 
     def __init__(self, server: Address) -> None:
         self.socket = socket.socket(socket.AF_INET6 if ":" in server[0] else socket.AF_INET, socket.SOCK_DGRAM)
@@ -66,7 +66,7 @@ class ClientSocket:
             self.socket.send(data)
 
     def receive(self, seconds: float) -> tuple[bytes, codec.Header, Any] | None:
-        """The next valid datagram, or None after ``seconds``."""
+        """Return the next valid datagram, or None after ``seconds``."""
         limit = time.monotonic() + seconds
         while (left := limit - time.monotonic()) > 0.0:
             self.socket.settimeout(left)
@@ -81,7 +81,7 @@ class ClientSocket:
         return None
 
     def wait(self, *kinds: type[Any], seconds: float = ANSWER_S) -> tuple[bytes, codec.Header, Any] | None:
-        """The next message of one of these types, or None after ``seconds``."""
+        """Return the next message of one of these types, or None after ``seconds``."""
         limit = time.monotonic() + seconds
         while (got := self.receive(limit - time.monotonic())) is not None:
             if isinstance(got[2], kinds):
@@ -91,7 +91,7 @@ class ClientSocket:
     def request(
         self, message: Any, *kinds: type[Any], token: int = 0, ack: int = 0
     ) -> tuple[bytes, codec.Header, Any] | None:
-        """Send a message repeatedly until an answer of one of these types comes, or return None after ANSWER_S."""
+        """Send a message repeatedly until an answer of one of these types comes; return it, or None after ANSWER_S."""
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             self.send(message, token, ack)
@@ -101,7 +101,7 @@ class ClientSocket:
 
 
 class ServerChecker(ConformanceChecker):
-    """Checker of a running server."""
+    """Checker for a running server."""
 
     def __init__(self, server: Address, name: str, say: Callable[[Finding], None] = lambda f: None) -> None:
         super().__init__(say)
@@ -213,7 +213,7 @@ class ServerChecker(ConformanceChecker):
         return True
 
     def _collect(self, seconds: float, until: Callable[[], bool] = lambda: False) -> list[Any]:
-        """Receive messages, acknowledge events and answer keep-alives until ``until`` is true or ``seconds`` have passed."""
+        """Receive messages, acknowledge events and answer keep-alives, until ``until`` is true or ``seconds`` have passed."""
         found: list[Any] = []
         limit = time.monotonic() + seconds
         while not until() and (got := self.port.receive(limit - time.monotonic())) is not None:
@@ -303,7 +303,7 @@ class ServerChecker(ConformanceChecker):
         )
 
     def _three_periods(self) -> float:
-        """Three keep-alive periods and a margin, limited to 20 s."""
+        """Return three keep-alive periods plus a margin, at most 20 s."""
         return min(3.0 * float(self.welcome.keepalive_period) + 0.5, 20.0)
 
     def _keepalive(self) -> None:
@@ -369,7 +369,7 @@ class ServerChecker(ConformanceChecker):
         self.join = replace(self.join, cookie=got[2].cookie, nonce=NONCE + 2, previous=self.token)
         got = self.port.request(self.join, m.Welcome, m.Refuse)
         back = got is not None and isinstance(got[2], m.Welcome) and got[2].resumed == 1 and got[1].token != self.token
-        self.record("a client resumes with its token and gets a new session", back, f"{got and got[2]}")
+        self.record("a client that resumes with its token gets a new session", back, f"{got and got[2]}")
         if back and got is not None:
             self.token, self.received, self.events = got[1].token, 0, {}
             self._collect(1.0)

@@ -1,6 +1,7 @@
-"""Entry point of the command ``wavesim``. An interrupt ends it at once until its modules are loaded.
+"""Entry point of the command ``wavesim``. Until its modules are loaded, an interrupt ends it at once.
 
-It imports only small modules of the standard library, because an interrupt before the handler is installed prints a traceback.
+This module imports only small modules of the standard library, because an interrupt before its handler is installed
+prints a traceback.
 """
 
 import os
@@ -13,7 +14,7 @@ def _leave(_signal: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """Entry point of the command."""
+    """Run the command ``wavesim``."""
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # if SIGINT is ignored, it stays ignored
         signal.signal(signal.SIGINT, _leave)

@@ -89,10 +89,11 @@ class DepthController:
 class LineOfSight:
     """Line-of-sight guidance along the legs between waypoints, repeated as a loop (Fossen 2021, section 12.4).
 
-    ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within ``acceptance``.
-    With a turning ``radius``, an arc joins each leg to the next; it begins radius tan(turn/2) before the waypoint and is
-    followed like a leg. A vessel more than ``acceptance`` off its leg goes to the waypoint first. ``lead`` is the distance in m
-    that a vessel needs before it turns; course and curvature change that much earlier at both ends of an arc.
+    ``lookahead`` is the distance in m to the target point ahead on the leg. A waypoint counts as reached within
+    ``acceptance``. With a turning ``radius``, an arc joins each leg to the next; it begins radius tan(turn/2) before
+    the waypoint, and the vessel follows it like a leg. A vessel more than ``acceptance`` off its leg goes to the
+    waypoint first. ``lead`` is the distance in m that a vessel needs before it turns; course and curvature change this
+    distance earlier at both ends of an arc.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class LineOfSight:
 
     @property
     def target(self) -> Waypoint:
-        """Next waypoint."""
+        """The next waypoint."""
         return self.waypoints[self._next]
 
     @property
@@ -140,7 +141,7 @@ class LineOfSight:
         return float(along - atan2(self.cross_track, self.lookahead))
 
     def _on_arc(self, arc: _Arc, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the arc ``lead`` ahead; the cross-track error is that at the current position."""
+        """Return (direction, curvature) of the arc ``lead`` m ahead. The cross-track error is that at the current position."""
         dn, de = north - arc.centre[0], east - arc.centre[1]
         at = float(atan2(de, dn))
         self.cross_track = float(arc.side * (arc.radius - hypot(dn, de)))
@@ -149,7 +150,7 @@ class LineOfSight:
         return at + arc.side * 0.5 * math.pi + turned, arc.side / arc.radius if left > self.lead else 0.0
 
     def _on_leg(self, north: float, east: float) -> tuple[float, float]:
-        """Return (direction, curvature) of the leg ``lead`` ahead; the cross-track error is that at the current position."""
+        """Return (direction, curvature) of the leg ``lead`` m ahead. The cross-track error is that at the current position."""
         along = atan2(self.target.east - self._from[1], self.target.north - self._from[0])
         dn, de = north - self._from[0], east - self._from[1]
         s, c = sin_cos(along)
@@ -170,7 +171,7 @@ class LineOfSight:
         return bool(hypot(target.north - north, target.east - east) < self.acceptance) or left < 0.0
 
     def _before(self) -> tuple[float, float]:
-        """Return (distance before the next waypoint at which the arc begins, turn in rad); at most half of either leg."""
+        """Return (distance from the start of the arc to the next waypoint, turn in rad); it is at most half of either leg."""
         a, b, c = self._from, self.target, self.waypoints[(self._next + 1) % len(self.waypoints)]
         n1, e1, n2, e2 = b.north - a[0], b.east - a[1], c.north - b.north, c.east - b.east
         turn = wrap(atan2(e2, n2) - atan2(e1, n1))
@@ -197,8 +198,8 @@ class LineOfSight:
 class _Arc:
     """Arc between two legs: to starboard if ``side`` is 1, to port if -1.
 
-    It begins ``entry_distance`` m before the waypoint and ends at ``end`` in ``exit_direction``; ``exit_angle`` is the bearing of
-    ``end`` from the centre in rad.
+    The arc begins ``entry_distance`` m before the waypoint and ends at ``end`` in ``exit_direction``; ``exit_angle`` is
+    the bearing of ``end`` from the centre in rad.
     """
 
     entry_distance: float

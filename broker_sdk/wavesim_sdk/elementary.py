@@ -51,7 +51,7 @@ def _mantissa(x: Any) -> Any:
 
 
 def _exponent(x: Any) -> Any:
-    """Return the exponent in x = mantissa 2^exponent."""
+    """Return the exponent in x = mantissa 2^exponent, for positive normal numbers."""
     return np.frexp(x)[1].astype(float) if isinstance(x, np.ndarray) else float(math.frexp(x)[1])
 
 
@@ -75,7 +75,7 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _sine_cosine(x: Any) -> tuple[Any, Any]:
-    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 has three parts of 33 bits and a rest: exact up to n = 2^20."""
+    """Return (sin x, cos x) from x = n pi/2 + y + tail. pi/2 has three parts of 33 bits and a rest, exact up to n = 2^20."""
     x = _where(abs(x) > 1125899906842624.0, 0.0, x)  # from 2^50 on, adjacent floats differ by 0.25 or more
     n = (0.6366197723675814 * x + _NEAREST) - _NEAREST
     r, e = _two_sum(x - n * 1.5707963267341256, -(n * 6.077100506303966e-11))
@@ -106,7 +106,7 @@ def _sine_cosine(x: Any) -> tuple[Any, Any]:
 
 
 def _grown(high: Any, low: Any) -> tuple[Any, Any]:
-    """Return e and n in exp(high + low) = 2^n (1 + e)."""
+    """Return e and n so that exp(high + low) = 2^n (1 + e)."""
     high = _where(high > 710.0, 710.0, high)
     high = _where(high < -746.0, -746.0, high)
     n = (1.4426950408889634 * high + _NEAREST) - _NEAREST
@@ -136,13 +136,13 @@ def _scaled(x: Any, n: Any) -> Any:
 
 
 def _normal(x: Any) -> tuple[Any, Any]:
-    """Return (normal, shift): a positive number as normal times 2^-shift; 1 for other numbers."""
+    """Return (normal, shift) so that a positive number is normal times 2^-shift; other numbers count as 1."""
     small = x < _NORMAL
     return _where(x > 0.0, x * _where(small, 18014398509481984.0, 1.0), 1.0), _where(small, 54.0, 0.0)
 
 
 def _split(x: Any, shift: Any) -> tuple[Any, Any]:
-    """Return f and e in x 2^-shift = (1 + f) 2^e, 1 + f from sqrt(1/2) to sqrt(2), x a positive normal number."""
+    """Return f and e of x 2^-shift = (1 + f) 2^e, with 1 + f from sqrt(1/2) to sqrt(2), for positive normal x."""
     m, e = _mantissa(x), _exponent(x) - shift
     low = m < 0.7071067811865476
     return _where(low, m + m, m) - 1.0, _where(low, e - 1.0, e)
@@ -168,7 +168,7 @@ def _logarithm(x: Any, shift: Any) -> Any:
 def _wide_logarithm(x: Any, shift: Any) -> tuple[Any, Any]:
     """Return log(x 2^-shift) as a sum of two numbers, to 2^-65.
 
-    It is 2 s + 2/3 s^3 + ..., s = f/(2 + f), with the errors of the first two terms.
+    The logarithm is 2 s + 2/3 s^3 + ... with s = f/(2 + f); the sum includes the errors of the first two terms.
     """
     f, e = _split(x, shift)
     d, d_low = _two_sum(2.0 + 0.0 * f, f)
@@ -279,8 +279,8 @@ def _everywhere(f: Callable[..., Any]) -> Any:
 def sin_cos(x: Any) -> tuple[Any, Any]:
     """Return (sin x, cos x), for abs(x) below 1e6.
 
-    Beyond, the error grows to that of half a unit in the last place of x. From 2^50 on, where that unit is a considerable part
-    of a turn, the results are those for 0.
+    For larger arguments, the error grows up to the effect of half a unit in the last place of x. From 2^50 on, where
+    that unit is a considerable part of a turn, the results are those for 0.
     """
     return _sine_cosine(x)
 
@@ -320,14 +320,14 @@ def log(x: Any) -> Any:
 
 @_everywhere
 def log10(x: Any) -> Any:
-    """Return the logarithm to base 10, to below 2 units in the last place."""
+    """Return the logarithm to base 10 with an error below 2 units in the last place."""
     y, shift = _normal(x)
     return _where(x > 0.0, 0.4342944819032518 * _logarithm(y, shift), math.nan)
 
 
 @_everywhere
 def asinh(x: Any) -> Any:
-    """Return the inverse hyperbolic sine, to below 2 units in the last place."""
+    """Return the inverse hyperbolic sine with an error below 2 units in the last place."""
     a = abs(x)
     large = a > 1e9  # log 2a
     b = _where(large, 1.0, a)
@@ -375,7 +375,7 @@ def acos(x: Any) -> Any:
 
 @_everywhere
 def hypot(x: Any, y: Any) -> Any:
-    """Return sqrt(x^2 + y^2), to below 2 units in the last place."""
+    """Return sqrt(x^2 + y^2) with an error below 2 units in the last place."""
     size = _where(abs(x) > abs(y), abs(x), abs(y))
     large, small = size > 1e150, size < 1e-140
     level = _where(large, 2.409919865102884e-181, _where(small, 4.149515568880993e180, 1.0))  # 2^-600, 2^600
@@ -387,13 +387,13 @@ def hypot(x: Any, y: Any) -> Any:
 def flush(x: Any) -> Any:
     """Return 0 where abs(x) is below LEAST, else x.
 
-    Decaying values, as of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow and
-    which slow processors down. Sums of flushed numbers and products of up to four of them are never subnormal.
+    Decaying values, as of a body coming to rest, then end at zero instead of subnormal numbers, whose inverses overflow
+    and which slow processors down. Sums of flushed numbers and products of up to four of them are never subnormal.
     """
     return _where(abs(x) < LEAST, 0.0, x)
 
 
-#: internal functions that a compiler needs in addition to the primitives that it replaces
+#: internal functions that the compiled version needs besides the primitives that it replaces
 INTERNAL_FUNCTIONS = (
     _two_sum,
     _two_product,

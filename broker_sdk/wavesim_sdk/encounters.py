@@ -1,4 +1,4 @@
-"""Encounters of bodies: closest approach, predicted or found in tracks, and roles by the collision regulations."""
+"""Encounters of bodies: their closest approach, predicted or found in tracks, and their roles by the collision regulations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_DOMAIN_LENGTHS, PREFERRED_DOMAIN_LENGTHS = (
 HEAD_ON = math.radians(12.0)  #: angle off the bow, on both vessels, within which courses count as reciprocal
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CONTACT_NOTICE_PREFIX = "contact with "  #: start of the notice of a contact
+CONTACT_NOTICE_PREFIX = "contact with "  #: prefix of the notice of a contact
 
 
 def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
@@ -36,20 +36,20 @@ def closest_approach(p_AB_W: Any, v_AB_W: Any) -> tuple[Any, Any]:
 def domain(length: float) -> tuple[float, float]:
     """Return the radii in m of the minimum and the preferred ship domain, for own ship of ``length`` m.
 
-    Own ship must not enter the first circle around another vessel and should not enter the second. Scores and pictures of
-    encounters use both, the reference avoider uses the second.
+    Own ship must not enter the first circle around another vessel and should not enter the second. Scores and pictures
+    of encounters use both circles; the reference avoider uses the second.
     """
     return MIN_DOMAIN_LENGTHS * length, PREFERRED_DOMAIN_LENGTHS * length
 
 
 class EncounterRole(enum.Enum):
-    """Role of a power-driven vessel towards another one in sight (COLREG rules 13 to 15 and 17)."""
+    """Role of a power-driven vessel towards another vessel in sight (COLREG rules 13 to 15 and 17)."""
 
-    HEAD_ON = "head-on"  #: rule 14: both alter course to starboard
-    OVERTAKING = "overtaking"  #: rule 13: she keeps out of the way
-    OVERTAKEN = "overtaken"  #: rules 13, 17: she holds course and speed
-    GIVE_WAY = "give way"  #: rule 15: the other is on her starboard side
-    STAND_ON = "stand on"  #: rule 17: she holds course and speed
+    HEAD_ON = "head-on"  #: rule 14: both vessels alter course to starboard
+    OVERTAKING = "overtaking"  #: rule 13: the vessel overtakes and keeps out of the way
+    OVERTAKEN = "overtaken"  #: rules 13, 17: the vessel is overtaken and holds course and speed
+    GIVE_WAY = "give way"  #: rule 15: the other vessel is on the starboard side
+    STAND_ON = "stand on"  #: rule 17: the vessel holds course and speed
 
 
 def role(
@@ -58,7 +58,7 @@ def role(
     """Return the role of A towards B. ``p_AB_W``: B relative to A (north, east, m); courses in rad, speeds in m/s.
 
     The result does not depend on the risk of collision and applies to this instant only: a vessel keeps the role with which an
-    encounter began (rule 13d). ``head_on``: angle off the bow within which both must see each other, rad.
+    encounter began (rule 13d). ``head_on`` is the angle off the bow in rad within which each vessel must see the other.
     """
     bearing = math.atan2(p_AB_W[1], p_AB_W[0])
     seen = wrap(bearing - course_A)  # relative bearing of B from A
@@ -88,9 +88,10 @@ def closest_on_track(times: Array, p_AB_W: Array) -> tuple[float, float]:
 
 
 def closest_passes(tracks: dict[str, tuple[Array, Array]]) -> dict[str, tuple[str, float, float]]:
-    """Return for each track, given by name as (times in s, positions in W): nearest other track, distance in m, time in s.
+    """Return for each track the nearest other track, the distance in m and the time in s.
 
-    Two tracks are compared while both exist, at the times of the first; a track that never overlaps another has no entry.
+    Each track is given by name, as (times in s, positions in W). Two tracks are compared while both exist, at the times
+    of the first. A track that never overlaps another one in time has no entry.
     """
     names = list(tracks)
     found: dict[str, tuple[str, float, float]] = {}

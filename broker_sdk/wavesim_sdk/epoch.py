@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  #: simulation time 0
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  #: civil time at simulation time 0
 _SECONDS = round(EPOCH.timestamp())
 
 
 def utc(time_ns: int | float) -> datetime:
-    """The civil time of a simulation time, to the microsecond."""
+    """Return the civil time of a simulation time, to the microsecond."""
     return EPOCH + timedelta(microseconds=time_ns / 1e3)
 
 
 def unix(time_ns: int) -> tuple[int, int]:
-    """The civil time of a simulation time as (whole seconds since 1970, ns)."""
+    """Return the civil time of a simulation time as (whole seconds since 1970, ns)."""
     seconds, ns = divmod(int(time_ns), 10**9)
     return _SECONDS + seconds, ns

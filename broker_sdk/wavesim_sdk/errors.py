@@ -16,7 +16,7 @@ from __future__ import annotations
 
 
 class WaveSimError(Exception):
-    """Base class of all documented errors. Their messages are for the user."""
+    """Base class of all documented errors. Their messages are written for the user."""
 
     exit_code = 1
 

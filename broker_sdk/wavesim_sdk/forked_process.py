@@ -1,10 +1,10 @@
 """Child processes by fork, which start with everything that their parent has imported.
 
-A new interpreter needs a third of a second or more of processor time for imports. A fork starts with the imported modules and
-shares the memory that neither process writes. The child first releases everything else of its parent (lock, sockets, signal
-handlers, session), so that it behaves like a new program.
+A new interpreter needs a third of a second or more of processor time for imports. A fork starts with the imported
+modules and shares all memory that neither process writes. The child first releases everything else that it inherits
+(lock, sockets, signal handlers, session), so that it behaves like a new program.
 
-The parent must not have other threads: a lock that another thread holds would stay locked in the child for ever.
+The parent must not have other threads: a lock that another thread holds would stay locked in the child forever.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fork_process(
 
 
 def _child(name: str, run: Callable[[], object], keep: set[int], output: int | None, mask: set[int]) -> None:
-    """Run the child process; does not return."""
+    """Run the child process. Does not return."""
     code = 1
     try:
         os.setsid()
@@ -139,7 +139,7 @@ def _let_go(keep: set[int], output: int | None) -> None:
 
 
 def _meaning(code: object) -> int:
-    """The exit code of a SystemExit."""
+    """Return the exit code of a SystemExit."""
     if code is None:
         return 0
     if isinstance(code, int):

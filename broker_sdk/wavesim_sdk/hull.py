@@ -31,7 +31,7 @@ class WettedVolume:
 
 @dataclass(frozen=True)
 class FloatingState:
-    """Upright hull at rest: z of the water line (m, body axes), draft below it (m), volume (m3), centre of buoyancy (m).
+    """Upright hull at rest: z of the waterline (m, body axes), draft below it (m), volume (m3), centre of buoyancy (m).
 
     ``area`` is the area of the water plane (m2), ``flotation`` its centre (x, y in m); ``gm_roll`` and ``gm_pitch`` are the
     metacentric heights (m).
@@ -61,12 +61,12 @@ class Hull:
             raise ValueError("the surface is inside out: faces must be counter-clockwise when seen from outside")
 
     def wetted_part(self, down: Sequence[float], level: float) -> WettedVolume:
-        """Return the part with ``down . p > level``; ``down`` is the unit vector of world down in body axes."""
+        """Return the part with ``down . p > level``; ``down`` is the unit vector in body axes that points down in the world."""
         n = np.asarray(down, float)
         return self._volume_and_centre(self._cut(n, level)[0], n * level)
 
     def level(self, down: Sequence[float], volume: float) -> float:
-        """Return the level of the water plane that cuts off this volume (m3); ValueError if the hull is not larger than it."""
+        """Return the level of the water plane that cuts off this volume (m3); ValueError if the hull is not larger."""
         if not 0.0 < volume < self.volume:
             raise ValueError(f"the hull cannot float: it must displace {volume:g} m3 but has {self.volume:g} m3")
         along = self.triangles @ np.asarray(down, float)
@@ -135,7 +135,7 @@ class Hull:
 
 
 def _closed(triangles: Array) -> bool:
-    """Return whether each edge occurs equally often in both directions; vertices within 1e-6 of the size are merged."""
+    """Return whether each edge occurs equally often in both directions. Vertices closer than 1e-6 of the size are merged."""
     size = float(np.ptp(triangles.reshape(-1, 3), axis=0).max())
     _, at = np.unique(np.round(triangles.reshape(-1, 3) / (1e-6 * size)), axis=0, return_inverse=True)
     at = at.reshape(-1, 3).astype(np.int64)

@@ -1,6 +1,6 @@
-"""Fixed properties of the instruments of WaVeSim: noise that is not a configuration key, and beam geometry.
+"""Fixed properties of the instruments of WaVeSim: beam geometry, and noise that has no configuration key.
 
-Emulators compute with these values; programs that state the accuracy of a measurement use them too.
+Emulators compute with these values; programs that state the accuracy of a measurement also use them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def adcp_beams(p: AdcpConfig) -> Floats:
 
 
 def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
-    """Return the magnetic heading, 0..2 pi, from a field (..., 3) in B at a roll and pitch (rad); add the declination for true heading."""
+    """Return the magnetic heading (0..2 pi) of a field (..., 3) in B at a roll and pitch; add declination for true heading."""
     x, y, z = (np.asarray(field)[..., k] for k in range(3))
     level = y * cos(roll) - z * sin(roll)
     ahead = x * cos(pitch) + (y * sin(roll) + z * cos(roll)) * sin(pitch)
@@ -59,12 +59,12 @@ def magnetic_heading(field: Any, roll: Any, pitch: Any) -> Any:
 
 
 def ranger_beams(p: RangerConfig) -> tuple[Floats, Floats]:
-    """Return directions and positions (n, 3) in S of the beams of a ranger; one beam ahead if none is declared."""
+    """Return directions and positions (n, 3) in S of the beams of a ranger; the default is one beam ahead."""
     return beam_geometry(p.beam or (RangeBeam(),))
 
 
 def multibeam_beams(p: MultibeamConfig) -> tuple[Floats, Floats]:
-    """Return directions and positions (n, 3) in S of the beams of a multibeam; a fan if none is declared."""
+    """Return directions and positions (n, 3) in S of the beams of a multibeam; the default is a fan."""
     if p.beam:
         return beam_geometry(p.beam)
     a = np.linspace(-0.5, 0.5, p.beams) * p.width

@@ -1,9 +1,9 @@
 """Kernels, which Python calls, and device functions, which are compiled only into kernels.
 
-Numba builds a separate library for every compiled function: it optimises it, generates machine code, caches it, links it into
-each caller, and repeats all of this there.  For functions called only by kernels this was most of the compile time.  A device
-function is translated once and linked unoptimised into the kernels that call it; only kernels are optimised and turned into
-machine code.  The resulting code of a kernel is the same.
+Numba builds a separate library for every compiled function: it optimises it, generates machine code and caches it. It
+then links it into each caller and repeats all of this there. For functions called only by kernels, this took most of
+the compile time.  A device function is translated once and linked unoptimised into the kernels that call it; only
+kernels are optimised and turned into machine code.  The resulting code of a kernel is the same.
 
 A device function called from Python, as in tests, is compiled as a kernel at that time.  With compilation off it is the plain
 function.
@@ -29,14 +29,14 @@ from wavesim_sdk import kernel_sources
 Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 _PART = {**_OPTIONS, "nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-#: sources of every kernel, in addition to those it reaches by name
+#: sources that every kernel depends on, in addition to those that it reaches by name
 _ALWAYS = [
     str(Path(__file__).with_name(f"{name}.py")) for name in ("compiled_elementary", "kernel_compiler", "kernel_sources")
 ]
 
 
 class _DeviceFunctionLibrary(JITCodeLibrary):
-    """Library of a device function, never turned into machine code.
+    """Library of a device function, which is never turned into machine code.
 
     Each function is simplified separately, because Numba removes only those reference counts that it sees before inlining.
     """
@@ -50,7 +50,7 @@ class _DeviceFunctionLibrary(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """Return the module with everything it calls, for libraries that are not kernels."""
+        """Return the module with everything that it calls, for libraries that are not kernels."""
         self._ensure_finalized()
         if self._shared_module is None:
             self._shared_module = self._final_module.clone()
@@ -90,7 +90,7 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 def _whole(libraries: Iterable[Any]) -> list[Any]:
-    """Return libraries and those their device functions call; callers first, because linking keeps only called code."""
+    """Return libraries and the libraries that their device functions call, callers first: linking keeps only called code."""
     found = dict.fromkeys(libraries)
     todo = list(found)
     for library in todo:  # the list grows during the loop
@@ -107,8 +107,8 @@ def _module(library: Any) -> Any:
 class _SharedFlags(Flags):
     """Compiler flags of a device function or a kernel.
 
-    Numba caches functions that it compiles on the way by the flags of the caller.  With one common set of flags each is
-    compiled once, and is not force-inlined only because a caller is.
+    When Numba compiles a function for a caller, it caches it under the caller's flags. With one common set of flags,
+    each function is compiled once, and is not force-inlined only because a caller is.
     """
 
     __slots__ = ()
@@ -131,7 +131,7 @@ _signatures: dict[Any, Any] = {}
 class _CachingTypingContext:
     """Numba's typing context with a cache of resolved operators.
 
-    Numba tries every overload of an operator at every use, mostly in vain; this looks up earlier results.
+    Numba tries every overload of an operator at every use, mostly in vain. This class reuses earlier results.
     """
 
     def __init__(self, context: Any) -> None:
@@ -161,7 +161,7 @@ _NEEDLESS = {
 
 
 class _Compiler(Compiler):
-    """Numba's compiler with fewer passes."""
+    """Compiler of Numba with fewer passes."""
 
     def _compile(self, function: Any, library: type[JITCodeLibrary]) -> Any:
         self.state.library = library(self.state.targetctx.codegen(), function.__qualname__)
@@ -209,7 +209,7 @@ class _Cache(FunctionCache):
 def kernel(function: Function | None = None, **options: Any) -> Any:
     """Decorate a kernel, which Python calls. It is cached on disk until any source compiled into it changes.
 
-    For a device function it makes a separate kernel. ``options`` are those of ``numba.njit``.
+    Applied to a device function, it makes a separate kernel. ``options`` are those of ``numba.njit``.
     """
     if function is None:
         return lambda given: kernel(given, **options)
@@ -226,7 +226,7 @@ class _DeviceFunction(CPUDispatcher):
     _whole: Any = None
 
     def get_call_template(self, arguments: Any, named: Any) -> Any:
-        """Ignore literal values, so that a literal number in a call does not need its own translation."""
+        """Ignore the values of literals, so that a literal number in a call does not need its own translation."""
         plain = {name: numba_types.unliteral(kind) for name, kind in named.items()}
         return super().get_call_template([numba_types.unliteral(kind) for kind in arguments], plain)
 

@@ -1,8 +1,8 @@
 """Sources of a compiled function: the files of all functions that it reaches, and the constants that they name.
 
-Numba caches a compiled function until its own file changes, although code from other files is compiled into it.  This module
-finds the reached functions as the compiler does, through the names in their code.  A file counts with its content at the time
-its functions were defined, not at the time of the query.
+Numba caches a compiled function until its own file changes, although code from other files is compiled into it.  This
+module finds the reached functions as the compiler does, through the names in their code.  The digest of a file is that
+of its content when its functions were defined, not when this module is called.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _digest(path: str, modified_ns: int, size: int) -> str:
 
 
 def file_digest(path: str) -> str:
-    """Return the digest of a file as it is now; the path itself if the file does not exist."""
+    """Return the digest of a file's present content, or the path itself if the file does not exist."""
     try:
         found = Path(path).stat()
         return _digest(path, found.st_mtime_ns, found.st_size)
@@ -41,7 +41,7 @@ def file_digest(path: str) -> str:
 
 
 def record_digest(function: Any) -> None:
-    """Record the digest of a function's file as it is now."""
+    """Record the digest of the present content of a function's file."""
     _noted[function] = file_digest(function.__code__.co_filename)
 
 

@@ -1,4 +1,4 @@
-"""Reader of logs, complete or cut by a killed server."""
+"""Reader of logs, both complete ones and those cut off when their server was killed."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def encode_cdr_text(text: str) -> bytes:
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """Decode the message of :func:`encode_cdr_text`; raises ValueError, also if the message is cut."""
+    """Decode a message of :func:`encode_cdr_text`; raises ValueError if it is not one or is cut off."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
-        raise ValueError("not a ROS string")
+        raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()
 
 
@@ -54,7 +54,7 @@ class Series:
 
     time_ns: np.ndarray[Any, np.dtype[np.int64]]
     records: Record
-    type: str = ""  #: name of the table of the records
+    type: str = ""  #: name of the table that declares the records
 
 
 @dataclass
@@ -75,20 +75,20 @@ class Log:
 
     @property
     def damage_notice(self) -> str:
-        """Notice that the log is cut or damaged; empty if it is complete."""
+        """Notice that the log is cut off or damaged; empty if it is complete."""
         until = f"it was read up to {self.end_ns * 1e-9:.2f} s; later data is missing or incomplete"
         return "" if self.complete else f"{self.path.name} is cut or damaged: {until}"
 
     @property
     def bodies(self) -> dict[int, dict[str, Any]]:
-        """Row -> last body in this row, with its actuators and instruments."""
+        """Map from a row to the last body in it, with its actuators and instruments."""
         found: dict[int, dict[str, Any]] = {}
         for _, b in self.json.get("/bodies", []):
             found[int(b["row"])] = {**({} if b.get("present") else found.get(int(b["row"]), {})), **b}
         return found
 
     def names_at(self, rows: Any, time_ns: Any) -> list[str]:
-        """The names of the bodies in these rows at these times; an empty name for an unoccupied row."""
+        """Return the names of the bodies in these rows at these times; an empty name for an unoccupied row."""
         came: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for t, b in self.json.get("/bodies", []):
             if b.get("present"):
@@ -107,18 +107,18 @@ class Log:
         return tuple(dict.fromkeys([*told, *(p[1] for p in parts if len(p) > 1 and p[0] in OWNED)]))
 
     def _body(self, name: str) -> str:
-        """Check the name of a body against :attr:`names` and return it; LogError suggests or lists the names."""
+        """Return the name of a body if it is among :attr:`names`, else raise a LogError that suggests or lists names."""
         if name not in self.names:
             raise LogError(f"{self.path} has no body '{name}'{suggest_name(name, self.names) or '; it has no bodies'}")
         return name
 
     def sensors(self, body: str) -> dict[str, Series]:
-        """The values of a body's instruments by name; raises LogError if the log has no such body."""
+        """Return the values of a body's instruments by name; raises LogError if the log has no such body."""
         prefix = f"/sensor/{self._body(body)}/"
         return {topic.removeprefix(prefix): s for topic, s in self.series.items() if topic.startswith(prefix)}
 
     def by_type(self, type_: str) -> dict[tuple[str, str], Series]:
-        """The values of all instruments of a type, by (body, instrument); raises LogError if the type is unknown."""
+        """Return the values of all instruments of a type, by (body, instrument); raises LogError if the type is unknown."""
         if type_ not in all_sensor_tables():
             raise LogError(f"unknown sensor type '{type_}'{suggest_name(type_, all_sensor_tables())}")
         found = {}
@@ -129,10 +129,10 @@ class Log:
         return found
 
     def navigation_errors(self, name: str) -> tuple[Any, Any, Any]:
-        """Horizontal navigation errors of a vehicle: (times in s, error of its estimate in m, error of dead reckoning in m).
+        """Return horizontal errors of a vehicle: times in s, errors of its estimate in m, errors of dead reckoning in m.
 
-        They cover the times with both an estimate and a true position, and are empty for a vehicle without estimates. Raises
-        LogError if the log has no such body.
+        The errors cover the times with both an estimate and a true position. They are empty for a vehicle without
+        estimates. Raises LogError if the log has no such body.
         """
         self._body(name)
         estimate, state = self.get(f"/estimate/{name}", ESTIMATE), self.get(f"/state/{name}", STATE)
@@ -144,7 +144,7 @@ class Log:
         return both[good] * 1e-9, nav, dead
 
     def get(self, topic: str, table: Table) -> Series:
-        """The series of a topic; empty if the topic has no messages.
+        """Return the series of a topic; empty if the topic has no messages.
 
         Raises LogError if this log cannot have the topic: its kind is unknown, or the log has no such body or instrument.
         """
@@ -168,7 +168,7 @@ class Log:
 def read(path: str | Path | Log) -> Log:
     """Read a log into memory, from this part to the last one.
 
-    Messages that the writer of WaVeSim cannot have written are left out. A :class:`Log` as argument is returned unchanged.
+    Messages that WaVeSim cannot have written are left out. A :class:`Log` as argument is returned unchanged.
     """
     if isinstance(path, Log):
         return path
@@ -228,7 +228,7 @@ def read(path: str | Path | Log) -> Log:
 
 
 def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[ImagingFrame]:
-    """Yield the frames of imaging sonars in a log: of all bodies, of one body, or of one of its sonars."""
+    """Yield the frames of imaging sonars in a log: those of all bodies, of one body, or of one sonar of a body."""
     wanted: set[int] = set()
     for r in records(Path(path)):
         kind = type(r).__name__
@@ -246,8 +246,8 @@ def frames(path: str | Path, body: str = "", name: str = "") -> Iterator[Imaging
 
 @contextlib.contextmanager
 def usable(path: str | Path | Log) -> Iterator[None]:
-    """Raise LogError if values of a log are well-formed but unusable, such as a range of zero or an infinite position."""
+    """Raise a LogError if values of a log are well-formed but impossible, such as a range of zero or an infinite position."""
     try:
         yield
     except (ArithmeticError, IndexError, ValueError, struct.error) as error:
-        raise LogError(f"{path} has impossible values: {error}") from error
+        raise LogError(f"{path} contains impossible values: {error}") from error

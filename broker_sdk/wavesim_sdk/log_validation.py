@@ -12,7 +12,7 @@ import numpy as np
 from wavesim_sdk.sonars.frames import FRAME, FRAME_KINDS, ImagingFrame
 from wavesim_sdk.tables import RECEPTION, SENT, BodyType, Outcome, RunState, SignalKind, Table
 
-LATEST_NS = 2**61  #: latest valid time, 73 years of simulation; the times of MCAP go up to 2**64 - 1
+LATEST_NS = 2**61  #: latest valid time in ns, 73 years of simulation; the times of MCAP go up to 2**64 - 1
 Check = Callable[[Any], bool]
 #: (minimum, maximum) of integers that readers use as counts, lengths or indices; other integers are not limited
 _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
@@ -21,12 +21,12 @@ _COUNTS: dict[tuple[str, str], tuple[int, int]] = {
     (SENT.name, "payload_bytes"): (0, SENT.dtype["payload"].itemsize),
     (FRAME.name, "kind"): (0, len(FRAME_KINDS) - 1),
 }
-_LONG = ("configuration", "versions")  #: metadata with many lines
+_LONG = ("configuration", "versions")  #: metadata that may have many lines
 _CLOCKS = ("clock_ns", "reported_ns")  #: times of bodies' clocks, which may be negative
 
 
 def is_short_text(value: Any) -> bool:
-    """Whether a value is a printable text of at most 4096 characters."""
+    """Return whether a value is a printable text of at most 4096 characters."""
     return isinstance(value, str) and len(value) <= 4096 and value.isprintable()
 
 
@@ -36,7 +36,7 @@ def _one_of(words: Iterable[str]) -> Check:
 
 
 def _grid(value: Any) -> bool:
-    """Whether a value is a list of rows of numbers or None, with at least one number."""
+    """Return whether a value is a list of rows of numbers or None, with at least one number."""
     rows = value if isinstance(value, list) else []
     cells = [c for row in rows if isinstance(row, list) for c in row]
     return (
@@ -59,7 +59,7 @@ def _row(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number that a float can represent."""
+    """Return whether a value is a finite number that a float can represent."""
     return isinstance(value, int | float) and not _flag(value) and abs(value) < 1e300  # false for NaN, too
 
 
@@ -68,7 +68,7 @@ def _texts(value: Any) -> bool:
 
 
 def _each(**checks: Check) -> Check:
-    """A check for a list of objects with these fields."""
+    """Return a check for a list of objects with these fields."""
     return lambda value: isinstance(value, list) and all(_has(v, checks) for v in value)
 
 
@@ -127,7 +127,7 @@ def check_message(topic: str, value: Any) -> dict[str, Any]:
 
 
 def possible(table: Table, records: Any) -> Any:
-    """Mask of the records that the writer can have made: times within a run, counts within their arrays."""
+    """Return a mask of the plausible records: times within a run, counts within their arrays."""
     good = np.ones(len(records), bool)
     for name in table.dtype.names or ():
         bounds = _COUNTS.get((table.name, name))
@@ -143,18 +143,18 @@ def possible(table: Table, records: Any) -> Any:
 
 
 def _within(values: Any) -> Any:
-    """Mask of the sonar values that the formats of survey software can represent; NaN means not given."""
+    """Return a mask of the sonar values that formats of survey software can represent; NaN means unknown."""
     return np.isnan(values) | (np.abs(values) <= 1e9)
 
 
 def possible_frame(frame: ImagingFrame) -> bool:
-    """Whether the record and the soundings of a frame are possible for a simulated sonar."""
+    """Return whether the record and the soundings of a frame are possible for a simulated sonar."""
     soundings = frame.samples if int(frame.record["sample_bytes"]) == 8 else np.zeros(0)
     return bool(possible(FRAME, np.array([frame.record]))[0] and _within(soundings).all())
 
 
 def valid_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The metadata without invalid values and without values that a terminal could interpret as commands."""
+    """Return the metadata without invalid values and without values that a terminal could interpret as commands."""
     found = {k: v for k, v in metadata.items() if is_short_text(k) and (k in _LONG or is_short_text(v))}
     for name, check in (("versions", _words), ("origin", _place), ("step_ns", _step)):
         if name in found and not check(_plain(found[name])):

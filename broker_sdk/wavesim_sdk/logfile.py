@@ -1,4 +1,4 @@
-"""Reader of the files of a log: its records in order, part after part, within limits that protect against foreign files.
+"""Reader of the files of a log: all records in order, part after part, within limits that protect against foreign files.
 
 A large log continues in further files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own: the beginning of
 a later part repeats the messages that its reader needs, with the sequence number 0.
@@ -20,15 +20,15 @@ METADATA = "wavesim"
 RUN, PART = "run", "part"  #: keys of the metadata: the run, and the number of the part, from 1
 RECORD_BYTES = 64 * 1024 * 1024  #: maximum size of a record in the file
 CHUNK_BYTES = 64 * 1024 * 1024  #: maximum size of an unpacked chunk
-_RECORD, _MESSAGE = struct.Struct("<BQ"), struct.Struct("<HIQQ")  #: heads of a record and of a message
+_RECORD, _MESSAGE = struct.Struct("<BQ"), struct.Struct("<HIQQ")  #: heads of records and of messages
 ROOM_BYTES, RATIO = (
     256 * 1024 * 1024,
     200,
-)  #: maximum size of an unpacked file: the larger of so many bytes and so many times its own size
+)  #: maximum size of an unpacked file: the larger of ROOM_BYTES and RATIO times its own size
 
 
 def part_path(first: Path, number: int) -> Path:
-    """The file of part ``number`` of a log, from 1."""
+    """Return the file of part ``number`` of a log; parts count from 1."""
     return first if number == 1 else first.with_name(f"{first.stem}.{number}{first.suffix}")
 
 
@@ -58,11 +58,11 @@ def records(path: Path) -> Iterator[Any]:
 
 
 class LogComplete:
-    """Marker after the last record, if the last part is complete."""
+    """Marker that follows the last record if the last part is complete."""
 
 
 def _identity(record: Any) -> tuple[str, int] | None:
-    """(run, number of the part) in a metadata record, or None."""
+    """Return (run, number of the part) from a metadata record, or None."""
     if type(record).__name__ != "Metadata" or record.name != METADATA:
         return None
     number = str(record.metadata.get(PART, "1"))
@@ -70,7 +70,7 @@ def _identity(record: Any) -> tuple[str, int] | None:
 
 
 def _continues(path: Path, run: str, number: int) -> bool:
-    """Whether a file is part ``number`` of the log of a run."""
+    """Return whether a file is part ``number`` of the log of a run."""
     if not path.is_file():
         return False
     with contextlib.suppress(LogError):
@@ -118,9 +118,10 @@ def _records_of(path: Path) -> Iterator[Any]:
 
 
 def _broken_up(chunk: Any) -> list[Any]:
-    """The records in an unpacked chunk; raises ValueError or EOFError if it is damaged.
+    """Return the records in an unpacked chunk; raises ValueError or EOFError if it is damaged.
 
-    It replaces ``breakup_chunk`` of mcap, which took half of the time to read a log because it reads each number on its own.
+    This function replaces ``breakup_chunk`` of mcap, which took half of the time to read a log, because it reads each number
+    separately.
     """
     from mcap.data_stream import ReadDataStream
     from mcap.opcode import Opcode
@@ -128,7 +129,7 @@ def _broken_up(chunk: Any) -> list[Any]:
 
     data, found, begin = chunk.data, [], 0
     if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
-        raise ValueError("the checksum of a chunk")
+        raise ValueError("the checksum of a chunk is wrong")
     while begin < len(data):
         code, length = _RECORD.unpack_from(data, begin)
         begin += _RECORD.size
@@ -137,7 +138,7 @@ def _broken_up(chunk: Any) -> list[Any]:
             raise EOFError
         if code == Opcode.MESSAGE:
             if length < _MESSAGE.size:
-                raise ValueError("a message without its head")
+                raise ValueError("a message in a chunk has no head")
             channel, sequence, logged, published = _MESSAGE.unpack_from(data, begin)
             found.append(Message(channel, logged, data[begin + _MESSAGE.size : end], published, sequence))
         elif code in (Opcode.CHANNEL, Opcode.SCHEMA):
@@ -148,7 +149,7 @@ def _broken_up(chunk: Any) -> list[Any]:
 
 
 def _unpacked(chunk: Any, path: Path) -> bytes:
-    """The unpacked bytes of a chunk, limited to CHUNK_BYTES whatever size its header states."""
+    """Return the unpacked bytes of a chunk, limited to CHUNK_BYTES whatever size its header states."""
     if chunk.compression == "zstd":
         import zstandard
 

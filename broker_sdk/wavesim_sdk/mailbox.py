@@ -1,4 +1,4 @@
-"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with a signal if wanted.
+"""The mailbox: a POSIX message queue that delivers states and events to a program in any language, with an optional signal.
 
 A message has an 8-byte head (``int32`` kind, ``int32`` number of following bytes) and one record of
 ``wavesim_sdk.mailbox_tables``, in some kinds followed by further data. The first messages describe the body: each actuator
@@ -44,12 +44,12 @@ STATE, RECEPTION, RUN_STATE, ACTUATOR, SENSOR, VALUES = range(1, 7)
 MESSAGE_BYTES = 4096
 QUEUE_LENGTH = 8
 MAX_BACKLOG = 4096
-FINAL_FLUSH_TIMEOUT_S = 5.0  #: maximum time to wait for a slow reader at the end of the run
+FINAL_FLUSH_TIMEOUT_S = 5.0  #: maximum time in s to wait for a slow reader at the end of the run
 _HEAD = struct.Struct("<ii")
 
 
 def _record(table: Table, *values: object) -> bytes:
-    """The bytes of a record."""
+    """Return the bytes of a record."""
     return np.array([values], table.dtype).tobytes()
 
 
@@ -113,7 +113,7 @@ class Mailbox:
         self.flush()
 
     def put_latest(self, messages: list[tuple[int, bytes]]) -> None:
-        """Put the messages of a state into the queue, all or none."""
+        """Put the messages of a state into the queue: all of them or none."""
         room = self.flush() and self._queue.max_messages - self._queue.current_messages
         if room < min(len(messages), self._queue.max_messages):
             self.dropped += 1
@@ -124,7 +124,7 @@ class Mailbox:
                 return
 
     def flush(self) -> bool:
-        """Send waiting messages; whether none is left."""
+        """Send waiting messages; return whether none is left."""
         while self._backlog and self._send(self._backlog[0]):
             self._backlog.popleft()
         return not self._backlog
@@ -169,7 +169,7 @@ class Mailbox:
         self.put_latest([(STATE, bytes(raw) + b"".join(first)), *more])
 
     def _readings(self, state: State) -> list[list[bytes]]:
-        """The readings for each message of a state; a sensor larger than a message is cut."""
+        """Split readings into the messages of a state; a sensor that is larger than a message is divided."""
         found: list[list[bytes]] = [[]]
         room = _ROOM - MAILBOX_STATE.dtype.itemsize
         for name, value in state.sensors.items():
@@ -189,7 +189,7 @@ class Mailbox:
         return found
 
     def run(self, broker: Broker) -> None:
-        """Fill the queue until the run has ended."""
+        """Put steps into the queue until the run has ended."""
         self.put_body(broker.actuators, broker.sensors)
         for step in broker.steps():
             self.put_step(step)
@@ -213,7 +213,7 @@ def _reception(r: Reception) -> bytes:
 
 
 def c_header() -> str:
-    """A C header with the structs of the mailbox."""
+    """Return the C header with the structs of the mailbox."""
     kinds = {"STATE": STATE, "RECEPTION": RECEPTION, "RUN_STATE": RUN_STATE, "ACTUATOR": ACTUATOR, "SENSOR": SENSOR, "VALUES": VALUES}  # fmt: skip
     named = ", ".join(f"WAVESIM_{name} = {number}" for name, number in kinds.items())
     structs = "\n\n".join(c_struct(t) for t in RECORDS)

@@ -1,4 +1,4 @@
-"""Declare the records of the mailbox, as its messages carry them. examples/mailbox-c holds the same as C structs."""
+"""Declare the records in the messages of the mailbox. examples/mailbox-c has the same records as C structs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ MAILBOX_VALUES = Table(
 
 MAILBOX_READING = Table(
     "mailbox_reading",
-    "Values of a sensor. `count` doubles follow this record; NaN = no such value.",
+    "Values of a sensor. `count` doubles follow this record; NaN = no value.",
     "mailbox",
     (
-        integer("number", "", "Number of the sensor."),
+        integer("number", "", "Number of the sensor, as in `mailbox_sensor`."),
         integer("time_ns", "ns", "Simulation time of the values."),
         integer("first", "", "Index of the first of these values among those of the sensor."),
         integer("count", "", "Number of values."),
@@ -55,8 +55,10 @@ MAILBOX_ACTUATOR = Table(
     (
         integer("number", "", "Index of the actuator in `actuation`."),
         _text("name", "Name of the actuator."),
-        integer("kind", "", "0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 another type."),
-        _text("unit", "Unit of its commands and values."),
+        integer(
+            "kind", "", "Kind: 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 another type."
+        ),
+        _text("unit", "Unit of the actuator's commands and values."),
         value("minimum", "", "Minimum command."),
         value("maximum", "", "Maximum command."),
     ),
@@ -70,7 +72,7 @@ MAILBOX_SENSOR = Table(
         integer("number", "", "Number of the sensor in readings."),
         _text("name", "Name of the sensor."),
         _text("type", "Type of the sensor."),
-        integer("period_ns", "ns", "Simulation time between its values."),
+        integer("period_ns", "ns", "Simulation time between two values of the sensor."),
         integer("fields", "", "Number of field records after this record."),
     ),
 )
@@ -94,13 +96,13 @@ MAILBOX_RECEPTION = Table(
         integer("id", "", "Number of the signal."),
         integer("query", "", "Number of the signal that this one answers; 0 = none."),
         integer("reception_ns", "ns", "Time of reception by the receiver's clock and instrument."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),
         value("frequency", "Hz", "Frequency as received."),
         value("level", "dB re 1 uPa", "Received level."),
-        value("snr", "dB", "Received level over the noise in the band."),
+        value("snr", "dB", "Received level above the noise in the band."),
         value("range", "m", "Two-way range, for a reply to a query of this body; NaN = none."),
         value("azimuth", "rad", "Direction of arrival in B; NaN = none."),
         value("elevation", "rad", "Elevation of the arrival, downwards from the horizontal plane of B; NaN = none."),

@@ -13,7 +13,7 @@ MAPS = {"drops": ("drops", "reason"), "acoustic_refused": ("acoustic_refused", "
 
 
 def prometheus_text(status: dict[str, Any]) -> str:
-    """All numbers of a status as lines ``wavesim_NAME{server="..."} VALUE``."""
+    """Return all numbers of a status as lines ``wavesim_NAME{server="..."} VALUE``."""
     server = f'server="{status["name"]}"'
     lines: list[str] = []
     for key, value in status.items():

@@ -1,4 +1,4 @@
-"""Checks of names that people type, and suggestions for wrong ones."""
+"""Check names that people type, and suggest corrections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SERVER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
 def server_name(name: str) -> str:
-    """The name of a server, which is part of the names of its shared memory, queues and files; raises ConfigError."""
+    """Return a valid name of a server, which is part of the names of its shared memory, queues and files; else ConfigError."""
     if not _SERVER.fullmatch(name):
         raise ConfigError(
             f"invalid server name '{shorten(name)}': use 1 to 64 letters, digits, - and _, and do not start with -"
@@ -22,7 +22,7 @@ def server_name(name: str) -> str:
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?``, or a list of the allowed names."""
+    """Return ``; did you mean 'x'?``, or a list of the allowed names."""
     known = list(known)
     close = difflib.get_close_matches(name, known, 1)
     if close:
@@ -31,7 +31,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(value: object, most: int = 40) -> str:
-    """A foreign value as a short text for a message; never raises."""
+    """Return a foreign value as a short text for a message. Never raises."""
     try:
         text = value if isinstance(value, str) else reprlib.repr(value)
     except Exception:  # a number with thousands of digits, or an object whose repr fails

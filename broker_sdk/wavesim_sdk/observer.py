@@ -38,7 +38,7 @@ from wavesim_sdk.wire.messages import FLEET_RECORD, Fleet, Join, Role
 from wavesim_sdk.wire.schema import Malformed
 
 RECORD = np.dtype([(name, f"<{kind}", (count,) if count > 1 else ()) for name, kind, count, _ in FLEET_RECORD])
-_KEPT = 4  #: number of incomplete ticks to keep
+_KEPT = 4  #: maximum number of ticks for which incomplete frames are kept
 KEPT_FRAMES = 256  #: maximum number of frames kept during wait()
 
 
@@ -58,8 +58,8 @@ class FleetFrame:
 class Observer(PrivilegedRequests):
     """A blocking observer.
 
-    It receives frames ``rate`` times a second (wall time), of all bodies, of the rows in ``bodies``, or of the bodies within
-    ``radius`` (m) of ``center`` (W).
+    The observer receives frames ``rate`` times a second (wall time), of all bodies, of the rows in ``bodies``, or of
+    the bodies within ``radius`` (m) of ``center`` (W).
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Observer(PrivilegedRequests):
     ) -> None:
         self.link = SessionLink(Join(name=name, role=Role.OBSERVER), address_of(server), key)
         self.session = self.link.session
-        self.names: dict[int, str] = {}  #: row -> name of each present body
+        self.names: dict[int, str] = {}  #: names of the present bodies, by row
         self.models: dict[int, str] = {}
         self.run_state = 0
         self._parts: dict[int, dict[int, Fleet]] = {}
@@ -95,7 +95,7 @@ class Observer(PrivilegedRequests):
         radius: float = 1e12,
         sounds: bool = False,
     ) -> None:
-        """Change what this observer receives; rate 0 = no frames."""
+        """Change what this observer receives; a rate of 0 stops the frames."""
         period = round(1e9 / rate) if rate > 0.0 else 0
         middle = None if center is None else tuple(float(v) for v in center)
         rows = None if bodies is None else tuple(bodies)
@@ -119,7 +119,7 @@ class Observer(PrivilegedRequests):
         self.link.flush(time.monotonic())
 
     def poll(self, timeout: float = 0.0) -> list[FleetFrame]:
-        """Wait for frames for at most ``timeout`` seconds; returns at once when one is complete or overtaken by a newer one."""
+        """Wait for frames for at most ``timeout`` seconds. Return at once when one is complete or a newer one has begun."""
         limit = time.monotonic() + timeout
         while True:
             found, self._kept = self._kept, []
@@ -132,7 +132,7 @@ class Observer(PrivilegedRequests):
         return [f for event in self.link.poll(limit) if (f := self._feed(event)) is not None]
 
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
-        """Wait for the answer to a request and return its text; raises Refused, or SessionLost after ``timeout`` seconds.
+        """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
 
         Frames that arrive meanwhile are kept for :meth:`poll`.
         """
@@ -145,7 +145,7 @@ class Observer(PrivilegedRequests):
         return said
 
     def frames(self) -> Iterator[FleetFrame]:
-        """Every frame until the run has ended."""
+        """Yield every frame until the run has ended."""
         while self.run_state != 3:
             yield from self.poll(0.5)
 

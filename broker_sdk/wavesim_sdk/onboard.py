@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wavesim_sdk.sonars.frames import ImagingFrame
 
 KEPT_ANSWERS = 256
-KEPT_FRAMES = 4  #: frames kept of each sonar for a slow program
+KEPT_FRAMES = 4  #: number of frames kept for each sonar if the program is slow
 Command = Mapping[str, float] | Sequence[float | None]
 ROLES = {"pilot": Role.PILOT, "instrument": Role.INSTRUMENT, "listener": Role.LISTENER}
 
@@ -68,7 +68,7 @@ class Step:
         return self.state.sensors
 
     def merge_into(self, later: Step) -> None:
-        """Move the events of this step into a later one, if the program was too slow for this step."""
+        """Move the events of this step into a later one, because the program was too slow to take this one."""
         later.receptions[:0], later.sent[:0], later.refused[:0] = self.receptions, self.sent, self.refused
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
@@ -77,21 +77,21 @@ class Step:
 
 @dataclass(frozen=True)
 class ReceivedMission:
-    """A mission for a pilot that accepts missions. It replaces the earlier one; its sender has the right ``mission``."""
+    """Mission for a pilot that accepts missions. It replaces the earlier one; its sender has the right ``mission``."""
 
     number: int
     points: tuple[tuple[float, ...], ...]  #: for each waypoint: north, east, down (m, W), speed (m/s)
 
     @property
     def waypoints(self) -> list[Waypoint]:
-        """The waypoints in the form of a configuration."""
+        """The waypoints in the form that the configuration uses."""
         from wavesim_sdk.config.model import Waypoint  # imports NumPy, so only when needed
 
         return [Waypoint(north=n, east=e, depth=d, speed=u) for n, e, d, u in self.points]
 
 
 class MissionAssembler:
-    """Assemble missions from their parts, which come in order. Parts that do not fit come from another sender and are dropped."""
+    """Assembler of missions from parts that come in order. Parts that do not fit are from another sender and dropped."""
 
     def __init__(self) -> None:
         self._current = 0, 0  # number and size of the incomplete mission
@@ -111,7 +111,7 @@ class MissionAssembler:
 
 
 class RequestOutcomes:
-    """The newest answers and refusals of requests; each is returned once."""
+    """Store of the newest answers and refusals of requests; each is returned once."""
 
     def __init__(self) -> None:
         self._said: dict[int, Answer | RequestRefused] = {}
@@ -126,7 +126,7 @@ class RequestOutcomes:
             del self._said[next(iter(self._said))]
 
     def take(self, request: int) -> str | None:
-        """The text of the answer to a request, or None before it comes; raises Refused if the server refused it."""
+        """Return the text of the answer to a request, or None before it arrives; raises Refused if the server refused it."""
         match self._said.pop(request, None):
             case Answer(ok=1, text=text):
                 return text
@@ -136,7 +136,7 @@ class RequestOutcomes:
 
 
 class StepCollector:
-    """Collects session events into steps."""
+    """Collector that combines the events of a session into steps."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -203,7 +203,7 @@ class PrivilegedRequests:
         return self.request(items.Fault(body, part, kind, float(amount), field))
 
     def push(self, force: Sequence[float], torque: Sequence[float] = (0.0, 0.0, 0.0), *, body: str = "") -> int:
-        """Apply an external force (N) and moment (N m) in B until the next one (right `push`)."""
+        """Apply an external force (N) and moment (N m) in B until the next push (right `push`)."""
         return self.request(items.Push(body, _floats(force), _floats(torque)))
 
     def pose(
@@ -215,7 +215,7 @@ class PrivilegedRequests:
         return self.request(items.Pose(body, p, a, v))
 
     def allocate(self, matrix: Sequence[Sequence[float]], *, body: str = "") -> int:
-        """Replace the allocation matrix: six rows of one number per thruster (right `allocate`)."""
+        """Replace the thruster allocation matrix: six rows of one number per thruster (right `allocate`)."""
         return self.request(items.Allocate(body, tuple(float(v) for row in matrix for v in row)))
 
     def weather(self, **values: float) -> int:
@@ -247,7 +247,7 @@ class PrivilegedRequests:
 
 
 class BrokerBase(PrivilegedRequests):
-    """The common part of both brokers: the session and the calls that do not wait."""
+    """Common part of both brokers: the session and the calls that do not wait."""
 
     def __init__(
         self,
@@ -299,14 +299,14 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended, also if it ended before this program joined."""
+        """True if the run has ended, even if it ended before this program joined."""
         at = self.session.welcome
         late = at is not None and not at.resumed and at.run_state == RunState.ENDED
         return late or self._steps.ended
 
     @property
     def actuators(self) -> tuple[ActuatorDescription, ...]:
-        """The actuators of the body in order, with name, unit and limits."""
+        """The actuators of the body in the model's order, with name, unit and limits."""
         return self.session.body.ordered_actuators
 
     @property
@@ -316,7 +316,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def frames_lost(self) -> int:
-        """Number of sonar frames that the network lost, or that :meth:`take_frames` took too late."""
+        """Number of sonar frames that the network lost, or that :meth:`take_frames` did not take in time."""
         return self.session.frames.lost_frames + self._frames_late
 
     @property
@@ -356,16 +356,16 @@ class BrokerBase(PrivilegedRequests):
     def subscribe_frames(self, *sonars: str, period: float = 0.0) -> int:
         """Request frames of imaging sonars by name (no name = all), at least ``period`` s of wall time apart.
 
-        They arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the server, its
-        rings have every frame.
+        Frames arrive independently of steps, each once or not at all; see :meth:`take_frames`. On the machine of the
+        server, its rings in shared memory have every frame.
         """
         return self.request(items.Frames(sonars or None, round(period * 1e9)))
 
     def take_missions(self, text: str = "", *, take: bool = True) -> int:
-        """State that this pilot accepts missions, which come in ``Step.missions``; ``take=False`` withdraws it.
+        """State that this pilot accepts missions, which arrive in ``Step.missions``; ``take=False`` withdraws the statement.
 
-        ``text`` is sent to people as a notice, now or in a later call, and says what the pilot does with a mission. Call this
-        method again after a session was resumed.
+        ``text`` is published as a notice; it tells people what the pilot does with missions. A later call may publish
+        another text. Call this method again after the session was resumed.
         """
         return self.request(items.Missions(int(take), text))
 
@@ -374,7 +374,7 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:
-        """The frames that came since the last call, at most four of each sonar."""
+        """Return the frames that came since the last call, at most four of each sonar."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found
@@ -399,13 +399,13 @@ class BrokerBase(PrivilegedRequests):
         return self._steps.feed(event)
 
     def on_reception(self, call: Callable[[Reception], None]) -> None:
-        """Call a function with every reception, before its step is returned."""
+        """Register a function that is called with every reception, before the step of the reception is returned."""
         self._steps.listeners.append(call)
 
     # -- commands --------------------------------------------------------------------------
 
     def command(self, wanted: Command) -> list[float | None]:
-        """Actuator commands by position, from commands by name or by position; raises BrokerError if one is invalid."""
+        """Return actuator commands by position, from commands by name or by position; raises BrokerError if one is invalid."""
         actuators = self.actuators
         if isinstance(wanted, Mapping):
             positions = {a.name: k for k, a in enumerate(actuators)}

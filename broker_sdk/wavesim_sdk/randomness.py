@@ -1,4 +1,4 @@
-"""Random numbers determined by entity and purpose, independent of the order of calls.
+"""Random numbers that depend on entity and purpose, not on the order of calls.
 
 A stream is a 64-bit key made of (seed, entity, purpose); a number is a hash of key and counter.  A restarted process can
 therefore draw the same numbers again, and streams are independent of each other.  The hash is SplitMix64 (Steele, Lea & Flood
@@ -52,7 +52,7 @@ def uniform(keys: Keys, counter: Any, index: Any = 0) -> Floats:
 def normal(keys: Keys, counter: Any, index: Any = 0) -> Floats:
     """Return one standard normal number for each key.
 
-    It uses two numbers of :func:`uniform`, so do not draw from :func:`uniform` with the same keys.
+    This function uses two numbers of :func:`uniform`, so do not call :func:`uniform` with the same keys.
     """
     u = uniform(keys, counter, 2 * index)
     v = uniform(keys, counter, 2 * index + 1)

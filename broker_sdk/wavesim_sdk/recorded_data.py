@@ -24,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def actuator_position(model: Model, name: str) -> int:
-    """Index of an actuator in the model's order, by its name or number; ConfigError suggests the nearest name."""
+    """Return the index of an actuator in the model's order, by its name or number; ConfigError suggests the nearest name."""
     try:
         return actuator_index(actuators_of(model), name)
     except ValueError as error:
@@ -32,7 +32,7 @@ def actuator_position(model: Model, name: str) -> int:
 
 
 def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Array]:
-    """Columns (by name and by number) and times (s) of a CSV file with a header, or of plain columns of numbers.
+    """Return columns (by name and by number) and times (s) of a CSV file with a header, or of plain columns of numbers.
 
     The time is the column ``time``, ``t``, ``time_s``, ``t_ns`` or ``time_ns``, shifted to start at 0; without such a column
     it is the line number divided by ``rate``.
@@ -57,7 +57,9 @@ def read_columns(path: Path, rate: float | None) -> tuple[dict[str, Array], Arra
         if name in columns:
             return columns, (columns[name] - columns[name][0]) * factor
     if rate is None:
-        raise ConfigError("no column time, t, time_s, t_ns or time_ns; set --rate to the lines per second", str(path))
+        raise ConfigError(
+            "the file has no column time, t, time_s, t_ns or time_ns; set --rate to the lines per second", str(path)
+        )
     return columns, np.arange(len(data)) / rate
 
 

@@ -1,9 +1,9 @@
-"""Replies of the commander: JSON of any size in numbered pieces, on a queue that the sender of the command created.
+"""Replies of the commander: JSON texts of any size, in numbered pieces, on a queue that the sender of the command created.
 
-A piece is one message: ``NUMBER PART PARTS\\n`` in ASCII, then its part of the text; NUMBER is the command's ``id``, and PART
-counts from 0. A queue remains when its process is killed, and a user can have only about fifty. The name of a queue therefore
-includes its process, and an empty shared memory of the same name makes it discoverable, because message queues can be listed
-only if /dev/mqueue is mounted. Every process removes the queues of ended ones.
+A piece is one message: ``NUMBER PART PARTS\\n`` in ASCII, then its part of the text; NUMBER is the command's ``id``,
+and PART counts from 0. A queue remains when its process is killed, and a user can have only about fifty. The name of a
+queue therefore includes the PID of its process, and an empty shared memory of the same name makes it discoverable,
+because message queues can be listed only if /dev/mqueue is mounted. Every process removes the queues of ended ones.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import posix_ipc
 
 from wavesim_sdk.shared_memory import is_process_alive, process_start
 
-PIECE_BYTES = 8192  #: size of a message with its head; the default limit of Linux
+PIECE_BYTES = 8192  #: size of a message with its head in bytes; the default limit of Linux
 HEAD_BYTES = 48
-ROOM_BYTES = 16 * 1024 * 1024  #: maximum size of all waiting replies
+ROOM_BYTES = 16 * 1024 * 1024  #: maximum size of all waiting replies in bytes
 WAITING = 64  #: maximum number of waiting replies
-PATIENCE_S = 5.0  #: a reply is dropped if its receiver takes no piece for this time
+PATIENCE_S = 5.0  #: a reply is dropped if its receiver takes no piece for this time, in s
 SHARED_MEMORY = Path("/dev/shm")
 _END = re.compile(r"[A-Za-z0-9.]{1,60}")
 _numbers = itertools.count(1)
 
 
 def queue_prefix(server: str) -> str:
-    """Prefix of the names of all reply queues of a server."""
+    """Return the prefix of the names of all reply queues of a server."""
     return f"/wavesim.{server}.reply."
 
 
 def is_reply_queue_name(server: str, name: object) -> bool:
-    """Whether this is a valid name of a reply queue; some names (with a zero byte) make posix_ipc end the process."""
+    """Return whether this is a valid name of a reply queue. A name with a zero byte makes posix_ipc end the process."""
     return (
         isinstance(name, str)
         and name.startswith(queue_prefix(server))
@@ -45,7 +45,7 @@ def is_reply_queue_name(server: str, name: object) -> bool:
 
 
 def split_reply(number: int, text: bytes) -> deque[bytes]:
-    """The messages of one reply."""
+    """Split a reply into its messages."""
     share = PIECE_BYTES - HEAD_BYTES
     parts = max(1, -(-len(text) // share))
     return deque(
@@ -54,7 +54,7 @@ def split_reply(number: int, text: bytes) -> deque[bytes]:
 
 
 class ReplyAssembler:
-    """Assembles the pieces of one reply."""
+    """Assembler of the pieces of one reply."""
 
     def __init__(self, number: int) -> None:
         self._number = str(number).encode()
@@ -74,7 +74,7 @@ class ReplyAssembler:
 
 
 class ReplyQueue:
-    """A queue of this process for replies of a server."""
+    """Queue of this process for the replies of one server."""
 
     def __init__(self, server: str, commands: int) -> None:
         """Create the queue. If a group may use the command queue (descriptor ``commands``), it may use this queue too,
@@ -103,7 +103,7 @@ class ReplyQueue:
             raise
 
     def receive(self, timeout: float) -> bytes:
-        """The next piece; raises posix_ipc.BusyError after ``timeout`` seconds."""
+        """Wait for the next piece; raises posix_ipc.BusyError after ``timeout`` seconds."""
         while True:
             with contextlib.suppress(posix_ipc.SignalError):  # a signal handler ran; continue to wait
                 return bytes(self._queue.receive(timeout)[0])
@@ -137,7 +137,7 @@ def remove_stale_queues(server: str = "*") -> list[str]:
 
 @dataclass
 class _PendingReply:
-    """A reply that is not completely sent."""
+    """Reply of which some pieces are not sent yet."""
 
     queue: posix_ipc.MessageQueue
     unsent: deque[bytes]
@@ -146,7 +146,7 @@ class _PendingReply:
 
 
 class ReplyOutbox:
-    """Replies to send. No method blocks: pieces that do not fit into a queue wait for the next :meth:`poll`."""
+    """Replies that wait to be sent. No method blocks: pieces that do not fit into a queue wait for the next :meth:`poll`."""
 
     def __init__(self) -> None:
         self._waiting: list[_PendingReply] = []

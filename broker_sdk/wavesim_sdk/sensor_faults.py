@@ -1,4 +1,4 @@
-"""Parse faults of an instrument: of a whole value, or of one of its fields."""
+"""Parse faults of an instrument, which affect a whole value or one of its fields."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _quantity(kind: str, amount: float | str, unit: str) -> float:
 
 
 def _compartment(instrument: InstrumentConfig, name: str) -> float:
-    """Return the bit of a compartment."""
+    """Return the bit mask of a compartment."""
     parameters = instrument.parameters
     assert isinstance(parameters, LeakConfig)
     if name not in parameters.names:

@@ -17,14 +17,14 @@ from wavesim_sdk.actuators import MAX_THRUSTERS
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.tables import MAX_ACTUATORS, TICK, TIME, Field, Table, integer, value
 
-HEAD_COLUMNS = 4  #: columns of a sensor's table before its values
+HEAD_COLUMNS = 4  #: first columns of each sensor's table, before its values
 MULTIBEAM_BEAMS = 256  #: maximum beams of a multibeam
 MAX_SCALARS = 4  #: maximum quantities of the water that a sensor measures
 LEAK_COMPARTMENTS = 4  #: maximum compartments of a leak detector
 RANGER_BEAMS = 8  #: maximum beams of a ranger
 DVL_BEAMS = 4  #: maximum beams of a Doppler log
-ADCP_BEAMS = 4  #: beams of a current profiler
-ADCP_CELLS = 64  #: maximum cells of its profile
+ADCP_BEAMS = 4  #: number of beams of a current profiler
+ADCP_CELLS = 64  #: maximum cells of a current profile
 RADAR_TARGETS = 16  #: maximum tracks of a radar
 AIS_STATIONS = 16  #: maximum stations listed by an AIS receiver, its own first
 
@@ -38,7 +38,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     head = (
         TICK,
         TIME,
-        integer("valid", "", "1 if the values are valid."),
+        integer("valid", "", "1 = the values are valid, 0 = they are not."),
         integer("sequence", "", "Increments with each new value; 0 = never written."),
     )
     for f in fields:
@@ -58,22 +58,22 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
 _BUILT_IN = (
     sensor_table(
         "ctd",
-        "Conductivity, temperature, depth sensor.",
+        "Conductivity, temperature and depth sensor (CTD).",
         (
             value("pressure", "dbar", "Absolute pressure."),
             value("temperature", "C", "Temperature (IPTS-68)."),
             value("conductivity", "S/m", "Conductivity."),
-            value("salinity", "", "Practical salinity PSS-78 computed from the other three."),
+            value("salinity", "", "Practical salinity (PSS-78), computed from conductivity, temperature and pressure."),
         ),
     ),
     sensor_table("pressure", "Pressure sensor.", (value("pressure", "dbar", "Absolute pressure."), value("depth", "m", "Depth computed from the pressure."))),
     sensor_table("temperature", "Thermometer.", (value("temperature", "C", "Temperature (IPTS-68)."),)),
     sensor_table("conductivity", "Conductivity cell.", (value("conductivity", "S/m", "Conductivity."),)),
-    sensor_table("salinity", "Salinometer.", (value("salinity", "", "Practical salinity PSS-78."),)),
+    sensor_table("salinity", "Salinometer.", (value("salinity", "", "Practical salinity (PSS-78)."),)),
     sensor_table(
         "scalar",
         "Other quantities of the water, in the order of `<scalar>` in the world.",
-        (value("value", "as configured", "Value of the quantity; -1 = absent here.", MAX_SCALARS),),
+        (value("value", "as configured", "Value of each quantity; -1 = the quantity does not occur here.", MAX_SCALARS),),
     ),
     sensor_table("sound_velocity", "Sound velocity probe.", (value("speed", "m/s", "Speed of sound."),)),
     sensor_table("echosounder", "Distance to the bottom.", (value("range", "m", "Minimum distance within the cone."),)),
@@ -115,8 +115,8 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
-            value("exposure", "", "Share of full scale that light of 1 gives."),
-            value("saturated", "", "Share of numbers clipped at the maximum."),
+            value("exposure", "", "Exposure: factor from light to the share of full scale."),
+            value("saturated", "", "Share of pixel values clipped at the maximum."),
         ),
     ),
     sensor_table(
@@ -126,8 +126,8 @@ _BUILT_IN = (
         (
             value("force_bias", "m/s2", "Random-walk bias of the specific force, frame S.", 3),
             value("rates_bias", "rad/s", "Random-walk bias of the angular rates, frame S.", 3),
-            value("slow", "m/s2, rad/s", "Bias instability: force, rates, frame S.", 6),
-            value("rest", "m/s, rad", "Velocity and angle that have not yet reached a quantisation step, frame S.", 6),
+            value("slow", "m/s2, rad/s", "Bias instability of force and rates, frame S.", 6),
+            value("rest", "m/s, rad", "Velocity and angle increments below a quantisation step, kept for the next value, frame S.", 6),
             value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
             value("w_WB_B", "rad/s", "Angular velocity of the body, frame B.", 3),
@@ -154,8 +154,8 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
-            value("height", "m", "Height above the ellipsoid, which touches the mean water level at the origin (10 "
-                                 "km from there: 8 m)."),
+            value("height", "m", "Height above the ellipsoid: 0 at the mean water level of the origin, 8 m at "
+                                 "water level 10 km from there."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),
@@ -185,7 +185,7 @@ _BUILT_IN = (
             value("x", "m/s", "Velocity of the water along x, frame S.", ADCP_CELLS),
             value("y", "m/s", "Velocity of the water along y, frame S.", ADCP_CELLS),
             value("z", "m/s", "Velocity of the water along z, the axis of the instrument, frame S.", ADCP_CELLS),
-            value("error", "m/s", "Error velocity: disagreement of the beams, scaled to have the noise of x and y; "
+            value("error", "m/s", "Error velocity: disagreement of the beams, scaled to the noise of x and y; "
                                   "NaN with three beams.", ADCP_CELLS),
             value("ranges", "m", "Range of the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
             value("first", "m", "Distance of the centre of the first cell along the axis."),
@@ -202,7 +202,7 @@ _BUILT_IN = (
     ),
     sensor_table("encoder", "Encoders: the actual value of each actuator.", (value("actuator", "1/s, rad or kg", "Actual value of each actuator.", MAX_ACTUATORS),)),
     sensor_table("rpm", "Propeller speeds from counted pulses.", (value("rpm", "1/min", "Speed of each thruster; NaN = a thruster without a shaft.", MAX_THRUSTERS),)),
-    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 if the compartment is wet.", LEAK_COMPARTMENTS),)),
+    sensor_table("leak", "Leak detectors.", (value("wet", "", "1 = the compartment is wet.", LEAK_COMPARTMENTS),)),
     sensor_table(
         "battery",
         "Battery.",
@@ -223,14 +223,14 @@ _BUILT_IN = (
     ),
     sensor_table(
         "radar",
-        "Target list of a radar: each track has its own place; NaN = none.",
+        "Target list of a radar. Each track keeps its place in the list; NaN = no track.",
         (
-            value("target", "", "Number of the track, 1 to 99. The number of a lost track is used again.", RADAR_TARGETS),
-            value("range", "m", "Distance of the track, smoothed.", RADAR_TARGETS),
-            value("bearing", "rad", "True bearing, 0..2 pi.", RADAR_TARGETS),
+            value("target", "", "Number of the track, 1 to 99. Numbers of lost tracks are used again.", RADAR_TARGETS),
+            value("range", "m", "Smoothed distance to the target.", RADAR_TARGETS),
+            value("bearing", "rad", "True bearing of the target, 0..2 pi.", RADAR_TARGETS),
             value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),
             value("speed", "m/s", "Speed over ground.", RADAR_TARGETS),
-            value("age", "s", "Time since the track was last detected.", RADAR_TARGETS),
+            value("age", "s", "Time since the last detection of the track.", RADAR_TARGETS),
             value("status", "", "1 acquired, 2 tracked.", RADAR_TARGETS),
         ),
         (
@@ -246,8 +246,8 @@ _BUILT_IN = (
     ),
     sensor_table(
         "ais",
-        "Reports of AIS stations: the newest of each, the station's own first, in the resolution of their messages; "
-        "NaN = none or not available.",
+        "Newest report of each AIS station, the own station first, in the resolution of its message; NaN = no station, "
+        "or not available.",
         (
             value("mmsi", "", "MMSI of the station.", AIS_STATIONS),
             value("latitude", "rad", "Latitude, WGS84.", AIS_STATIONS),
@@ -263,7 +263,7 @@ _BUILT_IN = (
             value("status", "", "Navigational status.", AIS_STATIONS),
             value("length", "m", "Length of the ship.", AIS_STATIONS),
             value("width", "m", "Width of the ship.", AIS_STATIONS),
-            value("called", "", "Name in six-bit characters, seven per number: wavesim_sdk.ais.unpacked.", 3 * AIS_STATIONS),
+            value("called", "", "Name in six-bit characters, seven per number; `wavesim_sdk.ais.unpacked` decodes it.", 3 * AIS_STATIONS),
         ),
         (value("reported", "s", "Time of the report.", AIS_STATIONS),),
     ),
@@ -298,7 +298,7 @@ def sensor_table_of(name: str) -> Table:
 
 
 def value_count(table: Table) -> int:
-    """Return the count of numbers in a value, without the head and the hidden columns."""
+    """Return how many numbers a value has, without the head and the hidden columns."""
     return table.visible.dtype.itemsize // 8 - HEAD_COLUMNS
 
 
@@ -311,7 +311,7 @@ def find_columns(table: Table, name: str) -> tuple[int, int, str]:
     """Return (first number, count, unit) of a field such as `heading`, or of one number of several, such as
     `rates.2`.
 
-    Raises ValueError with the available names.
+    Raises ValueError with the available names if there is no such field.
     """
     field_name, dot, element = name.partition(".")
     at = 0

@@ -15,7 +15,7 @@ ServerName = str | tuple[str, int]
 
 
 def address_of(server: ServerName | None) -> tuple[str, int]:
-    """The address of a server from ``(host, port)``, ``"host:port"`` or the name of a server on this machine.
+    """Return the address of a server, given as ``(host, port)``, ``"host:port"`` or the name of a server on this machine.
 
     None means the server that the variable WAVESIM_SERVER names, or port 9750 of this machine. Raises ConfigError if the text
     is invalid, and NotRunning if no server of that name runs here.

@@ -1,31 +1,10 @@
-"""Shared-memory areas: tables that one process writes and any number of processes read, one whole tick at a time.
+"""Shared-memory areas: tables that one process writes and many processes read, one whole tick at a time.
 
-Layout of a segment (little-endian, all offsets in bytes)::
+docs/SHARED_MEMORY.md defines the layout of a segment and of its tables.
 
-    0     8   magic "WVSMAREA"
-    8     8   layout version
-    16   16   layout hash, ASCII
-    32    8   size of the segment
-    40    8   PID of the server
-    48    8   start time of that process (clock ticks since boot)
-    56    8   length of the layout text
-    64    -   layout text: JSON list of the tables, each with offset, capacity and columns
-
-A table at its offset::
-
-    0     8   begun: number of writes that began
-    8     8   done: number of writes that finished
-    16    8   tick that buffer 0 belongs to
-    24    8   tick that buffer 1 belongs to
-    32    8   PID of the table's writer (0 = none)
-    40    8   start time of that process
-    48    8   due: tick whose values the engine requests from a synchronous writer (sensor tables)
-    56    8   1 if the writer is synchronous: the engine requests values and waits; 0 = free-running (sensor tables)
-    64    -   buffer 0, then buffer 1: capacity rows each
-
-The writer increments ``begun``, fills the buffer that readers do not use, ``begun & 1``, and sets ``done``. A reader copies
-buffer ``done & 1`` and keeps the copy if ``begun`` did not exceed ``done + 1`` meanwhile. No process waits, and no reader sees
-a half-written tick.
+The writer of a table increments ``begun``, fills the buffer ``begun & 1``, which readers do not use, and sets ``done``.
+A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done + 1`` meanwhile. No
+process waits, and no reader sees a half-written tick.
 
 This requires a processor that makes stores visible in program order, as x86-64 does. Python has no memory fences to enforce
 that order on other processors, so other machines are refused.
@@ -60,12 +39,12 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 
 
 def segment_name(server: str, area: str) -> str:
-    """POSIX name of an area's segment."""
+    """Return the POSIX name of an area's segment."""
     return f"/wavesim.{server_name(server)}.{area}"
 
 
 def process_start(pid: int) -> int:
-    """Start time of a process in clock ticks since boot; 0 if the process does not exist.
+    """Return the start time of a process in clock ticks since boot; 0 if the process does not exist.
 
     Together with the PID it identifies a process uniquely, although PIDs are reused.
     """
@@ -78,7 +57,7 @@ def process_start(pid: int) -> int:
 
 
 def is_process_alive(pid: int, start: int) -> bool:
-    """Whether the process with this PID and start time still runs."""
+    """Return whether the process with this PID and start time still runs."""
     return pid > 0 and process_start(pid) == start
 
 
@@ -94,7 +73,7 @@ def running_servers() -> Iterator[tuple[str, int]]:
 
 
 def running_servers_hint(server: str) -> str:
-    """`` (running here: 'demo')``: the other running servers, as a hint for a wrong name; empty if there are none."""
+    """Return `` (running here: 'demo')``, a hint for a wrong name; empty if no other server runs."""
     found = [f"'{name}'" for name, _ in running_servers() if name != server]
     return f" (running here: {', '.join(found[:MAX_NAMED_SERVERS])}; -s NAME)" if found else ""
 
@@ -109,7 +88,7 @@ def require_ordered_stores() -> None:
 
 
 class TableView:
-    """One table inside a mapped segment."""
+    """Table inside a mapped segment."""
 
     def __init__(self, buffer: memoryview, offset: int, capacity: int, dtype: np.dtype[np.void]) -> None:
         self.capacity, self.dtype = capacity, dtype
@@ -122,7 +101,7 @@ class TableView:
         )
 
     def snapshot(self, tries: int = 1_000_000) -> tuple[int, Record]:
-        """Copy one finished write: (tick, all rows). It never blocks the writer.
+        """Copy the last finished write and return (tick, all rows). Never blocks the writer.
 
         Raises AttachError after ``tries`` attempts: the table changes too often, or its header is damaged.
         """
@@ -133,11 +112,11 @@ class TableView:
             copy = self.buffers[done & 1].copy()
             if int(header[BEGUN]) <= done + 1:
                 return tick, copy
-        raise AttachError("the table changes faster than it can be read")
+        raise AttachError("the table changes faster than this program can read it")
 
     @property
     def latest(self) -> Record:
-        """The rows of the last finished write, without a copy; only for the writer."""
+        """Return the rows of the last finished write without a copy. Only for the writer."""
         return self.buffers[int(self.header[DONE]) & 1]
 
     def begin_write(self) -> Record:
@@ -183,8 +162,8 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
 def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writable: bool = False) -> mmap.mmap:
     """Map a segment that another process created. It must start with ``magic`` and have at least ``min_bytes`` bytes.
 
-    ``description`` names it in messages. Raises posix_ipc.ExistentialError if it does not exist, NotRunning if it is just being
-    created, and AttachError if permission is missing or it is not such a segment.
+    ``description`` names the segment in messages. Raises posix_ipc.ExistentialError if the segment does not exist,
+    NotRunning if it is just being created, and AttachError if permission is missing or the segment is of another kind.
     """
     require_ordered_stores()
     try:
@@ -208,7 +187,7 @@ def map_memory(name: str, magic: bytes, min_bytes: int, description: str, writab
 
 
 def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], int]:
-    """The layout (offset and columns of each table, as in the header) and the size of the segment."""
+    """Return the layout (offset and columns of each table, as in the header) and the size of the segment."""
     layout: list[dict[str, Any]] = []
     for table, capacity in tables:
         fields = [
@@ -234,7 +213,7 @@ def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], 
 
 
 def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], size: int) -> None:
-    """Write the header of a new area, the magic last, so that no process attaches to an incomplete header."""
+    """Write the header of a new area. The magic comes last, so that no process attaches to an incomplete header."""
     text = json.dumps(layout).encode()
     header = np.frombuffer(memory, np.int64, 8, 0)
     memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text
@@ -245,7 +224,7 @@ def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], s
 
 
 class SharedMemoryArea:
-    """A mapped segment with its tables."""
+    """Mapped segment with its tables."""
 
     def __init__(self, name: str, memory: mmap.mmap | bytearray) -> None:
         self.name, self._memory = name, memory
@@ -299,7 +278,7 @@ class SharedMemoryArea:
         found = memory[16:32].decode(errors="replace")
         if version != LAYOUT_VERSION or found != layout_hash():
             raise AttachError(
-                f"{name} has layout version {version} ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
+                f"{name} has version {version} of the layout ({found}), but this program expects {LAYOUT_VERSION} ({layout_hash()}); install the same release on both sides"
             )
         try:
             area = cls(name, memory)

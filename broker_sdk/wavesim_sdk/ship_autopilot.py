@@ -3,9 +3,9 @@
     autopilot = ShipAutopilot(model)
     commands = autopilot.commands(heading, speed, ShipMotion(...), dt)
 
-It handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic.  The gains follow from the
-model: maximum yaw moment at a heading error of 0.25 rad, twice the critical damping for the yaw inertia, and PI control of
-thrust scaled with the mass.
+The autopilot handles twin screws, nozzles and azimuth drives, propeller and rudder, and kinematic traffic.  The gains
+follow from the model: maximum yaw moment at a heading error of 0.25 rad, twice the critical damping for the yaw
+inertia, and PI control of thrust scaled with the mass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wavesim_sdk.frames import wrap
 FULL_RUDDER_ERROR = 0.25  #: heading error in rad at which the rudder is hard over
 INTEGRAL_TIME_CONSTANTS = 60.0  #: integral time of the heading controller, in time constants of the controller
 MAX_NOZZLE_ANGLE = math.radians(35.0)  #: maximum angle of nozzles and azimuth drives, rad
-TURN_LEARNING_S = 2.0  #: time constant in s for learning the moment that holds a turn
+TURN_LEARNING_S = 2.0  #: time constant in s for learning the moment that sustains a turn
 DENSITY = 1025.0
 TURN_LEAD_LENGTHS = 0.8  #: distance a vessel travels before it starts to turn, in ship lengths
 STEADY_TURN_TOLERANCE = 0.25  #: relative error of the yaw rate up to which a turn counts as steady
@@ -45,7 +45,7 @@ class ShipMotion:
 
     @classmethod
     def from_state(cls, state: Sequence[float], heading: float) -> ShipMotion:
-        """Make it from the thirteen numbers of ``motion`` in a step, with a heading in rad."""
+        """Make the motion from the thirteen numbers of ``motion`` in a step and a heading in rad."""
         return cls(state[0], state[1], heading, state[7], state[8], state[12])
 
     @property
@@ -56,7 +56,7 @@ class ShipMotion:
 
 
 def _square(t: Thruster) -> tuple[float, float]:
-    """Return the bollard thrust per n abs(n), ahead and astern."""
+    """Return the bollard thrust in N per n abs(n), ahead and astern; n is the shaft speed in 1/s."""
     if t.open_water is not None:
         d = t.open_water.diameter
         c = DENSITY * d * d * d * d * t.open_water.kt[0]
@@ -86,7 +86,7 @@ class ShipAutopilot:
     """Heading (PID) and speed (PI) control of one vessel. ConfigError for a model that cannot steer."""
 
     def __init__(self, model: Model, thrust: float = 0.0) -> None:
-        """``thrust``: initial thrust in N that holds the speed."""
+        """``thrust`` is the initial estimate in N of the thrust that holds the speed."""
         self.model = model
         self.is_kinematic = [t.name for t in model.thruster] == ["speed", "turn"]  # kinematic traffic
         ahead = [t for t in model.thruster if t.direction[0] > 0.9]
@@ -130,7 +130,7 @@ class ShipAutopilot:
         )
 
     def commands(self, heading: float, speed: float, now: ShipMotion, dt: float, turn: float = 0.0) -> dict[str, float]:
-        """Return commands by actuator name. ``turn``: desired yaw rate in rad/s."""
+        """Return commands by actuator name; ``turn`` is the desired yaw rate in rad/s."""
         error = wrap(heading - now.heading)
         if self.is_kinematic:
             turns = next(t for t in self.model.thruster if t.name == "turn")
@@ -161,7 +161,7 @@ class ShipAutopilot:
         return found
 
     def _by_nozzles(self, moment: float, thrust: float) -> dict[str, float]:
-        """Return commands for nozzles at one common angle; some thrust is kept for steering."""
+        """Return commands for nozzles at one common angle. A minimum of thrust is kept for steering."""
         n = len(self.swivel_thrusters)
         arm = sum(abs(t.position[0]) for t in self.swivel_thrusters) / n
         needed = abs(moment) / (arm * sin_cos(MAX_NOZZLE_ANGLE)[0])
@@ -190,11 +190,11 @@ class ShipAutopilot:
 class LeewayEstimator:
     """Estimator of leeway: wind and current as a velocity in W, learned from the motion of the vessel.
 
-    In a turn the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead; this is learned too.
+    In a turn, the stern slips outwards as if the vessel turned about a point ``pivot`` m ahead, which is learned too.
     """
 
     def __init__(self, pivot: float, tau: float = 3.0) -> None:
-        """``tau``: time constant of the learning in s."""
+        """``tau`` is the time constant of the learning in s."""
         self.pivot, self.tau = pivot, tau
         self.north = self.east = 0.0
 

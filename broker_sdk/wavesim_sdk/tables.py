@@ -26,7 +26,7 @@ MAX_SEGMENTS = 64  #: maximum segments of a line
 
 
 class RunState(IntEnum):
-    """State of the simulation timer."""
+    """State of the simulation clock."""
 
     STOPPED = 0
     RUNNING = 1
@@ -35,7 +35,7 @@ class RunState(IntEnum):
 
 
 class BodyType(IntEnum):
-    """The three client types of the paper."""
+    """Type of a body: surface vessel, underwater vehicle or buoy."""
 
     SURFACE = 0
     UNDERWATER = 1
@@ -43,11 +43,11 @@ class BodyType(IntEnum):
 
 
 class Outcome(IntEnum):
-    """Outcome of a signal at one node. Every value except HEARD is a loss with its reason."""
+    """Outcome of a signal at one node. Every value except HEARD is a reason of loss."""
 
     HEARD = 0
     BELOW_THRESHOLD = 1
-    FADED = 2  #: fell below the ambient noise before it arrived
+    FADED = 2  #: the signal fell below the ambient noise before it arrived
     OUT_OF_BAND = 3
     TRANSMITTING = 4  #: the node was sending (half duplex)
     RECHARGING = 5  #: the node could not receive during its recharge time
@@ -56,8 +56,8 @@ class Outcome(IntEnum):
     COLLISION = 8  #: another reception overlapped in time and band, and was not weaker by the capture ratio
     BLOCKED = 9  #: an obstacle or a hill of the sea bed blocked the path
     SHADOW = 10  #: no ray of the sound-speed profile reaches the node
-    ECHO = 11  #: a later path of a signal already detected; not reported
-    DROPPED = 12  #: lost at random by the instrument (drop_out)
+    ECHO = 11  #: a later path of a signal that was already detected; not reported
+    DROPPED = 12  #: lost at random by the instrument (key `drop_out`)
     CORRUPT = 13  #: bit errors in the packet
 
 
@@ -75,7 +75,7 @@ class SensorFault(IntEnum):
 
 
 class SignalKind(IntEnum):
-    """Content of a signal."""
+    """Content of an acoustic signal."""
 
     PULSE = 0  #: pulse of a pinger, transponder or responder
     DATA = 1  #: packet with a payload
@@ -85,9 +85,9 @@ class SignalKind(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """One column: numpy type, shape, unit, and meaning (with its frame).
+    """Column of a table: NumPy type, shape, unit, and meaning with its frame.
 
-    A hidden column is only for an emulator that takes over from another one. Logs and clients do not get it.
+    A hidden column is only for an emulator that takes over from another one. Logs and clients do not receive it.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its columns and its writer. ``tail`` describes the bytes that follow a record in the log, if any."""
+    """Table with its columns and its writer. ``tail`` describes the bytes that follow a record in the log, if any."""
 
     name: str
     doc: str
@@ -152,27 +152,27 @@ CLOCK = Table(
     (
         TICK,
         TIME,
-        integer("timestamp", "0.1 ms", "Elapsed time in units of 0.1 ms, as in the paper."),
-        integer("state", "", "0 stopped, 1 running, 2 paused, 3 ended."),
+        integer("timestamp", "0.1 ms", "Elapsed time in units of 0.1 ms."),
+        integer("state", "", "State of the clock: 0 stopped, 1 running, 2 paused, 3 ended."),
         value("speed", "", "Requested simulated seconds per second of wall time; 0 = as fast as possible."),
         value("realtime_factor", "", "Simulated seconds per second of wall time, over the last second."),
-        integer("ticks_late", "", "Real-time ticks that started more than one step late."),
+        integer("ticks_late", "", "Number of real-time ticks that started more than one step late."),
         integer("lateness_ns", "ns", "Lateness of the last real-time tick."),
         integer("lateness_max_ns", "ns", "Maximum lateness since the start."),
         integer("slipped_ns", "ns", "Wall time skipped because ticks could not catch up."),
         integer("vehicles", "", "Number of vehicles present."),
         integer("buoys", "", "Number of buoys present."),
-        integer("signals_live", "", "Signals that can still be received."),
-        integer("signals_sent", "", "Signals sent since the start."),
-        integer("receptions", "", "Signals received since the start."),
-        integer("events_dropped", "", "Records lost because the front did not keep up (only in real time)."),
+        integer("signals_live", "", "Number of signals that can still be received."),
+        integer("signals_sent", "", "Number of signals sent since the start."),
+        integer("receptions", "", "Number of signals received since the start."),
+        integer("events_dropped", "", "Number of records lost because the front did not keep up (only in real time)."),
         integer("sensors_late", "", "Number of times that a synchronous emulator exceeded its time limit."),
-        integer("contacts_dropped", "", "Contacts omitted because there were too many at once."),
+        integer("contacts_dropped", "", "Number of contacts omitted because there were too many at once."),
         integer(
             "paths_dropped",
             "",
-            "Propagation paths omitted: weaker than the `paths` followed to their node, or with more than 31 "
-            "turning points.",
+            "Number of propagation paths omitted, either because their node already had `paths` stronger ones, or "
+            "because they had more than 31 turning points.",
         ),
     ),
 )
@@ -188,21 +188,21 @@ WORLD = Table(
         value("sound_speed", "m/s", "Speed of sound."),
         value("absorption", "dB/m", "Constant absorption coefficient; NaN if it is a function of frequency."),
         value("spreading", "dB", "Factor of log10 r in the spreading loss."),
-        value("ambient_noise", "dB re 1 uPa", "Ambient noise level. A weaker signal is dead."),
+        value("ambient_noise", "dB re 1 uPa", "Ambient noise level. A signal ends where its level falls below it."),
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),
         value("origin", "rad", "Latitude and longitude of the origin of W.", 2),
-        _s("digest", "SHA-256 of the configuration, in hexadecimal. Empty: do not compare.", 64),
+        _s("digest", "SHA-256 of the configuration, in hexadecimal; empty = not to be compared.", 64),
     ),
 )
 
 WEATHER = Table(
     "weather",
-    "Flow, wind and water level of this tick, where they are the same everywhere.",
+    "Current, wind and water level of this tick, as far as they are the same everywhere.",
     "engine",
     (
-        value("current_W", "m/s", "Uniform flow: mean, tide and drift, frame W.", 3),
-        value("wind_speed", "m/s", "Wind speed 10 m above the water, with slow part and gusts."),
+        value("current_W", "m/s", "Uniform current: mean, tide and drift, frame W.", 3),
+        value("wind_speed", "m/s", "Wind speed 10 m above the water, including slow variation and gusts."),
         value("wind_direction", "rad", "Direction from which the wind blows."),
         value("level", "m", "Water level above the mean, due to the tide."),
         value("wave_height", "m", "Significant wave height."),
@@ -213,11 +213,11 @@ WEATHER = Table(
 
 CLIENTS = Table(
     "clients",
-    "Clients that drive a body (its pilots), with keep-alive data. The row is that of the body.",
+    "Pilots: clients that drive a body, with keep-alive data. Each is in the row of its body.",
     "front",
     (
-        integer("status", "", "0 empty, 1 connected, 2 removed by keep-alive, 3 left."),
-        integer("type", "", "0 surface, 1 underwater, 2 buoy."),
+        integer("status", "", "Status: 0 empty row, 1 connected, 2 removed by keep-alive, 3 left."),
+        integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("address", "IP address of the client.", 48),
         integer("port", "", "UDP port of the client."),
@@ -250,7 +250,7 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: rows in addition to those of the bodies; sessions beyond them appear only in the status
+CREW_ROWS = 64  #: rows in addition to those of the bodies; further sessions appear only in the status
 
 SIGNALS = Table(
     "signals",
@@ -262,9 +262,9 @@ SIGNALS = Table(
         value("frequency", "Hz", "Carrier frequency."),
         value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
         value("level", "dB re 1 uPa", "Level at the present radius."),
-        value("radius", "m", "Present radius c (t - t0)."),
-        integer("emission_ns", "ns", "Time of emission t0."),
-        value("origin_W", "m", "Point of emission, frame W.", 3),
+        value("radius", "m", "Present radius of the sphere, c (t - t0)."),
+        integer("emission_ns", "ns", "Time of emission, t0."),
+        value("origin_W", "m", "Point of emission, in frame W.", 3),
     ),
 )
 
@@ -276,7 +276,7 @@ IDENTITY = Table(
     "engine",
     (
         integer("present", "", "1 if the row holds a body."),
-        integer("type", "", "0 surface, 1 underwater, 2 buoy."),
+        integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
         integer("generation", "", "Increments each time a body enters the row."),
@@ -289,7 +289,10 @@ GEOMETRY = Table(
     "engine",
     (
         value(
-            "size", "m", "Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: 3 x diameter.", 3
+            "size",
+            "m",
+            "Size of the shape. Box: length, width, height. Cylinder: length, diameter, diameter. Sphere: diameter, three times.",
+            3,
         ),
         value("mass", "kg", "Mass."),
         value("transducer_B", "m", "Position of the transducer, frame B; NaN = none.", 3),
@@ -315,8 +318,8 @@ ACTUATION = Table(
     "the last one.",
     "engine",
     (
-        value("command", "N, 1/s, rad or kg", "Commanded value after saturation and motor law.", MAX_ACTUATORS),
-        value("actual", "N, 1/s, rad or kg", "Value after lag and rate limit.", MAX_ACTUATORS),
+        value("command", "N, 1/s, rad or kg", "Commanded value, after saturation and motor law.", MAX_ACTUATORS),
+        value("actual", "N, 1/s, rad or kg", "Actual value, after lag and rate limit.", MAX_ACTUATORS),
         value(
             "feedback", "1/s", "Reported shaft speed: the moving average, for thrusters that report one.", MAX_ACTUATORS
         ),
@@ -326,19 +329,21 @@ ACTUATION = Table(
 
 INSTRUMENTS = Table(
     "instruments",
-    "Instruments of all bodies, one row each. The table of its type holds its values, in the row `place`.",
+    "Instruments of all bodies, one row each. The table of an instrument's type holds its values, in the row `place`.",
     "engine",
     (
         integer("body", "", "Row of the body that carries it; -1 = empty row."),
         integer("number", "", "Number of the instrument among those of its body, from 0."),
         _s("type", "Type of the instrument: the name of the table that holds its values."),
         _s("name", "Name of the instrument on the body."),
-        integer("place", "", "Row of its values in the table of its type."),
-        integer("period", "ticks", "Period in ticks: the instrument has a value at each multiple."),
+        integer("place", "", "Row of the instrument's values in the table of its type."),
+        integer("period", "ticks", "Period in ticks: the instrument has a value at each multiple of it."),
         integer(
-            "generation", "", "Increments each time an instrument enters the place. Its values carry the same number."
+            "generation",
+            "",
+            "Increments each time an instrument enters the place. The instrument's values have the same number.",
         ),
-        integer("fault", "", "0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked."),
+        integer("fault", "", "Fault: 0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked."),
         integer(
             "fault_first",
             "",
@@ -386,7 +391,7 @@ SURROUNDINGS = Table(
         value("current_W", "m/s", "Velocity of the water at the body, frame W.", 3),
         value("wind_W", "m/s", "Velocity of the air 10 m above the water, frame W.", 3),
         value("level", "m", "Water level above the mean at the body: tide and waves."),
-        value("wave", "m", "Part of that level due to waves."),
+        value("wave", "m", "Part of the water level due to waves."),
     ),
 )
 
@@ -426,8 +431,8 @@ SENT = Table(
         integer("source", "", "Row of the sender."),
         integer("query", "", "Number of the signal that this one answers; 0 = none."),
         integer("request", "", "Number of the client's request; 0 = none."),
-        integer("outcome", "", "0 sent; 7 not sent because the transmitter was recharging."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("outcome", "", "0 = sent, 7 = not sent because the transmitter was recharging."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),
@@ -453,9 +458,9 @@ RECEPTION = Table(
         integer("source", "", "Row of the sender."),
         integer("receiver", "", "Row of the receiver."),
         integer("query", "", "Number of the signal that this one answers; 0 = none."),
-        integer("query_source", "", "Row of the sender of that query; -1 = none."),
+        integer("query_source", "", "Row of the node that sent the query; -1 = none."),
         integer("outcome", "", "0 received, otherwise the reason of the loss (`Outcome`)."),
-        integer("kind", "", "0 pulse, 1 data, 2 range request, 3 range reply."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
         integer("to_address", "", "Modem address of the destination; 0 = all."),
@@ -482,8 +487,8 @@ RECEPTION = Table(
         value(
             "measured",
             "m",
-            "Two-way range as the querying node measures it: (time by its own clock less turn-around time) / 2 "
-            "times the assumed sound speed; NaN = not a reply to it.",
+            "Two-way range that the querying node measures: half of its clock's time less the turn-around time, times "
+            "the assumed sound speed; NaN = not a reply to this node.",
         ),
         value("one_way", "m", "One-way range from the clocks of both nodes and the assumed sound speed."),
         value(
@@ -531,7 +536,7 @@ ESTIMATE = Table(
 
 SIMULATION_TABLES = (CLOCK, WORLD, WEATHER, CLIENTS, CREW, SIGNALS, SENT, RECEPTION, NOTICE)
 VEHICLE_TABLES = (IDENTITY, GEOMETRY, STATE, ACTUATION, EFFORT, SURROUNDINGS, INSTRUMENTS, ESTIMATE, LINES)
-HISTORY_ROWS = 512  #: records of SENT, RECEPTION and NOTICE kept in shared memory
+HISTORY_ROWS = 512  #: number of records of SENT, RECEPTION and NOTICE kept in shared memory
 
 
 def layout_hash() -> str:

@@ -4,6 +4,6 @@ import signal
 
 
 def termination_signals() -> tuple[signal.Signals, ...]:
-    """The termination signals that this program handles. SIGHUP stays ignored if ``nohup`` started the program."""
+    """Return the termination signals that this program handles. SIGHUP stays ignored if ``nohup`` started the program."""
     deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM) if deaf else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

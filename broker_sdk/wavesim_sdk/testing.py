@@ -60,7 +60,7 @@ def admit_all(join: Join, _old: Session | None = None) -> Admission:
 
 
 def stopped_clock() -> tuple[int, int]:
-    """A simulation clock that is stopped at tick 0."""
+    """Return tick and run state of a simulation clock that is stopped at tick 0."""
     return 0, 0
 
 
@@ -74,11 +74,11 @@ def sessions_for_tests(
 
 @dataclass
 class InMemoryLink:
-    """A client and a server in memory, with a lossy network between them, in virtual time."""
+    """Client and server in memory, with a lossy network between them, in virtual time."""
 
     client: ClientSession
     sessions: ServerSessions = field(default_factory=sessions_for_tests)
-    loss: float = 0.0  #: probability that a datagram is lost; it is duplicated with half of it
+    loss: float = 0.0  #: probability that a datagram is lost; it is duplicated with half that probability
     seed: int = 0
     now: float = 100.0
     address: Address = ("127.0.0.1", 4000)
@@ -124,7 +124,7 @@ class InMemoryLink:
 
 
 class _LoopThread(ABC):
-    """An asyncio loop in a separate thread, for the duration of a ``with`` block."""
+    """Asyncio loop in a separate thread, for the duration of a ``with`` block."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -145,11 +145,11 @@ class _LoopThread(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Bind the ports."""
+        """Bind the ports of the proxy."""
 
     @abstractmethod
     async def _close(self) -> None:
-        """Close them."""
+        """Close the ports of the proxy."""
 
 
 class _Port(asyncio.DatagramProtocol):
@@ -160,7 +160,7 @@ class _Port(asyncio.DatagramProtocol):
         self._received(data, address[:2])
 
     def error_received(self, _error: Exception) -> None:
-        """Ignore the error: if the peer is not running (yet), the datagram counts as lost."""
+        """Ignore the error. If the peer does not run (yet), the datagram counts as lost."""
 
 
 async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramTransport:
@@ -170,7 +170,7 @@ async def _bind(received: Callable[[bytes, Address], None]) -> asyncio.DatagramT
 
 
 class LossyProxy(_LoopThread):
-    """A UDP proxy on loopback that loses, duplicates, delays and reorders datagrams of both directions, reproducibly by seed."""
+    """UDP proxy on loopback that loses, duplicates, delays and reorders datagrams of both directions, reproducibly by seed."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class LossyProxy(_LoopThread):
     ) -> None:
         super().__init__()
         self.target, self.loss, self.duplicate, self.delay = target, loss, duplicate, delay
-        self.counts: Counter[str] = Counter()  #: numbers of datagrams passed, lost and doubled
+        self.counts: Counter[str] = Counter()  #: numbers of datagrams passed, lost and duplicated
         self.address: Address = ("", 0)
         self._random = random.Random(seed)
         self._clients: dict[Address, asyncio.DatagramTransport] = {}
@@ -231,9 +231,9 @@ class LossyProxy(_LoopThread):
 
 
 class FakeServer(_LoopThread):
-    """The server side of the protocol over real UDP, without a simulation.
+    """Server side of the protocol over real UDP, without a simulation.
 
-    ``server_events`` has the happenings of the sessions, and ``raw`` every received datagram. Set ``drop_datagram`` to a
+    ``server_events`` lists what happened in the sessions, and ``raw`` every received datagram. Set ``drop_datagram`` to a
     function that selects incoming datagrams to lose, and ``answer`` to one that returns the answer to a request.
     """
 
@@ -290,7 +290,7 @@ class FakeServer(_LoopThread):
         asyncio.run_coroutine_threadsafe(run(), self._loop).result(10.0)
 
     def session(self, name: str, timeout: float = 10.0) -> Session:
-        """The session of a client, once it has joined."""
+        """Return the session of a client, once the client has joined."""
         limit = time.monotonic() + timeout
         while True:
             for s in list(self.sessions.by_token.values()):
@@ -301,12 +301,12 @@ class FakeServer(_LoopThread):
             time.sleep(0.01)
 
     def send(self, name: str, message: Any) -> None:
-        """Send any message of the server."""
+        """Send any message from the server to a client."""
         session = self.session(name)
         self._do(lambda: self.sessions.send(session, message))
 
     def send_bytes(self, name: str, data: bytes) -> None:
-        """Send any bytes from the server's port."""
+        """Send any bytes from the server's port to a client."""
         address = self.session(name).address
         self._do(lambda: self._port.sendto(data, address))
 
@@ -325,7 +325,7 @@ class FakeServer(_LoopThread):
         self._do(push)
 
     def step(self, name: str, tick: int, sensors: Mapping[str, Sequence[float | None]] | None = None) -> None:
-        """Send STEP to a lockstep client; ``sensors`` are values by name."""
+        """Send a STEP to a lockstep client; ``sensors`` are values by name."""
         session = self.session(name)
         step, parts = make_step(session, tick, sensors or {})
         self._do(lambda: self.sessions.step(session, step, parts, time.monotonic()))
@@ -336,14 +336,14 @@ class FakeServer(_LoopThread):
         self._do(lambda: self.sessions.bye(session, text))
 
     def events_of(self, kind: type[Happening], name: str) -> list[Any]:
-        """The happenings of one type of a client."""
+        """Return what happened in a client's sessions, of one type."""
         return [h for h in list(self.server_events) if isinstance(h, kind) and h.session.name == name]
 
 
 def make_step(
     session: Session, tick: int, sensors: Mapping[str, Sequence[float | None]]
 ) -> tuple[StepMessage, list[SensorsMessage]]:
-    """A STEP of the body of the tests, and the SENSORS datagrams of readings that do not fit into it."""
+    """Return a STEP of the body of the tests, and SENSORS datagrams with the readings that do not fit into it."""
     sensor_numbers = {s.name: s.number for s in session.admission.sensors}
     readings = [Reading(sensor_numbers[name], tick * STEP_NS, 0, tuple(values)) for name, values in sensors.items()]
     count = len(session.admission.actuators)

@@ -1,7 +1,7 @@
 """Convert quantities at the edge: text with a unit in, SI numbers out.
 
-Inside the project everything is SI and radians. A unit appears only in a configuration file, on the command line, or
-in a name that ends in it (``_deg``, ``_dbar``).
+Inside the project everything is SI and radians. Other units appear only in a configuration file, on the command line,
+or in a name that ends in the unit (``_deg``, ``_dbar``).
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def unit_names(quantity: str) -> str:
 
 
 def parse(text: str, quantity: str, count: int = 1) -> tuple[float, ...]:
-    """Parse numbers with one unit behind them, and return them in SI.
+    """Parse numbers followed by one unit, and return them in SI.
 
     ``parse("15 ms", "time")`` is ``(0.015,)``; ``parse("1 2 3 m", "length", 3)`` is ``(1, 2, 3)``. An empty
-    ``quantity`` means pure numbers. Raises ValueError with a message that says what was found and what is allowed.
+    ``quantity`` means pure numbers. Raises ValueError with a message that states what was found and what is allowed.
     """
     match = re.fullmatch(rf"\s*((?:{_NUMBER}[\s,]*)+?)\s*([A-Za-z/][A-Za-z0-9/ ]*|1/[A-Za-z]+)?\s*", text)
     if match is None:

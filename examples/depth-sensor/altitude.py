@@ -1,4 +1,4 @@
-"""A custom sensor in thirty lines: height above the bottom, with a scale error from the configuration."""
+"""Custom sensor in thirty lines: height above the bottom, with a scale error from the configuration."""
 
 from wavesim_emulators.base import Batch, Emulator
 from wavesim_sdk.config import LoadedConfig

@@ -1,6 +1,6 @@
 """A custom hydrodynamic term: a drogue towed from a point P of the hull.
 
-F = -drag abs(v_P) v_P, where v_P is the velocity of P through water.
+The force is F = -drag abs(v_P) v_P, where v_P is the velocity of P through the water.
 """
 
 from typing import Any

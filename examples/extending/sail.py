@@ -29,7 +29,7 @@ def simulation(integrator: str, ms: float, **of_model: str) -> Simulation:
 
 
 def dragged(integrator: str, ms: float, y: float = 0.0) -> list[float]:
-    """Return surge speed and yaw rate 2 s after a start at 2 m/s. The body only surges and yaws; its drogue is at y."""
+    """Return surge speed and yaw rate 2 s after a start at 2 m/s. The body only surges and yaws; its drogue is at (0, y, 0)."""
     sim = simulation(integrator, ms, active="u r", low="0", drag="0 0 0 0 0 0", more=DROGUE.format(y=y))
     row = sim.enter("a", "hull", (0.0, 0.0, 100.0))
     sim.set_pose(row, velocity=[2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -39,7 +39,7 @@ def dragged(integrator: str, ms: float, y: float = 0.0) -> list[float]:
 
 
 def trimmed(seconds: float) -> float:
-    """Return the tangent of the pitch angle at a time after the weight is commanded 0.1 m forward."""
+    """Return the tangent of the pitch angle at a time after a command that moves the weight 0.1 m forward."""
     sim = simulation("rk4", 100.0, active="u v w p q r", low="0.05", drag="50 50 50 20 200 50", more=WEIGHT)
     row = sim.enter("a", "hull", (0.0, 0.0, 100.0))
     sim.command(row, {"weight": 0.1})

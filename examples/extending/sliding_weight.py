@@ -1,6 +1,6 @@
 """A custom actuator type: a weight that slides along the x axis. Its command is the forward position in m.
 
-The mass of the weight is part of the body's mass already, so moving it only changes the moment.
+The body's mass already includes the weight, so moving it changes only the moment.
 """
 
 from typing import Any

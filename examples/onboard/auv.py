@@ -1,12 +1,12 @@
 """On-board program of an AUV that never receives its true position.
 
-It knows the survey before the dive (beacons, mission, start position) and the values of its instruments: pressure,
+The AUV knows the survey before the dive (beacons, mission, start position) and the values of its instruments: pressure,
 heading and rates, speed through water, and acoustic receptions.
 
     python auv.py --config config.xml --vehicle lauv [--filter reference]
 
-Its own filter is small and starts at once. The reference filter of docs/navigation.md is more accurate and is compiled
-at first use.
+The program's own filter is small and starts at once. The reference filter of docs/navigation.md is more accurate, but
+is compiled at its first use.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Auv:
         self._time = -1.0
 
     def filter(self, options: argparse.Namespace | None) -> Any:
-        """Return the class of the navigator."""
+        """Return the class of the selected navigation filter."""
         if options is None or options.filter == "own":
             return Navigator
         from reference import Reference
@@ -110,7 +110,7 @@ class Auv:
         return self._commands(thrust, rudder, planes)
 
     def _commands(self, thrust: float, rudder: float, planes: float) -> dict[str, float]:
-        """Return commands with the same angle for all rudders, and for all planes."""
+        """Return commands with one angle for all rudders and one for all planes."""
         fins = {**dict.fromkeys(self.rudders, rudder), **dict.fromkeys(self.planes, planes)}
         return {self.propeller: thrust, **fins}
 

@@ -2,9 +2,9 @@
 
     python captain.py --config ../trials/usv-traffic.xml --vehicle odin [--avoid ais radar] [--after 60] [--charted]
 
-It steers any surface vessel of the library, including kinematic traffic. Without --avoid it holds its course. With
---after it begins to avoid this many seconds after the start, like an inattentive crew. With --charted it knows the
-piers of the chart.
+The program steers any surface vessel of the library, including kinematic traffic. Without --avoid it holds its course. With
+--after it begins to avoid other vessels only this many seconds after the start, like an inattentive crew. With
+--charted it also avoids the piers of the chart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_sdk.targets import Target, from_ais, from_radar
 
-SAME = 100.0  #: m between a radar target and an AIS target that count as the same vessel
+SAME = 100.0  #: maximum distance in m between a radar target and an AIS target of the same vessel
 
 
 class Captain:
@@ -65,7 +65,7 @@ class Captain:
         return self.pilot.commands(now, dt, self.order), None
 
     def _targets(self, step: Step, place: tuple[float, float]) -> Iterator[Target]:
-        """Yield the targets of the instruments. For a vessel detected by both, AIS takes precedence over the radar."""
+        """Yield the targets of the instruments. If both detect a vessel, AIS takes precedence over the radar."""
         told: list[Target] = []
         if "ais" in self.instruments and (value := step.sensors.get("ais")) is not None:
             told = list(from_ais(value, self.origin))

@@ -15,17 +15,17 @@ from wavesim_sdk.broker import Step
 from wavesim_sdk.config import BodyConfig, LoadedConfig
 from wavesim_sdk.elementary import atan2, hypot
 
-NEAR = 25.0  #: m from the dock at which it slows down
+NEAR = 25.0  #: distance from the dock in m at which the AUV slows down
 DOCKED, LOST = (
     3.0,
     10.0,
-)  #: m at which it stops, and at which it resumes after drifting away or after a wrong estimate
-GUESS = 30.0, -40.0  #: m, error of the initial estimate
-ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head
+)  #: distances in m at which the AUV stops, and resumes after drifting away or after a wrong estimate
+GUESS = 30.0, -40.0  #: error of the initial estimate in m
+ANGLE = math.radians(1.0)  #: standard deviation of the direction from the head, rad
 
 
 class Homer(Auv):
-    """AUV that knows the position of the dock and hardly its own. Range and direction of each reply locate it."""
+    """AUV that knows the position of the dock exactly and its own only roughly. Range and direction of each reply locate it."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         super().__init__(loaded, body)

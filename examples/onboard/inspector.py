@@ -1,6 +1,6 @@
-"""On-board program of an ROV that navigates only by the picture of its forward-looking sonar.
+"""On-board program of an ROV that navigates only with the picture of its forward-looking sonar.
 
-It holds station at a pile, then turns to the quay and follows it sideways.
+The ROV holds station at a pile, then turns to the quay and follows it sideways.
 
     python inspector.py --config ../trials/inspection.xml --vehicle rov
 """
@@ -23,18 +23,18 @@ from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.ocean.water import depth_of_pressure
 from wavesim_sdk.sonars.frames import ImagingFrame
 
-AWAY = 4.0  #: m, distance to keep from the pile and from the quay
-HOLD_S = 30.0  #: s at the pile
-QUAY = 90.0  #: deg, expected bearing of the quay
-ALONG = 0.25  #: m/s, to starboard
-NEAREST = 1.0  #: m; nearer echoes are ignored
+AWAY = 4.0  #: distance in m to keep from the pile and from the quay
+HOLD_S = 30.0  #: time at the pile in s
+QUAY = 90.0  #: expected bearing of the quay in deg
+ALONG = 0.25  #: speed to starboard along the quay in m/s
+NEAREST = 1.0  #: range in m below which echoes are ignored
 GATE_M, GATE_RAD = 1.5, 0.3  #: gate around the last position of the pile
-FAINT_DB = 18.0  #: dB below the strongest echo: weaker samples do not belong to the same object
-PATIENCE_S = 5.0  #: s to wait for a frame that the sensor announced; afterwards the last picture is used
+FAINT_DB = 18.0  #: samples this many dB below the strongest echo do not belong to the same object
+PATIENCE_S = 5.0  #: time in s to wait for a frame that the sensor announced; afterwards the last picture is used
 
 
 class Axis:
-    """Control of one axis: a velocity towards the target whose slow part compensates the current, then a force (N)."""
+    """Control of one axis: a velocity towards the target, with an integral part for the current, and from it a force (N)."""
 
     def __init__(self, stiffness: float = 80.0, limit: float = 40.0) -> None:
         self.stiffness, self.limit, self.drift = stiffness, limit, 0.0
@@ -50,7 +50,7 @@ class Axis:
 
 
 class Inspector:
-    """Convert the picture into forces ahead, to starboard and down, and a turn."""
+    """Compute forces ahead, to starboard and down, and a yaw moment, from the picture."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig) -> None:
         thrusters = loaded.model(body.model).thruster
@@ -65,8 +65,8 @@ class Inspector:
         self.depth, self.heading = body.position[2], float(body.attitude[2])
         self.ahead, self.side, self.turn = Axis(), Axis(), control.HeadingController(3.0, 2.5, 4.0)
         self.seen = 0  #: number of the newest frame
-        self.pile: tuple[float, float] | None = None  #: its range and bearing
-        self.error = (0.0, 0.0)  #: m, ahead and to starboard
+        self.pile: tuple[float, float] | None = None  #: range and bearing of the pile, if known
+        self.error = (0.0, 0.0)  #: position error in m, ahead and to starboard
         self.at_quay = self._asked = False
         self._before = -1.0
 
@@ -100,7 +100,7 @@ class Inspector:
         return dict(zip(self.names, forces.tolist(), strict=True)), None
 
     def _newest(self, number: int, broker: Broker) -> ImagingFrame | None:
-        """Return the frame of a number, once. Its pieces may arrive after the step that announces it, or never."""
+        """Return the frame with this number, once. Its pieces may arrive after the step that announces it, or never."""
         if number <= self.seen:
             return None
         limit = time.monotonic() + PATIENCE_S
@@ -169,7 +169,7 @@ def quay(frame: ImagingFrame) -> tuple[float, float] | None:
 
 
 def make(loaded: LoadedConfig, body: BodyConfig) -> Inspector:
-    """Create the inspector; raise BrokerError if the vehicle has no sonar named `eye`."""
+    """Create the inspector. Raise BrokerError if the vehicle has no sonar named `eye`."""
     if not any(i.name == "eye" for i in loaded.suite(body)):
         raise BrokerError("this vehicle needs a forward-looking <sonar name='eye'>")
     return Inspector(loaded, body)

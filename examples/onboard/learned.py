@@ -1,10 +1,10 @@
-"""On-board program of a BlueROV2 that keeps its position only by a learned policy.
+"""On-board program of a BlueROV2 that keeps its position with a learned policy alone.
 
     python learned.py --config ../trials/learned.xml --vehicle rov [--policy station-keeping.npz]
 
 The policy was trained with `python -m benchmarks.learning train` in the environment wavesim/StationKeeping-v0: six
-million samples of copies that differ in current, thrust, weight and delay. It receives the same observations here
-(docs/learning.md), and keeps the first waypoint, heading north.
+million samples from copies of the vehicle that differ in current, thrust, weight and delay. Here it receives the same
+observations (docs/learning.md). It keeps the vehicle at the first waypoint, heading north.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, rotation
 
 BOUND = 10.0  #: limit of every number that the policy receives
-SHARE = 0.5  #: share of the episode that has passed; a constant here, without episodes
+SHARE = 0.5  #: share of the episode that has passed; constant here, because there are no episodes
 
 
 class Rov:
-    """Observation, network, thrusters."""
+    """Controller: it computes the observation, evaluates the network and commands the thrusters."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)
@@ -59,7 +59,7 @@ class Rov:
         return dict(zip(self.names, (self.most * self.command).tolist(), strict=True)), None
 
     def observation(self, motion: Any) -> Any:
-        """Return the observation that docs/learning.md lists, from a state of 13 numbers."""
+        """Return the observation that docs/learning.md defines, from a state of 13 numbers."""
         R_WB = rotation(motion[3:7])
         s, c = sin_cos(float(euler(motion[3:7])[2]))
         away = vecmat(self.goal - motion[:3], R_WB)

@@ -1,9 +1,11 @@
-"""Navigation by acoustic ranges: a small extended Kalman filter over round trips. :mod:`reference` uses the large one.
+"""Navigation by acoustic ranges: a small extended Kalman filter over round trips.
+
+:mod:`reference` uses the larger reference filter.
 
 State: north, east, drift of the water (north, east). Between measurements the position follows heading and speed
-through water plus the drift. A round trip measures the path out from the position at the query, plus the path back to
-the position at the reception. Both positions are known relative to now from the recent track, so the vehicle's motion
-does not blur the range.
+through water plus the drift. A round trip measures two paths: out from the position at the query, and back to the
+position at the reception. Both positions are known relative to now from the recent track, so the vehicle's motion does
+not blur the range.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class Beacon:
 
 
 class Navigator:
-    """The filter of one vehicle."""
+    """Navigation filter of one vehicle."""
 
     HISTORY = 400
 
@@ -57,7 +59,7 @@ class Navigator:
 
     @property
     def current(self) -> tuple[float, float]:
-        """Drift of the water, m/s."""
+        """Drift of the water (north, east), m/s."""
         return float(self.x[2]), float(self.x[3])
 
     @property
@@ -111,7 +113,7 @@ class Navigator:
         return np.asarray(a + part * (b - a))
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = 0.8) -> bool:
-        """Update by a round trip (times in s). Return False if it is too far from the prediction."""
+        """Update the filter with a round trip (times in s). Return False if it is too far from the prediction."""
         if len(self._times) < 2 or asked < self._times[0]:
             return False
         measured = self.c * (heard - asked - beacon.turn_around)

@@ -1,8 +1,7 @@
-"""On-board program of an AUV that only receives: beacons ping at known times, and their clocks agree; its own clock
-drifts.
+"""On-board program of an AUV that only receives. Beacons with synchronised clocks ping at known times; its own clock drifts.
 
-Any number of vehicles can navigate this way, because none of them transmits. The filter estimates the clock with the
-position.
+Any number of vehicles can navigate this way, because none of them transmits. The filter estimates the clock error
+together with the position.
 
     python oneway.py --config ../trials/one-way.xml --vehicle lauv
 """
@@ -45,7 +44,7 @@ class Listener(Auv):
                     self.navigator.one_way(sent, time, beacon)
 
     def _ask(self, step: Step, broker: Broker) -> None:
-        """Do nothing: this vehicle never transmits."""
+        """Do nothing, because this vehicle never transmits."""
 
 
 if __name__ == "__main__":

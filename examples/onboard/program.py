@@ -1,4 +1,4 @@
-"""Common parts of the on-board programs of a trial: arguments, broker, loop."""
+"""Common parts of the on-board programs: arguments, broker and main loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 
 
 class Vehicle(Protocol):
-    """On-board software: converts the values of a step into actuator commands by name and an estimate (or None)."""
+    """On-board software, which converts the values of a step into actuator commands by name and an estimate (or None)."""
 
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], list[float | None] | None]: ...
 
@@ -25,8 +25,7 @@ def run(
 ) -> int:
     """Drive the vehicle named on the command line until the run has ended; return the exit code.
 
-    ``make`` creates it from the loaded configuration and the body, and from the parsed options if ``options`` adds
-    some.
+    ``make`` creates the software from the loaded configuration, the body and, if ``options`` adds any, the parsed options.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default="config.xml")

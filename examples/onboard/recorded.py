@@ -2,9 +2,9 @@
 
 python recorded.py --config ../trials/recorded.xml --vehicle boat --commands odin-zigzag.csv --map port=port --map 4=nozzle*deg
 
-File names are relative to the folder of the configuration. Each line of commands holds until the next. A measured track
-(--track) is published as the estimate: the viewer shows it beside the vehicle, and table and pictures contain its
-distance from the vehicle.
+File names are relative to the folder of the configuration. Each line of commands holds until the next line is due. A
+measured track (--track) is published as the estimate: the viewer shows it beside the vehicle, and the report of the
+trial contains its distance from the vehicle.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.recorded_data import parse_map, read_columns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-SOON = 1e-6  #: s before its time at which a line is due
+SOON = 1e-6  #: a line is due this many seconds before its time
 
 
 class Recorded:
-    """Commands over time, and a track for comparison."""
+    """Recorded commands over time, and a track for comparison."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         columns, self.times = read_columns(loaded.data_file(options.commands), options.rate)

@@ -1,10 +1,10 @@
 """Live navigation of an AUV without an inertial unit by the reference filter (docs/navigation.md).
 
-It uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
+The filter uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
 
-Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with an
-uncertainty of the vehicle's possible acceleration. Speed through water, depth, angles and sound correct the filter; the
-current is a state. A round trip involves two times: the position at the query, and the position at the reception of the
+Rates and angles of the AHRS propagate the filter. The acceleration follows from turn rate and speed, with the vehicle's
+possible acceleration as its uncertainty. Speed through water, depth, angles and sound correct the filter; the current
+is part of the state. A round trip involves two positions: the one at the query, and the one at the reception of the
 reply.
 """
 
@@ -26,27 +26,27 @@ from wavesim_studies.navigation import measurements as make
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAVITY = 9.81
-RATES = RATE_SIGMA * math.sqrt(0.1)  #: rad/sqrt(s), of an AHRS at 10 Hz
-AGILITY = 0.1  #: m/s/sqrt(s), random acceleration of the vehicle
-CURRENT, CURRENT_WALK = 0.2, 0.002  #: m/s, m/s/sqrt(s)
+RATES = RATE_SIGMA * math.sqrt(0.1)  #: noise of the rates in rad/sqrt(s), of an AHRS at 10 Hz
+AGILITY = 0.1  #: random acceleration of the vehicle in m/s/sqrt(s)
+CURRENT, CURRENT_WALK = 0.2, 0.002  #: of the current: deviation in m/s, random walk in m/s/sqrt(s)
 # Measurements of one time are processed in this order: a range needs an accurate position of the transducer.
 ANGLES, DEPTH, SPEED, HEAD, SOUND = range(5)  #: instruments
-JOLT = 400.0  #: gate of speeds: starting to move is not an outlier
-MEMORY = 2.0  #: s, maximum delay of a reply
-TWO_WAY, ONE_WAY = 0.3, 0.3  #: m, standard deviation of acoustic paths: beacons swing on their moorings
+JOLT = 400.0  #: gate of speed measurements, wide enough for a vehicle that starts to move
+MEMORY = 2.0  #: maximum delay of a reply in s
+TWO_WAY, ONE_WAY = 0.3, 0.3  #: standard deviation of acoustic paths in m: beacons swing on their moorings
 
 
 class Reference:
-    """The filter of one vehicle."""
+    """Navigation filter of one vehicle."""
 
     def __init__(
         self, place: tuple[float, float], sound_speed: float, lever: Sequence[float], doubt: float = 1.0, clock: float = 0.0,
         drift: float = 0.0,
     ) -> None:  # fmt: skip
-        """Create the filter at ``place`` (north, east), known to ``doubt`` m.
+        """Create the filter at ``place`` (north, east), with a standard deviation of ``doubt`` m.
 
         ``lever`` is the position of the transducer in B. ``clock`` (s) and ``drift`` (s/s) are the standard deviations
-        of the own clock.
+        of the vehicle's own clock.
         """
         compile_filter()  # compile before joining, so that no other participant has to wait
         self.c, self.doubt, self.lever = sound_speed, doubt, lever
@@ -115,16 +115,16 @@ class Reference:
         self.sigma = math.sqrt(state.P[0, 0]), math.sqrt(state.P[1, 1])
 
     def round_trip(self, asked: float, heard: float, beacon: Beacon, sigma: float = TWO_WAY) -> None:
-        """Update by a round trip (times in s)."""
+        """Update the filter with a round trip (times in s)."""
         length = self.c * (heard - asked - beacon.turn_around)
         self._take(make.round_trip(asked, heard, length, beacon.position, sigma, self.lever, sensor=SOUND))
 
     def one_way(self, sent: float, heard: float, beacon: Beacon, sigma: float = ONE_WAY) -> None:
-        """Update by a one-way travel time from a beacon whose clock and schedule are known."""
+        """Update the filter with a one-way travel time from a beacon whose clock and schedule are known."""
         self._take(make.one_way(heard, self.c * (heard - sent), beacon.position, sigma, self.lever, sensor=SOUND))
 
     def direction(self, heard: float, azimuth: float, elevation: float, beacon: Beacon, sigma: float) -> None:
-        """Update by the direction of a beacon (rad in B), measured by a USBL head."""
+        """Update the filter with the direction of a beacon (rad in B), measured by a USBL head."""
         if self._filter is not None:
             self._filter.add(make.direction(heard, azimuth, elevation, beacon.position, sigma, self.lever, sensor=HEAD))
             self._look()

@@ -1,4 +1,4 @@
-"""On-board program of a vehicle in a modem network with time slots: each sends its estimated position to all others.
+"""On-board program of a vehicle in a modem network with time slots. Each vehicle sends its estimated position to all others.
 
 python talker.py --config ../trials/tdma.xml --vehicle v1
 """
@@ -41,7 +41,7 @@ class Talker(Auv):
                 self.others[heard.from_address] = STATUS.unpack(heard.payload)
 
     def _ask(self, step: Step, broker: Broker) -> None:
-        """Schedule the packet of the next slot when it is less than two steps away."""
+        """Schedule the packet of the next slot when the slot is less than two steps away."""
         number = math.ceil((step.time - self.slot * SLOT_S) / self.cycle)
         at = number * self.cycle + self.slot * SLOT_S
         if number > self.planned and number >= 0 and at - step.time < 2.0 * self.program.period:

@@ -1,4 +1,4 @@
-"""On-board program of VITA1 in a flooded tunnel: it keeps to the centre by four echosounders.
+"""On-board program of VITA1 in a flooded tunnel. Four echosounders keep it in the centre of the tunnel.
 
     python tunnel.py --config ../trials/tunnel.xml --vehicle vita [--amplitude 1]
 
@@ -25,14 +25,14 @@ from wavesim_sdk.elementary import sin
 from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import rotation
 
-SURGE, PERIOD = 0.2, 17.5  #: m/s; s, period of the sine
-GUIDANCE = 0.05  #: s between two readings of the echosounders
-SMOOTH = 0.72  #: rad/s of the reference filter
-LIFT_ARM = 0.02  #: m from the centre of mass up to the centre of buoyancy
+SURGE, PERIOD = 0.2, 17.5  #: speed in m/s; period of the sine in s
+GUIDANCE = 0.05  #: time in s between two readings of the echosounders
+SMOOTH = 0.72  #: bandwidth of the reference filter in rad/s
+LIFT_ARM = 0.02  #: distance in m from the centre of mass up to the centre of buoyancy
 
 
 class Rov:
-    """Guidance, centring and stabiliser."""
+    """Guidance, centring and stabiliser of one vehicle."""
 
     def __init__(self, loaded: LoadedConfig, body: BodyConfig, options: argparse.Namespace) -> None:
         model = loaded.model(body.model)

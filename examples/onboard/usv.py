@@ -1,6 +1,6 @@
 """On-board program of a twin-thruster boat. The true state serves as its GPS.
 
-It accepts missions while it runs (`wavesim mission`, or "send" in mission control).
+The program accepts missions while it runs (`wavesim mission`, or "send" in mission control).
 
     python usv.py --config config.xml --vehicle jolner
 """
@@ -58,7 +58,7 @@ class Boat:
         return {self.port: port, self.starboard: starboard}, None
 
     def along(self, waypoints: Sequence[Waypoint], north: float, east: float) -> control.LineOfSight:
-        """Return guidance along waypoints from the present position."""
+        """Return guidance that follows waypoints from the present position."""
         return control.LineOfSight(waypoints, (north, east), lookahead=25.0, acceptance=6.0)
 
     def command(self, force: float) -> float:

@@ -1,8 +1,8 @@
-"""How much of the error of a long-baseline position comes from the simulator's clock?
+"""Study how much of the error of a long-baseline position comes from the simulator's clock.
 
 A vehicle on a circle queries four beacons every four seconds. Its position follows from the four two-way ranges by
 least squares, without any instrument noise. The study compares this simulator's times with times rounded up to the next
-tick, as simulators report them that process sound once per tick. It prints a table and draws
+tick, as simulators report them if they process sound once per tick. It prints a table and draws
 docs/images/lbl-against-tick.png.
 
     python examples/studies/lbl_against_tick.py [--out FILE] [--ticks 1 4 20 100]

@@ -81,7 +81,9 @@ def test_a_key_file_that_others_may_read_is_refused(config: Callable[..., Loaded
     for command in ("check", "serve"):
         done = wavesim(command, config(fleet('keys="k"')).path)
         assert (
-            done.returncode == 2 and "other users may read this key file" in done.stderr and "Traceback" not in done.stderr
+            done.returncode == 2
+            and "other users may read this key file" in done.stderr
+            and "Traceback" not in done.stderr
         )
 
 

@@ -126,7 +126,7 @@ def test_keys_are_not_added_to_a_file_that_others_read(tmp_path: Path) -> None:
     path.chmod(0o644)
     before = path.read_text()
     done = wavesim("keys", path)
-    assert done.returncode == 2 and "others may read this key file" in done.stderr and path.read_text() == before
+    assert done.returncode == 2 and "other users may read this key file" in done.stderr and path.read_text() == before
 
 
 @pytest.mark.parametrize(

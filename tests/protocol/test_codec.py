@@ -111,7 +111,11 @@ def test_a_seal_is_given_header_body_and_sequence() -> None:
 def test_a_drop_says_its_reason_and_what_people_should_know() -> None:
     plain, more = Dropped("size"), Dropped("fields", "x: expected a text, got 7")
     assert (str(plain), plain.reason, plain.detail) == ("size", "size", "")
-    assert (str(more), more.reason, more.detail) == ("fields: x: expected a text, got 7", "fields", "x: expected a text, got 7")
+    assert (str(more), more.reason, more.detail) == (
+        "fields: x: expected a text, got 7",
+        "fields",
+        "x: expected a text, got 7",
+    )
 
 
 def _datagram(
@@ -197,7 +201,9 @@ def test_drop_reasons(data: bytes, reason: str) -> None:
 
 def test_a_drop_for_its_fields_says_which() -> None:
     data = _of(Type.ACTUATE, [1.0, math.nan])
-    with pytest.raises(Dropped, match=r"fields: command\[1\]: expected a finite number .*, got nan"):
+    with pytest.raises(
+        Dropped, match=r"fields: command\[1\]: expected a finite number from -1e\+09 to 1e\+09, got nan"
+    ):
         codec.decode_body(data, codec.decode_header(data, True))
 
 

@@ -270,7 +270,7 @@ def test_foreign_bytes_to_a_keyed_server(noise: bytes, kind: Type, flag: bool) -
             "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits",
         ),
         ("alone", 0o600, "{}:1: expected a line `NAME KEY` with a key of 64 hexadecimal digits"),
-        (f"b {'11' * 32}", 0o600, "{}: the key file has no key for 'a' and none for all clients (*)"),
+        (f"b {'11' * 32}", 0o600, "{}: the key file has no key for 'a' and no key for all clients (*)"),
         (None, 0o600, "{}: cannot read the key file: No such file or directory"),
     ],
 )

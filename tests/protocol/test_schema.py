@@ -91,7 +91,7 @@ BAD: list[tuple[ValueType, Any, str]] = [
     (Number(), 10**400, "expected a finite number"),
     (Number(), True, "expected a finite number"),
     (Number(), "1", "expected a finite number, got 1 characters"),
-    (Number(0.0, 1.0), 1.5, r"expected a finite number 0..1, got 1.5"),
+    (Number(0.0, 1.0), 1.5, r"expected a finite number from 0 to 1, got 1.5"),
     (Text(4), "\u00e4\u00f6\u00fc", "the text has 6 bytes; the maximum is 4"),
     (Text(4), "abcde", "the text has 5 bytes; the maximum is 4"),
     (Text(9), "a\nb", "control characters"),
@@ -109,7 +109,7 @@ BAD: list[tuple[ValueType, Any, str]] = [
     (Numbers(3), (1.0, math.nan), r"\[1\]: expected a finite number, got nan"),
     (Numbers(3), (1.0, [1.0]), r"\[1\]: expected a finite number, got a list of 1"),
     (Numbers(3, allow_nil=True), (None, math.inf), r"\[1\]: expected a finite number, got inf"),
-    (Numbers(3, low=0.0), (1.0, -1.0), r"\[1\]: expected a finite number 0\.\..*, got -1.0"),
+    (Numbers(3, low=0.0), (1.0, -1.0), r"\[1\]: expected a finite number from 0 to .*, got -1.0"),
     (Numbers(3), "123", "expected a list of at most 3 numbers, got 3 characters"),
     (Numbers(3), {}, "expected a list of at most 3 numbers, got dict"),
     (List(Int(0, 3), 2), [1, 2, 3], "expected a list of at most 2, got a list of 3"),
@@ -225,10 +225,12 @@ def test_records_of_none_one_and_several_items() -> None:
         {"name": "b", "type": "list", "least": 0, "most": 2, "of": Int().describe(), "unit": "m", "doc": "second"},
         {"name": "c", "type": "int", "minimum": 0, "maximum": 9, "unit": "s", "doc": "third", "optional": True},
     ]
-    assert several.markdown() == (
-        "`a` int 0..9: first<br>`b` list (at most 2) of int -2^63..2^63-1 [m]: second<br>`c` int 0..9 [s]: third"
-    )
-    assert empty.markdown() == "(empty array)" and empty.describe() == []
+    assert several.markdown_rows() == [
+        "| `a` | int 0..9 |  | first |",
+        "| `b` | list (at most 2) of int -2^63..2^63-1 | m | second |",
+        "| `c` | int 0..9 | s | third |",
+    ]
+    assert empty.markdown_rows() == [] and empty.describe() == []
     for values, text in (((), "expected 2 items, got a list of 0"), ((1,), "expected 2 items, got a list of 1"),
                          ((1, (), 10), "c: expected an integer from 0 to 9, got 10"), ((1, [None]), "b[0]: expected an integer"),
                          (None, "expected 2 items, got None"), ({1: 2}, "expected 2 items, got dict")):  # fmt: skip
@@ -272,7 +274,7 @@ def test_kinds_that_only_the_servers_processes_use() -> None:
     numbered = TaggedItem("shapes")
     assert numbered.make_checker()([9, None]) == [9, None] and eval(numbered.fast_check("v") or "", {"v": None}) is True
     assert numbered.describe() == {"type": "numbered", "family": "shapes"}
-    assert numbered.markdown() == "[`kind` int, ...]: shapes below"
+    assert numbered.markdown() == "[`kind` int, ...] (see shapes)"
     assert (AnyValue(3).markdown(), AnyValue(3).describe(), AnyValue(3).make_encoder()) == (
         "any",
         {"type": "any"},
@@ -301,7 +303,10 @@ def test_a_record_there_and_back() -> None:
 
 def test_the_place_of_an_error_is_named() -> None:
     for values, text in (
-        (["a", [[1.0, 2.0], [3.0, 40.0]], None], r"^points\[1\]\.y: expected a finite number -10..10, got 40.0$"),
+        (
+            ["a", [[1.0, 2.0], [3.0, 40.0]], None],
+            r"^points\[1\]\.y: expected a finite number from -10 to 10, got 40.0$",
+        ),
         (["a", [[1.0, 2.0], [3.0]], None], r"^points\[1\]: expected 2 items, got a list of 1$"),
         (["a" * 9, [], None], r"^name: the text has 9 bytes; the maximum is 8$"),
         (["a", []], r"^expected 3 items, got a list of 2$"),

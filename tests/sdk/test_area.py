@@ -80,7 +80,9 @@ def test_a_foreign_layout_is_refused_with_both_versions(
     area: SharedMemoryArea, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wavesim_sdk.shared_memory.layout_hash", lambda: "0" * 16)
-    with pytest.raises(AttachError, match=f"layout version 1 \\({tables.layout_hash()}\\), but this program expects 1 \\(0000"):
+    with pytest.raises(
+        AttachError, match=f"version 1 of the layout \\({tables.layout_hash()}\\), but this program expects 1 \\(0000"
+    ):
         SharedMemoryArea.attach(NAME)
 
 
@@ -319,7 +321,7 @@ def test_a_reader_that_is_overtaken_again_and_again_gives_up() -> None:
         table.header[BEGUN] += 2
 
     table.buffers = spy = Overtaken(table, two, two, two, two)  # type: ignore[assignment]
-    with pytest.raises(AttachError, match=r"^the table changes faster than it can be read$"):
+    with pytest.raises(AttachError, match=r"^the table changes faster than this program can read it$"):
         table.snapshot(3)
     assert spy.copies == 3
 

@@ -171,7 +171,7 @@ def test_who_claims_holds_the_lock_from_the_look_to_the_entry(stage: Stage, monk
 
 
 def test_an_unknown_sensor_is_refused(stage: Stage) -> None:
-    with pytest.raises(AttachError, match="no sensor of type 'sonar'"):
+    with pytest.raises(AttachError, match="this run has no sensor of type 'sonar'"):
         SensorTableClaim(SharedState(stage.name), "sonar")
 
 

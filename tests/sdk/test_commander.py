@@ -140,7 +140,7 @@ def test_a_signal_does_not_end_the_waiting(server: CommanderQueue) -> None:
 
 def test_what_cannot_be_sent_says_why(server: CommanderQueue) -> None:
     with Commander(NAME) as client:
-        with pytest.raises(CommanderError, match=f"the maximum is {COMMAND_BYTES}"):
+        with pytest.raises(CommanderError, match=f"bytes; the maximum is {COMMAND_BYTES}$"):
             client.send("start", text="x" * COMMAND_BYTES)
         for _ in range(module.QUEUE_LENGTH):
             with pytest.raises(CommanderError, match="did not answer"):

@@ -472,7 +472,7 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
         (pilot, Fault("a", "propeller", "lost"), True, "fault 'a'"),
         (pilot, Fault("a", "propellor", "lost"), False, "did you mean 'propeller'"),
         (pilot, Fault("a", "ahrs", "bias", 0.1, "heading"), True, "fault 'a'"),
-        (pilot, Pose(""), False, "at least one value is required: position"),
+        (pilot, Pose(""), False, "at least one of these values is required: position"),
         (pilot, Control("start"), False, "no right to 'start'"),
         (listener, Pose("", position=(1.0, 2.0, 3.0)), False, "no right to 'pose'"),
         (referee, Push("b", (1.0, 0.0, 0.0)), True, "push 'b'"),

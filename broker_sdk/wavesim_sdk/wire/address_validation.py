@@ -1,4 +1,4 @@
-"""Bounded state that a server keeps for addresses without a session: rate limits, cookies and used joins."""
+"""Bounded state that a server keeps about addresses without a session: rate limits, cookies and used joins."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 MAX_HOSTS = 4096
 COOKIE_PERIOD_S = 10.0
-TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO and JOIN datagrams per second, each counted over all hosts
-JOIN_COST = 5.0  #: datagrams that one JOIN counts as: the server decrypts it, and it may add a body
-USED_JOIN_LIFETIME_S = 2.0 * COOKIE_PERIOD_S  #: at least the lifetime of a cookie
+TOTAL_HANDSHAKE_RATE = 5000.0  #: HELLO datagrams per second of all hosts together; the same for JOIN
+JOIN_COST = 5.0  #: one JOIN counts as this many datagrams: the server decrypts it, and it may add a body
+USED_JOIN_LIFETIME_S = 2.0 * COOKIE_PERIOD_S  #: at least as long as a cookie is valid
 
 
 class TokenBucket:
-    """A rate limit in datagrams per second; a burst may be as large as one second's worth."""
+    """Rate limit in datagrams per second; a burst may be as large as one second's worth."""
 
     __slots__ = ("rate", "received", "tokens", "updated_at")
 
@@ -32,7 +32,7 @@ class TokenBucket:
         self.received = 0  #: bytes received from an unproven host, less the bytes sent to it
 
     def consume(self, now: float, cost: float = 1.0) -> bool:
-        """Whether one more datagram of this cost is within the rate; a datagram within it is counted."""
+        """Count one more datagram of this cost if the rate allows it; return whether the rate allows it."""
         if self.rate == math.inf:
             return True
         self.tokens = min(self.tokens + self.rate * max(now - self.updated_at, 0.0), self.rate)
@@ -65,10 +65,10 @@ class AddressValidator:
             raise Dropped("strangers")
 
     def affords(self, host: str, received: int, answer: int) -> bool:
-        """Whether an answer of ``answer`` bytes may go to an unproven host.
+        """Return whether an answer of ``answer`` bytes may go to an unproven host.
 
-        The server never sends more bytes than it received, so that no client can flood a third party by way of it. ``received``
-        are the bytes of the datagram to answer; call :meth:`count_datagram` first.
+        The server never sends more bytes than it received, so that no client can use it to flood a third party.
+        ``received`` is the size of the datagram to answer, in bytes; call :meth:`count_datagram` first.
         """
         bucket = self._hosts[host]
         bucket.received = min(bucket.received + received, MAX_DATAGRAM)
@@ -92,20 +92,20 @@ class AddressValidator:
         return hmac.digest(self._secret, text.encode(), hashlib.sha256)[:COOKIE_BYTES]
 
     def make_cookie(self, address: Address, now: float) -> bytes:
-        """The cookie that an address must return."""
+        """Return the cookie that an address must send back."""
         return self._mac("cookie", address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_cookie(self, cookie: bytes, address: Address, now: float) -> bool:
-        """Whether an address received this cookie in the current period or in the previous one."""
+        """Return whether an address received this cookie in the current period or in the previous one."""
         period = int(now // COOKIE_PERIOD_S)
         return any(hmac.compare_digest(cookie, self._mac("cookie", address, p)) for p in (period, period - 1))
 
     def make_challenge(self, token: int, address: Address, now: float) -> int:
-        """The number that a session must return from its new address."""
+        """Return the number that a session must send back from its new address."""
         return self._number(token, address, int(now // COOKIE_PERIOD_S))
 
     def is_valid_proof(self, number: int, token: int, address: Address, now: float) -> bool:
-        """Whether the number came back from the address to which the server sent it."""
+        """Return whether the number came back from the address to which the server sent it."""
         period = int(now // COOKIE_PERIOD_S)
         return number in (self._number(token, address, period), self._number(token, address, period - 1))
 
@@ -119,5 +119,5 @@ class AddressValidator:
         self._used_joins[address, nonce] = now
 
     def is_replayed_join(self, address: Address, nonce: int) -> bool:
-        """Whether the session of this join has already ended."""
+        """Return whether the session of this join has already ended."""
         return (address, nonce) in self._used_joins

@@ -1,4 +1,4 @@
-"""The client side of a session without socket or clock: bytes and ``now`` in, events and bytes out."""
+"""Client side of a session without socket or clock: bytes and ``now`` in, events and bytes out."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ from wavesim_sdk.wire.state import Body, Parts, State
 if TYPE_CHECKING:  # only clients with a key need the package for sealing
     from wavesim_sdk.wire.seal import SessionSeal
 
-RETRY_S = 0.25  #: time between two HELLO or JOIN datagrams
+RETRY_S = 0.25  #: time in s between two HELLO or JOIN datagrams
 LEAVE_TRIES = 6
 SEND_QUEUE_LENGTH = 1024  #: maximum number of messages that wait to be sent
 _STATES = frozenset({Type.STATE, Type.STEP})
 _DONE = schema_of(Done)
 ROOM_TO_PROVE = (
     b"\x99" + 9 * b"\xc0"
-)  #: body of an ACK as long as a PROVE: a server sends no more bytes to an unproven address than it received from there
+)  #: body that makes an ACK as long as a PROVE: a server sends no more bytes to an unproven address than it received
 SILENT_PERIODS = 1.5  #: keep-alive periods without a datagram, after which a client sends an ACK
 
 
@@ -91,7 +91,7 @@ class Phase(Enum):
 
 
 class ClientSession:
-    """State machine of one session.
+    """State machine of one client session.
 
     Call :meth:`receive` for each datagram, and :meth:`outgoing` after every call and whenever :meth:`next_timer` has passed.
     Methods raise Malformed if the program passes a message that cannot be sent.
@@ -132,7 +132,7 @@ class ClientSession:
     # -- called by the program -------------------------------------------------------------
 
     def actuate(self, command: Sequence[float | None]) -> None:
-        """Send actuator commands; only the latest counts."""
+        """Send actuator commands; only the latest ones count."""
         self._queue(check(Actuate(command)))
 
     def request(self, request: AnyRequest) -> int:
@@ -198,7 +198,7 @@ class ClientSession:
         return self._handle(message, now)
 
     def _opener(self, header: codec.Header) -> codec.Sealer | None:
-        """The seal that decrypts a datagram of the server."""
+        """Return the seal that decrypts a datagram of the server."""
         if self.key is None or header.type is Type.CHALLENGE:
             return None
         from wavesim_sdk.wire import seal
@@ -239,7 +239,7 @@ class ClientSession:
             self._rtt_estimator.add_sample(now - self._asked_at)
 
     def _described(self) -> list[SessionEvent]:
-        """The welcome, once all actuators and sensors that it announces have been described."""
+        """Return the welcome, once all actuators and sensors that it announces have been described."""
         w = self._pending_welcome
         if w is None or len(self.body.actuators) < w.actuators or len(self.body.layouts) < w.sensors:
             return []
@@ -335,7 +335,7 @@ class ClientSession:
         return self._build_state(step, step=True)
 
     def outgoing(self, now: float) -> list[bytes]:
-        """Datagrams to send now."""
+        """Return the datagrams to send now."""
         if now < self._idle_until:
             return []
         out = self._collect_outgoing(now)
@@ -381,7 +381,7 @@ class ClientSession:
         return out
 
     def _silent_at(self) -> float:
-        """When to send an ACK although nothing came: the address of this client may have changed."""
+        """Return when to send an ACK if nothing arrives until then: the address of this client may have changed."""
         heard, sent = self.last_heard + SILENT_PERIODS * self._period, self._sent_at + self._period
         return heard if heard > sent else sent
 
@@ -400,7 +400,7 @@ class ClientSession:
         return codec.encode(join, seal.key_id(self.key), self._sequence, 0, closer)
 
     def next_timer(self) -> float | None:
-        """When :meth:`outgoing` must be called again, or None."""
+        """Return the time at which :meth:`outgoing` must be called again, or None."""
         if self._idle_until == -math.inf:
             return self._timer()
         return self._idle_until if self._idle_until < math.inf else None

@@ -34,13 +34,13 @@ class Sealer(Protocol):
     """Interface of the seals of bodies; see :mod:`wavesim_sdk.wire.seal`."""
 
     def seal(self, header: bytes, plain: bytes, sequence: int) -> bytes:
-        """Return the sealed body."""
+        """Seal a body and return it."""
 
     def open(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the body, or raise Dropped. The sequence number counts as received from now on."""
+        """Decrypt a body, or raise Dropped. The sequence number counts as received from now on."""
 
     def authenticate(self, header: bytes, sealed: bytes, sequence: int) -> bytes:
-        """Return the body, or raise Dropped, without recording the sequence number."""
+        """Decrypt a body, or raise Dropped, without recording the sequence number."""
 
 
 class Dropped(Exception):
@@ -60,12 +60,12 @@ class Header(NamedTuple):
 
 
 def message_type(message: Any) -> Type:
-    """The datagram type of a message."""
+    """Return the datagram type of a message."""
     return Type(_ENCODE[type(message)][0])
 
 
 def encode_body(message: Any) -> tuple[Type, bytes]:
-    """Type and plain body of a message. The message is not checked, because it comes from this program."""
+    """Return type and plain body of a message. The message is not checked, because it comes from this program."""
     kind, values = _ENCODE[type(message)]
     return Type(kind), _pack(values(message))
 
@@ -73,7 +73,7 @@ def encode_body(message: Any) -> tuple[Type, bytes]:
 def encode_datagram(
     kind: int, plain: bytes, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None
 ) -> bytes:
-    """A datagram of header and body, sealed if ``seal`` is given."""
+    """Return the datagram of header and body, sealed if ``seal`` is given."""
     flags = 0 if seal is None else SEALED_FLAG
     header = _HEADER.pack(MAGIC, VERSION, kind, flags, token, sequence & 0xFFFFFFFF, ack & 0xFFFFFFFF)
     data = header + (plain if seal is None else seal.seal(header, plain, sequence))
@@ -83,13 +83,13 @@ def encode_datagram(
 
 
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """The datagram of a message. The message is not checked, because it comes from this program."""
+    """Return the datagram of a message. The message is not checked, because it comes from this program."""
     kind, values = _ENCODE[type(message)]
     return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 
 
 def protocol_version(data: bytes) -> int | None:
-    """The version of a datagram that begins like one of this protocol, else None."""
+    """Return the version of a datagram that begins like one of this protocol, else None."""
     return data[4] if len(data) >= HEADER_BYTES and data[:4] == MAGIC else None
 
 
@@ -111,7 +111,7 @@ def decode_header(data: bytes, from_client: bool) -> Header:
 
 
 def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: bool = True) -> bytes:
-    """The decrypted body. Without ``record``, the replay window stays unchanged."""
+    """Return the decrypted body. Without ``record``, the replay window stays unchanged."""
     if header.sealed != (seal is not None):
         raise Dropped("flags")
     plain = data[HEADER_BYTES:]
@@ -122,7 +122,7 @@ def open_body(data: bytes, header: Header, seal: Sealer | None = None, record: b
 
 
 def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
-    """The unchecked elements of a body.
+    """Return the unchecked elements of a body.
 
     A few bytes can announce a large array. The function therefore checks the limits of a body that comes from outside a
     session, or that has large counts, before it allocates memory for it.
@@ -145,12 +145,12 @@ def unpack_body(plain: bytes, kind: Type) -> tuple[Any, ...]:
 
 
 def decode_body(data: bytes, header: Header, seal: Sealer | None = None) -> Any:
-    """The message of a datagram, decrypted and checked."""
+    """Return the message of a datagram, decrypted and checked."""
     return decode_plain(open_body(data, header, seal), header.type)
 
 
 def decode_plain(plain: bytes, kind: Type) -> Any:
-    """The checked message of a decrypted body."""
+    """Return the checked message of a decrypted body."""
     body = unpack_body(plain, kind)
     try:
         return _DECODE[kind](body)
@@ -168,7 +168,7 @@ _COUNT = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}  # arrays and 
 
 
 def is_within_limits(data: bytes, elements: int, depth: int) -> bool:
-    """Whether msgpack data is complete and within limits of the number of elements and of their nesting.
+    """Return whether msgpack data is complete and within the limits of elements and nesting.
 
     The function walks over the bytes in at most ``elements`` steps and allocates no values.
     """

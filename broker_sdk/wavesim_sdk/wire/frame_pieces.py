@@ -10,7 +10,7 @@ from wavesim_sdk.wire.messages import PIECE_BYTES, Piece
 
 @dataclass(frozen=True)
 class WholeFrame:
-    """A complete frame. ``sensor`` is the number of the SENSOR event; docs/sonars.md defines ``data``."""
+    """Complete frame. ``sensor`` is the number of the SENSOR event; docs/sonars.md defines ``data``."""
 
     sensor: int
     number: int
@@ -18,7 +18,7 @@ class WholeFrame:
 
 
 def split_frame(sensor: int, number: int, data: bytes) -> Iterator[Piece]:
-    """The pieces of a frame, in order."""
+    """Return the pieces of a frame, in order."""
     parts = -(-len(data) // PIECE_BYTES)
     for part in range(parts):
         yield Piece(sensor, number, part, parts, data[part * PIECE_BYTES : (part + 1) * PIECE_BYTES])
@@ -35,14 +35,14 @@ class _PartialFrame:
 
 
 class FrameAssembler:
-    """Assemble pieces that arrive in any order.
+    """Assembler of frames from pieces that arrive in any order.
 
     Each sonar has one incomplete frame at a time; a piece of a newer frame discards it.
     """
 
     def __init__(self) -> None:
         self._sonars: dict[int, _PartialFrame] = {}
-        self.lost_frames = 0  #: frames of which the network lost at least one piece
+        self.lost_frames = 0  #: number of frames of which the network lost at least one piece
 
     def add(self, piece: Piece) -> WholeFrame | None:
         """Add a piece and return the frame that it completes, or None."""

@@ -26,17 +26,17 @@ SIGNAL = Int(0, 2**63 - 1)
 HERTZ = Number(0.0, 1e9)
 DECIBEL = Number(-1e4, 1e4)
 POINT = Numbers(exact=3, low=-1e12, high=1e12)
-MAX_OBSERVED_ROWS = 512  #: rows that one OBSERVE may name
-MAX_SENSOR_FIELDS = 32  #: fields of one sensor
-MAX_ITEM_WAYPOINTS = 24  #: waypoints in one item; a longer mission takes several items
+MAX_OBSERVED_ROWS = 512  #: maximum number of rows in one OBSERVE
+MAX_SENSOR_FIELDS = 32  #: maximum number of fields of one sensor
+MAX_ITEM_WAYPOINTS = 24  #: maximum number of waypoints in one item; a longer mission takes several items
 MAX_MISSION_WAYPOINTS = 4096
-ALLOCATION_NUMBERS = 6 * 12  #: six for each thruster; as many as fit into a datagram
+ALLOCATION_NUMBERS = 6 * 12  #: six numbers for each of the twelve thrusters, the most that fit into a datagram
 WHICH, PLACE, SIZE = Int(1, 2**31 - 1), Int(0, MAX_MISSION_WAYPOINTS - 1), Int(1, MAX_MISSION_WAYPOINTS)
 POINTS = Numbers(4 * MAX_ITEM_WAYPOINTS, low=-MAX_VALUE, high=MAX_VALUE)
-_MISSION = "number that the sender selected for the mission; the same in all its parts"
-_FIRST = "index of the first of these waypoints in the mission, from 0"
-_POINTS = "north, east and down in W, and speed, of each waypoint in turn"
-_KIND = "0 pulse, 1 data, 2 range request, 3 range reply"
+_MISSION = "number of the mission, selected by its sender; the same in all parts"
+_FIRST = "index in the mission of the first waypoint of this part, from 0"
+_POINTS = "four numbers for each waypoint: north, east and down in W, and speed"
+_KIND = "kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply"
 
 
 class EventKind(IntEnum):
@@ -82,20 +82,23 @@ class Reception:
     id: int = record_field(SIGNAL, "number of the signal")
     query: int = record_field(SIGNAL, "number of the signal that this one answers; 0 = none")
     kind: int = record_field(UINT8, _KIND)
-    code: int = record_field(SIGNAL, "code; 0 = none")
+    code: int = record_field(SIGNAL, "code of the signal; 0 = none")
     from_address: int = record_field(ADDRESS, "modem address of the sender; 0 = none")
     to_address: int = record_field(ADDRESS, "modem address of the destination; 0 = all")
     frequency: float = record_field(Number(), "frequency as received, with Doppler shift", "Hz")
     level: float = record_field(Number(), "received level", "dB re 1 uPa")
-    snr: float = record_field(Number(), "level over the noise in band", "dB")
+    snr: float = record_field(Number(), "level over the noise in the band", "dB")
     range: float | None = record_field(
         Nullable(Number()), "two-way range; only in a reply to the body's own query", "m", default=None
     )
     azimuth: float | None = record_field(
-        Nullable(Number()), "direction of arrival in B, from forward to starboard (USBL heads)", "rad", default=None
+        Nullable(Number()),
+        "azimuth of the arrival in B, from forward to starboard; only from USBL heads",
+        "rad",
+        default=None,
     )
     elevation: float | None = record_field(
-        Nullable(Number()), "direction of arrival in B, down from the horizontal plane", "rad", default=None
+        Nullable(Number()), "elevation of the arrival in B, downwards from the horizontal plane", "rad", default=None
     )
     payload: bytes | None = record_field(Nullable(Bin(0, MAX_PAYLOAD)), "payload of a packet", default=None)
 
@@ -104,7 +107,7 @@ class Reception:
 class SignalSent:
     """The body's own signal left the transducer. The time is that of the node's clock."""
 
-    request: int = record_field(UINT32, "number of the request; 0 = the node sent automatically or for another session")
+    request: int = record_field(UINT32, "number of the request; 0 = sent automatically or for another session")
     id: int = record_field(SIGNAL, "number of the signal")
     emission_ns: int = record_field(TIME, "time of emission by the node's clock", "ns")
     frequency: float = record_field(Number(), "carrier", "Hz")
@@ -133,8 +136,8 @@ class BodyChanged:
     """A body entered, was already present, or left."""
 
     id: int = record_field(ROW, "row")
-    present: int = record_field(FLAG, "1 = it entered or was already present, 0 = it left")
-    type: int = record_field(UINT8, "0 surface, 1 underwater, 2 buoy")
+    present: int = record_field(FLAG, "1 = the body entered or was already present, 0 = it left")
+    type: int = record_field(UINT8, "type of the body: 0 surface, 1 underwater, 2 buoy")
     name: str = record_field(NAME, "name")
     model: str = record_field(NAME, "model")
 
@@ -170,17 +173,19 @@ class Notice:
     """A message from the server for people."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    text: str = record_field(MESSAGE_TEXT, "text for people, such as an action of the watchdog")
+    text: str = record_field(MESSAGE_TEXT, "text for people, for example about an action of the watchdog")
 
 
 @dataclass(frozen=True, slots=True)
 class ActuatorDescription:
     """One actuator of the body."""
 
-    number: int = record_field(Int(0, MAX_ACTUATORS - 1), "its index in `command` and `actuation`")
+    number: int = record_field(Int(0, MAX_ACTUATORS - 1), "index of the actuator in `command` and `actuation`")
     name: str = record_field(NAME, "name")
-    kind: int = record_field(UINT8, "0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other")
-    unit: str = record_field(NAME, "unit of its commands and values: N, 1/s, rad, kg or empty")
+    kind: int = record_field(
+        UINT8, "kind of the actuator: 0 thruster, 1 fin, 2 thruster angle, 3 deflector, 4 ballast tank, 5 other"
+    )
+    unit: str = record_field(NAME, "unit of its commands and values: N, 1/s, rad or kg; empty = none")
     minimum: float = record_field(Number(), "minimum command")
     maximum: float = record_field(Number(), "maximum command")
 
@@ -191,14 +196,14 @@ class FieldDescription:
 
     name: str = record_field(NAME, "name")
     unit: str = record_field(NAME, "unit; empty = none")
-    count: int = record_field(Int(1, 4096), "how many numbers the field has")
+    count: int = record_field(Int(1, 4096), "count of numbers in the field")
 
 
 @dataclass(frozen=True, slots=True)
 class SensorDescription:
     """One sensor of the body."""
 
-    number: int = record_field(Int(0, 2**31 - 1), "number of the sensor in states")
+    number: int = record_field(Int(0, 2**31 - 1), "number by which states refer to the sensor")
     name: str = record_field(NAME, "name")
     type: str = record_field(NAME, "type")
     period_ns: int = record_field(PERIOD, "simulation time between two values", "ns")
@@ -213,7 +218,7 @@ class Answer:
 
     request: int = record_field(UINT32, "number of the request")
     ok: int = record_field(FLAG, "1 = done")
-    text: str = record_field(MESSAGE_TEXT, "result, or reason of the failure")
+    text: str = record_field(MESSAGE_TEXT, "result of the request, or the reason why it failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +267,7 @@ class Ping:
     frequency: float = record_field(HERTZ, "carrier", "Hz")
     level: float | None = record_field(*_LEVEL, default=None)
     at_ns: int | None = record_field(*_AT, default=None)
-    code: int | None = record_field(Nullable(SIGNAL), "code; nil = the transducer's own", default=None)
+    code: int | None = record_field(Nullable(SIGNAL), "code of the signal; nil = the transducer's own", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +300,8 @@ class Observe:
     center: Sequence[float] | None = record_field(
         Nullable(POINT), "center of the area of interest in W; nil = everywhere", "m", default=None
     )
-    radius: float = record_field(Number(0.0, 1e12), "radius of that area", "m", default=1e12)
-    sounds: int = record_field(FLAG, "1 = send SIGNAL and FATE events too", default=0)
+    radius: float = record_field(Number(0.0, 1e12), "radius of the area of interest", "m", default=1e12)
+    sounds: int = record_field(FLAG, "1 = also send SIGNAL and FATE events", default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +374,7 @@ class Allocate:
     body: str = record_field(*_BODY)
     matrix: Sequence[float] = record_field(
         Numbers(ALLOCATION_NUMBERS, low=-MAX_VALUE, high=MAX_VALUE),
-        "6 rows of one number per thruster: force and torque in B per unit of thrust",
+        "six rows (X, Y, Z, K, M, N) of one number per thruster: force and moment in B per unit of thrust",
     )
 
 
@@ -406,7 +411,7 @@ class Frames:
 
     sensors: Sequence[str] | None = record_field(
         Nullable(List(NAME, MAX_SENSORS)),
-        "names of sonars; nil = all sonars of the body; an empty list = none",
+        "names of the sonars; nil = every sonar of the body; an empty list = none",
         default=None,
     )
     period_ns: int = record_field(

@@ -14,11 +14,11 @@ from wavesim_sdk.wire.schema import Malformed, schema_of
 from wavesim_sdk.wire.session import NotAdmitted, Session
 
 _WHOLE = schema_of(Join)
-ANY_CLIENT = "*"  #: name of a key that is valid for every name
+ANY_CLIENT = "*"  #: name of a key that is valid for every client
 
 
 def cookie_and_nonce(body: tuple[Any, ...]) -> tuple[bytes, int]:
-    """Cookie and nonce of a JOIN. Raises Dropped if they are invalid, because no answer is possible without them."""
+    """Return cookie and nonce of a JOIN. Raises Dropped if they are invalid: no answer is possible without them."""
     if len(body) < 2 or type(body[0]) is not bytes or type(body[1]) is not int or not 0 <= body[1] < 2**64:
         raise Dropped("fields")
     return body[0], body[1]
@@ -31,9 +31,9 @@ def resolve_join(
     pilots: Mapping[str, Session],
     takeover: bool,
 ) -> tuple[Join, Session | None, Resumption]:
-    """The join, the earlier session that it continues (or None), and how it continues it; raises NotAdmitted.
+    """Return the join, the earlier session that it continues (or None), and the kind of continuation.
 
-    ``key_name`` is the name that the client's key belongs to; empty if the server uses no keys.
+    Raises NotAdmitted. ``key_name`` is the name that the client's key belongs to, empty if the server uses no keys.
     """
     try:
         join = _WHOLE.decode(body)
@@ -67,7 +67,7 @@ def resolve_join(
 
 
 def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Welcome:
-    """The WELCOME of a session, with the present tick and run state."""
+    """Return the WELCOME of a session, with the present tick and run state."""
     a = session.admission
     return Welcome(
         session.nonce, a.id, session.join.role, session.resumed, a.step_ns, a.sound_speed, *clock, a.state_period_ns,
@@ -76,9 +76,9 @@ def make_welcome(session: Session, clock: tuple[int, int], keepalive: tuple[floa
 
 
 def version_1_refusal(data: bytes) -> bytes:
-    """A REFUSE in the format of version 1 that answers a HELLO of version 1; empty for any other datagram.
+    """Return a REFUSE in the format of version 1, the answer to a HELLO of version 1; empty for any other datagram.
 
-    It is never longer than the HELLO.
+    The REFUSE is never longer than the HELLO.
     """
     if codec.protocol_version(data) != 1 or data[5] != Type.HELLO or len(data) < MIN_HELLO:
         return b""

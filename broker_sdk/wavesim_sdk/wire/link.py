@@ -1,4 +1,4 @@
-"""A session over a blocking socket, shared by brokers and observers."""
+"""Session over a blocking socket, used by brokers and observers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wavesim_sdk.wire.udp import open_socket
 
 KEYS_VARIABLE = "WAVESIM_KEYS"  #: environment variable with the key file of programs that pass no key
 WAITS_S = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-FAREWELL_S = 0.5  #: maximum time that a program waits for the server to confirm its LEAVE
+FAREWELL_S = 0.5  #: maximum time in s that a program waits for the server to confirm its LEAVE
 
 
 def make_session(join: Join, key: bytes | None) -> ClientSession:
-    """A session; with a key if one is given or if the environment names a key file."""
+    """Return a session, with a key if one is given or if the environment names a key file."""
     if key is None and (file := os.environ.get(KEYS_VARIABLE)):
         from wavesim_sdk.wire import seal
 
@@ -34,7 +34,7 @@ def make_session(join: Join, key: bytes | None) -> ClientSession:
 
 
 def local_address(server: str) -> str:
-    """The local address for a server's answers: loopback if the server is on loopback."""
+    """Return the local address to bind to: a loopback address for a server on loopback, otherwise any address."""
     try:
         host = ipaddress.ip_address(server)
     except ValueError:
@@ -45,7 +45,7 @@ def local_address(server: str) -> str:
 
 
 def no_answer_error(server: tuple[str, int], session: ClientSession) -> SessionLost:
-    """The error for a server that does not answer, with the probable cause."""
+    """Return the error for a server that does not answer, with the probable cause."""
     host, port = server
     if session.phase is Phase.JOINING:
         why = "check that it has this key" if session.key else f"it may require a key ({KEYS_VARIABLE}=FILE)"
@@ -63,12 +63,12 @@ def raise_if_ended(event: SessionEvent) -> None:
 
 
 def is_silent(session: ClientSession, now: float) -> bool:
-    """Whether the server has been silent for too long."""
+    """Return whether the server has been silent for too long."""
     return session.welcome is not None and now - session.last_heard > 2.0 * max(session.welcome.keepalive_timeout, 1.0)
 
 
 class SessionLink:
-    """One session with its socket."""
+    """Client session with its socket."""
 
     def __init__(self, join: Join, server: tuple[str, int], key: bytes | None = None) -> None:
         self.server, self.session = server, make_session(join, key)
@@ -109,10 +109,10 @@ class SessionLink:
         return events
 
     def _receive(self, sock: socket.socket, wait: float) -> bytes:
-        """The next datagram, or nothing after about ``wait`` seconds.
+        """Return the next datagram, or an empty one after about ``wait`` seconds.
 
-        Waiting and receiving is one system call, because in lockstep ten programs wait for one another. The time limit of the
-        socket takes only the values of WAITS_S, so that it seldom changes.
+        One system call waits and receives, which saves time in lockstep, where for example ten programs wait for one
+        another. The time limit of the socket has only the values of WAITS_S, so that it seldom changes.
         """
         limit = next((limit for limit in WAITS_S if limit <= wait), 0.0)
         if limit and limit != self._limit:
@@ -132,7 +132,7 @@ class SessionLink:
         return self._socket
 
     def flush(self, now: float) -> None:
-        """Send what is due."""
+        """Send the datagrams that are due."""
         sock = self._open()
         for data in self.session.outgoing(now):
             try:
@@ -141,7 +141,7 @@ class SessionLink:
                 continue
 
     def check_alive(self) -> None:
-        """Raise if the server has been silent for too long."""
+        """Raise SessionLost if the server has been silent for too long."""
         if is_silent(self.session, time.monotonic()):
             raise no_answer_error(self.server, self.session)
 

@@ -16,19 +16,19 @@ HEADER_BYTES = 24
 MAX_DATAGRAM = 1200
 SEAL_BYTES = 16  #: bytes that sealing adds to a body
 MIN_HELLO = 64
-MAX_DEPTH = 6  #: nesting of arrays outside of a session
+MAX_DEPTH = 6  #: maximum nesting of arrays in a body from outside a session
 COOKIE_BYTES = 16
 
 NAME_BYTES = 31
 TEXT_BYTES = 400
-MAX_SENSORS = 64  #: sensors of one body
-MAX_ITEMS = 256  #: events or requests in a datagram
+MAX_SENSORS = 64  #: maximum number of sensors of one body
+MAX_ITEMS = 256  #: maximum number of events or requests in a datagram
 PIECE_BYTES = 1120  #: bytes of a frame in one datagram; the last piece may have fewer
-MAX_PIECES = 8192  #: pieces of one frame
+MAX_PIECES = 8192  #: maximum number of pieces of one frame
 MOTION_NUMBERS = 16
 EFFORT_NUMBERS = 48
 ESTIMATE_NUMBERS = 10
-MAX_COORDINATE = 1e6  #: m; maximum coordinate of a start position
+MAX_COORDINATE = 1e6  #: maximum coordinate of a start position in m
 MAX_VALUE = 1e9  #: maximum of a command, force or value
 UINT64 = Int(0, 2**64 - 1)
 UINT32 = Int(0, 2**32 - 1)
@@ -135,8 +135,10 @@ class Join:
         Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
     )
     nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
-    name: str = record_field(NAME, "name of the body; for an observer, a name for people", default="")
-    role: int = record_field(UINT8, "0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT)
+    name: str = record_field(NAME, "name of the body; of an observer, any name that people recognise", default="")
+    role: int = record_field(
+        UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT
+    )
     model: str = record_field(NAME, "model of a body with a new name; otherwise empty", default="")
     position: Sequence[float] = record_field(
         Numbers(exact=3, low=-MAX_COORDINATE, high=MAX_COORDINATE),
@@ -169,8 +171,8 @@ class Welcome:
 
     nonce: int = record_field(UINT64, "nonce of the JOIN")
     id: int = record_field(Int(-1, 2**31 - 1), "row of the body; -1 for an observer")
-    role: int = record_field(UINT8, "role, as in JOIN")
-    resumed: int = record_field(UINT8, "0 new, 1 resumed, 2 took over from another client")
+    role: int = record_field(UINT8, "role of the session, as in JOIN")
+    resumed: int = record_field(UINT8, "kind of session: 0 new, 1 resumed, 2 took over from another client")
     step_ns: int = record_field(Int(1, 2**62), "duration of a tick", "ns")
     sound_speed: float = record_field(Number(), "speed of sound", "m/s")
     tick: int = record_field(TICKS, "current tick")
@@ -178,7 +180,7 @@ class Welcome:
     state_period_ns: int = record_field(PERIOD, "wall time between STATE messages; 0 = none", "ns")
     lockstep_ns: int = record_field(PERIOD, "lockstep period; 0 = free-running", "ns")
     keepalive_period: float = record_field(Number(0.0), "wall time between KEEPALIVE messages", "s")
-    keepalive_timeout: float = record_field(Number(0.0), "the server removes a client that is silent for longer", "s")
+    keepalive_timeout: float = record_field(Number(0.0), "silence after which the server removes a client", "s")
     actuators: int = record_field(
         Int(0, MAX_ACTUATORS), "number of ACTUATOR events that follow, and length of `actuation`"
     )
@@ -210,8 +212,8 @@ class Actuate:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    first: int = record_field(Int(1, 2**32 - 1), "number of the first item")
-    items: Sequence[Any] = record_field(List(TaggedItem("requests"), MAX_ITEMS), "the items")
+    first: int = record_field(Int(1, 2**32 - 1), "number of the first event or request in the list")
+    items: Sequence[Any] = record_field(List(TaggedItem("requests"), MAX_ITEMS), "the requests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ class Leave:
 class Estimate:
     values: Sequence[float | None] = record_field(
         ESTIMATE_VALUES,
-        "estimate of the navigator, in m: position x3, its standard deviation x3, dead reckoning x3, last range innovation",
+        "navigator's estimate in m: position x3, its standard deviation x3, dead reckoning x3, last range innovation",
     )
 
 
@@ -261,7 +263,7 @@ class Proof:
 class Reading:
     """Some values of one sensor."""
 
-    number: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
+    number: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     time_ns: int = record_field(TIME, "simulation time of the values", "ns")
     first: int = record_field(Int(0, 2**31 - 1), "index of the first of these values among all values of the sensor")
     values: Sequence[float | None] = record_field(Numbers(MAX_DATAGRAM, allow_nil=True), "the values; nil = no value")
@@ -278,7 +280,7 @@ class Snapshot:
     tick: int = record_field(TICKS, "tick of this state")
     time_ns: int = record_field(TIME, "simulation time", "ns")
     run_state: int = record_field(UINT8, "state of the simulation clock")
-    parts: int = record_field(UINT32, "number of SENSORS datagrams that belong to this one")
+    parts: int = record_field(UINT32, "number of SENSORS datagrams that belong to this state")
     motion: Sequence[float] | None = record_field(
         Nullable(Numbers(exact=MOTION_NUMBERS)), "true motion; nil = hidden", "SI"
     )
@@ -288,7 +290,9 @@ class Snapshot:
     effort: Sequence[float] | None = record_field(
         Nullable(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless requested", "SI"
     )
-    sensors: Sequence[Reading] = record_field(READINGS, "latest values; SENSORS datagrams bring the others")
+    sensors: Sequence[Reading] = record_field(
+        READINGS, "latest values of sensors; those that do not fit come in SENSORS"
+    )
 
 
 @dataclass(slots=True)
@@ -304,14 +308,14 @@ class StepMessage(Snapshot):
 @dataclass(frozen=True, slots=True)
 class SensorsMessage:
     tick: int = record_field(TICKS, "tick of the STATE or STEP")
-    part: int = record_field(UINT32, "number of this part, from 0")
+    part: int = record_field(UINT32, "number of this part of the tick, from 0")
     sensors: Sequence[Reading] = record_field(READINGS, "values, as in STATE")
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    first: int = record_field(Int(1, 2**32 - 1), "number of the first item")
-    items: Sequence[Any] = record_field(List(TaggedItem("events"), MAX_ITEMS), "the items")
+    first: int = record_field(Int(1, 2**32 - 1), "number of the first event or request in the list")
+    items: Sequence[Any] = record_field(List(TaggedItem("events"), MAX_ITEMS), "the events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +330,7 @@ class Fleet:
     tick: int = record_field(TICKS, "tick of these states")
     time_ns: int = record_field(TIME, "simulation time", "ns")
     run_state: int = record_field(UINT8, "state of the simulation clock")
-    part: int = record_field(UINT32, "number of this part, from 0")
+    part: int = record_field(UINT32, "number of this part of the tick, from 0")
     parts: int = record_field(Int(1, 2**32 - 1), "number of parts of this tick")
     bodies: bytes = record_field(
         Bin(0, MAX_DATAGRAM), "records of the bodies in this part; see 'Bodies (inside FLEET)'"
@@ -349,11 +353,11 @@ class Prove:
 class Piece:
     """Some bytes of an imaging sonar's frame. The server never repeats a piece: a frame with a lost piece is lost."""
 
-    sensor: int = record_field(Int(0, 2**31 - 1), "number of the SENSOR event")
-    number: int = record_field(Int(1, 2**62), "count of the frames of this sonar sent in this session, from 1")
+    sensor: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
+    number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")
     part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
     parts: int = record_field(Int(1, MAX_PIECES), "number of pieces of this frame")
-    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at `part` times 1120")
+    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame from offset `part` x 1120 on")
 
 
 #: type -> (from the client?, needs a session?, record)
@@ -396,7 +400,7 @@ FLEET_BODIES = 16  #: bodies in one datagram
 
 #: the parts of `effort`; each has six numbers in B
 EFFORT = (
-    ("acceleration", "m/s2, rad/s2", "linear and angular acceleration"),
+    ("acceleration", "m/s2, rad/s2", "linear acceleration (three numbers) and angular acceleration (three numbers)"),
     ("total", "N, N m", "total force and moment"),
     ("restoring", "N, N m", "weight and buoyancy"),
     ("drag", "N, N m", "damping of the hull"),

@@ -19,14 +19,14 @@ FILE = Path(__file__).parent / "protocol.json"
 _REFUSALS = {
     messages.Refusal.COOKIE: "the cookie is wrong or too old, or the session of this join has ended; start again with HELLO and another nonce",
     messages.Refusal.NAME_IN_USE: "another pilot has this body, or the body accepts no client",
-    messages.Refusal.UNKNOWN_NAME: "no body has this name, and the JOIN names no model for a new one",
-    messages.Refusal.UNKNOWN_MODEL: "no model has this name",
-    messages.Refusal.FULL: "no room for another session or body",
+    messages.Refusal.UNKNOWN_NAME: "unknown body, and the JOIN names no model for a new one",
+    messages.Refusal.UNKNOWN_MODEL: "the JOIN names an unknown model",
+    messages.Refusal.FULL: "the server has no room for another session or body",
     messages.Refusal.BAD_VALUE: "an element is invalid; the text names it",
     messages.Refusal.KEY: "the key belongs to another name",
     messages.Refusal.EXPIRED: "`previous` is not the token of a live session of this body and role; join again with 0",
     messages.Refusal.ROLE: "this name may not join this body or this server in that role",
-    messages.Refusal.INTERNAL: "an internal error of the server, which it counts",
+    messages.Refusal.INTERNAL: "an internal error of the server, counted in its status",
 }
 _RIGHTS = {
     messages.Right.FAULT: "FAULT",
@@ -40,7 +40,7 @@ _RIGHTS = {
 _OUTCOMES = {
     Outcome.HEARD: "received",
     Outcome.BELOW_THRESHOLD: "too weak in the noise at the receiver",
-    Outcome.FADED: "weaker than the ambient noise before it arrived",
+    Outcome.FADED: "fell below the ambient noise before it arrived",
     Outcome.OUT_OF_BAND: "outside the receiver's band",
     Outcome.TRANSMITTING: "the receiver was transmitting",
     Outcome.RECHARGING: "the receiver was recharging",
@@ -50,7 +50,7 @@ _OUTCOMES = {
     Outcome.BLOCKED: "an obstacle or the sea bed blocked the path",
     Outcome.SHADOW: "no ray of the sound-speed profile reaches the receiver",
     Outcome.ECHO: "a later path of a signal that was already detected",
-    Outcome.DROPPED: "the instrument lost it at random",
+    Outcome.DROPPED: "lost at random by the instrument",
     Outcome.CORRUPT: "bit errors in the packet",
 }
 
@@ -65,19 +65,17 @@ def _codes(words: Mapping[Any, str]) -> str:
 
 
 def _family(family: TaggedUnion, names: type[IntEnum]) -> str:
-    rows = [f"| {n} | {names(n).name} | {schema_of(r).markdown()} |" for n, r in family.records.items()]
-    return _table("| kind | name | elements after the kind, in order |", rows)
+    rows = [f"| {n} | {names(n).name} {row}" for n, r in family.records.items() for row in schema_of(r).markdown_rows()]
+    return _table("| kind | name | element | type | unit | meaning |", rows)
 
 
 def _sensors() -> str:
-    rows = []
-    for name, table in SENSORS.items():
-        columns = [
-            f"`{f.name}`{f' x {_count(f.shape)}' if f.shape else ''}{f' [{f.unit}]' if f.unit else ''}: {f.doc}"
-            for f in value_fields(table)
-        ]
-        rows.append(f"| {name} | {'<br>'.join(columns)} |")
-    return _table("| type | fields, in order |", rows)
+    rows = [
+        f"| {name} | `{f.name}` | {_count(f.shape)} | {f.unit} | {f.doc} |"
+        for name, table in SENSORS.items()
+        for f in value_fields(table)
+    ]
+    return _table("| type | field | count | unit | meaning |", rows)
 
 
 def _count(shape: tuple[int, ...]) -> int:
@@ -85,10 +83,13 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def protocol_tables() -> dict[str, str]:
-    """The tables of docs/PROTOCOL.md, by the name of their marker."""
+    """Return the tables of docs/PROTOCOL.md, by the name of their marker."""
     rows = [
-        f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {schema_of(record).markdown()} |"
+        f"| {kind.value} | {kind.name} | {'client' if client else 'server'} | {'yes' if session else 'no'} | {len(schema_of(record).fields)} |"
         for kind, (client, session, record) in MESSAGES.items()
+    ]
+    bodies = [
+        f"| {kind.name} {row}" for kind, (_, _, record) in MESSAGES.items() for row in schema_of(record).markdown_rows()
     ]
     fleet, offset = [], 0
     for name, kind, count, doc in messages.FLEET_RECORD:
@@ -98,7 +99,8 @@ def protocol_tables() -> dict[str, str]:
         f"| {6 * k}..{6 * k + 5} | {name} | {unit} | {doc} |" for k, (name, unit, doc) in enumerate(messages.EFFORT)
     ]
     return {
-        "messages": _table("| type | message | from | session | body, in order |", rows),
+        "messages": _table("| type | message | from | session | elements |", rows),
+        "bodies": _table("| message | element | type | unit | meaning |", bodies),
         "fleet": _table("| offset | field | type | meaning |", fleet),
         "effort": _table("| numbers | part | unit | meaning |", effort),
         "events": _family(items.EVENTS, items.EventKind),
@@ -125,7 +127,7 @@ def _enumeration(values: type[IntEnum]) -> dict[str, int]:
 
 
 def protocol() -> dict[str, Any]:
-    """The whole protocol as plain data; docs/PROTOCOL.md explains it."""
+    """Return the whole protocol as plain data; docs/PROTOCOL.md explains it."""
     return {
         "protocol": "wavesim",
         "version": messages.VERSION,
@@ -168,5 +170,5 @@ def protocol() -> dict[str, Any]:
 
 
 def protocol_json() -> str:
-    """The machine-readable schema as shipped (``protocol.json``)."""
+    """Return the machine-readable schema as shipped (``protocol.json``)."""
     return json.dumps(protocol(), indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Recently ended sessions, whose clients may not know it yet.
+"""Recently ended sessions, whose clients may not know about the end yet.
 
 The server repeats their BYE a few times, and for a while answers each of their datagrams with it.
 """
@@ -14,8 +14,8 @@ from wavesim_sdk.wire.session import Session
 MAX_SESSIONS = 4096
 KEPT_S = 10.0
 MAX_BYES = 3  #: how often the server sends a BYE of its own accord, including the one at the end of the session
-AGAIN_S = 0.2  #: time between the first two; it doubles each time
-ANSWER_S = 0.1  #: minimum time between two answers to one client
+AGAIN_S = 0.2  #: time in s between the first two BYEs; it doubles each time
+ANSWER_S = 0.1  #: minimum time in s between two answers to one client
 
 
 @dataclass
@@ -41,14 +41,14 @@ class RecentlyEnded:
         return token in self._by_token
 
     def add(self, session: Session, text: str, now: float, unasked: bool) -> None:
-        """Add a session that has ended; ``unasked``: repeat its BYE without waiting for a datagram of the client."""
+        """Add a session that has ended. ``unasked`` repeats its BYE without waiting for a datagram of the client."""
         if len(self._by_token) >= MAX_SESSIONS:
             del self._by_token[next(iter(self._by_token))]
         said = 1 if unasked else MAX_BYES
         self._by_token[session.token] = _EndedSession(session, text, now + KEPT_S, now + AGAIN_S, said, now)
 
     def find_for(self, token: int, address: Address, now: float) -> tuple[Session, str] | None:
-        """The session and its text, if a datagram with this token and address must be answered with BYE, else None.
+        """Return the session and its text if a datagram with this token and address must be answered with BYE, else None.
 
         The session must have ended, the address must be that of its client, and the last answer must not be too recent.
         """
@@ -59,7 +59,7 @@ class RecentlyEnded:
         return f.session, f.text
 
     def take_due(self, now: float) -> Iterator[tuple[Session, str]]:
-        """The sessions whose BYE is due again; sessions older than KEPT_S are removed."""
+        """Return the sessions whose BYE is due again; remove the sessions that ended more than KEPT_S ago."""
         for token, f in list(self._by_token.items()):
             if now >= f.until:
                 del self._by_token[token]

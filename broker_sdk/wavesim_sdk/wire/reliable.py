@@ -14,19 +14,19 @@ import msgpack
 
 from wavesim_sdk.wire.messages import HEADER_BYTES, MAX_DATAGRAM, MAX_ITEMS, SEAL_BYTES
 
-FIRST_WAIT_S = 0.2  #: timeout before the first measurement
+FIRST_WAIT_S = 0.2  #: timeout in s before the first measurement
 MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.02, 1.0
 ACK_DELAY_S = 0.02
 ITEMS_BYTES = (
     MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES - 10
-)  #: bytes of the items in one datagram; the rest is the array around them
+)  #: maximum bytes of the items in one datagram; the array around them needs the other bytes
 MAX_PENDING = 4096
 WINDOW = 32  #: maximum number of datagrams under way; after a loss it restarts at SMALL_WINDOW
 SMALL_WINDOW = 4
 
 
 class RttEstimator:
-    """Estimate of the round trip, from which the timeout for an answer follows."""
+    """Estimator of the round trip, from which the timeout for an answer follows."""
 
     __slots__ = ("rtt_variation", "smoothed_rtt")
 
@@ -43,7 +43,7 @@ class RttEstimator:
         self.smoothed_rtt += 0.125 * (seconds - self.smoothed_rtt)
 
     def timeout(self, repeats: int = 0) -> float:
-        """Time in seconds until the next repetition, after ``repeats`` unsuccessful ones."""
+        """Return the time in s until the next repetition, after ``repeats`` unsuccessful ones."""
         base = (
             FIRST_WAIT_S
             if self.smoothed_rtt is None
@@ -74,7 +74,7 @@ class Outbox:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether items were never sent, or must be sent again because of a gap."""
+        """Return whether items were never sent, or must be sent again because of a gap."""
         return self._next <= self.last
 
     def push(self, item: Any) -> int:
@@ -92,7 +92,7 @@ class Outbox:
         return self.last
 
     def unacknowledged(self) -> list[Any]:
-        """The items that the peer has not acknowledged, oldest first."""
+        """Return the items that the peer has not acknowledged, oldest first."""
         return [item for _, item, _ in self._pending]
 
     def acknowledge(self, number: int, now: float) -> None:
@@ -115,7 +115,7 @@ class Outbox:
         )
 
     def take_due(self, now: float) -> list[tuple[int, list[Any]]]:
-        """(number of the first item, items) of each datagram to send now: new items, or items whose timeout has passed."""
+        """Return (number of the first item, items) of each datagram to send now: new items, or items after their timeout."""
         if not self._pending:
             return []
         base = self._pending[0][0]
@@ -150,7 +150,7 @@ class Outbox:
         return found
 
     def next_timer(self) -> float | None:
-        """When :meth:`take_due` must be called again, or None."""
+        """Return the time at which :meth:`take_due` must be called again, or None."""
         return self._repeat_at if self._pending else None
 
 
@@ -161,7 +161,7 @@ class Inbox:
         self.received = 0
 
     def accept(self, first: int, items: Any) -> list[tuple[int, Any]]:
-        """The new (number, item) pairs; empty if they would leave a gap."""
+        """Return the new (number, item) pairs; empty if they would leave a gap."""
         if first < 1 or first > self.received + 1:
             return []
         new = items[self.received + 1 - first :]

@@ -87,7 +87,7 @@ def record_field(kind: ValueType, doc: str, unit: str = "", optional: bool = Fal
 
 
 class Schema(Generic[T]):
-    """Checks and encoding of a record, prepared once from its declaration."""
+    """Checks and encoder of a record, prepared once from its declaration."""
 
     def __init__(self, record: type[T]) -> None:
         self.record = record
@@ -113,8 +113,8 @@ class Schema(Generic[T]):
     def _quick(self) -> Callable[[Any], T]:
         """Return ``decode``, which makes a record from values and checks them; Malformed names the invalid value.
 
-        It is one generated function for all items, because a call for each item would be most of the cost of a datagram.
-        Values that fail its quick tests go to :meth:`_carefully`.
+        ``decode`` is one generated function for all items: a call for each item would take most of the time spent on a
+        datagram. Values that fail its quick tests go to :meth:`_carefully`.
         """
         names = [f"v{k}" for k in range(len(self.fields))]
         tests, calls = [f"type(values) is tuple and len(values) == {len(names)}"], []
@@ -155,7 +155,7 @@ class Schema(Generic[T]):
             raise
 
     def encode(self, record: T) -> tuple[Any, ...]:
-        """The values of a record, without a check; see :meth:`check`."""
+        """Return the values of a record, without a check; see :meth:`check`."""
         values = self._get(record)
         if not self._encoders:
             return values
@@ -165,11 +165,11 @@ class Schema(Generic[T]):
         return tuple(changed)
 
     def check(self, record: T) -> T:
-        """The record as a receiver decodes it; raises Malformed if a receiver would refuse it."""
+        """Return the record as a receiver decodes it; raises Malformed if a receiver would refuse it."""
         return self.decode(self.encode(record))
 
     def from_dict(self, values: Mapping[str, Any]) -> T:
-        """The record of values by name, as from JSON; values with a default may be missing."""
+        """Return the record of values by name, as from JSON; values with a default may be missing."""
         known = {i.name: check for i, check in zip(self.fields, self._checks, strict=True)}
         for name in values:
             if name not in known:
@@ -188,29 +188,25 @@ class Schema(Generic[T]):
             raise Malformed(f"missing {', '.join(missing)}") from None
 
     def to_dict(self, record: T) -> dict[str, Any]:
-        """The values of a record by name."""
+        """Return the values of a record by name."""
         return dict(zip((i.name for i in self.fields), self.encode(record), strict=True))
 
     def describe(self) -> list[dict[str, Any]]:
-        """The fields as the machine-readable schema has them."""
+        """Return the fields in the form of the machine-readable schema."""
         return [
             {"name": i.name, **i.value_type.describe(), **({"unit": i.unit} if i.unit else {}), "doc": i.doc,
              **({"optional": True} if i.optional else {})}
             for i in self.fields
         ]  # fmt: skip
 
-    def markdown(self) -> str:
-        """The fields as one cell of a Markdown table."""
-        unit = {i.name: f" [{i.unit}]" if i.unit else "" for i in self.fields}
-        return (
-            "<br>".join(f"`{i.name}` {i.value_type.markdown()}{unit[i.name]}: {i.doc}" for i in self.fields)
-            or "(empty array)"
-        )
+    def markdown_rows(self) -> list[str]:
+        """Return the fields as rows of a Markdown table: name, type, unit and meaning."""
+        return [f"| `{i.name}` | {i.value_type.markdown()} | {i.unit} | {i.doc} |" for i in self.fields]
 
 
 @dataclass(frozen=True)
 class Struct(ValueType):
-    """A nested record, transmitted as the array of its items."""
+    """Type of a nested record, which is transmitted as the array of its items."""
 
     record: type[Any]
 
@@ -240,7 +236,7 @@ _known: dict[type[Any], Schema[Any]] = {}
 
 
 def schema_of(record: type[T]) -> Schema[T]:
-    """The schema of a declared record."""
+    """Return the schema of a declared record."""
     known = _known.get(record)
     if known is None:
         known = _known[record] = Schema(record)
@@ -248,18 +244,18 @@ def schema_of(record: type[T]) -> Schema[T]:
 
 
 def check(record: T) -> T:
-    """The record with all its values checked; raises Malformed."""
+    """Return the record after a check of all its values; raises Malformed."""
     return schema_of(type(record)).check(record)
 
 
 def pack(record: Any) -> bytes:
-    """A record as bytes."""
+    """Return a record as bytes."""
     data: bytes = msgpack.packb(schema_of(type(record)).encode(record))
     return data
 
 
 def unpack(record: type[T], data: bytes) -> T:
-    """The record in these bytes; raises Malformed if they are invalid."""
+    """Return the record in these bytes; raises Malformed if they are invalid."""
     try:
         values = msgpack.unpackb(data, use_list=False, strict_map_key=False)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # the errors of msgpack
@@ -277,12 +273,12 @@ class TaggedUnion:
         self._encode = {r: schema_of(r).encode for r in self.numbers}
 
     def encode(self, record: Any) -> tuple[Any, ...]:
-        """Number and values of a record."""
+        """Return number and values of a record."""
         kind = type(record)
         return (self.numbers[kind], *self._encode[kind](record))
 
     def decode(self, values: Any) -> Any:
-        """The record; None if its number is unknown. Raises Malformed if the values do not match the number."""
+        """Return the record, or None if its number is unknown. Raises Malformed if the values do not match the number."""
         if type(values) not in LIST_TYPES or not values or type(values[0]) is not int:
             raise Malformed("expected a list that begins with a number")
         decode = self._decode.get(values[0])

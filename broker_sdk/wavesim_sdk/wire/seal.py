@@ -21,16 +21,16 @@ from wavesim_sdk.wire.codec import Dropped
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
-WINDOW = 64  #: datagrams that may arrive out of order
+WINDOW = 64  #: how far a datagram may arrive out of order, in sequence numbers
 
 
 def derive_key(key: bytes, salt: bytes, info: bytes) -> bytes:
-    """HKDF-SHA256 to 32 bytes."""
+    """Derive a key of 32 bytes by HKDF-SHA256."""
     return HKDF(SHA256(), KEY_BYTES, salt or None, info).derive(key)
 
 
 def key_id(key: bytes) -> int:
-    """The number by which a JOIN names its key: the first eight bytes of SHA-256 over a label and the key, little-endian."""
+    """Return the number of a key in a JOIN: the first 8 bytes of SHA-256 over a label and the key, little-endian."""
     return int.from_bytes(hashlib.sha256(b"wavesim/1 key id" + key).digest()[:8], "little")
 
 
@@ -103,7 +103,7 @@ class SessionSeal:
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """A key and the name of the client that may join with it; ``*`` = any client."""
+    """Key, and the name of the client that may join with it; ``*`` = any client."""
 
     name: str
     key: bytes
@@ -118,20 +118,20 @@ class Keyring:
         self._refuse = {h.key: HandshakeSeal(h.key, REFUSE) for h in holders}
 
     def join_seal(self, holder: KeyHolder) -> HandshakeSeal:
-        """The seal that decrypts the JOIN of a holder."""
+        """Return the seal that decrypts the JOIN of a holder."""
         return self._open[holder.key]
 
     def refuse_seal(self, holder: KeyHolder) -> HandshakeSeal:
-        """The seal of a REFUSE to a holder."""
+        """Return the seal of a REFUSE to a holder."""
         return self._refuse[holder.key]
 
     def session_seal(self, holder: KeyHolder, cookie: bytes, nonce: int, token: int) -> SessionSeal:
-        """The server side of a session's seal."""
+        """Return the server side of a session's seal."""
         return SessionSeal(holder.key, cookie, nonce, token, is_client=False)
 
 
 def read_keys(path: Path) -> list[KeyHolder]:
-    """The keys of a key file. Each line is ``NAME KEY``: a client's name or ``*``, and 64 hexadecimal digits.
+    """Read the keys of a key file. Each line is ``NAME KEY``: a client's name or ``*``, and 64 hexadecimal digits.
 
     Raises ConfigError, also if users other than the owner may read the file.
     """
@@ -161,10 +161,10 @@ def read_keys(path: Path) -> list[KeyHolder]:
 
 
 def find_key(path: Path, name: str) -> bytes:
-    """The key of a client: the one for its name, else the one for all (``*``)."""
+    """Return the key of a client: the one for its name, else the one for all names (``*``)."""
     holders = read_keys(path)
     for wanted in (name, "*"):
         for h in holders:
             if h.name == wanted:
                 return h.key
-    raise ConfigError(f"the key file has no key for '{name}' and none for all clients (*)", str(path))
+    raise ConfigError(f"the key file has no key for '{name}' and no key for all clients (*)", str(path))

@@ -27,7 +27,7 @@ if struct.calcsize("P") != 8:
 
 @functools.lru_cache(4096)
 def pack_address(address: tuple[str, int]) -> bytes:
-    """A socket address in the system's format, padded to ADDRESS_BYTES."""
+    """Return a socket address in the system's format, padded to ADDRESS_BYTES."""
     host, port = address[:2]
     if ":" in host:
         head = struct.pack("=H", socket.AF_INET6) + struct.pack("!HI", port, 0)

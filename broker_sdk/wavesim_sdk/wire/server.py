@@ -1,7 +1,8 @@
-"""The server side of all sessions, without socket, clock or simulation.
+"""Server side of all sessions, without socket, clock or simulation.
 
-Bytes, address and ``now`` in, happenings and datagrams out. A callback decides who may join, so that this module does not
-depend on vehicles. An error while serving a session ends that session only.
+Bytes, addresses and ``now`` come in; :data:`~wavesim_sdk.wire.session.Happening` records and datagrams go out. A
+callback decides who may join, so that this module does not depend on vehicles. An error while serving a session ends
+that session only.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ if TYPE_CHECKING:  # a server without keys does not need the package for sealing
     from wavesim_sdk.wire.seal import KeyHolder, Keyring
 
 MAX_SEQUENCE = 2**32 - 2**20
-PROVE_BYTES = HEADER_BYTES + 10  #: maximum size of an unsealed PROVE
-DROP_NOTICE_INTERVAL_S = 1.0  #: minimum time between two notices to a client about its malformed datagrams
+PROVE_BYTES = HEADER_BYTES + 10  #: maximum size of an unsealed PROVE in bytes
+DROP_NOTICE_INTERVAL_S = 1.0  #: minimum time in s between two notices to a client about its malformed datagrams
 _OF_REQUESTS = frozenset({EventKind.SENT, EventKind.REQUEST_REFUSED, EventKind.ANSWER})
 _OF_THE_BODY = frozenset({EventKind.ACTUATOR, EventKind.SENSOR})
 
@@ -180,9 +181,9 @@ class ServerSessions:
     ) -> list[Happening]:
         """Process a session's datagram from a new address, which must first be validated (RFC 9000, section 9).
 
-        Until then, no datagram from there changes anything. It may be a copy that overtook the original from the session's
-        address, so it does not move the replay window and is not a sign of life. The window is not checked either: if a copy
-        moved the session, the original can move it back.
+        Until then, no datagram from the new address changes anything. It may be a copy that overtook the original, so
+        it does not move the replay window and is not a sign of life. The window is not checked either: if a copy moved
+        the session, the original can move it back.
         """
         self._address_validator.count_datagram(address[0], now)
         message = codec.decode_plain(codec.open_body(data, header, session.seal, record=False), header.type)
@@ -203,7 +204,7 @@ class ServerSessions:
         raise Dropped("address")
 
     def _answer_unknown_token(self, token: int, address: Address, now: float) -> None:
-        """Repeat the BYE to a client that does not know yet that its session has ended."""
+        """Repeat BYE to a client that does not know yet that its session has ended."""
         self._address_validator.count_datagram(address[0], now)
         over = self._recently_ended.find_for(token, address, now)
         if over is not None:
@@ -313,7 +314,10 @@ class ServerSessions:
         return [Joined(session) if previous is None else Resumed(session, previous, resumption)]
 
     def _carry_over(self, old: Session, session: Session) -> None:
-        """Repeat the events that the old session did not acknowledge. They name request 0, as its requests belong to the old session."""
+        """Repeat the events that the old session did not acknowledge.
+
+        The repeated events name request 0, because their requests belong to the old session.
+        """
         for item in old.outbox.unacknowledged():
             if item[0] in _OF_THE_BODY:
                 continue
@@ -420,7 +424,7 @@ class ServerSessions:
     def push(self, session: Session, event: AnyEvent) -> None:
         """Queue an event, which is delivered once and in order; :meth:`flush` sends it.
 
-        The session of a client that acknowledges nothing ends.
+        If the client acknowledges nothing, its session ends.
         """
         if session.is_over:
             return
@@ -437,7 +441,7 @@ class ServerSessions:
         self.push(session, RequestRefused(number, sanitise_text(text, TEXT_BYTES)))
 
     def step(self, session: Session, step: StepMessage, parts: Sequence[SensorsMessage], now: float) -> None:
-        """Send STEP to a lockstep client. :meth:`poll` repeats it until the client answers. ``last_event`` is filled in here."""
+        """Send a STEP to a lockstep client. :meth:`poll` repeats it until the client answers. Sets ``last_event``."""
         self.flush_events(session, now)
         step = StepMessage(
             step.tick, step.time_ns, step.run_state, len(parts), step.motion, step.actuation, step.effort, step.sensors,
@@ -486,7 +490,7 @@ class ServerSessions:
             self._on_error(error)
 
     def fail_session(self, session: Session | None, error: Exception) -> None:
-        """Report an unexpected exception and end the session in whose service it occurred, if any."""
+        """Report an unexpected exception, and end the session that was being served, if any."""
         self.drops["internal"] += 1
         self._on_error(error)
         if session is not None:
@@ -519,7 +523,7 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Exclude a stall of the server itself, of ``seconds`` up to ``now``, from silence and from round trips."""
+        """Do not count a stall of the server itself, of ``seconds`` up to ``now``, as silence or in round trips."""
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)
             session.keepalive_sent.clear()
@@ -548,7 +552,7 @@ class ServerSessions:
             self.send(session, Keepalive(0))
 
     def take_ended(self) -> list[Happening]:
-        """The sessions that ended since the last call of this method, :meth:`receive` or :meth:`poll`."""
+        """Return the sessions that ended since the last call of this method, :meth:`receive` or :meth:`poll`."""
         gone, self._ended_events = self._ended_events, []
         return gone
 

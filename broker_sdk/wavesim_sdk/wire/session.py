@@ -1,4 +1,4 @@
-"""One session as the server sees it, and the happenings that sessions report to the server."""
+"""Session on the server's side, and the records of what happens in sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a server without keys does not need the package for sealing
 
 
 class NotAdmitted(Exception):
-    """A join is refused; raised by the admission callback."""
+    """Refusal of a join, raised by the admission callback."""
 
     def __init__(self, code: Refusal, text: str) -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class Admission:
 
     @property
     def state_period(self) -> float:
-        """State period in seconds of wall time."""
+        """Period of states in s of wall time."""
         return self.state_period_ns * 1e-9 if self.state_period_ns else math.inf
 
 
@@ -64,7 +64,7 @@ class RttStatistics:
 
 @dataclass
 class PendingStep:
-    """A STEP without a DONE yet, with the bodies of its datagrams for the repetitions."""
+    """STEP that waits for its DONE, with the bodies of its datagrams for repetitions."""
 
     tick: int
     bodies: Sequence[tuple[Type, bytes]]
@@ -73,7 +73,7 @@ class PendingStep:
 
 
 class Session:
-    """The session of one client."""
+    """Session of one client."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ _NAN = math.nan
 
 
 def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
-    """Message for a missing name: ``what`` is missing, the nearest name, and the available ones."""
+    """Return the message for a missing name: ``what`` is missing, the nearest name, and the available ones."""
     names = list(there)
     near = difflib.get_close_matches(name, names, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -24,7 +24,7 @@ def missing_name_text(what: str, name: str, there: Iterable[str]) -> str:
 
 
 class Value:
-    """The latest value of one sensor.
+    """Latest value of one sensor.
 
     The fields are attributes: a number, or a tuple for a field of several numbers; NaN = no value. ``numbers`` has all of
     them in order, and ``time_ns`` is the simulation time.
@@ -150,7 +150,7 @@ class Effort:
 
 @dataclass(slots=True)
 class State:
-    """A state of the client's body.
+    """State of the client's body.
 
     ``motion`` is None if the configuration hides the truth; ``effort`` is None unless requested. ``step`` is True if the
     server waits for :meth:`ClientSession.done`. The class is not frozen, because that would triple the cost of each state.
@@ -171,7 +171,7 @@ class Body:
 
     def __init__(self) -> None:
         self.actuators: dict[int, ActuatorDescription] = {}
-        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: the same in order of their numbers
+        self.ordered_actuators: tuple[ActuatorDescription, ...] = ()  #: the same actuators in order of their numbers
         self.layouts: dict[int, Layout] = {}
         self._positions: dict[str, int] = {}
 
@@ -213,9 +213,9 @@ class Body:
 
 
 class Parts:
-    """SENSORS datagrams by tick, kept until their state is complete."""
+    """Store of SENSORS datagrams by tick, until their state is complete."""
 
-    KEPT_TICKS = 2  #: maximum number of ticks
+    KEPT_TICKS = 2  #: maximum number of ticks of which parts are kept
 
     def __init__(self) -> None:
         self._by_tick: dict[int, dict[int, Sequence[Reading]]] = {}
@@ -232,12 +232,12 @@ class Parts:
             self._by_tick[tick][part] = readings
 
     def readings(self, tick: int) -> list[Sequence[Reading]]:
-        """The parts of a tick, in order."""
+        """Return the parts of a tick, in order."""
         parts = self._by_tick.get(tick, {})
         return [parts[k] for k in sorted(parts)]
 
     def is_complete(self, message: Snapshot) -> bool:
-        """Whether all parts of a state have arrived."""
+        """Return whether all parts of a state have arrived."""
         if not message.parts:
             return True
         parts = self._by_tick.get(message.tick)

@@ -10,12 +10,12 @@ FLOAT_BYTES = 9
 READING_BYTES = 24  #: maximum bytes of a reading without its values
 AROUND_BYTES = 34  #: maximum bytes of STATE or STEP without its lists; SENSORS needs fewer
 LIST_BYTES = 3
-ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: bytes of a body
-FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: bytes of the readings in a SENSORS datagram
+ROOM = MAX_DATAGRAM - HEADER_BYTES - SEAL_BYTES  #: maximum bytes of a body
+FRESH = ROOM - (1 + 9 + 5 + LIST_BYTES)  #: maximum bytes of the readings in a SENSORS datagram
 
 
 def reading_bytes_available(message: Snapshot) -> int:
-    """Bytes that a STATE or STEP has left for readings."""
+    """Return the bytes that a STATE or STEP has left for readings."""
     lists = (message.motion, message.actuation, message.effort, ())
     return ROOM - AROUND_BYTES - sum(LIST_BYTES + FLOAT_BYTES * len(some or ()) for some in lists)
 

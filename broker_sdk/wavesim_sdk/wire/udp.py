@@ -1,4 +1,4 @@
-"""A wrapper of asyncio-dgram that is safe on a socket that anybody can reach.
+"""Wrapper of asyncio-dgram that is safe on a socket that anybody can reach.
 
 asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
 transport on a malformed address. Here the queue is bounded (datagrams that do not fit are dropped and counted), errors are
@@ -20,7 +20,7 @@ from wavesim_sdk.wire.messages import MAX_DATAGRAM
 
 Address = tuple[str, int]
 QUEUE_LENGTH = 4096
-FEW = 4  #: from this number of datagrams on, one system call sends all
+FEW = 4  #: minimum number of datagrams that are sent by one system call
 SOCKET_BUFFER = 4 * 1024 * 1024
 
 
@@ -28,7 +28,7 @@ Taker = Callable[[bytes, Address], None]  #: a function that receives a datagram
 
 
 class _BoundedQueue(asyncio.Queue[Any]):
-    """A queue that drops and counts new datagrams when it is full; or, with a handler, passes each datagram to it at once."""
+    """Queue that drops and counts new datagrams when it is full. With a handler, it passes each datagram to it at once."""
 
     dropped = 0
     handler: Taker | None = None
@@ -85,7 +85,7 @@ class UdpSocket:
         return self._queue.dropped
 
     async def receive(self) -> tuple[bytes, Address] | None:
-        """The next datagram; None when the socket is closed."""
+        """Wait for the next datagram; None when the socket is closed."""
         while True:
             try:
                 got: Any = await self._stream.recv()
@@ -96,7 +96,7 @@ class UdpSocket:
                 self.errors += 1
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
-        """Other datagrams that already wait in the socket, at most ``most``. asyncio takes only one per turn of its loop."""
+        """Return further datagrams that wait in the socket, at most ``most``. asyncio takes only one per turn of its loop."""
         for _ in range(QUEUE_LENGTH if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)

@@ -34,19 +34,19 @@ class Malformed(Exception):
         self.reason, self.path = why, place
 
     def with_prefix(self, outer: str) -> Malformed:
-        """The same error with the name of the enclosing item in front of its path."""
+        """Return the same error with the name of the enclosing item in front of its path."""
         inner = self.path if not self.path or self.path.startswith("[") else f".{self.path}"
         return Malformed(self.reason, outer + inner)
 
 
 def sanitise_text(text: str, most: int) -> str:
-    """A text without control characters, cut to ``most`` bytes of UTF-8."""
+    """Return a text without control characters, cut to ``most`` bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 def describe_value(value: Any) -> str:
-    """A peer's value, short enough for a message."""
+    """Return a peer's value as a text that is short enough for a message."""
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, str | bytes):
@@ -55,7 +55,7 @@ def describe_value(value: Any) -> str:
 
 
 def _bound(value: float) -> str:
-    """A bound, written for people."""
+    """Return a bound as a text for people."""
     for power in (64, 63, 62, 53, 32, 31):
         if value == 2**power:
             return f"2^{power}"
@@ -74,22 +74,23 @@ class ValueType:
         raise NotImplementedError
 
     def fast_check(self, value: str) -> str | None:
-        """A Python expression that is true if the variable ``value`` holds a valid value that can be kept unchanged, or None.
+        """Return a Python expression that is true if the variable ``value`` is valid and can be kept unchanged, or None.
 
-        Nearly all values pass it; the checker explains why another one fails. It may use the names in FAST_CHECK_NAMES.
+        Nearly all values pass it; the checker explains why a value fails. The expression may use the names in
+        FAST_CHECK_NAMES.
         """
         return None
 
     def make_encoder(self) -> Checker | None:
-        """Return the function from the kept value to the transmitted one; None = they are the same."""
+        """Return the function that converts the kept value to the transmitted one; None if both are the same."""
         return None
 
     def markdown(self) -> str:
-        """The type as docs/PROTOCOL.md shows it."""
+        """Return the type in the notation of docs/PROTOCOL.md."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
-        """The type as the machine-readable schema has it."""
+        """Return the type in the form of the machine-readable schema."""
         raise NotImplementedError
 
 
@@ -130,7 +131,7 @@ class Number(ValueType):
     high: float = LARGEST
 
     def make_checker(self) -> Checker:
-        low, high, words = self.low, self.high, self._range()
+        low, high, words = self.low, self.high, self._range(" from ", " to ")
 
         def check(value: Any) -> float:
             if type(value) is int:
@@ -144,13 +145,13 @@ class Number(ValueType):
     def fast_check(self, value: str) -> str | None:
         return f"type({value}) is float and {self.low!r} <= {value} <= {self.high!r}"
 
-    def _range(self) -> str:
+    def _range(self, before: str, between: str) -> str:
         if self.low == -LARGEST and self.high == LARGEST:
             return ""
-        return f" {_bound(self.low)}..{_bound(self.high)}"
+        return f"{before}{_bound(self.low)}{between}{_bound(self.high)}"
 
     def markdown(self) -> str:
-        return f"float{self._range()}"
+        return f"float{self._range(' ', '..')}"
 
     def describe(self) -> dict[str, Any]:
         bounds = {"minimum": self.low, "maximum": self.high}
@@ -335,8 +336,11 @@ class Nullable(ValueType):
 
 @dataclass(frozen=True)
 class TaggedItem(ValueType):
-    """An item of a :class:`TaggedUnion`, its number first. It remains a plain list here: the union decodes each item on its
-    own, so that an invalid item does not affect its neighbours."""
+    """Type of an item of a :class:`TaggedUnion`, which is transmitted with its number first.
+
+    The item remains a plain list here. The union decodes each item separately, so that an invalid item does not affect its
+    neighbours.
+    """
 
     family: str
 
@@ -347,7 +351,7 @@ class TaggedItem(ValueType):
         return "True"
 
     def markdown(self) -> str:
-        return f"[`kind` int, ...]: {self.family} below"
+        return f"[`kind` int, ...] (see {self.family})"
 
     def describe(self) -> dict[str, Any]:
         return {"type": "numbered", "family": self.family}

@@ -139,7 +139,7 @@ ALTERNATIVES = {
 
 
 def to_json_value(value: Any) -> Any:
-    """A value for JSON; bytes become {"bin": hexadecimal}."""
+    """Return a value for JSON; bytes become {"bin": hexadecimal}."""
     if isinstance(value, bytes):
         return {"bin": value.hex()}
     if isinstance(value, list | tuple):
@@ -154,7 +154,7 @@ def _line(name: str, data: bytes, token: int, sequence: int, ack: int, message: 
 
 
 def vectors_markdown() -> str:
-    """The vectors, one per line, for docs/PROTOCOL.md."""
+    """Return the vectors, one per line, for docs/PROTOCOL.md."""
     lines = [
         _line(message_type(message).name, encode(message, token, sequence, ack), token, sequence, ack, message)
         for token, sequence, ack, message in VECTORS
@@ -163,7 +163,7 @@ def vectors_markdown() -> str:
 
 
 def alternatives_markdown() -> str:
-    """The alternative encodings, one per line: name, bytes, meaning."""
+    """Return the alternative encodings, one per line: name, bytes, meaning."""
     lines = []
     for name, (message, body) in ALTERNATIVES.items():
         header = encode(message, TOKEN, 9, 1)[: m.HEADER_BYTES]
@@ -175,7 +175,7 @@ KEY = bytes(range(32))
 
 
 def sealed_markdown() -> str:
-    """Sealed datagrams and all inputs they are computed from, for docs/PROTOCOL.md."""
+    """Return sealed datagrams with all inputs from which they are computed, for docs/PROTOCOL.md."""
     from wavesim_sdk.wire import seal
 
     client = seal.SessionSeal(KEY, _COOKIE, 7, TOKEN, is_client=True)
@@ -184,10 +184,10 @@ def sealed_markdown() -> str:
     key_id = hashlib.sha256(b"wavesim/1 key id" + KEY).digest()[:8]
     facts = {
         "key": KEY.hex(),
-        "key id, as its bytes stand in the header": key_id.hex(),
+        "key id, in the order of its bytes in the header": key_id.hex(),
         "cookie": _COOKIE.hex(),
         "nonce of the JOIN": 7,
-        "token, as its bytes stand in the header": TOKEN.to_bytes(8, "little").hex(),
+        "token, in the order of its bytes in the header": TOKEN.to_bytes(8, "little").hex(),
         "sealing nonce of JOIN and REFUSE": fixed.hex(),
     }
     join = m.Join(_COOKIE, 7, "lauv", lockstep_ns=100_000_000)
