@@ -51,7 +51,7 @@ class Mass:
 
 @dataclass(frozen=True)
 class Inertia:
-    """Moments of inertia about the centre of mass. Radii of gyration may be given instead."""
+    """Moments of inertia about the centre of mass. They can also be given as radii of gyration."""
 
     xx: float = key("Moment of inertia about the roll axis, kg m2.", default=0.0, low=0.0)
     yy: float = key("Moment of inertia about the pitch axis, kg m2.", default=0.0, low=0.0)
