@@ -117,8 +117,8 @@ class Acoustics:
         "constant",
     )
     ambient_noise: float = key(
-        "Ambient noise level in the band of a signal (noise_model=constant). A signal that has become weaker than "
-        "the noise ends.",
+        "Ambient noise level in the band of a signal (noise_model=constant). A signal ends when it becomes weaker "
+        "than the noise.",
         "level",
         60.0,
     )
