@@ -74,7 +74,7 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
         (
             'preset="p900-130"',
             '<obstacles><pier position="1 1 1 m" radius="1 m" height="1 m" material="tin"/></obstacles>',
-            "no material 'tin'",
+            "unknown material 'tin'",
         ),
         ('preset="p900-130" range="-1 m"', "", "range"),
         (
