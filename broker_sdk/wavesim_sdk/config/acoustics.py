@@ -85,9 +85,9 @@ class Acoustics:
         "constant",
     )
     temperature: float = key("Water temperature for the absorption model.", "temperature", 10.0, low=-2.0, high=40.0)
-    salinity: float = key("Practical salinity for the absorption model.", default=35.0, low=0.0, high=45.0)
+    salinity: float = key("Practical salinity of the water for the absorption model.", default=35.0, low=0.0, high=45.0)
     ph: float = key("pH of the water for the absorption model.", default=8.0, low=7.0, high=9.0)
-    depth: float = key("Depth for the absorption model.", "length", 0.0, low=0.0)
+    depth: float = key("Water depth for the absorption model.", "length", 0.0, low=0.0)
     spreading: float = key(
         "Factor of log10 s in the spreading loss: 20 for spherical, 10 for cylindrical spreading. 0 = from the ray "
         "tube of each ray (20 in water of constant sound speed).",
@@ -324,7 +324,7 @@ class TransducerConfig:
     )
     clock: ClockConfig = child(ClockConfig, "Clock of the acoustic node.")
     pinger: Pinger | None = child(Pinger, "Pinger: the transducer sends periodically without a command.")
-    modem: Modem | None = child(Modem, "Modem: the transducer sends packets.")
+    modem: Modem | None = child(Modem, "Modem: the transducer sends packets with payload.")
     head: UsblHead | None = child(UsblHead, "USBL head with several hydrophones.")
 
     @property

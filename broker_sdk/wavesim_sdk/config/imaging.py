@@ -88,7 +88,9 @@ class TargetConfig:
         count=2,
         low=1e-4,
     )
-    heading: float = key("Direction of the axis of a cylinder, or of the horizontal normal of a plate.", "angle", 0.0)
+    heading: float = key(
+        "Direction of the axis of a cylinder, or of the horizontal normal of a plate; 0 deg = north.", "angle", 0.0
+    )
     place: str = place()
 
 

@@ -67,7 +67,7 @@ class FaultConfig:
     """
 
     at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
-    duration: float = key("Duration of the fault; 0 s = to the end of the run.", "time", 0.0, low=0.0, name="for")
+    duration: float = key("Duration of the fault; 0 s = until the end of the run.", "time", 0.0, low=0.0, name="for")
     every: float = key(
         "Interval from one beginning of the fault to the next; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
@@ -158,7 +158,7 @@ class BodyConfig:
 
 @dataclass(frozen=True)
 class TimeConfig:
-    """Simulation timer."""
+    """Time step, duration and pace of the simulation."""
 
     step: float = key("Simulation time step: the length of a tick.", "time", 0.004, low=1e-4, high=0.1)
     duration: float = key("Simulation time at which the run ends; 0 s = never.", "time", 0.0, low=0.0)
@@ -195,8 +195,8 @@ class Grant:
     )
     rights: str = text(
         "Rights, separated by spaces: fault (set and clear faults), push (apply external forces), pose (set position "
-        "and velocity), allocate (set the thruster allocation matrix), weather (set current, wind and waves), "
-        "control (start, pause, step, speed, stop, shutdown), mission (send waypoints to a pilot that accepts them)."
+        "and velocity), allocate (set the thruster matrix), weather (current, wind, waves), control (start, pause, "
+        "step, speed, stop, shutdown), mission (send waypoints to a pilot that accepts them)."
     )
     others: bool = flag(
         "Whether the rights also apply to other bodies. no: they apply to the session's own body only.", False
@@ -224,8 +224,8 @@ class NetworkConfig:
     )
     lockstep_budget: float = key(
         "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation beyond its "
-        "share of 50 s per simulated second. A client that exceeds it loses its session; the simulation no longer "
-        "waits for an emulator that exceeds it. Raise the value for a program with long computations.",
+        "share of 50 s per simulated second. Beyond it, a client loses its session, and the simulation no longer "
+        "waits for an emulator. Raise it for a program with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(

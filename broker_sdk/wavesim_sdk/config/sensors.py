@@ -335,7 +335,7 @@ def aerial(what: str) -> Any:
     """Declare the position of an instrument that works only above the water."""
     return key_or_word(
         MAST,
-        f"{what} on the body. `{MAST}`: on a mast above the centre of the hull, mounted on its highest point; the mast is "
+        f"{what} in the body frame. `{MAST}`: on a mast above the centre of the hull, mounted on its highest point. The mast is "
         f"{MAST_M['surface']:g} m high on a surface vessel, {MAST_M['buoy']:g} m on a buoy, {MAST_M['underwater']:g} m on an underwater vehicle.",
         "length", MAST, count=3,
     )  # fmt: skip
@@ -371,10 +371,12 @@ class DvlConfig(SensorConfig):
     """Doppler velocity log with four Janus beams around the z axis of S, or with three or four beams of any position
     and direction.
 
-    The first Janus beam is at the azimuth `first`, from x towards y.
+    The first Janus beam is at the azimuth `first`, measured from the x axis of S towards its y axis.
     """
 
-    rate: float = key("Rate at which the sensor computes its values.", "frequency", 7.0, low=0.01, high=1000.0)
+    rate: float = key(
+        "Rate at which the Doppler velocity log computes values.", "frequency", 7.0, low=0.01, high=1000.0
+    )
     angle: float = key(
         "Angle between each Janus beam and the z axis of S.", "angle", 0.5235987755982988, low=0.05, high=1.2
     )
@@ -458,7 +460,9 @@ class BatteryConfig(SensorConfig):
 
 @dataclass(frozen=True)
 class RadarConfig(SensorConfig):
-    """Radar with a target list: it tracks what it detects above the water at each scan. `rate` is the scan rate."""
+    """Radar with a target list. It tracks the targets that it detects above the water at each scan. `rate` is the scan
+    rate.
+    """
 
     rate: float = key("Radar scans per second.", "frequency", 1.0 / 2.4, low=0.01, high=10.0)
     position: Vector = key(

@@ -90,7 +90,7 @@ class Buoyancy:
 
 @dataclass(frozen=True)
 class Matrix6:
-    """A 6x6 matrix in SI units about the body's origin. Give all 36 numbers by rows, or only the diagonal."""
+    """Matrix of 6x6 elements in SI units about the body's origin. Give all 36 elements by rows, or only the diagonal."""
 
     diagonal: Vector = key(
         "Six diagonal elements of the matrix, in SI units. All other elements are zero.", default=(), count=6
@@ -328,7 +328,7 @@ class Ballast:
 class Coefficient:
     """Coefficient of a force term or an actuator that another package provides."""
 
-    name: str = text("Name of the coefficient.")
+    name: str = text("Name of the coefficient of the force term or actuator.")
     value: float = key("Value of the coefficient, in SI units.")
 
 
@@ -523,7 +523,7 @@ class Restoring(Matrix6):
 class Load:
     """Weight on board that <mass> already includes but <restoring> does not balance, such as cargo."""
 
-    mass: float = key("Mass of the load.", "mass")
+    mass: float = key("Mass of the load on board.", "mass")
     position: Vector = key("Position of the load in the body frame (forward, starboard, down).", "length", count=3)
 
 
@@ -563,10 +563,10 @@ class Oscillator:
 class Radiation:
     """Radiated waves as up to 16 oscillators that the motion of the hull through the water drives.
 
-    q'' + R q' + diag(w^2) q = B nu_r, tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B. With a symmetric R
-    without negative eigenvalues, the oscillators cannot supply energy, whatever the motion. <added-mass> must hold
-    the added mass at infinite frequency. `wavesim vehicles import` fits the oscillators to the tables of a panel
-    code. Each oscillator takes two of the 64 states of fluid memory.
+    The equations are q'' + R q' + diag(w^2) q = B nu_r and tau = -B^T q', so K(s) = s B^T (s^2 + R s + diag(w^2))^-1 B.
+    If R is symmetric without negative eigenvalues, the oscillators cannot supply energy, whatever the motion.
+    <added-mass> must be the added mass at infinite frequency. `wavesim vehicles import` fits the oscillators to the
+    tables of a panel code. Each oscillator takes two of the 64 states of fluid memory.
     """
 
     oscillator: tuple[Oscillator, ...] = children(Oscillator, "Oscillator of the fluid memory.", least=1)
@@ -693,9 +693,9 @@ class Model:
         True,
     )
     coriolis_added: str = choice(
-        "Added mass used in the Coriolis matrix C_A. whole: all of it, for deep bodies. plane: only surge, sway and "
-        "yaw, for hulls on the surface. These lift the water in heave rather than sweep it along: inertia, drag and "
-        "memory oppose vertical motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
+        "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
+        "the surface. In heave, these lift the water rather than sweep it along; inertia, drag and memory oppose the "
+        "motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
         ("whole", "plane"),
         "whole",
     )
@@ -730,7 +730,7 @@ class Model:
     lift: Matrix6 | None = child(Matrix6, "Matrix L of body lift and cross terms: tau = -L abs(u_r) nu_r.")
     fading_drag: FadingDrag | None = child(FadingDrag, "Linear drag that decreases with speed.")
     cross_flow: CrossFlow | None = child(CrossFlow, "Cross-flow drag along the hull.")
-    surge_friction: SurgeFriction | None = child(SurgeFriction, "ITTC 1957 friction in surge.")
+    surge_friction: SurgeFriction | None = child(SurgeFriction, "Friction of the hull in surge (ITTC 1957).")
     body_lift: BodyLift | None = child(BodyLift, "Lift and drag of the hull as a slender wing.")
     derivatives: Derivatives | None = child(Derivatives, "Hydrodynamic derivatives by name.")
     memory: tuple[FluidMemory, ...] = children(

@@ -492,7 +492,7 @@ DENSITY = 1025.0  #: default density of the water, kg/m3
 
 @dataclass(frozen=True)
 class World:
-    """Sea water, sea bed and flow."""
+    """Environment: sea water, sea bed, flow, wind, waves, obstacles."""
 
     density_setting: float | str = key_or_word(
         "water",
@@ -545,7 +545,7 @@ class World:
     target: tuple[TargetConfig, ...] = children(TargetConfig, "Small target for imaging sonars.")
     board: tuple[Board, ...] = children(Board, "Flat board with a pattern, for cameras.")
     magnetic: MagneticField = child(MagneticField, "Magnetic field of the earth.")
-    optics: Optics = child(Optics, "Light and water for cameras.")
+    optics: Optics = child(Optics, "Light and optical properties of the water, for cameras.")
 
     @property
     def density(self) -> float:

@@ -278,8 +278,7 @@ def _truth_bytes(r: Any) -> int:
 
 
 class FrameRings:
-    """Frame rings of a server in mapped memory. ``begun``, ``done`` and ``logged`` are views with one number per ring.
-    """
+    """Frame rings of a server in mapped memory. ``begun``, ``done`` and ``logged`` are views with one number per ring."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory

@@ -17,8 +17,7 @@ NEWTON = 12
 
 
 def focal_length(width: int, view: float) -> float:
-    """Return the focal length in pixels, which is equal for both axes. ``view`` is the horizontal field of view in rad.
-    """
+    """Return the focal length in pixels, which is equal for both axes. ``view`` is the horizontal field of view in rad."""
     return 0.5 * width / math.tan(0.5 * view)
 
 
