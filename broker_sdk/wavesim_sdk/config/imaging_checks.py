@@ -33,7 +33,7 @@ def check(world: World) -> None:
             fail_at(m.place, f"invalid name '{m.name}': use 1 to 31 letters, digits, - and _")
     for b in world.board:
         if not b.cell_rows or len({len(row) for row in b.cell_rows}) > 1 or set("".join(b.cell_rows)) - {"0", "1"}:
-            fail_at(b.place, f"invalid cells of board '{b.name}': use rows of 0 and 1, all of the same length")
+            fail_at(b.place, f"invalid cells of board '{b.name}': use rows of 0 and 1 with equal lengths")
     made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
     for made in made_of:
         try:

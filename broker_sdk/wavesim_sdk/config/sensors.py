@@ -25,10 +25,10 @@ class EchosounderConfig(SensorConfig):
         True,
     )
     maximum: float = key(
-        "Maximum range of the echosounder. Ranges beyond it are reported as invalid.", "length", 200.0, low=0.1
+        "Maximum range of the echosounder. It reports larger ranges as invalid.", "length", 200.0, low=0.1
     )
     minimum: float = key(
-        "Minimum range of the echosounder. Ranges below it are reported as invalid.", "length", 0.0, low=0.0
+        "Minimum range of the echosounder. It reports smaller ranges as invalid.", "length", 0.0, low=0.0
     )
     width: float = key(
         "Full opening angle of the cone of the echosounder; 0 = a single ray.", "angle", 0.0, low=0.0, high=2.0
@@ -248,8 +248,8 @@ class CameraConfig(SensorConfig):
 class ImuConfig(SensorConfig):
     """Inertial measurement unit with errors of each axis in SI units.
 
-    The errors are white noise, biases (turn-on, instability, random walk), scale factors, misalignment and
-    quantisation. If `grade` selects a specific instrument, its errors apply to all keys that keep their defaults.
+    The errors of the unit are white noise, biases (turn-on, instability and random walk), scale factors, misalignment
+    and quantisation. If `grade` selects a specific instrument, its errors apply to all keys that keep their defaults.
     """
 
     grade: str = choice(

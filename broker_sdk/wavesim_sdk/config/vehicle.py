@@ -429,7 +429,8 @@ class FadingDrag:
 class BodyLift:
     """Lift and drag of the hull as a slender wing in the vertical plane.
 
-    The coefficients are CL = CL_a a and CD = CD_0 + CL^2/(pi e A), with the angle of attack a = atan2(w, u).
+    The lift coefficient is CL_a a and the drag coefficient CD_0 + CL^2/(pi e A), with the angle of attack a = atan2(w,
+    u).
     """
 
     area: float = key("Reference area S of the hull as a wing.", "area", low=0.0)
@@ -624,8 +625,8 @@ class WaveFilter:
 class Rao:
     """Wave forces by response amplitude operators from a file: MATLAB (as in the MSS toolbox) or CSV.
 
-    The operators represent all effects of the waves, so the hull floats on the mean water level. Mean drift forces in
-    the file act by Newman's approximation.
+    The operators represent all effects of the waves, so the hull floats on the mean water level. If the file has mean
+    drift forces, they act by Newman's approximation.
 
     A CSV file has a header and one line for each heading and frequency. `heading_deg` runs in equal steps from 0 (a
     following sea) to 360, or to 180 for a hull that is symmetric about its centre plane. `frequency` is in rad/s. The

@@ -161,9 +161,9 @@ class Waves:
     """Waves as a sum of components with random phases and the dispersion relation w^2 = g k tanh(k h). The water below
     them moves by Airy's theory.
 
-    Spectrum ittc (Bretschneider, ISSC): S(w) = A/w^5 exp(-B/w^4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4. Spectrum
-    jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The frequencies divide
-    the spectrum into parts of equal energy.
+    Spectrum ittc (Bretschneider, ISSC): S(w) = A w^-5 exp(-B w^-4), with A = 0.3125 Hs^2 wp^4 and B = 1.25 wp^4.
+    Spectrum jonswap: the ittc spectrum times gamma^exp(-((w/wp - 1)/s)^2/2), normalised to the same Hs. The frequencies
+    divide the spectrum into parts of equal energy.
     """
 
     height: float = key("Significant wave height Hs; 0 m = no waves.", "length", 0.0, low=0.0, high=30.0)

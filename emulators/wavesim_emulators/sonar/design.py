@@ -15,7 +15,7 @@ from wavesim_sdk.sonars.presets import Preset
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 RAYS = 64  #: number of rays per column of an image
-#: number of rays of a side-scan sonar: SIDE_RAYS down in equal steps of range, SIDE_UP up to the surface
+#: numbers of rays of a side-scan sonar: down in equal steps of range, and up to the surface
 SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
@@ -109,8 +109,8 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Noise power per resolved range cell, linear: thermal noise in the band less the gain of a beam, plus the
-        electronic noise floor. A longer bin sums several cells.
+        """Noise power per resolved range cell, as a linear number: the thermal noise in the band less the gain of a
+        beam, plus the electronic noise floor. A longer bin sums several cells.
         """
         p = self.preset
         thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)

@@ -36,7 +36,7 @@ class FrameEmulator(Emulator):
         self.warm_up()
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them from the cache. Otherwise the first frame of a run would be seconds late."""
+        """Compile the kernels, or load them from the cache, so that the first frame of a run is not seconds late."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
