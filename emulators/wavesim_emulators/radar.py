@@ -28,7 +28,7 @@ CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,
     3.5,
-)  #: an echo this many standard deviations off reduces a track's memory to this many scans
+)  #: an echo off by MANOEUVRE_SIGMAS reduces the memory of its track to MANOEUVRE_MEMORY scans
 MAX_TRACK_NUMBER = 99
 
 

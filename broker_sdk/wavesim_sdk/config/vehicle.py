@@ -246,7 +246,7 @@ class Fin:
 
     law aerofoil: lift and drag come from the table <aerofoil> at the local angle of attack.
 
-    law derivatives: the fin itself has no force; <derivatives> contains it as a function of the angle.
+    law derivatives: the fin only turns; <derivatives> gives the force as a function of its angle.
     """
 
     name: str = text("Name of the fin, unique among the actuators of the model. Commands and faults use it.")

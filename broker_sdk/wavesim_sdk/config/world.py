@@ -65,7 +65,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Current:
-    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream, which is amplitude cos(2 pi t /
+    """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The stream is amplitude cos(2 pi t /
     period + phase) along one direction.
 
     If the configuration has a drift, layers or a <volume> with a flow, they are added.

@@ -78,7 +78,7 @@ class TcpPort:
         self.path = ""
 
     async def open(self) -> None:
-        """Start listening."""
+        """Start to listen for clients."""
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         except OSError as error:
@@ -154,7 +154,7 @@ class UdpServerPort:
         self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
 
     async def open(self) -> None:
-        """Start listening."""
+        """Start to listen for clients."""
         asyncio.get_running_loop().add_reader(self._socket, self._ready)
 
     def _ready(self) -> None:

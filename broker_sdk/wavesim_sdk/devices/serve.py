@@ -25,8 +25,7 @@ class Device(Protocol):
         """Process a new simulation state."""
 
 
-#: function that creates the instrument from the broker, the function that sends bytes to the host, and the sensor names
-#: by type
+#: function that creates an instrument from broker, function that sends bytes to the host, and sensor names by type
 Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Device]
 
 
@@ -49,8 +48,7 @@ class DeviceOptions:
 
     body: str
     server: tuple[str, int]
-    #: True = join as the pilot, so that the body enters and leaves the simulation with the device; False = join as an
-    #: instrument
+    #: whether the device joins as the pilot; the body then enters and leaves the simulation with it
     pilot: bool = False
     lockstep: float = 0.0
     sensors: tuple[str, ...] = ()  #: names of the sensors to use; required if the body has several sensors of a type
@@ -58,7 +56,7 @@ class DeviceOptions:
 
 
 class ServedDevice:
-    """Instrument together with its port."""
+    """Virtual instrument together with its port."""
 
     def __init__(self, kind: DeviceType, ports: Ports) -> None:
         self.device_type = kind

@@ -1,8 +1,8 @@
 """Intersection of beams with bodies (boxes, cylinders along their x axis, spheres) in their state at a tick.
 
-The algorithm serves thousands of beams and bodies. Bounding spheres exclude pairs of a beam and a body that cannot
-meet. The nearest bodies come first, because a beam that hits one needs no test against bodies behind it. The remaining
-pairs are solved in closed form.
+The algorithm is designed for thousands of beams and bodies. Bounding spheres exclude pairs of a beam and a body that
+cannot meet. The nearest bodies come first, because a beam that hits one needs no test against bodies behind it. The
+remaining pairs are solved in closed form.
 """
 
 from __future__ import annotations
