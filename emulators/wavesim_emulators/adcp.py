@@ -39,9 +39,9 @@ class AdcpEmulator(RaycastEmulator):
     Opposite positions are separated by twice the distance times the tangent of the beam angle. The combined velocity is
     exact only if the flow is equal at both; the error velocity shows any difference.
 
-    A cell is valid if bottom, surface and obstacles are farther along each beam than the end of the cell. They must
-    also be farther along the axis than the side lobes reach, because the echo of the nearest one arrives at that
-    distance on all beams.
+    A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. The cell
+    must also end before the range of the side lobes, which is the minimum range of all beams times the cosine of the
+    beam angle. At least three beams are needed.
     """
 
     sensor = "adcp"
@@ -80,7 +80,7 @@ class AdcpEmulator(RaycastEmulator):
             flow = self.water.current(points, now.time) + drift - m.v_WS_W[:, None, None]
             beams += weight * dot(flow, directions[:, :, None, :])
         beams += profile.sigma * now.noise.normals(4 * cells).reshape(-1, 4, cells)
-        nearest = profile.steep * ranges.min(axis=1)  # lateral component
+        nearest = profile.steep * ranges.min(axis=1)  # range of the side lobes, which look along the axis
         ends = profile.middles + 0.5 * p.cell
         heard = (ends / profile.steep < ranges[:, :, None]) & (ends / profile.steep < nearest[:, None, None])
         within = profile.middles <= p.range

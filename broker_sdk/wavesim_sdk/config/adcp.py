@@ -15,8 +15,8 @@ from wavesim_sdk.sensors import ADCP_CELLS
 class AdcpConfig(SensorConfig):
     """Acoustic Doppler current profiler (ADCP): the velocity of the water in cells along the z axis of S.
 
-    The z axis points down from a hull, or up (attitude 180 0 0) from the bed. The instrument has four Janus beams. It
-    measures a cell only where all four beams reach it. If `preset` selects a specific instrument, its values apply to
+    The z axis points down from a hull, or up (attitude 180 0 0) from the bed. The instrument has four Janus beams. A
+    cell is valid if at least three of them measure it. If `preset` selects a specific instrument, its values apply to
     all keys that keep their defaults.
     """
 

@@ -68,7 +68,7 @@ class Current:
     """Water flow, the same everywhere: the sum of a mean flow and a tidal stream. The stream is amplitude cos(2 pi t /
     period + phase) along one direction.
 
-    If the configuration has a drift, layers or a <volume> with a flow, they are added.
+    The drift, the layers and the flow of a <volume> are added to this flow if they are configured.
     """
 
     north: float = key("Mean velocity of the current to the north.", "speed", 0.0, low=-MAX_CURRENT, high=MAX_CURRENT)
