@@ -119,7 +119,10 @@ def test_soundings_are_exact_at_the_points_and_linear_between(tmp_path: Path) ->
         ("1 2 3\n4 5 nan\n", ":2: invalid sounding '4 5 nan'"),
         ("1 2 3\n4 5\n", ":2: invalid sounding '4 5'"),
         ("# only words\n", "fewer than three"),
-        ("0 0 5\n0 9 5\n9 0 45000\n", ":3: invalid depth of 45000 m: use -9000 to 12000 m; check that the file is in metres"),
+        (
+            "0 0 5\n0 9 5\n9 0 45000\n",
+            ":3: invalid depth of 45000 m: use -9000 to 12000 m; check that the file is in metres",
+        ),
         ("0 0 5\n1 1 5\n2 2 5\n", "lie on one straight line"),
         ("ncols 2\nnrows 2\n1 2\n3 4\n", ":2: 'cellsize' is missing from the header of the grid"),
         ("ncols 2\nnrows x\n", ":2: invalid line in the header of the grid: 'nrows x'"),
