@@ -1,1 +1,1 @@
-"""WaVeSim sensor emulators: separate processes that write sensor columns in shared memory."""
+"""WaVeSim sensor emulators: separate processes that compute sensor values and write them to shared memory."""

@@ -17,13 +17,15 @@ from wavesim_sdk.instruments import adcp_beams
 from wavesim_sdk.ocean.water import Water, uniform_current
 from wavesim_sdk.shared_memory import Record
 
-#: positions, in cells, and weights of a triangle two cells wide: a cell weighs its middle most, and the middles of its
-#: neighbours not at all
+#: positions (in cells) and weights of a triangular weight function that is two cells wide
+# A cell has its greatest weight at its middle, and none at the middles of its neighbours.
 PLACES, WEIGHTS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0, np.array([1.0, 2.0, 3.0, 2.0, 1.0]) / 9.0
 
 
 class AdcpGeometry(NamedTuple):
-    """A profiler: parameters, beams in S, cell distances along the axis, cosine of the beam angle, noise per beam."""
+    """Geometry of a current profiler: parameters, beams in S, cell distances along the axis, cosine of the beam angle,
+    noise per beam.
+    """
 
     parameters: Parameters
     beam_directions: Floats
@@ -33,12 +35,13 @@ class AdcpGeometry(NamedTuple):
 
 
 class AdcpEmulator(RaycastEmulator):
-    """Four beams. Each measures the water velocity along itself at its own positions. Opposite positions are separated by
-    twice the distance times the tangent of the beam angle. The combined velocity is exact only if the flow is equal
-    there; the error velocity shows any difference.
+    """Emulator of an ADCP with four beams. Each beam measures the water velocity along itself at its own positions.
+    Opposite positions are separated by twice the distance times the tangent of the beam angle. The combined velocity is
+    exact only if the flow is equal at both; the error velocity shows any difference.
 
-    A cell is valid while bottom, surface and obstacles are farther along each beam than the cell's end, and farther
-    along the axis than the side lobes reach: the echo of the nearest one arrives at that distance on all beams.
+    A beam measures a cell if bottom, surface and obstacles are beyond the end of the cell along that beam. The cell
+    must also end before the range of the side lobes, which is the minimum range of all beams times the cosine of the
+    beam angle. At least three beams are needed.
     """
 
     sensor = "adcp"
@@ -77,7 +80,7 @@ class AdcpEmulator(RaycastEmulator):
             flow = self.water.current(points, now.time) + drift - m.v_WS_W[:, None, None]
             beams += weight * dot(flow, directions[:, :, None, :])
         beams += profile.sigma * now.noise.normals(4 * cells).reshape(-1, 4, cells)
-        nearest = profile.steep * ranges.min(axis=1)  # lateral component
+        nearest = profile.steep * ranges.min(axis=1)  # range of the side lobes, which look along the axis
         ends = profile.middles + 0.5 * p.cell
         heard = (ends / profile.steep < ranges[:, :, None]) & (ends / profile.steep < nearest[:, None, None])
         within = profile.middles <= p.range
@@ -93,8 +96,8 @@ class AdcpEmulator(RaycastEmulator):
     def _solve(
         p: Parameters, profile: AdcpGeometry, beams: Floats, heard: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return velocity in S and error velocity (n, cells) from four beams; from three beams as if the fourth
-        agreed.
+        """Return the velocity in S and the error velocity (n, cells) from four beams. If only three beams are valid,
+        the fourth is assumed to agree with them.
         """
         whole = beams[:, 0] - beams[:, 1] + beams[:, 2] - beams[:, 3]  # opposite beams have the same sum
         count = heard.sum(axis=1)

@@ -1,4 +1,4 @@
-"""AIS: times of reports, and their reception by a station."""
+"""AIS: the times at which stations report, and the reception of the reports by a station."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sensors import AIS_STATIONS
 from wavesim_sdk.shared_memory import Record
 
-EXPIRY_S = 600.0  #: s after which a silent station leaves the list; marks and anchored vessels report every 180 s
+#: time in s after which a silent station leaves the list; marks and anchored vessels report every 180 s
+EXPIRY_S = 600.0
 COLUMNS = ("mmsi", "latitude", "longitude", "sog", "cog", "heading", "turn", "age", "station", "kind", "status", "length", "width")  # fmt: skip
 
 
 class AisStation(NamedTuple):
-    """An AIS station at a tick."""
+    """State of an AIS station at a tick."""
 
     body: int
     declared: Declared
-    due: bool  #: whether it reports at this tick
+    due: bool  #: whether the station reports at this tick
 
 
 class AisEmulator(Emulator):
-    """Each station reports on its own clock at the intervals of its class and speed. Every station within antenna range
-    receives the report, complete or not at all (no slots, no collisions).
+    """Emulator of AIS. Each station reports on its own clock at the intervals of its class and speed. Every station
+    within antenna range receives the report completely or not at all (no slots, no collisions).
     """
 
     sensor = "ais"
@@ -49,7 +50,7 @@ class AisEmulator(Emulator):
         self._declared = functools.cache(self._find)
 
     def _find(self, body: bytes, model: bytes, name: bytes) -> Declared | None:
-        """Declaration of an instrument."""
+        """Return the configuration of an AIS instrument."""
         suite = self.loaded.suite_by_name(body.decode(), model.decode())
         found = next((i.parameters for i in suite if i.type == "ais" and i.name == name.decode()), None)
         return found if isinstance(found, Declared) else None
@@ -59,7 +60,7 @@ class AisEmulator(Emulator):
         self._stations: dict[int, list[AisStation]] = {}  # by period
 
     def stations(self, period: int) -> list[AisStation]:
-        """Return all stations, and whether each was due within the last ``period`` ticks."""
+        """Return all AIS stations, and whether a report of each was due within the last ``period`` ticks."""
         if period not in self._stations:
             self._stations[period] = list(self._find_stations(period))
         return self._stations[period]
@@ -75,8 +76,8 @@ class AisEmulator(Emulator):
                 yield AisStation(body, declared, self._due(view.state[body], declared, period))
 
     def _due(self, state: Record, declared: Declared, period: int) -> bool:
-        """Whether the station's clock passed a multiple of its interval since the last value. Its phase follows from its
-        number.
+        """Return whether the station's clock has passed a multiple of its interval since the last value. The phase of
+        its clock follows from its number.
         """
         u, v, _ = state["v_WB_B"].tolist()
         turning = abs(float(state["w_WB_B"][2])) >= declared.turning
@@ -91,7 +92,7 @@ class AisEmulator(Emulator):
         return self._view.tick == 0 or now // every_ns > (now - period * step_ns) // every_ns
 
     def _report(self, s: AisStation) -> tuple[Floats, ais.AisReport]:
-        """Return (antenna position in W, the station's present data), exact."""
+        """Return (antenna position in W, present data of the station) without errors."""
         who, state, declared = self._view.identity[s.body], self._view.state[s.body], s.declared
         R_WB = rotation(state["q_WB"])
         velocity = matvec(R_WB, state["v_WB_B"])
@@ -140,7 +141,9 @@ class AisEmulator(Emulator):
 
     @staticmethod
     def _place(row: Any, mmsi: int) -> int:
-        """Row for a station's report: its last one, else a free one, else the oldest."""
+        """Return the row for a report of a station: the row of its last report, or a free one, or that of the oldest
+        report.
+        """
         numbers = row["mmsi"][1:]
         for k, number in enumerate(numbers.tolist()):
             if number == mmsi:
@@ -149,7 +152,7 @@ class AisEmulator(Emulator):
         return int(free[0] if len(free) else np.argmin(row["reported"][1:])) + 1
 
     def _write(self, now: Batch, k: int, row: Any, i: int, antenna: Floats, r: ais.AisReport) -> None:
-        """A report, quantised as in its message."""
+        """Return a report, quantised as in its AIS message."""
         place, sigma = antenna, now.parameters.sigma * float(now.noise.scale[k])
         if sigma:
             key = now.noise.for_purpose("place").keys[k : k + 1]

@@ -1,13 +1,14 @@
-"""Base of every emulator: computes the values of a sensor type from the motion of the bodies that carry it.
+"""Base class of all emulators: an emulator computes the values of a sensor type from the motion of the bodies that
+carry it.
 
-A new emulator names its type and computes values from poses::
+A new emulator names its sensor type and computes the values from poses::
 
     class Depth(Emulator):
         sensor = "depth"
         def measure(self, now, out):
             out["depth"] = now.mounted.p_WS_W[:, 2] + 0.01 * now.noise(0)
 
-``now`` holds instruments with equal parameters on any number of bodies; ``out`` has one row for each of them.
+``now`` contains instruments with equal parameters on any number of bodies. ``out`` has one row for each instrument.
 :class:`~wavesim_emulators.sensor_bank.SensorBank` handles everything else: bodies with such an instrument, due times,
 latency, drop-outs, faults at run time and hot swap.
 """
@@ -38,19 +39,21 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-PREDRAWN_VALUES = 32  #: values for which random numbers are drawn at once
-AHEAD_NUMBERS = 4096  #: maximum drawn at once if there are several per value
+PREDRAWN_VALUES = 32  #: number of values for which random numbers are drawn at once
+AHEAD_NUMBERS = 4096  #: maximum count of random numbers drawn at once if a value needs several
 
 
 class NoiseStreams:
-    """Random numbers of some instruments: a separate stream per instrument and purpose.
+    """Random numbers of some instruments, with a separate stream per instrument and purpose.
 
     A number depends only on the hash of its tick, so it is known in advance. A NumPy call costs as much for a few
     numbers as for a hundred. The numbers of the next values are therefore drawn together with the requested one.
     """
 
     def __init__(self, keys: Any, period: int) -> None:
-        """``keys`` of the instruments (n,); ``period``: ticks from one value to the next."""
+        """``keys`` are the random number keys of the instruments (n,). ``period`` is the number of ticks from one value
+        to the next.
+        """
         self._own, self._period = keys, period
         self._keys: dict[str, Any] = {}
         self._drawn: dict[tuple[Any, ...], tuple[int, Floats]] = {}  # purpose -> first tick, numbers (ticks, n, count)
@@ -59,13 +62,13 @@ class NoiseStreams:
         return len(self._own)
 
     def __call__(self, purpose: str) -> Any:
-        """Return the instruments' keys for a purpose."""
+        """Return the random number keys of the instruments for a purpose."""
         if purpose not in self._keys:
             self._keys[purpose] = randomness.stream(self._own, purpose)
         return self._keys[purpose]
 
     def normal(self, purpose: str, tick: int, first: int, count: int) -> Floats:
-        """Return standard normal numbers (n, count); the first has the index ``first``."""
+        """Return standard normal numbers (n, count); the first one has the index ``first``."""
         return self._numbers(randomness.normal, purpose, tick, first, count)
 
     def uniform(self, purpose: str, tick: int, first: int, count: int) -> Floats:
@@ -97,32 +100,34 @@ class Noise:
 
     @property
     def keys(self) -> Any:
-        """Noise factors of the instruments."""
+        """Random number keys of the instruments for this purpose."""
         return self.streams(self.purpose)
 
     def __call__(self, index: int) -> Floats:
-        """Return one standard normal number per instrument, times the sensor's noise factor; ``index`` distinguishes its
-        quantities.
+        """Return one standard normal number per instrument, times the sensor's noise factor. ``index`` distinguishes
+        the quantities of a sensor.
         """
         return self.normals(1, index)[:, 0]
 
     def normals(self, count: int, index: int = 0) -> Floats:
-        """Return ``count`` numbers per instrument (n, count), from ``index`` on."""
+        """Return ``count`` normal numbers per instrument (n, count), starting with number ``index``, times the noise
+        factor.
+        """
         if self.is_zero:
             return np.zeros((len(self.scale), count))
         return np.asarray(self.scale[:, None] * self.streams.normal(self.purpose, self.tick, index, count))
 
     def uniform(self, index: int = 0) -> Floats:
-        """Return one uniform number in (0, 1) per instrument, independent of the noise factor."""
+        """Return one uniform number in (0, 1) per instrument. It does not depend on the noise factor."""
         return self.streams.uniform(f"{self.purpose} chance", self.tick, index, 1)[:, 0]
 
     def for_purpose(self, purpose: str) -> Noise:
-        """Return independent numbers for another purpose."""
+        """Return independent random numbers for another purpose."""
         return Noise(self.streams, self.tick, self.scale, purpose)
 
 
 class SensorKinematics(NamedTuple):
-    """Poses of sensors: position and velocity in W, rotations, angular velocity in B."""
+    """Poses and motion of sensors: position and velocity in W, rotations, angular velocity in B."""
 
     p_WS_W: Floats
     R_WB: Floats
@@ -132,7 +137,7 @@ class SensorKinematics(NamedTuple):
 
 
 class Mounting:
-    """Mounts of sensors on their bodies: one for all if they are equal, otherwise one row each."""
+    """Mounts of sensors on their bodies: one mount if all are equal, otherwise one row for each sensor."""
 
     def __init__(self, declared: Sequence[SensorConfig]) -> None:
         places, attitudes = ([getattr(s, name) for s in declared] for name in ("position", "attitude"))
@@ -146,11 +151,11 @@ class Mounting:
             self._cross[..., i, j] = sign * self.lever[..., k]
 
     def lever_W(self, R_WB: Floats) -> Floats:
-        """Lever arms in W (n, 3)."""
+        """Return the lever arms of the sensors in W (n, 3)."""
         return np.asarray(matvec(R_WB, self.lever))
 
     def velocity_B(self, v_B: Floats, w_B: Floats) -> Floats:
-        """Velocity in B of the sensor's position, for velocities (n, 3) of the body's origin."""
+        """Return the velocities in B of the sensors, from the velocities (n, 3) of the body origins."""
         turning = vecmat(w_B, self._cross)
         return np.asarray(v_B + turning)
 
@@ -162,11 +167,11 @@ class Mounting:
 
 
 class Batch:
-    """Instruments with equal parameters at one tick; arrays have one row per instrument.
+    """Instruments with equal parameters at one tick. Arrays have one row per instrument.
 
-    Their names, mounts and noise may differ: ``parameters`` contains none of these. ``prepared`` is the emulator's
-    result of ``prepare``, ``rows`` are the rows of the bodies, ``state`` their motion. ``fresh`` marks instruments
-    without an earlier value.
+    The names, mounts and noise of the instruments may differ, so ``parameters`` contains none of these. ``prepared`` is
+    the result of the emulator's ``prepare``. ``rows`` are the rows of the bodies, and ``state`` their motion. ``fresh``
+    marks instruments without an earlier value.
     """
 
     def __init__(
@@ -174,12 +179,12 @@ class Batch:
         fresh: Flags, since: Floats, fault: Any, fault_amount: Any, weather: Any, table_rows: Rows,
     ) -> None:  # fmt: skip
         self.parameters, self.prepared, self.mounting = parameters, prepared, mounting
-        self.period = period  #: ticks from one value to the next
+        self.period = period  #: number of ticks from one value to the next
         self.view, self.rows, self.noise, self.fresh = view, rows, noise, fresh
         self.tick, self.time_ns = view.tick, view.time_ns
-        self.since = since  #: s since the last value, for types that keep a state; 0 = no earlier value
+        self.since = since  #: time in s since the last value, for types that keep a state; 0 = no earlier value
         self.fault, self.fault_amount, self.weather = fault, fault_amount, weather
-        self.table_rows = table_rows  #: rows in the table of the type
+        self.table_rows = table_rows  #: rows of the instruments in the table of the sensor type
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -199,12 +204,12 @@ class Batch:
 
     @functools.cached_property
     def p_WS_W(self) -> Floats:
-        """Poses of the sensors."""
+        """Positions of the sensors in W (n, 3)."""
         return np.asarray(self.state["p_WB_W"] + self.mounting.lever_W(self.R_WB))
 
     @functools.cached_property
     def depth(self) -> Floats:
-        """Depth of the sensors below the present water surface; negative in air."""
+        """Depths in m of the sensors below the present water surface; negative in air."""
         return np.asarray(self.p_WS_W[:, 2] + self.weather["level"])
 
     @functools.cached_property
@@ -221,43 +226,46 @@ class Batch:
 
 
 class Emulator:
-    """Compute the values of one sensor type. It keeps nothing between two values: a state belongs into hidden columns of
-    the sensor's table, where a process that takes over finds it.
+    """Emulator of one sensor type. It keeps nothing between two values: state belongs in hidden columns of the sensor's
+    table, where a process that takes over finds it.
     """
 
     sensor: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]] = ()  #: further tables of shared memory, of the same tick
+    needs: ClassVar[tuple[str, ...]] = ()  #: further tables of shared memory that the emulator reads, at the same tick
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
 
     def prepare(self, parameters: Any) -> Any:
-        """Derive quantities from the parameters alone; called once for instruments with equal parameters."""
+        """Derive quantities that depend only on the parameters. The caller does this once for all instruments with
+        equal parameters.
+        """
         return None
 
     def sensor_bank(self, seed: int, count: int) -> SensorBank:
-        """Create all instruments of this type with a table of this many rows, for use without a server."""
+        """Create all instruments of this type, with a table of this many rows, for use without a server."""
         from wavesim_emulators.sensor_bank import SensorBank
 
         return SensorBank(self, seed, np.zeros(count, sensor_table_of(self.sensor).dtype))
 
     def open(self, server: str) -> None:
-        """Attach to further tables; called once in a process that serves a running server."""
+        """Attach to further tables. A process that serves a running server calls this once."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
-        """Prepare a tick; called once at each tick, before :meth:`measure`."""
+        """Prepare a tick. The caller does this once per tick, before :meth:`measure`."""
 
     def measure(self, now: Batch, out: Record) -> None:
-        """Write the values into the columns of ``out``; ``out["valid"]`` is 1 before the call, 0 marks a missing
-        value.
+        """Write the values into the columns of ``out``. ``out["valid"]`` is 1 before the call; set it to 0 for a
+        missing value.
 
-        ``out`` holds the last value, and in its hidden columns the state that belongs to it: zeros where ``now.fresh``.
+        ``out`` contains the last value and, in its hidden columns, the state that belongs to it. Both are zero where
+        ``now.fresh`` is set.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement measure()")
 
 
 def steady_weather(world: World, time_s: float) -> Record:
-    """Weather without gusts, drift and slow wind."""
+    """Return the configured weather without gusts, drift and the slow part of the wind."""
     w = np.zeros(1, WEATHER.dtype)
     w["current_W"] = uniform_current(world.current, time_s)
     w["wind_speed"], w["wind_direction"] = world.wind.mean, world.wind.direction

@@ -1,4 +1,4 @@
-"""``wavesim emulate``: start one emulator, or several that are watched."""
+"""Command ``wavesim emulate``: start one emulator, or start and supervise several."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from wavesim_sdk.names import suggest_name
 @click.command()
 @click.argument("sensors", nargs=-1, required=True)
 @server_option
-@click.option("--free", is_flag=True, help="Run at their own pace in wall-clock time; the engine never waits for them.")
+@click.option(
+    "--free",
+    is_flag=True,
+    help="Run the emulators at their own pace in wall-clock time; the engine never waits for them.",
+)
 def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     """Emulate sensors of a running server.
 
     SENSORS are sensor types (ctd, gps, ...), or `all` for every type in the configuration. The last argument may be the
-    configuration that the server runs; default: config.xml. A single emulator runs in this process. Several run in one
-    process each and are started again when they fail. Each can be stopped and replaced at any time.
+    configuration that the server runs; default: config.xml. A single emulator runs in this process. Several emulators
+    run in one process each and are restarted when they fail. Each can be stopped and replaced at any time.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")
@@ -61,7 +65,9 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
 @click.argument("names", nargs=-1)
 @json_option
 def sonars(names: tuple[str, ...], as_json: bool) -> None:
-    """List the imaging sonar presets, or describe NAMES. A description has the function, the figures and their sources."""
+    """List the imaging sonar presets, or describe those in NAMES. A description has the type of the sonar, its figures
+    and their sources.
+    """
     import dataclasses
     import json
 
@@ -74,7 +80,7 @@ def sonars(names: tuple[str, ...], as_json: bool) -> None:
         click.echo("\n\n".join(presets.describe_preset(p) for p in chosen))
     else:
         click.echo(presets.list_presets())
-        click.echo("\n`wavesim sonars NAME` explains one. Numbers from memory or assumed are marked there.")
+        click.echo("\n`wavesim sonars NAME` describes one preset and marks figures from memory or assumptions.")
 
 
 def commands() -> list[click.Command]:

@@ -1,4 +1,4 @@
-"""Magnetometer: the Earth's magnetic field, distorted by the vehicle's iron and the sensor's errors."""
+"""Magnetometer: the earth's magnetic field, distorted by the vehicle's iron and the errors of the sensor."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from wavesim_sdk.shared_memory import Record
 
 
 def field(world: World) -> Floats:
-    """Return the Earth's magnetic field (3,) in W, T: configured, or from WMM2025 at the origin and the mean water level,
-    in its year. W's north is true north, so the declination is the field's angle towards east.
+    """Return the earth's magnetic field (3,) in W, in T: the configured field, or WMM2025 at the origin, the mean water
+    level and the configured year. North in W is true north, so the declination is the angle of the field towards east.
     """
     given = np.array(world.magnetic.field)
     if given.any():
@@ -29,8 +29,8 @@ def field(world: World) -> Floats:
 
 
 class MagnetometerEmulator(Emulator):
-    """B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise, limited to its range and
-    quantised.
+    """Emulator of magnetometers: B_S = (1 + scale and misalignment) (soft iron R_SW B_W + hard iron) + offset + noise,
+    limited to the range of the sensor and quantised.
     """
 
     sensor = "magnetometer"

@@ -1,4 +1,6 @@
-"""Several emulators, each in its own process: started together, restarted after a crash, stopped together."""
+"""Manager of several emulators, each in its own process: it starts them together, restarts them after a crash, and
+stops them together.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,13 @@ from wavesim_sdk.errors import NotRunning, WaveSimError
 
 POLL_S = 0.1
 NICE = 5
-RESTARTS, EARLY_DEATH_S = 5, 5.0  #: an emulator that ends more often in a row, each time within this time, is abandoned
+#: maximum number of restarts of an emulator in a row, each within this time in s; then it is abandoned
+RESTARTS, EARLY_DEATH_S = 5, 5.0
 END_S = 5.0
 
 
 class EmulatorManager:
-    """One supervised process per sensor."""
+    """Manager with one supervised process per sensor type."""
 
     def __init__(self, sensors: list[str], config: str, server: str, free: bool, report: Callable[[str], None]) -> None:
         self.server, self.report = server, report
@@ -33,8 +36,8 @@ class EmulatorManager:
         self._stop = False
 
     def _start(self, sensor: str) -> None:
-        """Start an emulator through its own command, in its own session: Ctrl-C reaches only the manager, which stops all
-        emulators in order.
+        """Start an emulator through its own command and in its own session. Ctrl-C then reaches only the manager, which
+        stops all emulators in order.
         """
         self.processes[sensor] = forked_process.fork_process(
             f"emulator-{sensor}", lambda: cli(["emulate", sensor, *self.arguments])

@@ -21,7 +21,9 @@ from wavesim_sdk.tables import SensorFault
 
 
 class AhrsEmulator(Emulator):
-    """Roll, pitch, heading and rates. White noise: 0.1, 0.1, 0.3 deg, 0.02 deg/s; no bias."""
+    """Emulator of an AHRS: roll, pitch, heading and angular rates. White noise of 0.1, 0.1, 0.3 deg and 0.02 deg/s; no
+    bias.
+    """
 
     sensor = "ahrs"
 
@@ -34,7 +36,7 @@ class AhrsEmulator(Emulator):
 
 
 class SpeedLogEmulator(Emulator):
-    """Velocity through the water in B. White noise of 1 cm/s on each axis."""
+    """Emulator of a speed log: velocity through the water in B. White noise of 1 cm/s on each axis."""
 
     sensor = "speedlog"
 
@@ -43,11 +45,11 @@ class SpeedLogEmulator(Emulator):
 
 
 def _down_B(q_WB: Floats) -> Floats:
-    """Direction of down in B (n, 3)."""
+    """Return the direction of down in B (n, 3)."""
     return np.asarray(frames.rotation(q_WB)[:, 2, :])
 
 
-EARTH_RATE = 7.292115e-5  #: rad/s (WGS84)
+EARTH_RATE = 7.292115e-5  #: angular rate of the earth, rad/s (WGS84)
 GAUSS_MARKOV_PEAK = (
     #: maximum Allan deviation of a Gauss-Markov process relative to its standard deviation, at 1.89 correlation times
     0.617
@@ -55,9 +57,9 @@ GAUSS_MARKOV_PEAK = (
 
 
 class ImuEmulator(Emulator):
-    """Mean specific force and angular rate since the last value, at the sensor's position (lever arm included), with the
-    errors of IEEE 952: white noise, biases, scale factors and misalignment, and quantisation whose remainder carries
-    over to the next value.
+    """Emulator of an IMU: mean specific force and angular rate since the last value, at the sensor's position (lever
+    arm included). The errors are those of IEEE 952: white noise, biases, scale factors and misalignment. The remainder
+    of the quantisation carries over to the next value.
     """
 
     sensor = "imu"
@@ -72,10 +74,11 @@ class ImuEmulator(Emulator):
         return parameters.resolved
 
     def measure(self, now: Batch, out: Record) -> None:
-        """Mean over the interval in frame S, which turns with the body: f = dv/dt + w x v - g.
+        """Return the mean specific force and angular rate over the interval, in frame S, which turns with the body: f =
+        dv/dt + w x v - g.
 
-        The last two terms use Simpson's rule. The error is below 0.2 mg on a lever arm of a body that spins at 6 rad/s,
-        at 50 Hz (plus 0.5 mg for each m/s at which that body drifts across its spin axis).
+        The last two terms use Simpson's rule. At 50 Hz, on a lever arm of a body that spins at 6 rad/s, the error is
+        below 0.2 mg, plus 0.5 mg for each m/s at which that body drifts across its spin axis.
         """
         p, state, mounting = now.prepared, now.state, now.mounting
         fresh = now.fresh
@@ -123,7 +126,9 @@ class ImuEmulator(Emulator):
 
     @staticmethod
     def _apply_axis_errors(now: Batch, force: Floats, rates: Floats) -> tuple[Floats, Floats]:
-        """Apply misalignment and scale factor of the axes to both: constant over an instrument's lifetime."""
+        """Apply the misalignment and the scale factors of the axes, which are constant over the life of an instrument,
+        to force and rate.
+        """
         p = now.prepared
         if not (p.misalignment or p.accelerometer_scale or p.gyro_scale):
             return force, rates
@@ -140,7 +145,7 @@ class ImuEmulator(Emulator):
 
 
 class NavigationEmulator(Emulator):
-    """True pose, velocity and acceleration of the body's origin, for reference."""
+    """Emulator of the navigation reference: true pose, velocity and acceleration of the body's origin."""
 
     sensor = "navigation"
 
@@ -155,8 +160,8 @@ class NavigationEmulator(Emulator):
 
 
 class DvlBeams(NamedTuple):
-    """Beams of a Doppler log in S: directions, origins, and the velocity from the beams with bottom lock, by their bit
-    mask.
+    """Beams of a Doppler log in S: directions, origins, and the matrices that give the velocity from the beams with
+    bottom lock, by their bit mask.
     """
 
     directions: Floats
@@ -165,10 +170,10 @@ class DvlBeams(NamedTuple):
 
 
 class DvlEmulator(RaycastEmulator):
-    """Doppler log with three or four beams: velocity over the bottom from at least three beams with lock, velocity through
-    the water.
+    """Emulator of a Doppler log with three or four beams: velocity over the bottom from at least three beams with lock,
+    and velocity through the water.
 
-    A beam measures against the surface that it hits: over another body, against that body.
+    A beam measures the velocity relative to the surface that it hits: over another body, relative to that body.
     """
 
     sensor = "dvl"

@@ -1,4 +1,4 @@
-"""Position above the water: satellite navigation, ultra-wideband."""
+"""Position above the water: satellite navigation and ultra-wideband."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from wavesim_sdk.shared_memory import Record
 
 
 class GpsEmulator(Emulator):
-    """WGS84 position of the antenna. W is the tangent plane of the ellipsoid at the origin, so a boat 10 km away is 8 m
-    above the ellipsoid. Valid while the antenna is above the present water surface. Position errors are slow
-    (Gauss-Markov), velocity errors white.
+    """Emulator of a satellite receiver: WGS84 position of the antenna. W is the tangent plane of the ellipsoid at the
+    origin, so a boat 10 km away is 8 m above the ellipsoid. The value is valid while the antenna is above the present
+    water surface. Position errors are slow (Gauss-Markov), velocity errors white.
     """
 
     sensor = "gps"
@@ -44,7 +44,7 @@ class GpsEmulator(Emulator):
 
 
 class UwbEmulator(Emulator):
-    """Position in W with white noise, above the water."""
+    """Emulator of an ultra-wideband receiver: position in W with white noise, above the water only."""
 
     sensor = "uwb"
 

@@ -1,4 +1,4 @@
-"""An emulator as a process: it claims its table, gets due ticks from the engine, and can be replaced at any time."""
+"""Process of an emulator: it claims its table, receives due ticks from the engine, and can be replaced at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wavesim_sdk import termination_signals
 from wavesim_sdk.attach import SensorTableClaim, SharedState
 from wavesim_sdk.errors import AttachError, NotRunning
 
-LOOK_S = 0.2  #: interval between checks that the server is alive
+LOOK_S = 0.2  #: interval in s between checks that the server is alive
 
 
 class EmulatorProcess:
@@ -27,8 +27,9 @@ class EmulatorProcess:
         theirs, ours = bytes(world["digest"]).decode(), emulator.loaded.digest
         if theirs not in ("", ours):
             raise AttachError(
-                f"the server '{server}' runs another configuration (digest {theirs[:12]}) than {emulator.loaded.path} "
-                f"({ours[:12]}); use the file that the server loaded, unchanged since its start"
+                f"the server '{server}' runs another configuration (digest {theirs[:12]}) than "
+                f"{emulator.loaded.path} ({ours[:12]}); use the file that the server loaded, unchanged since its "
+                "start"
             )
         self.step_ns = int(world["step_ns"])
         self.claim = SensorTableClaim(self.simulation, emulator.sensor)
@@ -39,8 +40,8 @@ class EmulatorProcess:
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
         """Run the emulator. Return the number of writes; ``ready`` is called when the engine starts to wait for values.
 
-        Synchronous (the default): the engine says when a value is due and, unless it runs in real time, waits for it.
-        Free: at its own pace in wall time, as in the paper.
+        In the default, synchronous mode, the engine reports when a value is due and waits for it, unless the engine
+        runs in real time. A free emulator runs at its own pace in wall-clock time, as in the paper.
         """
         for s in termination_signals.termination_signals():
             signal.signal(s, self._on_signal)

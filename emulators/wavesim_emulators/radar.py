@@ -18,34 +18,36 @@ from wavesim_sdk.elementary import atan2, hypot, sin_cos
 from wavesim_sdk.sensors import RADAR_TARGETS
 from wavesim_sdk.shared_memory import Record
 
-HORIZON = 4110.0  #: m per square root of m of height, for each of two antennas (four-thirds Earth radius)
-GATE_SIGMAS = 6.0  #: association gate of an echo: standard deviations, and the allowance for a turn
-TARGET_ACCELERATION = 1.0  #: m/s2: maximum change of a target's velocity
-MIN_HITS, SCANS = 5, 10  #: a track is kept while at least this many of this many scans showed it
-CONFIRM_SCANS = 3  #: scans before a track is confirmed
+#: distance to the radio horizon in m per square root of an antenna height in m (earth radius times 4/3)
+HORIZON = 4110.0
+#: half width of the gate that associates an echo with a track, in standard deviations; the allowance for a turn is added
+GATE_SIGMAS = 6.0
+TARGET_ACCELERATION = 1.0  #: maximum change of a target's velocity, m/s2
+MIN_HITS, SCANS = 5, 10  #: a track is kept while at least MIN_HITS of the last SCANS scans showed it
+CONFIRM_SCANS = 3  #: number of scans before a track is confirmed
 MANOEUVRE_MEMORY, MANOEUVRE_SIGMAS = (
     10.0,
     3.5,
-)  #: an echo this many standard deviations off reduces a track's memory to this many scans
+)  #: an echo off by MANOEUVRE_SIGMAS reduces the memory of its track to MANOEUVRE_MEMORY scans
 MAX_TRACK_NUMBER = 99
 
 
 def horizon(height: Any, other: Any) -> Any:
-    """Return the radar horizon between an antenna and a target height (m above the water)."""
+    """Return the distance in m to the radar horizon, for an antenna and a target at these heights in m above the water."""
     return HORIZON * (np.sqrt(np.maximum(height, 0.0)) + np.sqrt(np.maximum(other, 0.0)))
 
 
 def gains(scans: float, memory: int) -> tuple[float, float]:
-    """Return (alpha, beta) of the fading straight-line fit over this many scans, including the newest; at most
-    ``memory``.
+    """Return the gains (alpha, beta) of the fading straight-line fit over this number of scans, the newest included.
+    The number is limited to ``memory``.
     """
     k = min(scans, float(memory))
     return 2.0 * (2.0 * k - 1.0) / (k * (k + 1.0)), 6.0 / (k * (k + 1.0))
 
 
 class RadarEmulator(RaycastEmulator):
-    """Echoes with errors of range and bearing. Land, obstacles, hulls and the horizon hide whatever is behind them. Tracks
-    are kept over ground, with an error-free own position.
+    """Emulator of a radar: echoes with errors of range and bearing. Land, obstacles, hulls and the horizon hide
+    whatever is behind them. Tracks are kept over ground, with an error-free own position.
     """
 
     sensor = "radar"
@@ -67,7 +69,7 @@ class RadarEmulator(RaycastEmulator):
             self._update_tracks(now, out, k, echoes)
 
     def _in_sight(self, antenna: Floats, away: Floats, distance: Floats, there: Rows, own: int) -> Any:
-        """Select the bodies that nothing hides."""
+        """Return which bodies are visible: nothing hides them from the antenna."""
         if not len(there):
             return np.zeros(0, bool)
         along = (away / distance[:, None])[None]
@@ -79,7 +81,7 @@ class RadarEmulator(RaycastEmulator):
         return clear & ((hit[0] < 0) | (hit[0] == there))
 
     def _detect(self, now: Batch, k: int, away: Floats, there: Rows) -> list[tuple[float, float]]:
-        """Return positions (north, east) relative to the antenna in the scan of instrument k."""
+        """Return the positions (north, east) of the echoes relative to the antenna in the scan of instrument k."""
         p, noise = now.parameters, now.noise
         key = noise.keys[k : k + 1]
         found = []

@@ -1,4 +1,6 @@
-"""Beams: echosounder, fixed rangers, scanning beam, multibeam; against sea bed, obstacles, surface and other bodies."""
+"""Emulators with range beams: echosounder, fixed rangers, scanning beam, multibeam. The beams detect sea bed,
+obstacles, surface and other bodies.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_sdk.ocean.scene import RaycastScene
 from wavesim_sdk.shared_memory import Record
 
-RINGS, SPOKES = 3, 12  #: rays of a cone
-FLOATING = 0.5  #: m above the water up to which an echosounder on a floating hull still counts as submerged
+RINGS, SPOKES = 3, 12  #: number of rays that represent a cone
+FLOATING = 0.5  #: height in m above the water up to which an echosounder on a floating hull still counts as submerged
 
 
 def cone(width: float) -> Floats:
@@ -34,7 +36,7 @@ def cone(width: float) -> Floats:
 
 
 class BeamGeometry(NamedTuple):
-    """Beams in S: directions and origins (n, 3)."""
+    """Beams of an instrument in S: directions and origins (n, 3)."""
 
     directions: Floats
     positions: Floats
@@ -45,7 +47,7 @@ class BeamGeometry(NamedTuple):
 
 
 class RaycastEmulator(Emulator):
-    """An emulator that traces the world: bed, obstacles, surface, and the present bodies."""
+    """Base class of emulators that trace the world: bed, obstacles, surface, and the present bodies."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -64,7 +66,7 @@ class RaycastEmulator(Emulator):
     def cast_rays(
         self, now: Batch, starts: Floats, along: Floats, maximum: float, surface: bool = True
     ) -> tuple[Floats, Rows]:
-        """Return (ranges, number of the hit body or -1), both (n, beams), along unit vectors of W; inf = no hit within
+        """Return (ranges, number of the hit body or -1), both (n, beams), along unit vectors in W; inf = no hit within
         reach.
         """
         level = float(now.weather["level"])
@@ -72,13 +74,15 @@ class RaycastEmulator(Emulator):
         return self.bodies.cast(starts, along, ranges, maximum, now.rows)
 
     def ranges(self, now: Batch, beams: BeamGeometry, surface: bool = True, level: bool = False) -> Floats:
-        """Return ranges (n, beams) along beams of S, or of W if ``level``."""
+        """Return ranges (n, beams) along beams in S, or in W if ``level`` is set."""
         along = beams.directions[None] if level else matvec(now.R_WS[:, None], beams.directions)
         return self.cast_rays(now, self.starts(now, beams.positions), along, now.parameters.maximum, surface)[0]
 
 
 class EchosounderEmulator(RaycastEmulator):
-    """Distance to the nearest of bottom, obstacles and bodies within the cone. Noise 2 cm."""
+    """Emulator of an echosounder: distance to the nearest part of the bottom, obstacles and bodies within the cone.
+    Noise 2 cm.
+    """
 
     sensor = "echosounder"
 
@@ -93,7 +97,7 @@ class EchosounderEmulator(RaycastEmulator):
 
 
 class RangerEmulator(RaycastEmulator):
-    """Ranges along fixed beams."""
+    """Emulator of a ranger: ranges along fixed beams."""
 
     sensor = "ranger"
 
@@ -108,7 +112,9 @@ class RangerEmulator(RaycastEmulator):
 
 
 class ScannerEmulator(RaycastEmulator):
-    """One scanning beam; its angle follows from the tick, so that a new process continues where the old one stopped."""
+    """Emulator of a scanner: one scanning beam. Its angle follows from the tick, so that a new process continues where
+    the old one stopped.
+    """
 
     sensor = "scanner"
 
@@ -123,7 +129,7 @@ class ScannerEmulator(RaycastEmulator):
 
 
 class MultibeamEmulator(RaycastEmulator):
-    """A fan down and to both sides, or beams with any origin and direction."""
+    """Emulator of a multibeam: a fan of beams down and to both sides, or beams with any origin and direction."""
 
     sensor = "multibeam"
 

@@ -1,6 +1,6 @@
-"""All instruments of a type: due times, and latency, drop-outs and faults of values.
+"""All instruments of a sensor type: due times, and latency, drop-outs and faults of values.
 
-No clock, process or shared memory: snapshots in, a table of values out.
+The module uses no clock, process or shared memory: its input are snapshots, its output is a table of values.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from wavesim_sdk.sensors import HEAD_COLUMNS, sensor_table_of, value_count
 from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.tables import SensorFault
 
-#: purposes of random numbers that no sensor uses
+#: purposes of random numbers that the sensors themselves do not use
 DROP, SPIKE, SIGN = "drop-out", "spike", "sign of a spike"
 
 
-KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and its random number key
+KeyedInstrument = tuple[InstrumentConfig, int]  #: an instrument and the key of its random numbers
 
 
 class InstrumentGroup:
-    """Instruments that differ only in name, mount, noise and body: one pass computes them all."""
+    """Instruments that differ only in name, mount, noise and body. One pass computes all of them."""
 
     def __init__(self, emulator: Emulator, parameters: Any, period: int) -> None:
         self.parameters, self.period = parameters, period
@@ -44,19 +44,19 @@ class InstrumentGroup:
         self.streams = NoiseStreams(np.zeros(0, np.uint64), period)
 
     def set_instruments(self, entries: Record, fitted: Sequence[KeyedInstrument]) -> None:
-        """Set its instruments."""
+        """Set the instruments of the group."""
         self.table_rows, self.bodies = entries["place"], entries["body"]
         self.streams = NoiseStreams(np.array([key for _, key in fitted], np.uint64), self.period)
         self.mounting = Mounting([i.parameters for i, _ in fitted])
         self.noise = np.array([i.parameters.noise for i, _ in fitted])
 
     def is_due(self, tick: int) -> bool:
-        """Whether a value has become due since the last one was computed."""
+        """Return whether a value has become due since the last one was computed."""
         return len(self.table_rows) > 0 and tick // self.period > self.served // self.period
 
 
 class SensorBank:
-    """All instruments of a type. ``table`` holds their values, at the rows given by the table `instruments`."""
+    """All instruments of a sensor type. ``table`` contains their values, at the rows given by the table `instruments`."""
 
     def __init__(self, emulator: Emulator, seed: int, table: Record) -> None:
         self.emulator, self.seed, self.table = emulator, seed, table
@@ -75,7 +75,7 @@ class SensorBank:
 
     def compute(self, view: FleetSnapshot, due: int) -> bool:
         """Update the table to a tick: compute the values of all instruments that are due at or before ``due`` and not
-        computed yet. Return True if it changed.
+        yet computed. Return True if the table changed.
         """
         changed = self._update_groups(view, due)
         weather = view.tables["weather"][0] if "weather" in view.tables else self._steady_weather(view)
@@ -92,13 +92,15 @@ class SensorBank:
         return changed
 
     def pause(self, step_ns: int) -> float:
-        """Shortest period of an instrument in s; 0.2 s if there is none."""
+        """Shortest period of all instruments in s; 0.2 s if there are none."""
         return min((g.period * step_ns * 1e-9 for g in self.groups.values() if len(g.table_rows)), default=0.2)
 
     # -- instruments -------------------------------------------------------------------------------
 
     def _update_groups(self, view: FleetSnapshot, due: int) -> bool:
-        """Sort the instruments into groups if bodies joined or left. Return True if values lost their instrument."""
+        """Sort the instruments into groups if bodies have joined or left. Return True if an instrument of existing
+        values was removed.
+        """
         if view.version is not None and view.version == self._version:
             return False
         self._version = view.version
@@ -128,7 +130,7 @@ class SensorBank:
     def _resolve_instrument(
         self, view: FleetSnapshot, entry: Any, known: dict[Any, KeyedInstrument]
     ) -> KeyedInstrument:
-        """Declaration of an instrument and its random number key."""
+        """Return the configuration of an instrument and the key of its random numbers."""
         who = view.identity[entry["body"]]
         asked = bytes(who["name"]), bytes(who["model"]), bytes(entry["name"])
         if asked in known:
@@ -150,7 +152,7 @@ class SensorBank:
     # -- values --------------------------------------------------------------------------------------
 
     def _measure(self, group: InstrumentGroup, view: FleetSnapshot, weather: Any) -> None:
-        """Compute the values of a group: those without latency are written to the table, the others are queued."""
+        """Compute the values of a group. Values without latency are written to the table; the others are queued."""
         places, p = group.table_rows, group.parameters
         now = self._last.take(places)
         fresh: Flags = now["generation"] != self._generations[places]
@@ -181,7 +183,7 @@ class SensorBank:
         group.pending.append((view.time_ns + group.latency_ns, places[come], now[come]))
 
     def _publish(self, places: Rows, values: Record) -> bool:
-        """Publish queued values whose time has come, except those of removed instruments."""
+        """Publish queued values whose time has come, except values of removed instruments."""
         here = values["generation"] == self._generations[places]
         if not here.all():
             places, values = places[here], values[here]
@@ -220,10 +222,10 @@ class SensorBank:
         np.add(values, sign * 10.0 * (1.0 + np.abs(values)), out=values, where=spike)
 
     def _values(self, rows: Record) -> Floats:
-        """View of the numbers of values (n, count)."""
+        """Return a view (n, count) of the numbers in records of values."""
         return rows.view(np.float64).reshape(len(rows), -1)[:, HEAD_COLUMNS : HEAD_COLUMNS + self._count]
 
 
 def as_words(rows: Record) -> Any:
-    """View of rows as a matrix of 8-byte words: copied five times as fast as records."""
+    """Return a view of rows as a matrix of 8-byte words, which NumPy copies five times as fast as records."""
     return rows.view(np.int64).reshape(len(rows), rows.dtype.itemsize // 8)

@@ -22,7 +22,9 @@ VOLTAGE_SIGMA, CURRENT_SIGMA = 0.01, 0.05
 
 
 class AnemometerEmulator(Emulator):
-    """Apparent wind: the present wind (mean, slow part and gusts) at sensor height minus the sensor's velocity."""
+    """Emulator of an anemometer. The apparent wind is the present wind (mean, slow part and gusts) at the height of the
+    sensor, less the velocity of the sensor.
+    """
 
     sensor = "anemometer"
 
@@ -41,14 +43,16 @@ class AnemometerEmulator(Emulator):
 
 
 class ThrusterDrive(NamedTuple):
-    """Masks of a model's thrusters: 1 for those with a shaft, and 1 for those commanded in force; else 0."""
+    """Return masks of the thrusters of a model: 1 for thrusters with a shaft, and 1 for those commanded in force;
+    otherwise 0.
+    """
 
     shaft: Floats
     force: Floats
 
 
 class ActuatorEmulator(Emulator):
-    """A sensor that uses the actuators' state."""
+    """Base class of sensors that use the state of the actuators."""
 
     needs = ("actuation",)
 
@@ -63,7 +67,7 @@ class ActuatorEmulator(Emulator):
         return ThrusterDrive(np.array(shaft + rest), np.array([1.0 - s for s in shaft] + rest))
 
     def actual(self, now: Batch) -> Floats:
-        """Actual actuator values of the bodies."""
+        """Return the actual actuator values of the bodies."""
         return np.asarray(now.view.tables["actuation"]["actual"][now.rows])
 
     def drives(self, now: Batch) -> tuple[Floats, Floats]:
@@ -77,7 +81,7 @@ class ActuatorEmulator(Emulator):
 
 
 class EncoderEmulator(ActuatorEmulator):
-    """Actual value of every actuator, as measured by its encoder."""
+    """Emulator of encoders: the actual value of every actuator, as its encoder measures it."""
 
     sensor = "encoder"
 
@@ -86,7 +90,9 @@ class EncoderEmulator(ActuatorEmulator):
 
 
 class RpmEmulator(ActuatorEmulator):
-    """Propeller speeds from pulses counted since the last value; for thrusters with a shaft model."""
+    """Emulator of propeller speed sensors: speeds from the pulses counted since the last value, for thrusters with a
+    shaft model.
+    """
 
     sensor = "rpm"
 
@@ -99,7 +105,7 @@ class RpmEmulator(ActuatorEmulator):
 
 
 class LeakEmulator(Emulator):
-    """Dry until the fault `wet` names a compartment."""
+    """Emulator of leak detectors. A compartment is dry until the fault `wet` names it."""
 
     sensor = "leak"
 
@@ -109,11 +115,12 @@ class LeakEmulator(Emulator):
 
 
 class BatteryEmulator(ActuatorEmulator):
-    """Charge, current and voltage: a linear open-circuit voltage behind a resistance; noise 10 mV, 50 mA.
+    """Emulator of a battery: charge, current and voltage. It has a linear open-circuit voltage and an internal
+    resistance. Noise: 10 mV, 50 mA.
 
-    Power is the hotel load plus, for each thruster, c1 T^1.5 for its thrust T or c2 n^3 for its shaft speed n,
-    depending on its model. An ideal propeller at rest takes T^1.5 / sqrt(2 rho A), a shaft 2 pi rho D^5 KQ n^3. Both
-    neglect the inflow.
+    Power is the hotel load plus the power of each thruster: c1 T^1.5 for a thrust T, or c2 n^3 for a shaft speed n,
+    depending on the model of the thruster. An ideal propeller at rest takes T^1.5 / sqrt(2 rho A), and a shaft 2 pi rho
+    D^5 KQ n^3. Both neglect the inflow.
     """
 
     sensor = "battery"

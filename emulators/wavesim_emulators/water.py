@@ -1,4 +1,4 @@
-"""Water properties at the sensor: CTD and its parts, sound speed, other quantities."""
+"""Sensors of the water: CTD and its parts, sound speed, scalar quantities."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from wavesim_sdk.shared_memory import Record
 
 
 class WaterEmulator(Emulator):
-    """A sensor of the surrounding water; no value in air."""
+    """Base class of sensors of the surrounding water. In air, they have no value."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self.water = Water(loaded)
 
     def position_and_validity(self, now: Batch, out: Record) -> Floats:
-        """Return positions (n, 3) and depths below the present water surface; mark the values of sensors in air as
+        """Return positions (n, 3) and depths below the present water surface. Mark the values of sensors in air as
         invalid.
         """
         out["valid"] = now.depth >= 0.0
@@ -28,9 +28,10 @@ class WaterEmulator(Emulator):
 
 
 class CtdEmulator(WaterEmulator):
-    """Pressure, temperature, conductivity by the configured formulas (or a volume), salinity by PSS-78.
+    """Emulator of a CTD: pressure, temperature and conductivity by the configured formulas (or a volume), and salinity
+    by PSS-78.
 
-    Noise: 0.01 dbar, 2 mK, 0.3 mS/m (the accuracy of a moored CTD).
+    The noise is 0.01 dbar, 2 mK and 0.3 mS/m (the accuracy of a moored CTD).
     """
 
     sensor = "ctd"
@@ -47,7 +48,7 @@ class CtdEmulator(WaterEmulator):
 
 
 class PressureEmulator(WaterEmulator):
-    """Absolute pressure, and the depth from the configured formula. Noise 0.01 dbar."""
+    """Emulator of a pressure sensor: absolute pressure, and the depth from the configured formula. Noise 0.01 dbar."""
 
     sensor = "pressure"
 
@@ -58,7 +59,7 @@ class PressureEmulator(WaterEmulator):
 
 
 class TemperatureEmulator(WaterEmulator):
-    """Water temperature. Noise 2 mK."""
+    """Emulator of a thermometer: water temperature. Noise 2 mK."""
 
     sensor = "temperature"
 
@@ -68,7 +69,7 @@ class TemperatureEmulator(WaterEmulator):
 
 
 class ConductivityEmulator(WaterEmulator):
-    """Conductivity. Noise 0.3 mS/m."""
+    """Emulator of a conductivity cell. Noise 0.3 mS/m."""
 
     sensor = "conductivity"
 
@@ -78,7 +79,7 @@ class ConductivityEmulator(WaterEmulator):
 
 
 class SalinityEmulator(WaterEmulator):
-    """Practical salinity (PSS-78) from temperature, conductivity and pressure. Noise 0.005."""
+    """Emulator of a salinometer: practical salinity (PSS-78) from temperature, conductivity and pressure. Noise 0.005."""
 
     sensor = "salinity"
 
@@ -88,7 +89,7 @@ class SalinityEmulator(WaterEmulator):
 
 
 class ScalarEmulator(WaterEmulator):
-    """Other quantities of the water. Noise 1 % of the value."""
+    """Emulator of sensors of scalar quantities of the water. Noise 1 % of the value."""
 
     sensor = "scalar"
 
@@ -101,7 +102,9 @@ class ScalarEmulator(WaterEmulator):
 
 
 class SoundVelocityEmulator(WaterEmulator):
-    """Sound speed in the water (Chen and Millero), independent of the <acoustics> setting. Noise 2 cm/s."""
+    """Emulator of a sound velocity probe: sound speed in the water (Chen and Millero), independent of the <acoustics>
+    setting. Noise 2 cm/s.
+    """
 
     sensor = "sound_velocity"
 

@@ -190,8 +190,8 @@ def test_pictures_in_their_ring(config: Any, name: str) -> None:
         ('distortion="-0.9 0"', "", "its distortion folds the image"),
         ('width="5000"', "", "width: 5000 is above the maximum"),
         ('range="0 m"', "", "range: 0 m is below the minimum"),
-        ("", board("0 0 1 m", cells="10 1"), "invalid cells of board 'b': use rows of 0 and 1, all of the same length"),
-        ("", board("0 0 1 m", cells=" "), "invalid cells of board 'b': use rows of 0 and 1, all of the same length"),
+        ("", board("0 0 1 m", cells="10 1"), "invalid cells of board 'b': use rows of 0 and 1 with equal lengths"),
+        ("", board("0 0 1 m", cells=" "), "invalid cells of board 'b': use rows of 0 and 1 with equal lengths"),
     ],
 )
 def test_what_cannot_be_is_refused_by_one_line(config: Any, camera: str, world: str, text: str) -> None:

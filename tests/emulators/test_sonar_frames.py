@@ -60,7 +60,7 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
 @pytest.mark.parametrize(
     ("sonar", "world", "text"),
     [
-        ('preset="m750"', "", "there is no sonar preset 'm750'; did you mean 'm750d"),
+        ('preset="m750"', "", "unknown sonar preset 'm750'; did you mean 'm750d"),
         ('preset="p900-130" range="80 m"', "", "range 80 m is above the maximum of a BlueView P900-130, 60 m"),
         (
             'preset="p900-130" range="60 m" rate="20 Hz"',
@@ -70,17 +70,17 @@ def test_every_preset_is_explained_and_can_be_mounted(config: Any) -> None:
         ('preset="p900-130" beams="1024" bins="8192"', "", "does not fit into its ring"),
         ('preset="p900-130" bits="12"', "", "`bits` must be 8 or 16"),
         ('preset="starfish-450" beams="3"', "", "the number of beams of a sidescan sonar is fixed"),
-        ('preset="p900-130"', '<ground material="snad"/>', "there is no material 'snad'"),
+        ('preset="p900-130"', '<ground material="snad"/>', "unknown material 'snad'"),
         (
             'preset="p900-130"',
             '<obstacles><pier position="1 1 1 m" radius="1 m" height="1 m" material="tin"/></obstacles>',
-            "no material 'tin'",
+            "unknown material 'tin'",
         ),
         ('preset="p900-130" range="-1 m"', "", "range"),
         (
             'preset="p900-130" range="0.01 m"',
             "",
-            "range 0.01 m is too short: it must hold four echoes of a BlueView P900-130, each 0.025 m long",
+            "range 0.01 m is too short: it must be at least as long as four echoes of a BlueView P900-130, each 0.025 m long",
         ),
         ('preset="p900-130" range="0 m"', "", "range: 0 m is below the minimum, 0.01 m"),
         ('preset="p900-130" beams="0"', "", "beams: 0 is below the minimum, 1"),

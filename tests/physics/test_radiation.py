@@ -89,8 +89,8 @@ def _model(radiation: Radiation | None) -> Model:
     [
         ([[0.5, 0.2], [0.1, 0.9]], "not symmetric"),
         ([[0.5, 0.8], [0.8, 0.9]], "negative eigenvalue, so they would supply energy"),
-        ([[0.5, 0.0], [0.0, 0.0]], "oscillate for ever"),
-        ([[0.5], [0.2]], "1 numbers in `damping`; it needs 2, one per oscillator"),
+        ([[0.5, 0.0], [0.0, 0.0]], "oscillate forever"),
+        ([[0.5], [0.2]], "1 numbers in `damping`, but needs 2: one per oscillator"),
     ],
 )
 def test_what_gives_energy_is_refused(damping: list[list[float]], message: str) -> None:

@@ -116,10 +116,10 @@ MODEL = """<models><model name="m" type="buoy"><sphere diameter="1 m"/><mass val
     ("old", "new", "message"),
     [
         ('<mass value="1 kg"/>', '<mass value="-1 kg"/>', "below the minimum"),
-        ('<mass value="1 kg"/>', '<mass value="500 g"/>', "its mass is 0.5 kg, but submerged it displaces 537 kg"),
+        ('<mass value="1 kg"/>', '<mass value="500 g"/>', "its mass is 0.5 kg, but it displaces 537 kg"),
         ('<mass value="1 kg"/>', '<mass value="500 t"/>', "check the units of both"),
-        ('<mass value="1 kg"/>', "", "needs an element <mass>"),
-        ('xx="1"', 'xx="9"', "impossible inertia"),
+        ('<mass value="1 kg"/>', "", "needs the element <mass>"),
+        ('xx="1"', 'xx="9"', "impossible <inertia>"),
         ('xx="1" yy="1"', 'xx="0" yy="1"', "not positive definite"),
         ('diagonal="1 1 1 0 0 0"', 'diagonal="-1 1 1 0 0 0"', "negative eigenvalue"),
         ('diagonal="1 1 1 0 0 0"', "", "needs either"),

@@ -119,13 +119,16 @@ def test_soundings_are_exact_at_the_points_and_linear_between(tmp_path: Path) ->
         ("1 2 3\n4 5 nan\n", ":2: invalid sounding '4 5 nan'"),
         ("1 2 3\n4 5\n", ":2: invalid sounding '4 5'"),
         ("# only words\n", "fewer than three"),
-        ("0 0 5\n0 9 5\n9 0 45000\n", ":3: invalid depth of 45000 m: use -9000 to 12000 m (is the file in metres?)"),
+        (
+            "0 0 5\n0 9 5\n9 0 45000\n",
+            ":3: invalid depth of 45000 m: use -9000 to 12000 m; check that the file is in metres",
+        ),
         ("0 0 5\n1 1 5\n2 2 5\n", "lie on one straight line"),
         ("ncols 2\nnrows 2\n1 2\n3 4\n", ":2: 'cellsize' is missing from the header of the grid"),
         ("ncols 2\nnrows x\n", ":2: invalid line in the header of the grid: 'nrows x'"),
         (
             "ncols 2\nnrows 2\ncellsize 5\n1 2\n3\n",
-            ":5: row 2 of the grid has 1 numbers; the header states 2 rows of 2",
+            ":5: row 2 of the grid has 1 numbers; the header states 2 rows with 2 numbers each",
         ),
         ("ncols 2\nnrows 2\ncellsize 5\n1 2\n3 4\n5 6\n", ":6: row 3"),
         ("ncols 2\nnrows 3\ncellsize 5\n1 2\n3 4\n", ":5: the grid ends after 2 of 3 rows"),
@@ -169,7 +172,7 @@ def test_a_linear_volume_is_reproduced(tmp_path: Path) -> None:
         (lambda t: t.replace("depth_meter", "depth"), "has no column 'depth_meter'"),
         (lambda t: t.replace("10.0,0.001", "x,0.001", 1), ":\\d+: latitude_degree|not a number"),
         (lambda t: "\n".join(t.split("\n")[:-1]), "missing: depth 30, latitude 0.002, longitude 0.001, time 0"),
-        (lambda t: t + "\n" + t.split("\n")[1], ":20: the same point and time as in line 2"),
+        (lambda t: t + "\n" + t.split("\n")[1], ":20: the line has the same point and time as line 2"),
         (
             lambda t: t.replace("\n30.0,0.002,0.0,30.0", "\n30.0,0.002,0.0,300"),
             ":18: sea_water_temperature_degC is 300; use -5 to 45",
@@ -275,7 +278,7 @@ def test_scattered_samples(config: Callable[..., LoadedConfig], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([100.0, 0.0, 0.0, 5.0, 10.0, 35.0], ":3: the same point and time as in line 2"),
+        ([100.0, 0.0, 0.0, 5.0, 10.0, 35.0], ":3: the line has the same point and time as line 2"),
         ([100.0, 0.0, 0.0, 6.0, math.nan, 35.0], ":3: the sample has a missing value"),
         ([100.0, 0.0, 0.0, 6.0, 283.0, 35.0], ":3: sea_water_temperature_degC is 283.0; use -5 to 45"),
         ([100.0, 95.0, 0.0, 6.0, 10.0, 35.0], ":3: latitude_degree is 95.0"),

@@ -33,7 +33,9 @@ def _sub(parent: etree._Element, tag: str, **attributes: str) -> etree._Element:
 
 
 def xsd() -> bytes:
-    """Return an XML schema for editors and other tools. It accepts what the first stage of the reader accepts."""
+    """Return an XML schema for editors and other tools. It accepts what the first stage of the configuration reader
+    accepts.
+    """
     e = etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS})
 
     _sub(e, "element", name="wavesim", type="Config")
@@ -70,7 +72,9 @@ def _type(attribute: etree._Element, k: Key) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text for a table cell, with element names as code, because a browser would take them for tags."""
+    """Return text for a table cell, with element names such as `<world>` as code, because a browser would take them for
+    tags.
+    """
     return re.sub(r"(?<!`)<([\w-]+)([^>`]*)>(?!`)", r"`<\1\2>`", " ".join(text.split())).replace("|", "\\|")
 
 
@@ -90,9 +94,10 @@ def markdown() -> str:
 
 
 def reference_sections(root: type, names: dict[type, str], level: str) -> list[str]:
-    """Return a section with keys and children for each declared element, from a root on.
+    """Return a Markdown section with keys and child elements for ``root`` and each element class below it.
 
-    ``names`` holds the headings of classes whose heading differs from their type name, ``level`` the heading level.
+    ``names`` contains the heading of each class whose heading differs from its type name. ``level`` is the Markdown
+    prefix of the headings, such as ``##``.
     """
     lines: list[str] = []
     for of in _classes(root):

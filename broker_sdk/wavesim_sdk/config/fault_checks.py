@@ -1,4 +1,6 @@
-"""Check scheduled faults: the part exists, its name is unique, and it can fail in this way."""
+"""Check scheduled faults: the actuator or sensor exists, its name is unique on the body, and it can have this kind of
+fault.
+"""
 
 from __future__ import annotations
 

@@ -9,32 +9,37 @@ from wavesim_sdk.config.schema import Vector, children, choice, flag, key, place
 
 @dataclass(frozen=True)
 class MaterialConfig:
-    """Material of a surface.
+    """Material of a surface, for imaging sonars and cameras.
 
-    `sediment`: scattering by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above). `smooth`: Lambert's
-    law plus facets of small slopes.
+    Law `sediment`: scattering by mean grain size (APL-UW TR 9407, 10 to 100 kHz, extrapolated above). Law `smooth`:
+    Lambert's law plus facets of small slopes.
     """
 
     name: str = text("Name of the material. It replaces a material of the same name in the library.")
-    law: str = choice("Scattering law.", ("sediment", "smooth"), "sediment")
+    law: str = choice("Scattering law of the material.", ("sediment", "smooth"), "sediment")
     grain: float = key(
-        "Mean grain size in phi: -1 sandy gravel, 1.5 medium sand, 6 sandy mud, 9 clay.",
+        "Mean grain size of the sediment in phi (law sediment): -1 sandy gravel, 1.5 medium sand, 6 sandy mud, 9 clay.",
         default=2.5,
         low=-1.0,
         high=9.0,
     )
-    lambert: float = key("Coefficient 10 log mu of Lambert's law in dB (smooth).", default=-27.0, low=-100.0, high=0.0)
-    reflection: float = key("Pressure reflection coefficient of the facets (smooth).", default=0.0, low=0.0, high=1.0)
-    slope: float = key("Rms slope of the facets (smooth).", default=0.1, low=0.02, high=0.5)
+    lambert: float = key(
+        "Coefficient 10 log mu of Lambert's law in dB (law smooth).", default=-27.0, low=-100.0, high=0.0
+    )
+    reflection: float = key(
+        "Pressure reflection coefficient of the facets (law smooth).", default=0.0, low=0.0, high=1.0
+    )
+    slope: float = key("Rms slope of the facets (law smooth).", default=0.1, low=0.02, high=0.5)
     patch: float = key(
-        "Shape parameter nu of the K distribution of patches (0.5 very patchy, 10 hardly patchy); 0 = uniform.",
+        "Patchiness of the material: shape parameter nu of the K distribution (0.5 very patchy, 10 hardly patchy); 0 "
+        "= uniform.",
         default=0.0,
         low=0.0,
         high=100.0,
     )
-    cell: float = key("Length of a patch.", "length", 0.5, low=0.01)
+    cell: float = key("Length of a patch of the material.", "length", 0.5, low=0.01)
     colour: Vector = key(
-        "Reflectance for red, green and blue light, for cameras.",
+        "Reflectance of the material for red, green and blue light, for cameras.",
         default=(0.4, 0.4, 0.4),
         count=3,
         low=0.0,
@@ -45,12 +50,12 @@ class MaterialConfig:
 
 @dataclass(frozen=True)
 class Region:
-    """Region of the bed with another material. Where two regions overlap, the later one applies."""
+    """Region of the sea bed with another material. Where two regions overlap, the later one in the file applies."""
 
-    material: str = text("Material of the region.")
-    position: Vector = key("Position of the centre (north, east).", "length", count=2)
-    size: Vector = key("Length along the heading, and width.", "length", count=2, low=1e-3)
-    heading: float = key("Direction of the length.", "angle", 0.0)
+    material: str = text("Name of the material of the region.")
+    position: Vector = key("Position of the centre of the region (north, east).", "length", count=2)
+    size: Vector = key("Length of the region along its heading, and width.", "length", count=2, low=1e-3)
+    heading: float = key("Direction of the long axis (length) of the region; 0 deg = north.", "angle", 0.0)
     round: bool = flag("Shape of the region. yes: an ellipse. no: a rectangle.", False)
     place: str = place()
 
@@ -59,31 +64,33 @@ class Region:
 class GroundConfig:
     """Materials of the sea bed."""
 
-    material: str = text("Material outside all regions.", "fine-sand")
-    region: tuple[Region, ...] = children(Region, "A region with another material.")
+    material: str = text("Name of the material of the sea bed outside all regions.", "fine-sand")
+    region: tuple[Region, ...] = children(Region, "Region of the sea bed with another material.")
     place: str = place()
 
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """Target too small for rays: a point with the closed-form target strength of its shape (rigid, larger than a
+    """Small target for imaging sonars: a point with the closed-form target strength of its shape (rigid, larger than a
     wavelength).
 
-    It casts no shadow, and vehicles do not collide with it.
+    The target casts no shadow, and vehicles do not collide with it.
     """
 
     name: str = text("Name of the target, 1 to 31 letters, digits, - and _.")
     position: Vector = key("Position of the target (north, east, down).", "length", count=3)
     shape: str = choice("Shape of the target.", ("sphere", "cylinder", "plate", "trihedral"), "sphere")
     size: Vector = key(
-        "First the radius of a sphere or cylinder, the width of a plate, or the edge of a trihedral; then the "
-        "length or height.",
+        "Size of the target: first the radius of a sphere or cylinder, the width of a plate, or the edge of a "
+        "trihedral; then the length of a cylinder or the height of a plate.",
         "length",
         (0.1, 0.5),
         count=2,
         low=1e-4,
     )
-    heading: float = key("Direction of the axis of a cylinder, or of the horizontal normal of a plate.", "angle", 0.0)
+    heading: float = key(
+        "Direction of the axis of a cylinder, or of the horizontal normal of a plate; 0 deg = north.", "angle", 0.0
+    )
     place: str = place()
 
 
@@ -91,24 +98,27 @@ class TargetConfig:
 class Board:
     """Flat board with a pattern, for cameras, such as a tag or a white plate.
 
-    Sonars do not detect it and vehicles do not collide with it. If they should, place it in front of a block.
+    Sonars do not detect the board and vehicles do not collide with it. If they should, place the board in front of a
+    block.
     """
 
     name: str = text("Name of the board, 1 to 31 letters, digits, - and _.")
-    position: Vector = key("Position of the centre (north, east, down).", "length", count=3)
-    size: Vector = key("Width and height.", "length", count=2, low=1e-3)
-    heading: float = key("Direction that the face of the board points to.", "angle", 0.0)
-    tilt: float = key("Angle of the face above the horizontal.", "angle", 0.0, low=-1.5708, high=1.5708)
+    position: Vector = key("Position of the centre of the board (north, east, down).", "length", count=3)
+    size: Vector = key("Width and height of the board.", "length", count=2, low=1e-3)
+    heading: float = key("Direction that the face of the board points to; 0 deg = north.", "angle", 0.0)
+    tilt: float = key(
+        "Angle of the direction of the board's face above the horizontal.", "angle", 0.0, low=-1.5708, high=1.5708
+    )
     cells: str = text(
-        "Rows of the pattern from the top, each of 0 (black) and 1 (white) from the viewer's left. All rows have "
-        "the same length.",
+        "Rows of the board's pattern from the top, each of 0 (black) and 1 (white) from the viewer's left. All rows "
+        "have the same length.",
         "1",
     )
     place: str = place()
 
     @property
     def cell_rows(self) -> tuple[str, ...]:
-        """Rows of the pattern as separate strings."""
+        """Rows of the board's pattern as separate strings."""
         return tuple(self.cells.split())
 
 
@@ -116,34 +126,46 @@ class Board:
 class Optics:
     """Light and water for cameras (Akkaynak & Treibitz 2018).
 
-    Of light J from a surface at a distance z, J exp(-bD z) + V (1 - exp(-bB z)) reaches the camera, for red, green
-    and blue. The defaults of bD and of the diffuse attenuation are the absorption of clear water; the other defaults
-    are assumptions.
+    Of light J from a surface at a distance z, the camera receives J exp(-bD z) + V (1 - exp(-bB z)). Each quantity has
+    one value for red, green and blue light. The defaults of bD and of the diffuse attenuation are the absorption of
+    clear water; the other defaults are assumptions.
     """
 
-    attenuation: Vector = key("Attenuation bD of direct light, 1/m.", default=(0.245, 0.0565, 0.0092), count=3, low=0.0)
+    attenuation: Vector = key(
+        "Attenuation bD of direct light for red, green and blue, 1/m.",
+        default=(0.245, 0.0565, 0.0092),
+        count=3,
+        low=0.0,
+    )
     backscatter: Vector = key(
-        "Coefficient bB of the veil of scattered daylight, 1/m.", default=(0.2, 0.1, 0.06), count=3, low=0.0
+        "Coefficient bB of the veil of scattered daylight for red, green and blue, 1/m.",
+        default=(0.2, 0.1, 0.06),
+        count=3,
+        low=0.0,
     )
     veil: Vector = key(
-        "Veiling light V at daylight 1: the colour of the water at a large distance.",
+        "Veiling light V for red, green and blue at daylight 1: the colour of the water at a large distance.",
         default=(0.02, 0.08, 0.1),
         count=3,
         low=0.0,
     )
-    daylight: float = key("Daylight just below the surface; 0 = night.", default=1.0, low=0.0)
+    daylight: float = key("Daylight just below the water surface: 1 = full, 0 = night.", default=1.0, low=0.0)
     diffuse: Vector = key(
-        "Diffuse attenuation of daylight with depth, 1/m.", default=(0.245, 0.0565, 0.0092), count=3, low=0.0
+        "Diffuse attenuation of daylight with depth for red, green and blue, 1/m.",
+        default=(0.245, 0.0565, 0.0092),
+        count=3,
+        low=0.0,
     )
     scattering: Vector = key(
-        "Backscattering coefficient bb for the light of a lamp, into the half space that it comes from, 1/m.",
+        "Backscattering coefficient bb of the water for the light of a lamp, into the half space of the lamp, for "
+        "red, green and blue, 1/m.",
         default=(0.003, 0.003, 0.003),
         count=3,
         low=0.0,
     )
     turbidity: float = key(
-        "Turbidity in 1/m: 0 clear, 0.1 to 0.5 in coastal water. It is added to bD, bB and the diffuse attenuation; "
-        "a fiftieth of it is added to bb.",
+        "Turbidity in 1/m: 0 in clear water, 0.1 to 0.5 in coastal water. It is added to bD, bB and the diffuse "
+        "attenuation; a fiftieth of it is added to bb.",
         default=0.1,
         low=0.0,
     )

@@ -1,4 +1,4 @@
-"""Check the declarations of imaging sonars, cameras and what they see."""
+"""Check the configuration of imaging sonars and cameras, and of the materials, targets and boards that they see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 def materials_of(world: World) -> dict[str, materials.Material]:
-    """Return the materials that a configuration declares."""
+    """Return the materials that a configuration declares, by name."""
     found = {}
     for m in world.material:
         grain = materials.Sediment.from_grain_size(m.grain) if m.law == "sediment" else None
@@ -33,7 +33,7 @@ def check(world: World) -> None:
             fail_at(m.place, f"invalid name '{m.name}': use 1 to 31 letters, digits, - and _")
     for b in world.board:
         if not b.cell_rows or len({len(row) for row in b.cell_rows}) > 1 or set("".join(b.cell_rows)) - {"0", "1"}:
-            fail_at(b.place, f"invalid cells of board '{b.name}': use rows of 0 and 1, all of the same length")
+            fail_at(b.place, f"invalid cells of board '{b.name}': use rows of 0 and 1 with equal lengths")
     made_of: list[Any] = [world.ground, *world.ground.region, *o.block, *o.pier, *o.tunnel, *o.mesh]
     for made in made_of:
         try:
@@ -43,7 +43,7 @@ def check(world: World) -> None:
 
 
 def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
-    """Raise ConfigError for an invalid sonar."""
+    """Raise ConfigError if the configuration of an imaging sonar is invalid; ``who`` names it in the message."""
     try:
         p = presets.find_preset(s.preset)
     except ConfigError as error:
@@ -54,7 +54,8 @@ def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
     if reach < 4.0 * p.resolution:
         fail_at(
             s.place,
-            f"{who}: range {reach:g} m is too short: it must hold four echoes of a {p.title}, each {p.resolution:.2g} m long",
+            f"{who}: range {reach:g} m is too short: it must be at least as long as four echoes of a {p.title}, each "
+            f"{p.resolution:.2g} m long",
         )
     if s.rate > sound_speed / (2.0 * reach) * (1.0 + 1e-9):
         fail_at(
@@ -76,8 +77,10 @@ def check_sonar(s: SonarConfig, sound_speed: float, who: str) -> None:
 
 
 def check_camera(c: CameraConfig, who: str) -> None:
-    """Raise ConfigError for an invalid camera."""
+    """Raise ConfigError if the configuration of a camera is invalid; ``who`` names it in the message."""
     if not lens.is_invertible(c.width, c.height, c.view, c.distortion):
         fail_at(
-            c.place, f"{who}: its distortion folds the image: r (1 + k1 r2 + k2 r4) must increase up to the corners"
+            c.place,
+            f"{who}: its distortion folds the image: r (1 + k1 r^2 + k2 r^4) must increase from the centre to the "
+            "corners",
         )

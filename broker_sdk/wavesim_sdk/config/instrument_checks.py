@@ -29,7 +29,7 @@ from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, R
 if TYPE_CHECKING:
     from wavesim_sdk.config.load import LoadedConfig
 
-AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types that work only above the water
+AERIALS = ("gps", "uwb", "anemometer", "radar", "ais")  #: types of sensors that work only above the water
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
@@ -61,7 +61,7 @@ def check(config: Config, models: Mapping[str, Model]) -> None:
     scenes.check(config.world)
     everybody = config.fleet.sensors
     if everybody is not None and not everybody.inherit:
-        fail_at(everybody.place, "<sensors> of the fleet cannot inherit; remove `inherit`")
+        fail_at(everybody.place, "<sensors> of the fleet cannot inherit instruments; remove `inherit`")
 
 
 def drowned(loaded: LoadedConfig) -> list[str]:
@@ -83,7 +83,7 @@ def drowned(loaded: LoadedConfig) -> list[str]:
 
 
 def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str, SensorsConfig]]:
-    """Yield every <sensors> with the name of its owner."""
+    """Yield every <sensors> element with the name of its owner: the fleet, a model or a body."""
     if config.fleet.sensors is not None:
         yield "the fleet", config.fleet.sensors
     for model in models.values():
@@ -95,7 +95,7 @@ def _declared(config: Config, models: Mapping[str, Model]) -> Iterator[tuple[str
 
 
 def _one(sensor: SensorConfig, who: str) -> None:
-    """Check one declaration on its own."""
+    """Check the configuration of one sensor, independent of the others."""
     declared: Any = sensor
     low, high = getattr(sensor, "minimum", 0.0), getattr(sensor, "maximum", np.inf)
     if high <= low:
@@ -103,7 +103,7 @@ def _one(sensor: SensorConfig, who: str) -> None:
     limits = {RangerConfig: RANGER_BEAMS, MultibeamConfig: MULTIBEAM_BEAMS, DvlConfig: DVL_BEAMS}
     most = limits.get(type(sensor))
     if most is not None and len(declared.beam) > most:
-        fail_at(sensor.place, f"{who}: {len(declared.beam)} beams; the maximum is {most}")
+        fail_at(sensor.place, f"{who}: it has {len(declared.beam)} beams; the maximum is {most}")
     if isinstance(sensor, DvlConfig) and sensor.beam:
         along = np.array([b.direction for b in sensor.beam])
         if np.linalg.matrix_rank(along, tol=1e-3) < 3:
@@ -111,7 +111,8 @@ def _one(sensor: SensorConfig, who: str) -> None:
     if isinstance(sensor, AdcpConfig) and (p := sensor.resolved).range < p.blank + 1.5 * p.cell:
         fail_at(
             sensor.place,
-            f"{who}: its range of {p.range:g} m ends before its first cell, at {p.blank + 1.5 * p.cell:g} m",
+            f"{who}: its range of {p.range:g} m ends before its first cell, at {p.blank + 1.5 * p.cell:g} m; "
+            "increase `range`, or reduce `blank` or `cell`",
         )
     if isinstance(sensor, LeakConfig) and not 1 <= len(set(sensor.names)) == len(sensor.names) <= LEAK_COMPARTMENTS:
-        fail_at(sensor.place, f"{who}: `compartments` must hold 1 to {LEAK_COMPARTMENTS} different names")
+        fail_at(sensor.place, f"{who}: `compartments` must contain 1 to {LEAK_COMPARTMENTS} different names")

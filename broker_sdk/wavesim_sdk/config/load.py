@@ -1,7 +1,7 @@
-"""Read a configuration: safe XML first, then the declaration, then the checks of its meaning.
+"""Read a configuration in three stages: parse the XML safely, compare it with the declaration, and check its meaning.
 
-Every refusal is a :class:`~wavesim_sdk.errors.ConfigError` with file and line, what was found, what is allowed and,
-for a misspelt name, the nearest match.
+Every error is a :class:`~wavesim_sdk.errors.ConfigError` with file and line, what was found, what is allowed and, for a
+misspelt name, the nearest match.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 class LoadedConfig:
     """Configuration that passed every check.
 
-    ``models`` holds the models that the fleet uses and all models of the file itself. ``text`` is the file as read.
+    ``models`` contains the models that the fleet uses and all models in the file. ``text`` is the file as read.
     ``digest`` is the SHA-256 of that text and of the model files that it includes.
     """
 
@@ -48,7 +48,9 @@ class LoadedConfig:
     digest: str
 
     def model(self, name: str) -> Model:
-        """Return a model of this configuration or of the library. Raises ConfigError with the nearest match."""
+        """Return a model of this configuration or of the library by name. Raises ConfigError that suggests the nearest
+        match.
+        """
         found = self.models.get(name) or library().get(name)
         if found is None:
             known = sorted({*self.models, *library()})
@@ -64,7 +66,7 @@ class LoadedConfig:
         return self._suite(self.model(body.model), body.sensors)
 
     def suite_of_model(self, model: Model | str) -> tuple[InstrumentConfig, ...]:
-        """Return the instruments of a body of this model that the configuration does not name."""
+        """Return the instruments of a body with this model that is not in the configuration, such as a newcomer."""
         return self._suite(self.model(model) if isinstance(model, str) else model, None)
 
     def suite_by_name(self, name: str, model: str) -> tuple[InstrumentConfig, ...]:
@@ -80,10 +82,10 @@ class LoadedConfig:
 
     @functools.cached_property
     def sensor_rows(self) -> dict[str, int]:
-        """Rows that the table of each sensor type needs. Types that cannot occur are left out.
+        """Number of rows needed in the shared-memory table of each sensor type. Types that cannot occur are omitted.
 
-        All bodies of the configuration have room. Each remaining row, for a newcomer, gets room for the largest
-        number of instruments of any model.
+        Each body of the configuration gets rows for its instruments. Each row of a possible newcomer gets as many as
+        the model with the most instruments of that type.
         """
         total: Counter[str] = Counter()
         for body in self.config.fleet.bodies:
@@ -141,9 +143,9 @@ def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
 
 
 def load_text(text: str, folder: str | Path | None = None) -> LoadedConfig:
-    """Read and check a configuration from a text.
+    """Read and check a configuration from a string.
 
-    Relative paths in it refer to ``folder``. Without a folder they raise ConfigError.
+    Relative paths in the configuration refer to ``folder``. If ``folder`` is None, they raise ConfigError.
     """
     if folder is not None:
         path = Path(folder) / "configuration"
@@ -196,7 +198,7 @@ def read_element(path: Path, tag: str, of: type[T]) -> tuple[T, str]:
 
 
 def check_value(declaration: Key, text: str, tag: str) -> None:
-    """Raise ConfigError if a key cannot have this value. ``tag`` is the name of its element."""
+    """Raise ConfigError if ``text`` is not a valid value of a key. ``tag`` is the name of its element."""
     _value(declaration, text, tag, "", 0)
 
 
@@ -290,13 +292,13 @@ def _children(element: Any, of: type, file: str, values: dict[str, Any]) -> None
         if field in values or c.many:
             continue
         if c.required:
-            raise ConfigError(f"<{element.tag}> needs an element <{name}>: {c.doc}", file, element.sourceline)
+            raise ConfigError(f"<{element.tag}> needs the element <{name}>: {c.doc}", file, element.sourceline)
         if not _may_be_none(of, field):
             values[field] = build(etree.Element(name), c.of, file)
 
 
 def _may_be_none(of: type, field: str) -> bool:
-    """Return whether the annotation of a field allows None. Otherwise an absent element means its defaults."""
+    """Return whether the annotation of a field allows None. If not, an absent element has the default of every key."""
     return "None" in str(of.__annotations__[field])
 
 

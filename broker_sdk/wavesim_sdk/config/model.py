@@ -19,125 +19,137 @@ from wavesim_sdk.config.world import World
 
 @dataclass(frozen=True)
 class Mooring:
-    """Elastic line from the body's origin to an anchor. It pulls but never pushes, and has neither weight nor drag.
-    For a line with both, use <line>.
+    """Elastic mooring line from the body's origin to an anchor. It pulls but never pushes, and has neither weight nor
+    drag. For a line with weight and drag, use <line>.
     """
 
     anchor: Vector = key("Position of the anchor in the world (north, east, down).", "length", count=3)
-    length: float = key("Unstretched length.", "length", low=0.01)
-    stiffness: float = key("Tension per elongation.", "stiffness", low=0.0)
-    damping: float = key("Tension per rate of elongation.", "line damping", 0.0, low=0.0)
+    length: float = key("Unstretched length of the mooring line.", "length", low=0.01)
+    stiffness: float = key("Stiffness of the mooring line: tension per elongation.", "stiffness", low=0.0)
+    damping: float = key("Damping of the mooring line: tension per rate of elongation.", "line damping", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Point of the mission, for the on-board program."""
+    """Waypoint of the mission, for the on-board program."""
 
-    north: float = key("North of the origin.", "length")
-    east: float = key("East of the origin.", "length")
+    north: float = key("North coordinate of the waypoint, relative to the origin of the world.", "length")
+    east: float = key("East coordinate of the waypoint, relative to the origin of the world.", "length")
     depth: float = key("Depth to hold on the leg to this waypoint.", "length", 0.0, low=0.0)
-    speed: float = key("Speed through water on the leg to this waypoint.", "speed", 1.0, low=0.0)
+    speed: float = key("Speed through the water on the leg to this waypoint.", "speed", 1.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class Program:
     """On-board program that `wavesim trial` starts in its own process: a Python file, or a bridge to other software."""
 
-    run: str = text("Path of the Python file, relative to the configuration file.", "")
-    bridge: str = text("Name of a bridge, as in `wavesim bridge NAME`, instead of `run`.", "")
-    options: str = text("Additional command-line options of the program or the bridge.", "")
+    run: str = text("Path of the Python file of the on-board program, relative to the configuration file.", "")
+    bridge: str = text("Name of a bridge, as in `wavesim bridge NAME`, that runs instead of a Python file.", "")
+    options: str = text("Additional command-line options for the on-board program or the bridge.", "")
     period: float = key(
-        "Lockstep period: interval at which the program exchanges data with the server.", "time", 0.1, low=1e-3
+        "Lockstep period: interval of simulation time at which the on-board program exchanges data with the server.",
+        "time",
+        0.1,
+        low=1e-3,
     )
-    ping_period: float = key("Interval of acoustic queries; 0 s = none.", "time", 0.0, low=0.0)
-    ping_offset: float = key("Time of the first query.", "time", 0.0, low=0.0)
+    ping_period: float = key(
+        "Interval of the acoustic queries that the on-board program sends; 0 s = no queries.", "time", 0.0, low=0.0
+    )
+    ping_offset: float = key("Simulation time of the first acoustic query.", "time", 0.0, low=0.0)
 
 
 @dataclass(frozen=True)
 class FaultConfig:
     """Scheduled fault of an actuator or a sensor, in simulation time.
 
-    The fault begins at `at`, lasts `for`, and repeats every `every`. When it ends, the part works normally again.
+    The fault begins at `at`, lasts `for`, and repeats every `every`. After the fault, the actuator or sensor works
+    normally again.
     """
 
-    at: float = key("Time at which the fault begins.", "time", low=0.0)
-    duration: float = key("Duration of the fault; 0 s = to the end of the run.", "time", 0.0, low=0.0, name="for")
+    at: float = key("Simulation time at which the fault begins.", "time", low=0.0)
+    duration: float = key("Duration of the fault; 0 s = until the end of the run.", "time", 0.0, low=0.0, name="for")
     every: float = key(
         "Interval from one beginning of the fault to the next; 0 s = the fault does not repeat.", "time", 0.0, low=0.0
     )
-    part: str = text("Name of an actuator of the model, or of a sensor of the body.")
+    part: str = text("Name of the faulty part: an actuator of the model, or a sensor of the body.")
     kind: str = text(
         "Kind of fault. Actuator: stuck, lost, reduced, reversed, or frozen (for the time `amount`). Sensor: lost, "
-        "frozen, bias, spikes, noisy; also wet for a leak detector and unlocked for a Doppler log."
+        "frozen, bias, spikes or noisy; also wet for a leak detector and unlocked for a Doppler velocity log."
     )
     amount: str = text(
-        "Amount of the fault. Actuator: for reduced, the remaining share; for frozen, the time with a unit. Sensor: "
-        "bias with its unit, probability of a spike, factor of the noise, or name of the wet compartment.",
+        "Amount of the fault. Actuator: for reduced, the remaining share; for frozen, the time with its unit. "
+        "Sensor: for bias, the bias with its unit; for spikes, their probability; for noisy, the factor on the "
+        "noise; for wet, the name of the compartment.",
         "",
     )
-    field: str = text("Field of the sensor on which the bias, spikes or noise act. Empty: all fields.", "")
+    field: str = text("Field of the sensor on which a bias, spikes or noise act. Empty: all fields of the sensor.", "")
     place: str = place()
 
 
 @dataclass(frozen=True)
 class BodyConfig:
-    """Vehicle or buoy of the run."""
+    """Vehicle or buoy that takes part in the run."""
 
     name: str = text("Unique name of the body. A broker joins under this name.")
-    model: str = text("Name of a model from this file, an included file or the library.")
-    position: Vector = key("Initial position (north, east, down).", "length", count=3)
-    attitude: Vector = key("Initial roll, pitch, heading.", "angle", (0.0, 0.0, 0.0), count=3)
+    model: str = text("Name of the model of the body, from this file, an included file or the library.")
+    position: Vector = key("Initial position of the body (north, east, down).", "length", count=3)
+    attitude: Vector = key("Initial roll, pitch and heading of the body.", "angle", (0.0, 0.0, 0.0), count=3)
     velocity: Vector = key(
-        "Initial velocity over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3
+        "Initial velocity of the body over ground (forward, starboard, down).", "speed", (0.0, 0.0, 0.0), count=3
     )
     angular_velocity: Vector = key(
-        "Initial angular velocity about the same axes.", "angular rate", (0.0, 0.0, 0.0), count=3
+        "Initial angular velocity of the body about its forward, starboard and down axes.",
+        "angular rate",
+        (0.0, 0.0, 0.0),
+        count=3,
     )
     speed: float = key(
-        "Surge speed through the water that the body has from the start and holds, level and in calm weather, with "
-        "its thrusters. The commands of the thrusters follow from the model. 0 m/s = not used.",
+        "Surge speed through the water that the body has at the start. Its thrusters hold this speed, level and in "
+        "calm weather, with commands that follow from the model. 0 m/s = not used.",
         "speed",
         0.0,
     )
     client: str = choice(
-        "none: a body without a broker. optional: the body appears when its broker joins. required: the same, and "
-        "`wavesim trial` waits for the broker before the start.",
+        "Broker of the body. none: the body has no broker. optional: the body appears when its broker joins. "
+        "required: as optional, and `wavesim trial` waits for the broker before the start.",
         ("none", "optional", "required"),
         "none",
     )
     truth: str = choice(
-        "full: the broker receives the true state. none: it receives only sensor values and acoustics.",
+        "Data that the broker receives. full: the true state as well. none: only sensor values and acoustics.",
         ("full", "none"),
         "full",
     )
     instruments: str = choice(
-        "Rights of sessions with the role `instrument` on this body to its transducer. send: send and listen. "
-        "listen: listen only.",
+        "Rights of sessions with the role `instrument` to the transducer of this body. send: they may send and "
+        "listen. listen: they may only listen.",
         ("send", "listen"),
         "send",
     )
     watchdog: float = key(
-        "Time without a command (simulation time) after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
+        "Simulation time without a command after which `failsafe` acts; 0 = never.", "time", 0.0, low=0.0
     )
     failsafe: str = choice(
-        "Reaction of the actuators when the watchdog acts. zero: go to zero. hold: keep their commands. safe: take "
-        "the values of `safe`.",
+        "Reaction of the actuators when the watchdog expires. zero: they go to zero. hold: they keep their commands. "
+        "safe: they take the values of `safe`.",
         ("zero", "hold", "safe"),
         "zero",
     )
     safe: str = text(
-        'Commands for failsafe="safe" (N, 1/s, rad, kg), separated by spaces: numbers in the order of the model\'s '
-        "actuators, or one NAME=VALUE for each.",
+        'Actuator commands for failsafe="safe" (N, 1/s, rad, kg), separated by spaces: numbers in the order of the '
+        "model's actuators, or one NAME=VALUE for each.",
         "",
     )
-    transducer: TransducerConfig | None = child(TransducerConfig, "Transducer that replaces the one of the model.")
+    transducer: TransducerConfig | None = child(
+        TransducerConfig, "Acoustic transducer of this body. It replaces the transducer of the model."
+    )
     sensors: SensorsConfig | None = child(
         SensorsConfig, "Instruments of this body, in addition to those of its model and of the fleet."
     )
-    mooring: Mooring | None = child(Mooring, "Elastic line to an anchor.")
-    fault: tuple[FaultConfig, ...] = children(FaultConfig, "A scheduled fault.")
-    program: Program | None = child(Program, "On-board program.")
-    waypoint: tuple[Waypoint, ...] = children(Waypoint, "A waypoint of the mission, in order.")
+    mooring: Mooring | None = child(Mooring, "Elastic mooring line to an anchor.")
+    fault: tuple[FaultConfig, ...] = children(FaultConfig, "Scheduled fault of an actuator or a sensor.")
+    program: Program | None = child(Program, "On-board program of this body.")
+    waypoint: tuple[Waypoint, ...] = children(Waypoint, "Waypoint of the mission; list the waypoints in order.")
     place: str = place()
 
 
@@ -146,9 +158,9 @@ class BodyConfig:
 
 @dataclass(frozen=True)
 class TimeConfig:
-    """Simulation timer."""
+    """Time step, duration and pace of the simulation."""
 
-    step: float = key("Length of a tick.", "time", 0.004, low=1e-4, high=0.1)
+    step: float = key("Simulation time step: the length of a tick.", "time", 0.004, low=1e-4, high=0.1)
     duration: float = key("Simulation time at which the run ends; 0 s = never.", "time", 0.0, low=0.0)
     integrator: str = text(
         "Integrator of the equations of motion. rk4: classical Runge-Kutta. dp5: fifth-order Dormand-Prince. euler: "
@@ -156,11 +168,14 @@ class TimeConfig:
         "rk4",
     )
     pace: str = choice(
-        "realtime: ticks follow wall time. fast: as fast as the lockstep participants answer.",
+        "Pace of the simulation. realtime: ticks follow wall time. fast: ticks run as fast as the lockstep "
+        "participants answer.",
         ("realtime", "fast"),
         "realtime",
     )
-    speed: float = key("Simulated seconds per second of wall time, for pace=realtime.", default=1.0, low=1e-3, high=1e3)
+    speed: float = key(
+        "Simulated seconds per second of wall time, if `pace` is realtime.", default=1.0, low=1e-3, high=1e3
+    )
 
 
 # --------------------------------------------------------------------------- the server
@@ -168,18 +183,24 @@ class TimeConfig:
 
 @dataclass(frozen=True)
 class Grant:
-    """Additional rights of some sessions, beyond driving and listening. No session has them unless they are granted."""
+    """Additional rights of some sessions, beyond the rights of their roles. A session has none of these rights unless
+    they are granted.
+    """
 
-    to: str = text("Name under which the sessions join; * = any name.")
+    to: str = text("Name under which the sessions with these rights join; * = any name.")
     role: str = choice(
-        "Role of the sessions; any = all roles.", ("any", "pilot", "instrument", "listener", "observer"), "any"
+        "Role of the sessions with these rights; any = all roles.",
+        ("any", "pilot", "instrument", "listener", "observer"),
+        "any",
     )
     rights: str = text(
-        "Rights, separated by spaces: fault (set and clear faults), push (external forces), pose (position and "
-        "velocity), allocate (thruster matrix), weather (current, wind, waves), control (start, pause, step, speed, "
-        "stop, shutdown), mission (waypoints for a pilot that accepts them)."
+        "Rights, separated by spaces: fault (set and clear faults), push (apply external forces), pose (set position "
+        "and velocity), allocate (set the thruster matrix), weather (current, wind, waves), control (start, pause, "
+        "step, speed, stop, shutdown), mission (send waypoints to a pilot that accepts them)."
     )
-    others: bool = flag("Whether the rights also apply to other bodies. no: to the session's own body only.", False)
+    others: bool = flag(
+        "Whether the rights also apply to other bodies. no: they apply to the session's own body only.", False
+    )
     place: str = place()
 
 
@@ -187,25 +208,29 @@ class Grant:
 class NetworkConfig:
     """UDP socket of the server and its sessions."""
 
-    address: str = text("IP address to bind to. An address other than loopback requires `keys`.", "127.0.0.1")
-    port: int = key("UDP port; 0 = any free one.", default=9750, low=0, high=65535, integer=True)
+    address: str = text(
+        "IP address to which the server binds. An address other than loopback requires `keys`.", "127.0.0.1"
+    )
+    port: int = key("UDP port of the server; 0 = any free port.", default=9750, low=0, high=65535, integer=True)
     state_rate: float = key(
         "Rate of state messages to a client that does not request a rate.", "frequency", 20.0, low=0.1, high=1000.0
     )
     keepalive_period: float = key("Interval of keep-alive messages (wall time).", "time", 0.5, low=0.01)
-    keepalive_timeout: float = key("Silence (wall time) after which a client is removed.", "time", 5.0, low=0.05)
+    keepalive_timeout: float = key(
+        "Silence (wall time) after which the server removes a client.", "time", 5.0, low=0.05
+    )
     lockstep_timeout: float = key(
         "Maximum wall time that a lockstep client or a synchronous emulator may take for a step.", "time", 5.0, low=0.01
     )
     lockstep_budget: float = key(
         "Maximum wall time by which one lockstep client or synchronous emulator may delay the simulation beyond its "
-        "share of 50 s per simulated second. A client that exceeds it loses its session; an emulator is no longer "
-        "waited for. Raise it for a program with long computations.",
+        "share of 50 s per simulated second. Beyond it, a client loses its session, and the simulation no longer "
+        "waits for an emulator. Raise it for a program with long computations.",
         "time", 60.0, low=0.1, high=1e9,
     )  # fmt: skip
     newcomers: str = choice(
-        "Whether a pilot may join under a name that the configuration does not contain, as a new body. none: no. "
-        "free: yes, but not in lockstep. lockstep: also in lockstep, so that the simulation waits for it.",
+        "Whether a pilot may join as a new body, under a name that the configuration does not contain. none: no. "
+        "free: yes, but not in lockstep. lockstep: yes, also in lockstep, so that the simulation waits for it.",
         ("none", "free", "lockstep"),
         "none",
     )
@@ -229,18 +254,19 @@ class NetworkConfig:
         "data", 16e6, low=1e4, high=1e9,
     )  # fmt: skip
     keys: str = text(
-        "File of pre-shared keys, relative to the configuration file. With it, every datagram is authenticated and "
-        "encrypted.",
+        "File of pre-shared keys, relative to the configuration file. If given, every datagram is authenticated and "
+        "encrypted. Empty: no keys.",
         "",
     )
-    insecure: bool = flag("Whether to serve an address other than loopback without keys.", False)
+    insecure: bool = flag("Whether the server may use an address other than loopback without keys.", False)
     takeover: bool = flag(
-        "Whether a second client of the same name takes over the body. no: the server refuses it.", False
+        "Whether a second client with the same name takes over the body. no: the server refuses the second client.",
+        False,
     )
     restarts: int = key(
-        "Maximum number of restarts of a crashed front within a minute; 0 = the server ends. After a restart the "
-        "clients must join again; their bodies stay meanwhile. The engine is never restarted, because its state is "
-        "lost.",
+        "Maximum number of restarts of a crashed front (network) process within a minute; 0 = the server ends. After "
+        "a restart the clients must join again; their bodies stay meanwhile. The engine is never restarted, because "
+        "its state is lost.",
         default=0, low=0, high=100, integer=True,
     )  # fmt: skip
     observers: int = key(
@@ -249,25 +275,33 @@ class NetworkConfig:
     sessions: int = key(
         "Maximum number of sessions of all roles together.", default=4096, low=1, high=65536, integer=True
     )
-    grant: tuple[Grant, ...] = children(Grant, "Additional rights of some sessions.")
+    grant: tuple[Grant, ...] = children(Grant, "Grant of additional rights to some sessions.")
 
 
 @dataclass(frozen=True)
 class SharedMemoryConfig:
     """Sizes and permissions of shared memory."""
 
-    vehicles: int = key("Maximum number of vehicles and buoys.", default=64, low=1, high=16384, integer=True)
-    signals: int = key("Maximum number of live signals.", default=256, low=1, high=65536, integer=True)
-    group: bool = flag("Whether the user's group has access (mode 0660 instead of 0600).", False)
+    vehicles: int = key(
+        "Maximum number of vehicles and buoys in shared memory.", default=64, low=1, high=16384, integer=True
+    )
+    signals: int = key(
+        "Maximum number of live acoustic signals in shared memory.", default=256, low=1, high=65536, integer=True
+    )
+    group: bool = flag("Whether the user's group may access the shared memory (mode 0660 instead of 0600).", False)
 
 
 @dataclass(frozen=True)
 class LogConfig:
     """Log file of the run."""
 
-    file: str = text("Path of the log, relative to the working folder of the server. Empty: no log.", "")
+    file: str = text("Path of the log, relative to the working folder of the server. Empty: no log is written.", "")
     state_rate: float = key(
-        "Rate at which state, actuation and sensor values are logged.", "frequency", 10.0, low=0.01, high=10000.0
+        "Rate (simulation time) at which state, actuation and sensor values are logged.",
+        "frequency",
+        10.0,
+        low=0.01,
+        high=10000.0,
     )
     part_size: float = key(
         "File size at which the log continues in another file (NAME.2.mcap, NAME.3.mcap, ...). This limits both the "
@@ -279,64 +313,68 @@ class LogConfig:
         "time", 0.0, low=0.0,
     )  # fmt: skip
     sync: float = key(
-        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a loss of "
-        "power; 0 s = the operating system decides. Without it, a killed server loses at most half a second.",
+        "Interval (wall time) at which written data is flushed to disk (fsync), so that it survives a loss of power; "
+        "0 s = the operating system decides. Even at 0 s, a killed server loses at most half a second of data.",
         "time", 0.0, low=0.0, high=3600.0,
     )  # fmt: skip
-    effort: bool = flag("Whether forces and accelerations of all bodies are logged with each state.", False)
+    effort: bool = flag("Whether the forces on all bodies and their accelerations are logged with each state.", False)
     faded: bool = flag(
-        "Whether each node beyond the reach of a signal is logged as well. no: only the number of these nodes is "
-        "logged.",
+        "Whether the log lists each node that is beyond the reach of a signal. no: it contains only the number of "
+        "these nodes.",
         True,
     )
 
 
 @dataclass(frozen=True)
 class Include:
-    """Inclusion of models from another file."""
+    """Inclusion of the models in another file."""
 
-    file: str = text("Path of an XML file with a <models> root, relative to this file.")
+    file: str = text("Path of an XML file with a <models> root, relative to this configuration file.")
 
 
 @dataclass(frozen=True)
 class Models:
     """Models of bodies, in addition to those of the library."""
 
-    model: tuple[Model, ...] = children(Model, "A model.")
-    include: tuple[Include, ...] = children(Include, "A file with more models.")
+    model: tuple[Model, ...] = children(Model, "Model of a body.")
+    include: tuple[Include, ...] = children(Include, "Inclusion of the models in another file.")
 
 
 @dataclass(frozen=True)
 class Corner:
-    """Corner of a fence."""
+    """Corner of the area of a fence."""
 
-    north: float = key("North of the origin.", "length")
-    east: float = key("East of the origin.", "length")
+    north: float = key("North coordinate of the corner, relative to the origin of the world.", "length")
+    east: float = key("East coordinate of the corner, relative to the origin of the world.", "length")
 
 
 @dataclass(frozen=True)
 class Fence:
-    """Area given by its corners. It does not stop a vehicle: crossing it only sends a notice to the vehicle, the log
-    and the viewers.
+    """Area given by its corners. A fence does not stop a vehicle: if the vehicle crosses it, a notice goes to the
+    vehicle, the log and the viewers.
     """
 
-    name: str = text("Name of the fence, used in the notice.")
-    keep: str = choice("Side on which vehicles should stay.", ("inside", "outside"), "inside")
-    corner: tuple[Corner, ...] = children(Corner, "A corner, in order around the area; at least three.", least=3)
+    name: str = text("Name of the fence, as used in the notice.")
+    keep: str = choice(
+        "Side of the fence on which vehicles should stay: inside or outside the area.", ("inside", "outside"), "inside"
+    )
+    corner: tuple[Corner, ...] = children(
+        Corner, "Corner of the area. List at least three corners, in order around the area.", least=3
+    )
     place: str = place()
 
 
 @dataclass(frozen=True)
 class FleetConfig:
-    """Bodies of the run, in the order of their rows in shared memory."""
+    """Vehicles, buoys, lines and fences of the run. The bodies have the order of their rows in shared memory."""
 
-    vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "A vehicle.")
-    buoy: tuple[BodyConfig, ...] = children(BodyConfig, "A buoy.")
+    vehicle: tuple[BodyConfig, ...] = children(BodyConfig, "Vehicle of the run.")
+    buoy: tuple[BodyConfig, ...] = children(BodyConfig, "Buoy of the run.")
     sensors: SensorsConfig | None = child(
         SensorsConfig, "Instruments that every vehicle carries in addition to its own. Buoys do not carry them."
     )
-    fence: tuple[Fence, ...] = children(Fence, "An area that vehicles should not leave, or not enter.")
-    line: tuple[Line, ...] = children(Line, "A tether, mooring or tow cable.")
+    fence: tuple[Fence, ...] = children(Fence, "Area that vehicles should not leave, or should not enter.")
+    line: tuple[Line, ...] = children(Line, "Tether, mooring or tow cable between bodies, or from a body to an anchor.")
 
     @property
     def bodies(self) -> tuple[BodyConfig, ...]:
@@ -345,21 +383,21 @@ class FleetConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """Root element <wavesim>."""
+    """Root element <wavesim> of the configuration."""
 
     name: str = text("Name of the server, used for its shared memory, queues and semaphores.", "wavesim")
     files: str = text(
-        "Folder, relative to the configuration file, in or below which programs, data and key files must lie: `..` "
-        "for the parent folder, `/` for any. It stops a configuration from an untrusted source from reading other "
-        "files of the machine.",
+        "Folder, relative to the configuration file, that must contain all programs, data and key files, directly or "
+        "in subfolders: `..` for the parent folder, `/` for any. It stops a configuration from an untrusted source "
+        "from reading other files of the machine.",
         ".",
     )
-    seed: int = key("Seed of every random stream.", default=1, low=0, high=2**53, integer=True)
-    time: TimeConfig = child(TimeConfig, "Simulation timer.")
-    world: World = child(World, "The sea.")
-    acoustics: Acoustics = child(Acoustics, "The acoustic medium.")
-    network: NetworkConfig = child(NetworkConfig, "UDP sessions.")
-    shared: SharedMemoryConfig = child(SharedMemoryConfig, "Shared memory.")
-    log: LogConfig = child(LogConfig, "Log file.")
-    models: Models = child(Models, "Models of this run.")
-    fleet: FleetConfig = child(FleetConfig, "Vehicles and buoys.")
+    seed: int = key("Seed of all random numbers of the simulation.", default=1, low=0, high=2**53, integer=True)
+    time: TimeConfig = child(TimeConfig, "Time step, duration and pace of the simulation.")
+    world: World = child(World, "Environment: sea water, sea bed, flow, wind, waves, obstacles.")
+    acoustics: Acoustics = child(Acoustics, "Acoustic medium: sound speed, losses, noise, echoes.")
+    network: NetworkConfig = child(NetworkConfig, "UDP socket of the server, and limits of its sessions.")
+    shared: SharedMemoryConfig = child(SharedMemoryConfig, "Sizes and permissions of shared memory.")
+    log: LogConfig = child(LogConfig, "Log file of the run.")
+    models: Models = child(Models, "Models of bodies, in addition to those of the library.")
+    fleet: FleetConfig = child(FleetConfig, "Vehicles, buoys, lines and fences of the run.")

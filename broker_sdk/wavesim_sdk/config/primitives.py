@@ -12,7 +12,9 @@ from wavesim_sdk.config.vehicle import Model
 
 @dataclass(frozen=True)
 class PrimitiveShape:
-    """Primitive in numbers: code, half sizes, radius of its bounding sphere, volume, outer size."""
+    """Primitive shape of a body in numbers: code of the shape, half sizes (m), radius of its bounding sphere (m),
+    volume (m3), outer size (m).
+    """
 
     code: int
     half_size: tuple[float, float, float]
@@ -22,7 +24,7 @@ class PrimitiveShape:
 
     @property
     def kind(self) -> str:
-        """Name of the primitive."""
+        """Name of the primitive shape: box, cylinder or sphere."""
         return ("box", "cylinder", "sphere")[self.code]
 
 
@@ -44,7 +46,7 @@ def shape_of(model: Model) -> PrimitiveShape:
 
 
 def mounted(instrument: InstrumentConfig, model: Model) -> InstrumentConfig:
-    """Return an instrument as mounted on a body of a model: its position as numbers."""
+    """Return an instrument as mounted on a body of a model, with its position as numbers even if it is on a mast."""
     place: object = instrument.parameters.position
     if place != MAST:
         return instrument

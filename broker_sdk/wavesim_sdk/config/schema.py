@@ -23,7 +23,7 @@ def type_name(of: type) -> str:
 
 @dataclass(frozen=True)
 class Key:
-    """XML attribute: its quantity (empty = pure number), count of numbers, range and meaning."""
+    """XML attribute: its quantity (empty = pure number), how many numbers it holds, their range, and its meaning."""
 
     name: str
     kind: str  # "number", "integer", "text", "choice", "flag", "numbers" (element text)
@@ -34,7 +34,7 @@ class Key:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  #: words allowed instead of the number
+    words: tuple[str, ...] = ()  #: words that are allowed instead of a number
 
     @property
     def required(self) -> bool:
@@ -64,9 +64,9 @@ def key(
     integer: bool = False,
     name: str = "",
 ) -> Any:
-    """Declare an attribute with one number (or ``count`` numbers; 0 = any) and a unit of ``quantity``.
+    """Declare an attribute that holds ``count`` numbers (0 = any number of them) with a unit of ``quantity``.
 
-    ``name`` is the name of the attribute if Python does not allow it as a field name.
+    ``name`` is the XML name of the attribute, for a name that Python does not allow for a field.
     """
     kind = "integer" if integer else "number"
     return _field(Key(name, kind, doc, quantity, count, default, low, high), default)
@@ -75,7 +75,7 @@ def key(
 def key_or_word(
     word: str, doc: str, quantity: str, default: Any, *, low: float | None = None, name: str = "", count: int = 1
 ) -> Any:
-    """Declare an attribute that holds a number (or ``count`` numbers), or a word instead."""
+    """Declare an attribute that holds ``count`` numbers, or ``word`` instead."""
     return _field(Key(name, "number", doc, quantity, count, default, low, words=(word,)), default)
 
 
@@ -92,7 +92,7 @@ def flag(doc: str, default: bool) -> Any:
 
 
 def content(doc: str, count: int = 0) -> Any:
-    """Declare the numbers between the tags of the element (``count`` of them; 0 = any)."""
+    """Declare the numbers between the tags of the element; ``count`` is how many (0 = any number of them)."""
     return _field(Key("", "numbers", doc, count=count, default=()), ())
 
 

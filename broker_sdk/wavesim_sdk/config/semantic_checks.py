@@ -1,4 +1,4 @@
-"""Check what the declaration cannot express: conditions between keys."""
+"""Check what the declaration of the keys cannot express: conditions between several keys."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from wavesim_sdk.names import suggest_name
 from wavesim_sdk.sensors import MAX_SCALARS
 from wavesim_sdk.wire.messages import Right
 
-IN_AIR_M = 2.0  #: maximum clearance above the water level at which a body may start; allows for waves
+IN_AIR_M = 2.0  #: maximum height in m above the water level at which a body may start; allows for waves
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,31}")
 
 
 def check(config: Config, models: dict[str, Model], path: Path) -> None:
-    """Raise ConfigError for the first thing that cannot be simulated."""
+    """Raise ConfigError for the first part of a configuration that cannot be simulated."""
     file = str(path)
     if not _NAME.fullmatch(config.name):
         raise ConfigError(f"invalid name '{config.name}': use 1 to 31 letters, digits, - and _", file)
@@ -55,7 +55,7 @@ def check(config: Config, models: dict[str, Model], path: Path) -> None:
 
 
 def _grants(config: Config) -> None:
-    """Check that every right is known."""
+    """Check that every right in a <grant> exists."""
     known = [r.name.lower() for r in Right if r.name is not None]
     for grant in config.network.grant:
         for word in grant.rights.split():
@@ -66,7 +66,7 @@ def _grants(config: Config) -> None:
 
 
 def _fences(config: Config) -> None:
-    """Check that names are unique, and that each fence encloses an area."""
+    """Check that the names of the fences are unique, and that each fence encloses an area."""
     seen: set[str] = set()
     for fence in config.fleet.fence:
         if fence.name in seen:
@@ -80,7 +80,7 @@ def _fences(config: Config) -> None:
 
 
 def _modems(config: Config, models: dict[str, Model]) -> None:
-    """Check that modem addresses are unique."""
+    """Check that no two modems have the same address."""
     seen: dict[int, str] = {}
     for body in config.fleet.bodies:
         t = body.transducer or models[body.model].transducer
@@ -104,7 +104,7 @@ def _transducer(t: TransducerConfig, place: str) -> None:
         fail_at(place, "modem: its `frequency` lies outside the receiving band of its transducer")
     if t.beam is not None:
         if not any(t.beam.axis):
-            fail_at(place, "beam: `axis` is the zero vector; give it a direction")
+            fail_at(place, "beam: `axis` is the zero vector; give a direction")
         rows = t.beam.rows
         angles = rows[0::2]
         if (t.beam.pattern == "table") != bool(rows):
@@ -116,13 +116,13 @@ def _transducer(t: TransducerConfig, place: str) -> None:
     if t.head is not None:
         phones = [h.position for h in t.head.hydrophone]
         if not 3 <= len(phones) <= 8:
-            fail_at(place, f"head: {len(phones)} hydrophones; it needs 3 to 8")
+            fail_at(place, f"head: it has {len(phones)} hydrophones, but needs 3 to 8")
         if np.linalg.matrix_rank(np.array(phones) - np.mean(phones, axis=0), tol=1e-6) < 2:
             fail_at(
                 place, "head: its hydrophones lie on one line; place them in a plane or in space to measure directions"
             )
         if not any(t.head.axis):
-            fail_at(place, "head: `axis` is the zero vector; give it a direction")
+            fail_at(place, "head: `axis` is the zero vector; give a direction")
 
 
 def _fleet(config: Config, models: dict[str, Model]) -> None:
@@ -130,7 +130,8 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
     bodies = config.fleet.bodies
     if len(bodies) > config.shared.vehicles:
         fail_at(
-            bodies[-1].place, f"{len(bodies)} bodies, but <shared vehicles> allows {config.shared.vehicles}; raise it"
+            bodies[-1].place,
+            f"the fleet has {len(bodies)} bodies, but <shared vehicles> allows {config.shared.vehicles}; increase it",
         )
     for body in bodies:
         model = models[body.model]
@@ -197,7 +198,9 @@ def _water(config: Config, path: Path) -> None:
             str(path),
         )
     if len(world.scalar) > MAX_SCALARS:
-        fail_at(world.scalar[MAX_SCALARS].place, f"{len(world.scalar)} scalars; the maximum is {MAX_SCALARS}")
+        fail_at(
+            world.scalar[MAX_SCALARS].place, f"the world has {len(world.scalar)} scalars; the maximum is {MAX_SCALARS}"
+        )
     for s in world.scalar:
         if bool(s.column) == bool(s.gaussian):
             fail_at(s.place, f"scalar '{s.name}' needs either a `column` or at least one <gaussian>")

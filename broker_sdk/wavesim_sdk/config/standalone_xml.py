@@ -1,4 +1,4 @@
-"""Read a configuration without the files that it names, for example from a log on another machine."""
+"""Read a configuration without the files that it refers to, for example from a log on another machine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from lxml import etree
 from wavesim_sdk.config import xml
 from wavesim_sdk.config.load import LoadedConfig, library, load_text
 
-_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")  #: elements that name files
+#: XML elements that refer to other files
+_ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include")
 _KEYS = {"acoustics": ("profile", "file"), "network": ("keys", "address")}
 
 
 def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
-    """Return the part of a configuration that needs no other file, and whether a file gave the sea bed.
+    """Return the part of a configuration that needs no other file, and whether the sea bed came from a file.
 
-    Bodies whose models came from a file are left out. Raises ConfigError if the text is not a valid configuration.
+    Bodies whose models came from another file are omitted. Raises ConfigError if the text is not a valid configuration.
     """
     root = xml.parse(text.encode())
     surveyed = root.find(".//soundings") is not None

@@ -1,4 +1,4 @@
-"""Check that a model can be simulated."""
+"""Check that the model of a body can be simulated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wavesim_sdk.errors import ConfigError
 
 WATER_DENSITY = 1025.0  #: kg/m3
 MAX_DENSITY_RATIO = (
-    700.0  #: largest credible ratio of a body's mass to its displaced water, or of that water to the mass
+    700.0  #: maximum plausible ratio of a body's mass to its displaced water, or of that water to the mass
 )
 MAX_MEMORY, MAX_STATES, MAX_OSCILLATORS, MAX_DERIVATIVES = 24, 64, 16, 48
 _NAME = re.compile(r"(?=.*[A-Za-z_-])[A-Za-z0-9_-]{1,31}")
@@ -23,20 +23,20 @@ MUNK_ELEMENTS = ("15", "16", "26", "35", "51", "53", "61", "62")
 
 
 def matrix(m: Matrix6 | None) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the 6x6 array of a matrix element, or zeros if it is absent."""
+    """Return a 6x6 matrix element as an array, or zeros if it is absent."""
     if m is None:
         return np.zeros((6, 6))
     return np.array(m.rows).reshape(6, 6) if m.rows else np.diag(np.array(m.diagonal, dtype=float))
 
 
 def fail_at(place: str, message: str) -> NoReturn:
-    """Raise ConfigError for something that was read at ``file:line``."""
+    """Raise ConfigError with the place ``file:line`` of the invalid element."""
     file, _, line = place.rpartition(":")
     raise ConfigError(message, file, int(line or 0))
 
 
 def check_model(model: Model) -> None:
-    """Raise ConfigError for the first reason why a model cannot be simulated."""
+    """Raise ConfigError with the first reason why a model cannot be simulated."""
 
     def fail(message: str) -> NoReturn:
         fail_at(model.place, f"model '{model.name}': {message}")
@@ -54,7 +54,7 @@ def check_model(model: Model) -> None:
     if model.restoring is not None:
         g = matrix(model.restoring)
         if g[:, [0, 1, 5]].any():
-            fail("<restoring>: only columns 3, 4, 5 (heave, roll, pitch) may hold numbers")
+            fail("<restoring>: only columns 3, 4, 5 (heave, roll, pitch) may contain numbers")
         if model.buoyancy is not None:
             fail("<restoring> replaces <buoyancy>; remove one of them")
     elif model.load:
@@ -73,7 +73,8 @@ def _masses(model: Model, fail: Any) -> None:
         displaced = WATER_DENSITY * (shape_of(model).volume if model.buoyancy is None else model.buoyancy.volume)
         if displaced and not 1.0 / MAX_DENSITY_RATIO < model.mass.value / displaced < MAX_DENSITY_RATIO:
             fail(
-                f"its mass is {model.mass.value:g} kg, but submerged it displaces {displaced:.3g} kg of water; check the units of both"
+                f"its mass is {model.mass.value:g} kg, but it displaces {displaced:.3g} kg of water when submerged; "
+                "check the units of both"
             )
     added = matrix(model.added_mass)
     if np.linalg.eigvalsh(0.5 * (added + added.T)).min() < -1e-9:
@@ -102,9 +103,9 @@ def _masses(model: Model, fail: Any) -> None:
     tensor = np.diag(diagonal) + np.array([[0, i.xy, i.xz], [i.xy, 0, i.yz], [i.xz, i.yz, 0]])
     principal = np.linalg.eigvalsh(tensor)
     if principal.min() <= 0.0:
-        fail("the inertia is not positive definite")
+        fail("<inertia> is not positive definite")
     if principal[0] + principal[1] < principal[2] * (1.0 - 1e-9):
-        fail("impossible inertia: one principal moment exceeds the sum of the others")
+        fail("impossible <inertia>: one principal moment exceeds the sum of the two others")
 
 
 def _drag(model: Model, fail: Any) -> None:
@@ -113,7 +114,7 @@ def _drag(model: Model, fail: Any) -> None:
         model.fading_drag, model.lift, model.term,
     )  # fmt: skip
     if not any(terms):
-        fail('it has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
+        fail('the model has no drag; if that is intended, write <linear-drag diagonal="0 0 0 0 0 0"/>')
     for name in ("linear_drag", "quadratic_drag"):
         if np.diag(matrix(getattr(model, name))).min() < 0.0:
             fail(f"<{name.replace('_', '-')}> has a negative diagonal element; write drag with positive sign")
@@ -129,12 +130,18 @@ def _drag(model: Model, fail: Any) -> None:
     if len(oscillators) > MAX_OSCILLATORS:
         fail(f"<radiation>: too many oscillators; the maximum is {MAX_OSCILLATORS}")
     if sum(len(m.a) for m in model.memory) + 2 * len(oscillators) > MAX_STATES:
-        fail(f"too many states of fluid memory in all systems; the maximum is {MAX_STATES}, and an oscillator has two")
+        fail(
+            f"too many states of fluid memory in all systems together; the maximum is {MAX_STATES}, and an oscillator "
+            "has two"
+        )
     if oscillators:
         _passive(oscillators, fail)
     for m in model.memory:
         if len(m.a) != len(m.c):
-            fail(f"the fluid memory from {m.source} to {m.force} has {len(m.a)} numbers in a and {len(m.c)} in c")
+            fail(
+                f"the fluid memory from {m.source} to {m.force} has {len(m.a)} numbers in `a` but {len(m.c)} in `c`; "
+                "give equal numbers of both"
+            )
         fastest = np.roots([1.0, *m.a[::-1]])
         if not fastest.real.max() < 0.0:
             fail(
@@ -149,7 +156,8 @@ def _passive(oscillators: tuple[Oscillator, ...], fail: Any) -> None:
     for k, o in enumerate(oscillators, 1):
         if len(o.damping) != n:
             fail(
-                f"<radiation>: oscillator {k} has {len(o.damping)} numbers in `damping`; it needs {n}, one per oscillator"
+                f"<radiation>: oscillator {k} has {len(o.damping)} numbers in `damping`, but needs {n}: one per "
+                "oscillator"
             )
     damping = np.array([o.damping for o in oscillators])
     most = np.abs(damping).max()
@@ -162,7 +170,7 @@ def _passive(oscillators: tuple[Oscillator, ...], fail: Any) -> None:
     squares = np.diag([o.frequency * o.frequency for o in oscillators])
     poles = np.linalg.eigvals(np.block([[np.zeros((n, n)), np.eye(n)], [-squares, -damping]]))
     if not poles.real.max() < 0.0:
-        fail("<radiation>: an oscillator has no damping, so it would oscillate for ever")
+        fail("<radiation>: an oscillator has no damping, so it would oscillate forever")
 
 
 def _actuators(model: Model, fail: Any) -> None:
@@ -173,7 +181,7 @@ def _actuators(model: Model, fail: Any) -> None:
         (model.ballast + model.actuator, MAX_BALLASTS, "ballast tanks and actuators of other types"),
     ):
         if len(found) > most:
-            fail(f"{len(found)} {what}; the maximum is {most}")
+            fail(f"the model has {len(found)} {what}; the maximum is {most}")
     if model.type == "buoy" and (model.thruster or model.fin):
         fail("a buoy cannot have thrusters or fins; remove them")
     for k, thruster in enumerate(model.thruster):
@@ -182,10 +190,10 @@ def _actuators(model: Model, fail: Any) -> None:
         _fin(fin, fail)
     for tank in model.ballast:
         if tank.maximum < tank.minimum:
-            fail(f"ballast '{tank.name}': maximum is below minimum")
+            fail(f"ballast '{tank.name}': `maximum` is below `minimum`")
     for other in model.actuator:
         if other.maximum < other.minimum:
-            fail(f"actuator '{other.name}': maximum is below minimum")
+            fail(f"actuator '{other.name}': `maximum` is below `minimum`")
     names = [a.name for a in actuators_of(model)]
     for name in names:
         if names.count(name) > 1:
@@ -198,7 +206,7 @@ def _actuators(model: Model, fail: Any) -> None:
 
 def _thruster(t: Thruster, k: int, fail: Any) -> None:
     if t.maximum < t.minimum:
-        fail(f"thruster '{t.name}': maximum is below minimum")
+        fail(f"thruster '{t.name}': `maximum` is below `minimum`")
     if not any(t.direction):
         fail(f"thruster '{t.name}': `direction` is the zero vector")
     if (t.swivel or t.deflector) and k >= MAX_SWIVELS:
@@ -230,7 +238,7 @@ def _fin(f: Fin, fail: Any) -> None:
     if f.law == "coefficients" and not any(f.per_angle):
         fail(f"fin '{f.name}': law coefficients needs `per_angle`")
     if (f.law == "aerofoil") != (f.aerofoil is not None) or (f.law == "aerofoil" and f.area == 0.0):
-        fail(f"fin '{f.name}': law aerofoil needs `area` and an <aerofoil>; no other law takes an <aerofoil>")
+        fail(f"fin '{f.name}': law aerofoil needs `area` and an <aerofoil>, and no other law may have an <aerofoil>")
     if f.aerofoil is not None:
         alpha = f.aerofoil.rows[::3]
         ascending = all(b > a for a, b in itertools.pairwise(alpha))

@@ -14,8 +14,8 @@ MAX_BYTES = 4 * 1024 * 1024
 def parse(data: bytes, place: str = "", *, comments: bool = False) -> Any:
     """Return the root element of an XML document.
 
-    Raises ConfigError with the ``place`` (a file) and the line if the document is invalid. Comments are dropped
-    unless ``comments`` is set.
+    ``place`` is the name of the file for error messages. Raises ConfigError with file and line if the document is
+    invalid. Comments are removed unless ``comments`` is set.
     """
     if len(data) > MAX_BYTES:
         raise ConfigError(f"the file has {len(data)} bytes; the maximum is {MAX_BYTES}", place)

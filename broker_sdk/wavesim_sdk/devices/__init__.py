@@ -1,1 +1,3 @@
-"""Virtual devices: unchanged software reads a serial port or socket that a broker serves with simulated values."""
+"""Virtual devices: a broker serves simulated values on a serial port or socket, so that unchanged software can read
+them.
+"""

@@ -15,7 +15,7 @@ def _known(value: float) -> float | None:
 
 
 def reports(value: Value) -> list[ais.AisReport | None]:
-    """Return the reports of a sensor `ais` by slot, own station first; None for an empty slot."""
+    """Return the reports of a sensor `ais` by slot, with the own station first and None for an empty slot."""
     found: list[ais.AisReport | None] = []
     for i in range(AIS_STATIONS):
         if not math.isfinite(value.mmsi[i]):
@@ -45,7 +45,9 @@ def reports(value: Value) -> list[ais.AisReport | None]:
 
 
 class AisSentences:
-    """Encoder that sends each report once and the name, type and size of each station every six minutes."""
+    """Encoder of AIS sentences: it sends each report once, and the name, type and size of each station every six
+    minutes.
+    """
 
     def __init__(self) -> None:
         self._reported_at: dict[tuple[int, bool], float] = {}

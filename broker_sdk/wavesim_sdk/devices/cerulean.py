@@ -1,8 +1,9 @@
-"""Cerulean Omniscan 450 side-scan sonar and Surveyor 240 multibeam echosounder (Ping protocol), fed by imaging sonar frames.
+"""Virtual Cerulean Omniscan 450 side-scan sonar and Surveyor 240 multibeam echosounder (Ping protocol). They send data
+from imaging sonar frames.
 
-Once enabled, a device sends a profile or a set of soundings for each frame that arrives over the network. The configuration
-sets range, rate and gain; samples beyond the range of the sonar are zero. The instruments measure times, which they convert
-to metres with the speed of sound that the host sets.
+When the host has enabled a device, it sends a profile or a set of soundings for each frame that arrives over the
+network. The configuration sets range, rate and gain. Samples beyond the range of the sonar are zero. The instruments
+measure times and convert them to metres with the speed of sound that the host sets.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SET_SOUND_SPEED = 116
 PING_PARAMS, MONO_PROFILE = 2197, 2198
 ATOF, SET_PING_PARAMETERS = 3012, 3023
 MAX_RESULTS = 1200
-MAX_POINTS = 252  #: maximum number of points per message, so that it fits one datagram
+MAX_POINTS = 252  #: maximum number of points per message, so that the message fits into one datagram
 _PROFILE = struct.Struct("<IIIIIHHHBBffffff")
 _PARAMS = struct.Struct("<IIIffffhHBBBB")
 _POINTS = struct.Struct("<IQffIIfIHH")
@@ -41,14 +42,14 @@ _SURVEYOR = struct.Struct("<iifhhHBBBBBBiHHf")
 
 
 class SonarFrameSource:
-    """Source of the frames of one sonar, received over the network."""
+    """Source of the frames of one sonar, which the broker receives over the network."""
 
     def __init__(self, broker: BrokerBase, sonar: str, kind: str, title: str) -> None:
         self.broker, self.sonar, self.kind, self.title = broker, sonar, kind, title
         broker.subscribe_frames(sonar)
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames received since the last call; BrokerError if the sonar is of another type."""
+        """Return the frames received since the last call. Raises BrokerError if the sonar is of another type."""
         found = [f for f in self.broker.take_frames() if f.name == self.sonar]
         for f in found:
             if f.kind != self.kind:
@@ -57,24 +58,26 @@ class SonarFrameSource:
 
 
 def resample_maxima(samples: Sequence[int], first: float, each: float, count: int) -> list[int]:
-    """Return the maximum sample in each of ``count`` intervals of ``each`` samples, starting at ``first``; 0 beyond the samples."""
+    """Return the maximum sample in each of ``count`` intervals of ``each`` samples, starting at ``first``. Intervals
+    beyond the samples give 0.
+    """
     edges = [first + each * k for k in range(count + 1)]
     return [max(samples[int(a) : max(math.ceil(b), int(a) + 1)], default=0) for a, b in itertools.pairwise(edges)]
 
 
 class _CeruleanDevice:
-    """Base of both devices: requests and replies."""
+    """Base class of the Cerulean devices: it handles requests and sends replies."""
 
-    message = 0  #: message sent for each frame
+    message = 0  #: id of the message that the device sends for each sonar frame
 
     def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         self.send, self._new = send, new
         self.parser = PingParser()
-        self.enabled, self.sound_speed = False, 0.0  #: m/s; 0 = the value of the sonar
+        self.enabled, self.sound_speed = False, 0.0  #: sound speed set by the host, m/s; 0 = sound speed of the sonar
         self.last = b""
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
         for message, payload in self.parser.feed(data):
             if message == GENERAL_REQUEST and len(payload) == 2:
                 self._send_message(struct.unpack("<H", payload)[0])
@@ -98,11 +101,11 @@ class _CeruleanDevice:
             self._refuse(message, "unknown message, or no measurement yet")
 
     def _set(self, message: int, payload: bytes) -> str | None:
-        """Apply settings; return an error text, or None if they are valid."""
+        """Apply the settings in a message. Return an error text, or None if they are valid."""
         raise NotImplementedError
 
     def _payloads(self, f: ImagingFrame) -> list[bytes]:
-        """Return the payloads to send for a frame."""
+        """Return the message payloads to send for a sonar frame."""
         raise NotImplementedError
 
     def step(self, step: Step) -> None:
@@ -115,13 +118,15 @@ class _CeruleanDevice:
 
 
 class OmniscanDevice(_CeruleanDevice):
-    """Omniscan 450: both sides as two devices on one port, channel 0 for port and 1 for starboard. Strengths are levels after gain in dB."""
+    """Virtual Omniscan 450. Both sides are devices on one port: channel 0 for port and 1 for starboard. Strengths are
+    levels after gain in dB.
+    """
 
     message = MONO_PROFILE
 
     def __init__(self, send: Callable[[bytes], None], new: Callable[[], list[ImagingFrame]]) -> None:
         super().__init__(send, new)
-        self.start, self.length, self.results = 0, 5000, 600  #: mm, mm
+        self.start, self.length, self.results = 0, 5000, 600  #: start and length of the scan, mm
 
     def _set(self, message: int, payload: bytes) -> str | None:
         if message == SET_SOUND_SPEED and len(payload) == 4:
@@ -132,7 +137,7 @@ class OmniscanDevice(_CeruleanDevice):
         elif message == PING_PARAMS and len(payload) == _PARAMS.size:
             start, length, *_, results, enable, _, _, _ = _PARAMS.unpack(payload)
             if not (0 < length <= 1_000_000 and start <= 1_000_000 and 1 <= results <= MAX_RESULTS):
-                return f"length_mm must be 1 to 1000000, num_results 1 to {MAX_RESULTS}"
+                return f"length_mm must be 1 to 1000000, and num_results 1 to {MAX_RESULTS}"
             self.start, self.length, self.results, self.enabled = start, length, results, bool(enable)
         else:
             return "unknown message or wrong length"
@@ -160,7 +165,9 @@ class OmniscanDevice(_CeruleanDevice):
 
 
 class SurveyorDevice(_CeruleanDevice):
-    """Surveyor 240: angle (rad, positive to port; sign from memory) and two-way time of each detected sounding."""
+    """Virtual Surveyor 240: it sends the angle (rad) and two-way time of each detected sounding. Angles are positive to
+    port; this sign is from memory, not from a document.
+    """
 
     message = ATOF
 

@@ -1,12 +1,15 @@
-"""Doppler velocity log with Teledyne RDI formats PD0, PD4 and PD6, fed by the sensor ``dvl`` of a body.
+"""Virtual Doppler velocity log with the Teledyne RDI formats PD0, PD4 and PD6. It sends the values of the sensor
+``dvl`` of a body.
 
-Velocities are in ship axes: starboard, forward, up.  PD0 reports the velocity of the bottom relative to the instrument, so
-its sign is opposite to PD4 and PD6, which report the velocity of the vehicle.  -32768 = bad.  Beams 1 to 4 have azimuths
-315, 135, 45, 225 degrees from forward to starboard (beam 3 forward of the starboard beam, as with a 45 degree mount).
-If the body has these sensors, heading, pitch and roll come from ``ahrs``, temperature, salinity and depth from ``ctd``.
+Velocities are in ship axes: starboard, forward, up; -32768 marks a bad value. PD0 reports the velocity of the bottom
+relative to the instrument. PD4 and PD6 report the velocity of the vehicle, which has the opposite sign. Beams 1 to 4
+have azimuths of 315, 135, 45, 225 degrees from forward to starboard (beam 3 forward of the starboard beam, as with a 45
+degree mount). If the body has the sensors, heading, pitch and roll come from ``ahrs``, and temperature, salinity and
+depth from ``ctd``.
 
-Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35`` (salinity),
-``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The reply to each is ``>``, preceded by an error for any other.
+Commands end with CR: ``===`` (break: stop pinging), ``CS`` (start), ``PD0 PD4 PD6``, ``CR1``, ``CK``, ``ES35``
+(salinity), ``BXnnnnn`` (maximum depth, dm), ``EX...`` (ship axes only). The device replies ``>`` to each command. For
+any other command, an error precedes the ``>``.
 """
 
 from __future__ import annotations
@@ -28,26 +31,28 @@ from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean.seawater import depth
 from wavesim_sdk.wire.state import Value
 
-TYPES = ("dvl", "ahrs", "ctd")  #: sensor types used in an ensemble
+TYPES = ("dvl", "ahrs", "ctd")  #: types of sensors whose values an ensemble contains
 OWN_NAMES: Mapping[str, str] = MappingProxyType({t: t for t in TYPES})
 BAD = -32768
-ORDER = (3, 1, 0, 2)  #: indices of our beams (45, 135, 225, 315 degrees) in the order of beams 1 to 4
+ORDER = (3, 1, 0, 2)  #: indices of the beams of the sensor (45, 135, 225, 315 degrees) in the order of beams 1 to 4
 BANNER = b"\r\n[BREAK Wakeup A]\r\nWaVeSim Doppler velocity log\r\n"
 
 
 @dataclass
 class Ensemble:
-    """One measurement. Velocities of the vehicle in m/s, ship axes (starboard, forward, up); NaN = bad."""
+    """One measurement (ensemble) of the log. Velocities of the vehicle are in m/s in ship axes (starboard, forward,
+    up); NaN = bad.
+    """
 
     number: int
     time: datetime
     bottom: tuple[float, float, float]
     water: tuple[float, float, float]
-    ranges: tuple[float, float, float, float]  #: vertical range of each beam, m
-    altitude: float  #: mean vertical range, m
-    east_north_up: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: distance made good, m
-    since: float = 0.0  #: s since the last good bottom velocity
-    heading: float = 0.0  #: rad
+    ranges: tuple[float, float, float, float]  #: vertical component of the range of each beam, m
+    altitude: float  #: mean of the vertical ranges, m
+    east_north_up: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: distance made good to east, north and up, m
+    since: float = 0.0  #: time in s since the last good bottom velocity
+    heading: float = 0.0  #: heading in rad; pitch and roll are also in rad
     pitch: float = 0.0
     roll: float = 0.0
     sound_speed: float = 1500.0
@@ -57,13 +62,13 @@ class Ensemble:
 
 
 def _mm(value: float) -> int:
-    """Return mm/s in 16 bits; BAD if the value is unknown or out of range."""
+    """Return a velocity in mm/s as a 16-bit number, or BAD if the velocity is unknown or out of range."""
     v = round(value * 1000.0) if math.isfinite(value) else BAD
     return v if -32767 <= v <= 32767 else BAD
 
 
 def _cm(value: float) -> int:
-    """Return cm in 16 bits; 0 = bad."""
+    """Return a distance in cm as a 16-bit number; 0 = bad."""
     v = round(value * 100.0) if math.isfinite(value) else 0
     return v if 0 < v <= 65535 else 0
 
@@ -73,12 +78,12 @@ def _checked(data: bytes) -> bytes:
 
 
 def _angle(value: float) -> int:
-    """Return hundredths of a degree."""
+    """Return an angle in hundredths of a degree."""
     return round(math.degrees(value) * 100.0)
 
 
 def pd0(e: Ensemble, beam_angle: int = 30) -> bytes:
-    """Return a PD0 ensemble: fixed and variable leader, one cell of water velocity, bottom track."""
+    """Return a PD0 ensemble: fixed leader, variable leader, one cell of water velocity, bottom track."""
     fixed = struct.pack(
         "<HBBHBBBBHHHBBBBHBBBBhhBBHHBBBBH8sHBBIB",
         0x0000, 50, 40, 0b0000_0010_0100_1011, 0, 0, 4, 1, 1, 100, 50, 1, 64, 9, 0, 2000, 0, 1, 0, 0b0001_0010, 0, 0,
@@ -180,7 +185,7 @@ FORMATS = {"PD0": pd0, "PD4": pd4, "PD6": pd6}
 
 
 class DvlDevice:
-    """Doppler velocity log: host commands, and an ensemble for each new sensor value."""
+    """Virtual Doppler velocity log: it executes host commands and sends an ensemble for each new sensor value."""
 
     def __init__(
         self, send: Bytes, form: str = "PD0", sound_speed: float = 1500.0, beam_angle: int = 30,
@@ -202,7 +207,7 @@ class DvlDevice:
         self._way = [0.0, 0.0, 0.0]
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
         if b"===" in data or b"+++" in data:
             self.pinging = False
             self.send(BANNER + b">")

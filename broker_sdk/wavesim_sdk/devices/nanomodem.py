@@ -1,13 +1,13 @@
-"""Nano-modem (Newcastle University, third generation) as its host sees it: ASCII commands and replies.
+"""Virtual nano-modem (Newcastle University, third generation): ASCII commands and replies as its host sees them.
 
-    $?            #A003V01024        status: address, and the supply voltage in 5/1024 V
-    $A003         #A003              set the address (accepted only if it equals the configured address)
-    $P005         $P005  then  #R005T00533 or #TO      ping a modem: one-way time in units of 31.25 us
-    $B05hello     $B05               broadcast; others receive  #B00305hello
-    $U00505hello  $U00505            to one modem; it receives  #U05hello
-    anything else: E
+Commands and replies: ``$?`` gives ``#A003V01024`` (address, and supply voltage in 5/1024 V). ``$A003`` sets the
+address, with the reply ``#A003`` (accepted only if it equals the configured address). ``$P005`` pings a modem:
+``$P005``, then ``#R005T00533`` (one-way time in units of 31.25 us) or ``#TO`` (no reply). ``$B05hello`` is a broadcast:
+``$B05``; other modems receive ``#B00305hello``. ``$U00505hello`` is a message to one modem: ``$U00505``; that modem
+receives ``#U05hello``. Any other command gives ``E``.
 
-Ranges come from the medium, to the microsecond; the modem rounds them to its own unit.  Time is simulation time.
+Travel times come from the medium, with a resolution of 1 us; the modem rounds them to its own unit. Time is simulation
+time.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from wavesim_sdk.wire.items import Reception
 UNIT_S = 31.25e-6
 TIMEOUT_S = 4.0
 MAX_DATA = 64
-_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}  #: number of digits after the command letter
+#: number of digits after the letter of each command
+_FIXED = {ord("?"): 0, ord("A"): 3, ord("P"): 3, ord("B"): 2, ord("U"): 5}
 
 
 class InvalidCommand(Exception):
-    """The bytes are not a command of the modem."""
+    """Received bytes that are not a command of the modem."""
 
 
 @dataclass
 class NanoModemParser:
-    """Splitter of host bytes into complete commands; other bytes are skipped."""
+    """Splitter of bytes from the host into complete commands. It skips other bytes."""
 
     buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Return the complete commands without their dollar sign; None for each invalid one."""
+        """Return the complete commands received so far without their dollar sign, with None for each invalid one."""
         self.buffer += data
         found: list[bytes | None] = []
         while True:
@@ -74,7 +75,7 @@ class NanoModemParser:
 
 
 class NanoModemDevice:
-    """One modem: turns host commands into acoustic requests, and receptions into replies."""
+    """Virtual modem: it turns host commands into acoustic requests, and receptions into replies to the host."""
 
     def __init__(self, broker: AsyncBroker, address: int, sound_speed: float, send: Callable[[bytes], None]) -> None:
         self.broker, self.address, self.sound_speed, self.send = broker, address, sound_speed, send
@@ -85,7 +86,7 @@ class NanoModemDevice:
         broker.on_reception(self._heard)
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
         for command in self.parser.feed(data):
             if command is None:
                 self.send(b"E\r\n")

@@ -1,12 +1,11 @@
-"""NMEA 0183 sentences of ship instruments, from the sensors of a body.
+"""NMEA 0183 sentences of ship instruments from the sensors of a body.
 
-    gps         GGA RMC VTG (talker GP)      echosounder  DPT DBT (SD)
-    ahrs        HDT ROT XDR (HE)             speedlog     VHW (VW)
-    ctd, temperature  MTW (YX)               anemometer   MWV (WI)
-    radar       TTM TLL (RA)                 ais          !AIVDM for others, !AIVDO for the own station
+Sentences by sensor type, with the talker in parentheses: gps: GGA, RMC, VTG (GP). ahrs: HDT, ROT, XDR (HE). ctd and
+temperature: MTW (YX). radar: TTM, TLL (RA). echosounder: DPT, DBT (SD). speedlog: VHW (VW). anemometer: MWV (WI). ais:
+!AIVDM for other stations, !AIVDO for the own station.
 
-Encoders are pure functions of SI values; each returns a sentence with its checksum and line end.  A value with gaps
-(its sentence would have empty fields) is not sent.
+Encoders are pure functions of SI values. Each returns a sentence with its checksum and line end. A value with gaps is
+not sent, because its sentence would have empty fields.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from wavesim_sdk.wire.state import Value
 
 NAUTICAL_MILE = 1852.0
 KNOT = NAUTICAL_MILE / 3600.0
-EARTH = 6_371_000.0  #: m
-#: sensor types that have a sentence
+EARTH = 6_371_000.0  #: radius of the earth, m
+#: types of sensors that have an NMEA 0183 sentence
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "radar", "ais")
 
 
 def sentence(body: str) -> bytes:
-    """Return ``$body*checksum`` with the line end; the checksum is the exclusive or of the bytes of the body."""
+    """Return ``$body*checksum`` with the line end. The checksum is the exclusive or of the bytes of ``body``."""
     check = 0
     for byte in body.encode("ascii"):
         check ^= byte
@@ -40,7 +39,9 @@ def sentence(body: str) -> bytes:
 
 
 def _angle(value: float, width: int) -> str:
-    """Return degrees and minutes, ``ddmm.mmmmmm``, with a resolution of 2 mm."""
+    """Return the magnitude of an angle in degrees and minutes, ``ddmm.mmmmmm``, with a resolution of 2 mm on the
+    ground.
+    """
     minutes = round(abs(math.degrees(value)) * 60e6)
     return f"{minutes // 60_000_000:0{width}d}{minutes % 60_000_000 / 1e6:09.6f}"
 
@@ -58,7 +59,7 @@ def _clock(time: datetime) -> str:
 
 
 def _degrees(value: float) -> float:
-    """Return degrees in [0, 360), also after rounding to a hundredth."""
+    """Return an angle in degrees that stays in [0, 360) when it is rounded to a hundredth."""
     return round(math.degrees(value), 2) % 360.0
 
 
@@ -97,7 +98,7 @@ def xdr(roll: float, pitch: float) -> bytes:
 
 
 def dpt(depth: float, offset: float = 0.0) -> bytes:
-    """Return DPT: depth below the transducer, and transducer offset (positive: to the water line)."""
+    """Return DPT: depth below the transducer, and offset of the transducer (positive: distance to the water line)."""
     return sentence(f"SDDPT,{depth:.2f},{offset:.1f}")
 
 
@@ -112,7 +113,7 @@ def mtw(temperature: float) -> bytes:
 
 
 def vhw(heading: float | None, speed: float) -> bytes:
-    """Return VHW: speed through water, and the heading if known."""
+    """Return VHW: speed through the water, and the heading if it is known."""
     true = f"{_degrees(heading):.2f},T" if heading is not None else ",T"
     return sentence(f"VWVHW,{true},,M,{speed / KNOT:.3f},N,{speed * 3.6:.3f},K")
 
@@ -141,10 +142,10 @@ def ttm(
     status: str,
     time: datetime,
 ) -> bytes:
-    """Return TTM for a tracked target.
+    """Return TTM: range, bearing, course and speed of a tracked target.
 
-    ``distance`` in m, true ``bearing`` in rad, ``speed`` over ground in m/s, ``course`` in rad (NaN = not known yet),
-    ``approach`` is (CPA in m, TCPA in s) or None. ``status``: L (lost), Q (query: acquired), T (tracked).
+    ``distance`` is in m, the true ``bearing`` in rad, ``speed`` over ground in m/s, ``course`` in rad (NaN = not yet
+    known). ``approach`` is (CPA in m, TCPA in s) or None. ``status`` is L (lost), Q (query: acquired) or T (tracked).
     """
     cpa = ("", "") if approach is None else (f"{approach[0] / NAUTICAL_MILE:.3f}", f"{approach[1] / 60.0:.2f}")
     return sentence(
@@ -159,7 +160,9 @@ def tll(number: int, latitude: float, longitude: float, status: str, time: datet
 
 
 def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
-    """Yield TTM for each target of a sensor `radar`; with a GPS value also its closest approach, and TLL."""
+    """Yield TTM for each target of a sensor `radar`. With a GPS value, TTM includes the closest approach, and TLL
+    follows.
+    """
     time = measured_at(value)
     for i in range(RADAR_TARGETS):
         if not math.isfinite(value.target[i]):
@@ -183,7 +186,9 @@ def target_sentences(value: Value, gps: Value | None) -> Iterator[bytes]:
 
 
 def sentences(type_: str, value: Value, heading: float | None = None) -> Iterator[bytes]:
-    """Yield the sentences for a sensor value; none if it has gaps. ``heading`` is added to the speed through water."""
+    """Yield the sentences for a sensor value, or none if the value has gaps. ``heading`` is reported with the speed
+    through the water.
+    """
     if not all(map(math.isfinite, value.numbers)):
         return
     time = measured_at(value)
@@ -208,7 +213,7 @@ def sentences(type_: str, value: Value, heading: float | None = None) -> Iterato
 
 
 class NmeaDevice:
-    """NMEA 0183 talker: sends each new sensor value once. ``picked``: sensor name for each type."""
+    """NMEA 0183 talker that sends each new sensor value once. ``picked`` is the sensor name for each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self.sensor_names = send, picked
@@ -216,7 +221,7 @@ class NmeaDevice:
         self._ais = AisSentences()
 
     def receive(self, data: bytes) -> None:
-        """Ignore received bytes: a talker only sends."""
+        """Ignore received bytes, because a talker only sends."""
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""

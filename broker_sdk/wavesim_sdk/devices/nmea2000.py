@@ -1,14 +1,13 @@
-"""NMEA 2000 messages (PGNs) of ship instruments, from the sensors of a body.
+"""NMEA 2000 messages (PGNs) of ship instruments from the sensors of a body.
 
-They are sent as CAN frames in the text format of Yacht Devices gateways ("RAW"), which canboat, Signal K, OpenCPN and others
-read.
+The messages are sent as CAN frames in the text format of Yacht Devices gateways ("RAW"), which canboat, Signal K,
+OpenCPN and other programs read.
 
-    gps   129025, 129026, 129029, 126992     echosounder       128267      anemometer  130306
-    ahrs  127250, 127251, 127257             speedlog          128259      battery     127508
-    rpm   127488, one per propeller          ctd, temperature  130312
+PGNs by sensor type: gps: 129025, 129026, 129029, 126992. ahrs: 127250, 127251, 127257. rpm: 127488 for each propeller.
+echosounder: 128267. speedlog: 128259. ctd and temperature: 130312. anemometer: 130306. battery: 127508.
 
-Payloads are little-endian integer multiples of a resolution; all bits set means "not available". The address of a node is the
-index of its sensor type in ``TYPES``; addresses are not claimed.
+Payloads are little-endian integer multiples of a resolution. A number with all bits set means "not available". The
+address of a node is the index of its sensor type in ``TYPES``; nodes do not claim addresses.
 """
 
 from __future__ import annotations
@@ -24,17 +23,18 @@ from wavesim_sdk.devices.sensor_selection import NewValueFilter
 from wavesim_sdk.wire.state import Value
 
 TYPES = ("gps", "ahrs", "echosounder", "ctd", "temperature", "speedlog", "anemometer", "battery", "rpm")
-FAST = (129029,)  #: PGNs longer than one frame
-PRIORITY = {126992: 3, 127257: 3, 127508: 6, 128267: 3, 129029: 3, 130312: 5}  #: priority by PGN; 2 for all others
-SEQUENCES = 253  #: number of sequence ids (SID), which group the messages of one measurement
+FAST = (129029,)  #: PGNs whose messages are longer than one CAN frame
+#: priority of the messages of a PGN; 2 for all other PGNs
+PRIORITY = {126992: 3, 127257: 3, 127508: 6, 128267: 3, 129029: 3, 130312: 5}
+SEQUENCES = 253  #: number of sequence ids (SID); an id is common to the messages of one measurement
 KELVIN = 273.15
 _MIDNIGHT = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE, _GPS_FIX, _APPARENT, _SEA, _ELECTROMAGNETIC = 0xFC, 0x10, 0xFA, 0, 4
-Message = tuple[int, bytes]  #: PGN, payload
+Message = tuple[int, bytes]  #: PGN and payload of a message
 
 
 def _whole(value: float, resolution: float, size: int, signed: bool = False) -> bytes:
-    """Return a number in ``size`` bytes; "not available" if it is not finite or does not fit."""
+    """Return a number in ``size`` bytes, or "not available" if it is not finite or does not fit."""
     most = (1 << (8 * size - signed)) - 1
     n = round(value / resolution) if math.isfinite(value) else most
     if not (-most if signed else 0) <= n <= most - 2:
@@ -104,20 +104,22 @@ _TOLD = {
 
 
 def messages(type_: str, value: Value, sid: int, time: datetime) -> Iterator[Message]:
-    """Yield the messages for a sensor value with their common ``sid``; none if it has gaps (a propeller may be missing)."""
+    """Yield the messages for a sensor value with their common ``sid``. If the value has gaps, there are none; only a
+    propeller may be missing.
+    """
     if type_ == "rpm" or all(map(math.isfinite, value.numbers)):
         yield from _TOLD[type_](value, bytes([sid % SEQUENCES]), time)
 
 
 class CanNode:
-    """Node at one address of the bus: splits messages into CAN frames."""
+    """Node at one address of the bus, which splits messages into CAN frames."""
 
     def __init__(self, address: int) -> None:
         self.address = address
         self._fast: dict[int, int] = {}
 
     def frames(self, pgn: int, payload: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield identifier (29 bits) and data of each frame."""
+        """Yield the identifier (29 bits) and the data of each CAN frame of a message."""
         identifier = PRIORITY.get(pgn, 2) << 26 | pgn << 8 | self.address
         if pgn not in FAST:
             yield identifier, payload
@@ -129,14 +131,14 @@ class CanNode:
 
 
 def raw_line(identifier: int, data: bytes, time: datetime) -> bytes:
-    """Return a received frame as a line in Yacht Devices RAW format."""
+    """Return a received CAN frame as a line in the RAW format of Yacht Devices."""
     return f"{time:%H:%M:%S}.{time.microsecond // 1000:03d} R {identifier:08X} {data.hex(' ').upper()}\r\n".encode(
         "ascii"
     )
 
 
 class Nmea2000Device:
-    """NMEA 2000 bus of a body: sends each new sensor value once. ``picked``: sensor name for each type."""
+    """NMEA 2000 bus of a body, which sends each new sensor value once. ``picked`` is the sensor name for each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send = send
@@ -145,7 +147,7 @@ class Nmea2000Device:
         self._sid = 0
 
     def receive(self, data: bytes) -> None:
-        """Ignore received bytes: a talker only sends."""
+        """Ignore received bytes, because a talker only sends."""
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""

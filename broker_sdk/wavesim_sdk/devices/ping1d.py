@@ -1,7 +1,8 @@
-"""Blue Robotics Ping echosounder (Ping protocol, device type 1), fed by the echosounder of a body.
+"""Virtual Blue Robotics Ping echosounder (Ping protocol, device type 1). It sends the values of the echosounder of a
+body.
 
-A frame is ``BR``, length, message, source, destination, payload, sum of all bytes; little-endian.  The instrument
-measures times: it reports the true range times the ratio of its configured speed of sound to the true one.
+A frame is ``BR``, length, message, source, destination, payload, sum of all bytes; numbers are little-endian. The
+instrument measures times: it reports the true range times the ratio of its configured speed of sound to the true one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PROFILE, CONTINUOUS_START, CONTINUOUS_STOP = 1300, 1400, 1401
 POINTS = 200
 MAX_PAYLOAD = 512
 _HEAD = struct.Struct("<2sHHBB")
-#: settings: message -> (attribute names, struct of the payload)
+#: by id of the message: names of the settings that it contains, and struct of its payload
 _SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
     1000: (("device",), struct.Struct("<B")),
     1001: (("scan_start", "scan_length"), struct.Struct("<II")),
@@ -30,7 +31,7 @@ _SETTINGS: dict[int, tuple[tuple[str, ...], struct.Struct]] = {
     1005: (("gain",), struct.Struct("<B")),
     1006: (("enabled",), struct.Struct("<B")),
 }
-#: minimum and maximum of each setting
+#: minimum and maximum of each setting, in the units of the protocol
 _LIMITS = {
     "device": (0, 254),
     "scan_start": (0, 100_000),
@@ -44,20 +45,20 @@ _LIMITS = {
 
 
 def encode_frame(message: int, payload: bytes, source: int = 1, destination: int = 0) -> bytes:
-    """Return a frame with its checksum."""
+    """Return a Ping protocol frame with its checksum."""
     data = _HEAD.pack(b"BR", len(payload), message, source, destination) + payload
     return data + struct.pack("<H", sum(data) & 0xFFFF)
 
 
 @dataclass
 class PingParser:
-    """Parser of bytes into (message, payload); it counts frames with a bad checksum or length."""
+    """Parser of received bytes into (message, payload). It counts frames with a bad checksum or length."""
 
     buffer: bytearray = field(default_factory=bytearray)
     bad: int = 0
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the complete frames received so far."""
+        """Return the frames that are complete so far."""
         self.buffer += data
         found: list[tuple[int, bytes]] = []
         while True:
@@ -86,7 +87,7 @@ class PingParser:
 
 
 class Ping1DDevice:
-    """Ping echosounder: settings, last measurement and replies."""
+    """Virtual Ping echosounder: its settings, last measurement and replies."""
 
     def __init__(
         self, send: Callable[[bytes], None], true_sound_speed: float, echosounder: str = "echosounder"
@@ -102,7 +103,7 @@ class Ping1DDevice:
     # -- host -> instrument ----------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
         for message, payload in self.parser.feed(data):
             self._handle_message(message, payload)
 
@@ -188,7 +189,7 @@ class Ping1DDevice:
         return min(max(round(self.length / 1000.0 * 8.0), 20), 1000)
 
     def _profile(self) -> bytes:
-        """Return the echo strength along the scan: decaying reverberation, then a peak at the bottom."""
+        """Return the echo strength along the scan: decaying reverberation, and a peak at the bottom."""
         width = max(self.length / POINTS * 1.5, 30.0)
         out = bytearray()
         for k in range(POINTS):
@@ -203,7 +204,7 @@ class Ping1DDevice:
         self.measure(step.time, None if value is None else value.range)
 
     def measure(self, time: float, distance: float | None) -> None:
-        """Measure at ``time`` (s) if a ping is due. ``distance`` is the range of the sensor in m, or None."""
+        """Make a measurement if a ping is due at ``time`` (s). ``distance`` is the range of the sensor in m, or None."""
         if not self.enabled or time < self._next:
             return
         self._next = time + self.interval * 1e-3

@@ -1,10 +1,12 @@
-"""Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
+"""Virtual Blue Robotics Ping360 scanning sonar (Ping protocol, device type 2).
 
-It reads the `scanner` of a body, or the frames of a scanning `sonar`; then each sample is the maximum of the echoes in it.
+The device reads the sensor `scanner` of a body, or the frames of a scanning `sonar`. With frames, each sample of the
+device is the maximum of the echoes within it.
 
-The head turns in gradians (400 per turn) from the x-axis of the instrument towards its y-axis. For each transmission it
-reports the echo strength of a number of samples. It measures times; the speed of sound in the sea converts them to metres.
-The scanner turns on its own and faster; the head reports the last value of the scanner in the direction of the head.
+The head turns in gradians (400 per turn) from the x axis of the instrument towards its y axis. For each transmission it
+reports the echo strength of a number of samples. It measures times; the speed of sound in the sea converts them to
+metres. The simulated scanner turns independently of the head, and faster. The head reports the last value of the
+scanner in the direction of the head.
 """
 
 from __future__ import annotations
@@ -34,18 +36,19 @@ if TYPE_CHECKING:
 SET_DEVICE_ID, COMMON_SET_DEVICE_ID = 2000, 100
 DEVICE_DATA, AUTO_DEVICE_DATA, RESET, TRANSDUCER, AUTO_TRANSMIT, MOTOR_OFF = 2300, 2301, 2600, 2601, 2602, 2903
 GRADIANS_PER_TURN = 400
-SAMPLE_S = 25e-9  #: unit of the sample period
-MAX_ANGLE_OFFSET = 2  #: gradians; a scanner value this close to the head angle is used for the beam
-STEP_S = 0.004  #: time in which the head turns one gradian
-_STATE = struct.Struct("<BBHHHHH")  #: mode, gain, angle, pulse, sample period, frequency, number of samples
-_SECTOR = struct.Struct("<HHBB")  #: start, stop, steps, delay
+SAMPLE_S = 25e-9  #: unit of the sample period, s
+MAX_ANGLE_OFFSET = 2  #: maximum angle in gradians between the head and a scanner value that the head reports
+STEP_S = 0.004  #: time in s in which the head turns by one gradian
+#: struct of the settings: mode, gain, angle, pulse, sample period, frequency, number of samples
+_STATE = struct.Struct("<BBHHHHH")
+_SECTOR = struct.Struct("<HHBB")  #: struct of an automatic scan: start, stop, steps, delay
 _TRANSDUCER = struct.Struct("<BBHHHHHBB")
 _AUTO = struct.Struct("<BBHHHHHHBB")
 
 
 @dataclass
 class Ping360Settings:
-    """Settings with the names and units of the protocol."""
+    """Settings of the Ping360, with the names and units of the protocol."""
 
     mode: int = 1
     gain_setting: int = 0
@@ -58,7 +61,7 @@ class Ping360Settings:
 
 @dataclass
 class Ping360Sector:
-    """Sector of an automatic scan, in gradians; ``delay`` in ms."""
+    """Sector of an automatic scan. Angles are in gradians, ``delay`` in ms."""
 
     start_angle: int = 0
     stop_angle: int = GRADIANS_PER_TURN - 1
@@ -66,7 +69,7 @@ class Ping360Sector:
     delay: int = 0
 
 
-#: minimum and maximum of each setting
+#: minimum and maximum of each setting, in the units of the protocol
 LIMITS = {
     "mode": (0, 1), "gain_setting": (0, 2), "angle": (0, GRADIANS_PER_TURN - 1), "transmit_duration": (1, 1000), "sample_period": (80, 40_000),
     "transmit_frequency": (500, 1000), "number_of_samples": (200, 1200), "start_angle": (0, GRADIANS_PER_TURN - 1),
@@ -80,7 +83,7 @@ def _apart(a: int, b: int) -> int:
 
 
 class Ping360Device:
-    """Ping360: settings, scanner values and replies."""
+    """Virtual Ping360: its settings, the values of the scanner, and replies."""
 
     def __init__(
         self,
@@ -89,7 +92,9 @@ class Ping360Device:
         scanner: str = "scanner",
         take_frames: Callable[[], list[ImagingFrame]] | None = None,
     ) -> None:
-        """``take_frames`` returns the frames received since its last call, in place of scanner values."""
+        """``take_frames`` returns the sonar frames received since its last call. If given, the frames replace the
+        values of the scanner.
+        """
         self.send, self.sound_speed, self.scanner, self._new = send, sound_speed, scanner, take_frames
         self._pictures: dict[int, tuple[list[int], float]] = {}  # strengths and metres per sample, by gradian
         self.parser = PingParser()
@@ -103,7 +108,7 @@ class Ping360Device:
     # -- host -> instrument ----------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
         for message, payload in self.parser.feed(data):
             self._handle_message(message, payload)
 
@@ -142,7 +147,7 @@ class Ping360Device:
         return True
 
     def _move(self, message: int, settings: list[int], transmit: int) -> None:
-        """Turn the head, then transmit if requested."""
+        """Turn the head, and then transmit if the message requests it."""
         names = list(Ping360Settings.__dataclass_fields__)
         wanted = dict(zip(names, settings, strict=True))
         if not self._allowed(message, wanted):
@@ -154,7 +159,7 @@ class Ping360Device:
         self._due.append((self._time + turn * STEP_S + (self._duration() if transmit else 0.0), bool(transmit)))
 
     def _scan(self, values: tuple[int, ...]) -> None:
-        """Scan a sector repeatedly."""
+        """Start to scan a sector automatically and repeatedly."""
         mode, gain, pulse, period, frequency, samples, *sector = values
         settings = dict(
             zip(
@@ -207,7 +212,7 @@ class Ping360Device:
     # -- the measurement ---------------------------------------------------------------------------
 
     def _duration(self) -> float:
-        """Return the duration of a transmission and its echoes in s."""
+        """Return the duration in s of a transmission with its echoes."""
         return self.head.number_of_samples * self.head.sample_period * SAMPLE_S
 
     def step(self, step: Step) -> None:
@@ -229,7 +234,7 @@ class Ping360Device:
                 self._next(at)
 
     def _next(self, at: float) -> None:
-        """Schedule the next step of an automatic scan; after the end of the sector it starts again."""
+        """Schedule the next step of an automatic scan. At the end of the sector, the scan starts again."""
         s, h = self.sector, self.head
         h.angle = (h.angle + s.num_steps) % GRADIANS_PER_TURN
         if (h.angle - s.start_angle) % GRADIANS_PER_TURN > (s.stop_angle - s.start_angle) % GRADIANS_PER_TURN:
@@ -237,14 +242,16 @@ class Ping360Device:
         self._due.append((at + s.num_steps * STEP_S + self._duration() + 1e-3 * s.delay, True))
 
     def distance(self) -> float | None:
-        """Return the range along the beam of the head in m; None without an echo."""
+        """Return the range along the beam of the head in m, or None if there is no echo."""
         near = min(self._seen, key=lambda a: _apart(a, self.head.angle), default=None)
         if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET or not math.isfinite(self._seen[near]):
             return None
         return self._seen[near]
 
     def _echoes(self) -> bytes:
-        """Return the echo strength of each sample: a decaying ring-down, then a peak of pulse length at the echo."""
+        """Return the echo strength of each sample: a decaying ring-down, and a peak at the echo that is as long as the
+        pulse.
+        """
         h = self.head
         period = h.sample_period * SAMPLE_S
         reach = 0.5 * self.sound_speed * period  # metres per sample
@@ -261,7 +268,7 @@ class Ping360Device:
         return bytes(out)
 
     def _picture(self, reach: float) -> bytes:
-        """Return the echoes of the sonar frame nearest to the head angle; zeros beyond its range."""
+        """Return the echoes of the sonar frame nearest to the head angle, with zeros beyond its range."""
         near = min(self._pictures, key=lambda a: _apart(a, self.head.angle), default=None)
         if near is None or _apart(near, self.head.angle) > MAX_ANGLE_OFFSET:
             return bytes(self.head.number_of_samples)

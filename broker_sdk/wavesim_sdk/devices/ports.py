@@ -1,4 +1,4 @@
-"""Ports of virtual devices: a pseudo-terminal, or TCP or UDP on loopback."""
+"""Ports of virtual devices: a pseudo-terminal, or a TCP or UDP port on loopback."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ BACKLOG_BYTES = 65536
 
 
 def _taken(port: int, error: OSError) -> WaveSimError:
-    """Return the error for a port that cannot be opened. asyncio replaces the system's message; this restores it."""
+    """Return the error for a port that cannot be opened, with the message of the operating system, which asyncio
+    replaces.
+    """
     return WaveSimError(f"cannot listen on 127.0.0.1:{port}: {os.strerror(error.errno) if error.errno else error}")
 
 
 class PtyPort:
-    """Pseudo-terminal; programs open its path, or a symbolic link to it, as a serial port."""
+    """Pseudo-terminal. Programs open its path, or a symbolic link to it, as a serial port."""
 
     def __init__(self, receive: Bytes, link: str = "") -> None:
         self._receive, self.dropped = receive, 0
@@ -43,7 +45,7 @@ class PtyPort:
             self.path = link
 
     async def open(self) -> None:
-        """Start reading."""
+        """Start to read from the terminal."""
         asyncio.get_running_loop().add_reader(self._master, self._ready)
 
     def _ready(self) -> None:
@@ -51,14 +53,14 @@ class PtyPort:
             self._receive(os.read(self._master, 4096))
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the client; drop and count them if no client reads."""
+        """Send bytes to the client. If no client reads, drop and count them."""
         try:
             self.dropped += len(data) - os.write(self._master, data)
         except BlockingIOError:
             self.dropped += len(data)
 
     async def close(self) -> None:
-        """Close the terminal and remove the link."""
+        """Close the terminal and remove the symbolic link."""
         asyncio.get_running_loop().remove_reader(self._master)
         os.close(self._master)
         os.close(self._slave)
@@ -67,7 +69,7 @@ class PtyPort:
 
 
 class TcpPort:
-    """TCP server on loopback; it receives from all clients and sends everything to each."""
+    """TCP server on loopback. It receives from all clients and sends all bytes to each of them."""
 
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._port, self.dropped = receive, port, 0
@@ -76,7 +78,7 @@ class TcpPort:
         self.path = ""
 
     async def open(self) -> None:
-        """Start listening."""
+        """Start to listen for clients."""
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         except OSError as error:
@@ -92,7 +94,7 @@ class TcpPort:
         writer.close()
 
     def send(self, data: bytes) -> None:
-        """Send bytes to every client; drop and count them for a client that does not read."""
+        """Send bytes to every client. For a client that does not read, drop and count them."""
         for writer in self._writers:
             if writer.transport.get_write_buffer_size() > BACKLOG_BYTES:
                 self.dropped += len(data)
@@ -100,7 +102,7 @@ class TcpPort:
                 writer.write(data)
 
     async def close(self) -> None:
-        """Close the server and its connections, also if it never listened."""
+        """Close the server and its connections, even if it never started to listen."""
         if self._server is not None:
             self._server.close()
         for writer in list(self._writers):
@@ -108,7 +110,7 @@ class TcpPort:
 
 
 class UdpPort:
-    """Sender of datagrams to a port on loopback, one sentence or reply each; it also receives answers."""
+    """Sender of datagrams to a UDP port on loopback, with one sentence or reply in each. It also receives answers."""
 
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._target, self.dropped = receive, ("127.0.0.1", port), 0
@@ -117,7 +119,7 @@ class UdpPort:
         self.path = f"udp 127.0.0.1:{port}"
 
     async def open(self) -> None:
-        """Start listening for answers."""
+        """Start to listen for answers."""
         asyncio.get_running_loop().add_reader(self._socket, self._ready)
 
     def _ready(self) -> None:
@@ -125,7 +127,7 @@ class UdpPort:
             self._receive(self._socket.recv(65536))
 
     def send(self, data: bytes) -> None:
-        """Send one datagram; drop and count it if nothing listens."""
+        """Send one datagram. If no program listens, drop and count it."""
         try:
             self._socket.sendto(data, self._target)
         except (BlockingIOError, ConnectionRefusedError):
@@ -138,7 +140,7 @@ class UdpPort:
 
 
 class UdpServerPort:
-    """UDP server on loopback; replies go to the client that sent last."""
+    """UDP server on loopback. Replies go to the client that sent the last datagram."""
 
     def __init__(self, receive: Bytes, port: int) -> None:
         self._receive, self._peer, self.dropped = receive, ("", 0), 0
@@ -152,7 +154,7 @@ class UdpServerPort:
         self.path = f"udp 127.0.0.1:{self._socket.getsockname()[1]}"
 
     async def open(self) -> None:
-        """Start listening."""
+        """Start to listen for clients."""
         asyncio.get_running_loop().add_reader(self._socket, self._ready)
 
     def _ready(self) -> None:
@@ -161,7 +163,7 @@ class UdpServerPort:
             self._receive(data)
 
     def send(self, data: bytes) -> None:
-        """Send one datagram to the client; drop and count it if there is none."""
+        """Send one datagram to the client. If there is no client, drop and count it."""
         if not self._peer[1]:
             self.dropped += len(data)
             return

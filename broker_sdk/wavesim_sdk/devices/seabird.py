@@ -1,15 +1,17 @@
-"""Sea-Bird SBE 37 (MicroCAT, moored CTD) and SBE 45 (thermosalinograph) as their hosts see them, and CTD files (.cnv).
+"""Virtual Sea-Bird SBE 37 (MicroCAT, moored CTD) and SBE 45 (thermosalinograph), and CTD files (.cnv).
 
-    SBE 37   24.8339,  0.97795,   -9.262, 07 Jan 2000, 04:51:39      T90 C, S/m, dbar, date, time
-    SBE 45   24.8339,  0.97795,   5.0123, 1495.123                   T90 C, S/m, salinity, m/s
+A sample of the SBE 37 has temperature (T90, C), conductivity (S/m), pressure (dbar), date and time, such as ``24.8339,
+0.97795,   -9.262, 07 Jan 2000, 04:51:39``. A sample of the SBE 45 has temperature, conductivity, salinity and sound
+speed (m/s), such as ``24.8339,  0.97795,   5.0123, 1495.123``.
 
-Commands end with CR or LF. The instrument echoes each, replies, and sends the prompt ``S>``:
+Commands end with CR or LF. The instrument echoes each command, replies, and sends the prompt ``S>``.
 
-    TS  one sample      GO, STARTNOW  sample on, every INTERVAL s      STOP      INTERVAL=n  (or SAMPLEINTERVAL=n)
-    DS  status          OUTPUTSAL=Y/N, OUTPUTSV=Y/N  (SBE 45)
+Commands: ``TS`` takes one sample. ``GO`` or ``STARTNOW`` starts sampling, every ``INTERVAL`` seconds, until ``STOP``.
+``INTERVAL=n`` or ``SAMPLEINTERVAL=n`` sets the interval. ``DS`` shows the status. ``OUTPUTSAL=Y/N`` and
+``OUTPUTSV=Y/N`` (SBE 45) add salinity and sound speed.
 
-Like the instruments, it reports absolute pressure less the standard atmosphere.  Conductivity and
-temperature come from the newest value of the sensor ``ctd`` of the body.  Time is simulation time.
+Like the real instruments, the device reports absolute pressure less the standard atmosphere. Conductivity and
+temperature come from the newest value of the sensor ``ctd`` of the body. Time is simulation time.
 """
 
 from __future__ import annotations
@@ -26,14 +28,16 @@ from wavesim_sdk.devices.serve import LineSplitter
 from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.ocean import seawater, sound
 
-ATMOSPHERE = 10.1325  #: dbar
-T68 = 1.00024  #: T68 = 1.00024 T90
+ATMOSPHERE = 10.1325  #: pressure of the standard atmosphere, dbar
+T68 = 1.00024  #: ratio of a temperature on the scale IPTS-68 to that on ITS-90
 PROMPT = b"S>"
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1, 21600
 
 
 def line37(time: datetime, temperature: float, conductivity: float, pressure: float) -> bytes:
-    """Return a sample of an SBE 37: temperature in C (ITS-90), S/m, pressure in dbar above atmospheric."""
+    """Return a sample line of an SBE 37. Temperature is in C (ITS-90), conductivity in S/m, pressure in dbar above
+    atmospheric.
+    """
     return (
         f"{temperature:.4f},{conductivity:9.5f},{pressure:9.3f}, "
         f"{time.day:02d} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M:%S}\r\n"
@@ -43,7 +47,9 @@ def line37(time: datetime, temperature: float, conductivity: float, pressure: fl
 def line45(
     temperature: float, conductivity: float, salinity: float | None = None, sound_speed: float | None = None
 ) -> bytes:
-    """Return a sample of an SBE 45: temperature in C (ITS-90), S/m and, if given, salinity and sound speed (m/s)."""
+    """Return a sample line of an SBE 45. Temperature is in C (ITS-90), conductivity in S/m; salinity and sound speed
+    (m/s) are optional.
+    """
     parts = [f"{temperature:.4f}", f"{conductivity:9.5f}"]
     parts += [f"{salinity:9.4f}"] if salinity is not None else []
     parts += [f"{sound_speed:9.3f}"] if sound_speed is not None else []
@@ -54,7 +60,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class SeaBirdDevice:
-    """SBE 37 or SBE 45; ``model`` is 37 or 45."""
+    """Virtual SBE 37 or SBE 45; ``model`` is 37 or 45."""
 
     def __init__(self, model: int, send: Bytes, ctd: str = "ctd", epoch: datetime = EPOCH) -> None:
         self.model, self.send, self.ctd, self.epoch = model, send, ctd, epoch
@@ -79,7 +85,7 @@ class SeaBirdDevice:
             self._verbs["OUTPUTSV"] = lambda v: self._flag("sound", v)
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
         for line in self.lines.feed(data):
             verb, _, value = (part.strip() for part in line.upper().partition("="))
             answer = self._verbs[verb](value) if verb in self._verbs else b"?CMD\r\n"
@@ -143,7 +149,7 @@ class SeaBirdDevice:
 
 
 def cnv(time_s: Any, values: Any, latitude: float, longitude: float, epoch: datetime = EPOCH) -> str:
-    """Return the text of a CTD file (.cnv) for records of the table ``ctd`` at times in s; position in rad."""
+    """Return the text of a CTD file (.cnv) for records of the table ``ctd``. Times are in s, the position in rad."""
     time = np.asarray(time_s, float)
     gauge = np.asarray(values["pressure"], float) - ATMOSPHERE
     columns = (

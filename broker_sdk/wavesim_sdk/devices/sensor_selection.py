@@ -13,9 +13,10 @@ from wavesim_sdk.wire.state import Sensors, Value
 def select_sensors(
     sensors: Sequence[SensorDescription], types: Sequence[str], named: Sequence[str] = (), needs: str = ""
 ) -> dict[str, str]:
-    """Select a sensor for each type: the named one, else the only one of that type. Returns type -> name.
+    """Select a sensor for each type: the named one, or the only one of that type. Returns the name of the sensor for
+    each type.
 
-    Types that the body does not have are left out; ``needs`` is the type that the device requires.  The BrokerError names
+    Types that the body does not have are omitted. ``needs`` is the type that the device requires. A BrokerError names
     what is missing and what is available.
     """
     own = {s.name: s.type for s in sensors}
@@ -42,14 +43,14 @@ def select_sensors(
 
 
 class NewValueFilter:
-    """Filter that passes each sensor value once. ``picked``: sensor name for each type."""
+    """Filter that passes each sensor value once. ``picked`` is the sensor name for each type."""
 
     def __init__(self, picked: Mapping[str, str]) -> None:
         self._picked = picked
         self._last_time_ns: dict[str, int] = {}
 
     def new_values(self, sensors: Sensors) -> Iterator[tuple[str, Value]]:
-        """Yield type and value of each new value."""
+        """Yield the type and the value of each new sensor value."""
         for type_, name in self._picked.items():
             value = sensors.get(name)
             if value is not None and self._last_time_ns.get(name) != value.time_ns:

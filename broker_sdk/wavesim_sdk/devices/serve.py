@@ -1,4 +1,4 @@
-"""Serving of virtual devices: a device joins the crew of a body and processes each step and the bytes of its host."""
+"""Serve virtual devices: a device joins the crew of a body and processes each step and the bytes from its host."""
 
 from __future__ import annotations
 
@@ -12,48 +12,51 @@ from wavesim_sdk.devices.ports import Bytes, Port
 from wavesim_sdk.devices.sensor_selection import select_sensors
 from wavesim_sdk.errors import BrokerError
 
-Ports = Callable[[Bytes], Port]  #: opens a port that passes received bytes to a function
+Ports = Callable[[Bytes], Port]  #: function that opens a port, which passes received bytes to a callback
 
 
 class Device(Protocol):
-    """Interface of a device."""
+    """Interface of a virtual device."""
 
     def receive(self, data: bytes) -> None:
-        """Handle bytes from the host."""
+        """Process bytes received from the host."""
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""
 
 
-#: creates the instrument from broker, function that sends bytes to the host, and sensor name by type
+#: function that creates an instrument from broker, function that sends bytes to the host, and sensor names by type
 Maker = Callable[[AsyncBroker, Bytes, dict[str, str]], Device]
 
 
 @dataclass(frozen=True)
 class DeviceType:
-    """Type of device: title, function that creates it, sensor types that it reads, and the one that it requires."""
+    """Type of virtual device: its title, the function that creates it, the sensor types that it reads, and the one that
+    it requires.
+    """
 
     title: str
     create: Maker
     types: tuple[str, ...] = ()
     required_type: str = ""
-    uses_acoustics: bool = False  #: whether it needs receptions
+    uses_acoustics: bool = False  #: whether the device needs acoustic receptions
 
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """Options of a served device: body, server and role."""
+    """Options of a virtual device: body, server and role."""
 
     body: str
     server: tuple[str, int]
-    pilot: bool = False  #: join as the pilot, so that the body enters and leaves with the device; else as an instrument
+    #: whether the device joins as the pilot; the body then enters and leaves the simulation with it
+    pilot: bool = False
     lockstep: float = 0.0
-    sensors: tuple[str, ...] = ()  #: names, required if the body has several sensors of a type
+    sensors: tuple[str, ...] = ()  #: names of the sensors to use; required if the body has several sensors of a type
     report: Callable[[str], None] = print
 
 
 class ServedDevice:
-    """Instrument together with its port."""
+    """Virtual instrument together with its port."""
 
     def __init__(self, kind: DeviceType, ports: Ports) -> None:
         self.device_type = kind
@@ -102,14 +105,16 @@ async def serve_devices(options: DeviceOptions, *devices: tuple[DeviceType, Port
 
 
 class LineSplitter:
-    """Splitter of host bytes into lines ended by CR or LF; it drops and counts lines longer than a limit."""
+    """Splitter of bytes from the host into lines that end with CR or LF. It drops and counts lines above a maximum
+    length.
+    """
 
     def __init__(self, limit: int = 128) -> None:
         self.limit, self.dropped = limit, 0
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[str]:
-        """Return the complete lines without line ends; empty lines are left out."""
+        """Return the complete lines without their line ends, and without empty lines."""
         found = []
         self._buffer += data.replace(b"\n", b"\r")
         while (end := self._buffer.find(b"\r")) >= 0:

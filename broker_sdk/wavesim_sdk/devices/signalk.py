@@ -1,4 +1,4 @@
-"""Signal K deltas of ship instruments, from the sensors of a body: one JSON object per line, in SI units."""
+"""Signal K deltas of ship instruments from the sensors of a body: one JSON object per line, in SI units."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ __all__ = ["TYPES", "SignalKDevice", "delta", "path_values"]
 
 
 def _wrap_2pi(angle: float) -> float:
-    """Return the angle in [0, 2 pi)."""
+    """Return the angle in rad between 0 and 2 pi."""
     return angle % (2.0 * math.pi)
 
 
 def _half(angle: float) -> float:
-    """Return the angle between -pi and pi."""
+    """Return the angle in rad between -pi and pi."""
     return math.remainder(angle, 2.0 * math.pi)
 
 
 def path_values(type_: str, v: Value) -> dict[str, Any]:
-    """Return Signal K paths and their values; none if the value has gaps (a propeller may be missing)."""
+    """Return the Signal K paths of a sensor value and their values. If the value has gaps, there are none; only a
+    propeller may be missing.
+    """
     if type_ == "rpm":
         turning = [abs(r) / 60.0 for r in v.rpm if math.isfinite(r)]
         return {f"propulsion.{k}.revolutions": hz for k, hz in enumerate(turning)}
@@ -63,7 +65,7 @@ def path_values(type_: str, v: Value) -> dict[str, Any]:
 
 
 def delta(type_: str, name: str, value: Value) -> dict[str, Any] | None:
-    """Return the delta for a value of the sensor ``name``; None if it changes nothing."""
+    """Return the Signal K delta for a value of the sensor ``name``, or None if it changes nothing."""
     changes = [{"path": path, "value": v} for path, v in path_values(type_, value).items()]
     if not changes:
         return None
@@ -73,14 +75,14 @@ def delta(type_: str, name: str, value: Value) -> dict[str, Any] | None:
 
 
 class SignalKDevice:
-    """Signal K source of a body: sends each new sensor value once. ``picked``: sensor name for each type."""
+    """Signal K source of a body, which sends each new sensor value once. ``picked`` is the sensor name for each type."""
 
     def __init__(self, send: Bytes, picked: Mapping[str, str]) -> None:
         self.send, self._picked = send, picked
         self._new_values = NewValueFilter(picked)
 
     def receive(self, data: bytes) -> None:
-        """Ignore received bytes: a talker only sends."""
+        """Ignore received bytes, because a talker only sends."""
 
     def step(self, step: Step) -> None:
         """Process a new simulation state."""

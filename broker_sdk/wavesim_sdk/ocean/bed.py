@@ -1,7 +1,7 @@
 """Sea bed: depth below the surface as a function of (north, east).
 
-It is the paper's analytic form, or soundings joined by Delaunay triangles, which need SciPy:
-``pip install wavesim-sdk[ocean]``.
+The bed is the paper's analytic function, or soundings joined by Delaunay triangles, which need SciPy: ``pip install
+wavesim-sdk[ocean]``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.ocean.volume import MAX_BYTES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-LEVEL_MARGIN_M = 20_000.0  #: width of the level ground around a survey, m
+LEVEL_MARGIN_M = 20_000.0  #: width of the level ground around the area of a survey, m
 MAX_POINTS = 2_000_000
-DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: valid depths, m
+DEEPEST, HIGHEST = 12_000.0, -9_000.0  #: minimum and maximum of valid depths, m
 
 
 def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
-    """Return the analytic depth: D0 + D1 x + D2 y + sum h exp(-(a^2 dx^2 + b^2 dy^2))."""
+    """Return the depth in m of the analytic bed: D0 + D1 x + D2 y + sum h exp(-(a^2 dx^2 + b^2 dy^2))."""
     x, y = np.asarray(north, float), np.asarray(east, float)
     depth = bed.depth + bed.slope_north * x + bed.slope_east * y
     for b in bed.bump:
@@ -38,13 +38,13 @@ def analytic_depth(bed: BedConfig, north: Array, east: Array) -> Array:
 
 
 def read_soundings(path: Path, heights: bool = False) -> Array:
-    """Read (n, 3) north, east, depth in m from soundings (plain or in DUNE's format) or an ESRI ASCII grid.
+    """Read soundings (plain or in DUNE's format) or an ESRI ASCII grid as an array (n, 3) of north, east, depth in m.
 
-    ``heights``: the file has heights, not depths. The ConfigError names the invalid line.
+    ``heights`` states that the file contains heights instead of depths. A ConfigError names the invalid line.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"the file of soundings is larger than {MAX_BYTES >> 20} MiB", str(path))
+            raise ConfigError(f"the soundings file is larger than {MAX_BYTES >> 20} MiB", str(path))
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise ConfigError(f"cannot read the soundings: {error.strerror}", str(path)) from None
@@ -54,25 +54,28 @@ def read_soundings(path: Path, heights: bool = False) -> Array:
     for _, _, depth, number in points:
         if not HIGHEST <= sign * depth <= DEEPEST:
             raise ConfigError(
-                f"invalid depth of {sign * depth:g} m: use {HIGHEST:g} to {DEEPEST:g} m (is the file in metres?)",
+                f"invalid depth of {sign * depth:g} m: use {HIGHEST:g} to {DEEPEST:g} m; check that the file is in "
+                "metres",
                 str(path),
                 number,
             )
     if len(points) < 3:
-        raise ConfigError("fewer than three soundings (one line each: north east depth)", str(path))
+        raise ConfigError(
+            "the file has fewer than three soundings; write one line `north east depth` for each", str(path)
+        )
     if len(points) > MAX_POINTS:
-        raise ConfigError(f"{len(points)} soundings; the maximum is {MAX_POINTS}", str(path))
+        raise ConfigError(f"the file has {len(points)} soundings; the maximum is {MAX_POINTS}", str(path))
     data = np.array(points)[:, :3] * (1.0, 1.0, sign)
     if np.linalg.matrix_rank(data[:, :2] - data[0, :2], tol=1e-6) < 2:
-        raise ConfigError("the soundings lie on one straight line; a bed needs an area", str(path))
+        raise ConfigError("the soundings lie on one straight line; they must span an area", str(path))
     return data
 
 
-Point = tuple[float, float, float, int]  #: north, east, third value, line number
+Point = tuple[float, float, float, int]  #: north, east, third value (depth or height), line number
 
 
 def _triples(lines: list[str], path: Path) -> list[Point]:
-    """Read lines of three numbers; if there is a line ``Data = ...``, start there."""
+    """Read lines of three numbers. If the text has a line ``Data = ...``, start there."""
     start = next((k for k, line in enumerate(lines) if line.lstrip().startswith("Data")), 0)
     points: list[Point] = []
     for number, line in enumerate(lines[start:], start + 1):
@@ -89,7 +92,7 @@ def _triples(lines: list[str], path: Path) -> list[Point]:
 
 
 def _grid(lines: list[str], path: Path) -> list[Point]:
-    """Read an ESRI ASCII grid: rows from north to south; cells without data are left out."""
+    """Read an ESRI ASCII grid, with rows from north to south. Cells without data are omitted."""
     head: dict[str, float] = {}
     names = {"ncols", "nrows", "xllcorner", "xllcenter", "yllcorner", "yllcenter", "cellsize", "nodata_value"}
     k = 0
@@ -114,7 +117,8 @@ def _grid(lines: list[str], path: Path) -> list[Point]:
         values = _floats(line.split())
         if len(values) != columns or row >= rows:
             raise ConfigError(
-                f"row {row + 1} of the grid has {len(values)} numbers; the header states {rows} rows of {columns}",
+                f"row {row + 1} of the grid has {len(values)} numbers; the header states {rows} rows with {columns} "
+                "numbers each",
                 str(path),
                 number,
             )
@@ -131,7 +135,7 @@ def _grid(lines: list[str], path: Path) -> list[Point]:
 
 
 def _floats(words: list[str]) -> list[float]:
-    """Return the numbers in some words; an empty list if any word is not a number."""
+    """Return words as numbers, or an empty list if any word is not a number."""
     try:
         return [float(w) for w in words]
     except ValueError:
@@ -163,7 +167,7 @@ class TriangulatedBed:
         self(self.points[:1, 0], self.points[:1, 1])  # the first search builds tables; do that now, not during a run
 
     def __call__(self, north: Array, east: Array) -> Array:
-        """Return the depth; NaN beyond the level ground."""
+        """Return the depth in m; NaN beyond the level ground."""
         xy = np.stack(np.broadcast_arrays(np.asarray(north, float), np.asarray(east, float)), axis=-1)
         at = self._delaunay.find_simplex(xy)
         a, b, c = (self.points[self.simplices[at, k]] for k in range(3))
@@ -176,7 +180,7 @@ class TriangulatedBed:
 
 
 def max_slope(loaded: LoadedConfig) -> float:
-    """Return an upper bound of the slope of the bed, in metres of depth per metre."""
+    """Return an upper bound of the slope of the bed in metres of depth per metre."""
     t = triangulated_bed(loaded)
     if t is not None:
         a, b, c = (t.points[t.simplices[:, k]] for k in range(3))
@@ -190,7 +194,9 @@ def max_slope(loaded: LoadedConfig) -> float:
 
 
 def mean_depth(loaded: LoadedConfig) -> float:
-    """Return the water depth in m for waves: mean of the soundings, or depth of the plane at the origin."""
+    """Return the water depth in m that waves use: the mean of the soundings, or the depth of an analytic bed at the
+    origin.
+    """
     t = triangulated_bed(loaded)
     return max(float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth, 0.1)
 
@@ -201,7 +207,7 @@ def sea_bed(loaded: LoadedConfig) -> Callable[[Array, Array], Array]:
 
 
 def triangulated_bed(loaded: LoadedConfig) -> TriangulatedBed | None:
-    """Return the bed of soundings of a configuration, in its world frame; None if the bed is analytic."""
+    """Return the soundings bed of a configuration in its world frame, or None if the bed is analytic."""
     soundings = loaded.config.world.soundings
     if soundings is None:
         return None
@@ -215,14 +221,15 @@ def triangulated_bed(loaded: LoadedConfig) -> TriangulatedBed | None:
 
 @functools.lru_cache(maxsize=4)
 def _triangles(path: Path, _changed: int, north: float, east: float, heights: bool) -> TriangulatedBed:
-    """Read and triangulate soundings once per file version."""
+    """Read and triangulate soundings, once per version of the file."""
     return TriangulatedBed(read_soundings(path, heights) + np.array([north, east, 0.0]))
 
 
 def bed_around_fleet(loaded: LoadedConfig, points: int = 81, share: float = 0.12) -> dict[str, Any]:
     """Return the sea bed around the fleet and its missions on a grid, for drawing.
 
-    The keys are north, east and depth (None outside the bed). ``share``: margin on each side as a fraction of the extent.
+    The result has the keys north, east and depth (None outside the bed). ``share`` is the margin on each side as a
+    fraction of the extent.
     """
     bodies = loaded.config.fleet.bodies
     north = [b.position[0] for b in bodies] + [w.north for b in bodies for w in b.waypoint] or [0.0]

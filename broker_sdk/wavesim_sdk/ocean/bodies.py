@@ -1,7 +1,8 @@
 """Intersection of beams with bodies (boxes, cylinders along their x axis, spheres) in their state at a tick.
 
-It is built for thousands of beams and thousands of bodies. Bounding spheres exclude pairs that cannot meet. Nearest bodies
-come first, because a beam that hits one needs no test against bodies behind it. The remaining pairs are solved in closed form.
+The algorithm is designed for thousands of beams and bodies. Bounding spheres exclude pairs of a beam and a body that
+cannot meet. The nearest bodies come first, because a beam that hits one needs no test against bodies behind it. The
+remaining pairs are solved in closed form.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0
-STRIP = 30  #: mean number of bodies in the strip of an instrument up to which strips are faster than a tree
-ELEMENTS = 200_000  #: beam-body pairs tested in one batch
+STRIP = 30  #: mean number of bodies per strip of an instrument up to which strips are faster than a tree
+ELEMENTS = 200_000  #: number of pairs of a beam and a body that are tested in one batch
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return cross products (n, 3), faster than np.cross, which handles other shapes too."""
+    """Return cross products (n, 3). This is faster than np.cross, which accepts other shapes too."""
     x, y = a[:, [1, 2, 0]], b[:, [2, 0, 1]]
     return np.asarray(x * y - a[:, [2, 0, 1]] * b[:, [1, 2, 0]])
 
@@ -39,7 +40,7 @@ def _tree(points: Array) -> Any:
 
 
 class ModelShapes:
-    """Shapes of models: type, half sizes along x, y, z, radius of the bounding sphere."""
+    """Primitive shapes of models: type, half sizes along x, y, z, and radius of the bounding sphere."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
@@ -48,7 +49,7 @@ class ModelShapes:
         self._table: Array = np.zeros((0, 5))
 
     def table(self, models: Any) -> Array:
-        """Return one row per body for these models (n, 5)."""
+        """Return an array (n, 5) of shapes with one row per body for these models."""
         if self._models is None or not np.array_equal(models, self._models):
             self._models = models.copy()
             self._table = np.array([self._of_model(m) for m in models.tolist()]).reshape(-1, 5)
@@ -76,10 +77,11 @@ class BodyObstacles:
         return _tree(self.p)
 
     def cast(self, starts: Array, along: Array, ranges: Array, maximum: float, own: Rows) -> tuple[Array, Rows]:
-        """Return (ranges, index of the body hit or -1), both (n, beams), for the beams of n instruments.
+        """Return (ranges, index of the body hit or -1), both of shape (n, beams), for the beams of n instruments.
 
-        ``ranges`` are the ranges without bodies; ``own`` are the rows of the bodies that carry the instruments. Starts
-        (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in W. From within another body the range is 0.
+        ``ranges`` are the ranges without bodies; ``own`` are the rows of the bodies that carry the instruments. Start
+        points (n, beams or 1, 3) and unit vectors (n or 1, beams, 3) are in frame W. A beam that starts within another
+        body has range 0.
         """
         hit = np.full(ranges.shape, -1)
         if len(self.rows) < 2 or not ranges.size:
@@ -99,7 +101,7 @@ class BodyObstacles:
         return ranges, hit
 
     def _strike(self, starts: Array, along: Array, limit: Array, ranges: Array, hit: Rows, i: Rows, j: Rows) -> None:
-        """Shorten the beams of instruments ``i`` that hit bodies ``j``."""
+        """Shorten the beams of instruments ``i`` where they hit bodies ``j``."""
         beams = ranges.shape[1]
         c, d = self.p[j][:, None, :] - starts[i], along[i]
         ahead = dot(c, d)
@@ -132,7 +134,9 @@ class BodyObstacles:
         return found
 
     def _near(self, starts: Array, along: Array, limit: Array, own: Rows) -> tuple[Rows, Rows]:
-        """Return pairs (instrument, body) that may meet, from the bounding box of the beams and, for a fan, from its plane."""
+        """Return pairs (instrument, body) that may meet. They follow from the bounding box of the beams and, for a fan,
+        from its plane.
+        """
         ends = starts + limit[:, :, None] * along
         if along.shape[1] == 1:
             start, end = starts[:, 0], ends[:, 0]
@@ -155,7 +159,7 @@ class BodyObstacles:
         return i, j
 
     def _within(self, low: Array, high: Array) -> tuple[Rows, Rows]:
-        """Return pairs (box, body) whose axis-aligned box is within the radius of the body."""
+        """Return pairs (box, body) where the axis-aligned box is within the bounding radius of the body."""
         axis = 0 if (high[:, 0] - low[:, 0]).sum() < (high[:, 1] - low[:, 1]).sum() else 1
         if self._sorted[axis] is None:
             order = np.argsort(self.p[:, axis])
@@ -189,7 +193,9 @@ class BodyObstacles:
         return i[order], j[order]
 
     def _meet(self, o: Array, d: Array, j: Rows) -> Array:
-        """Return the distance at which rays (n, 3), relative to the body origins, first hit bodies j; 0 from inside, inf = no hit."""
+        """Return the distances at which rays (n, 3), relative to the body origins, first hit bodies ``j``: 0 from
+        inside, inf = no hit.
+        """
         R, half, kind = frames.rotation(self.state["q_WB"][j]), self.half[j], self.kind[j]
         p, v = vecmat(o, R), vecmat(d, R)
         found = np.full(len(j), np.inf)

@@ -1,4 +1,6 @@
-"""Triangle-mesh obstacles, read with trimesh (MIT) and ray-cast with embree (Apache-2.0), both in the ``ocean`` extra."""
+"""Obstacles from triangle meshes, read with trimesh (MIT) and ray-cast with embree (Apache-2.0); the ``ocean`` extra
+contains both.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,15 @@ from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 FORMATS = ("stl", "ply", "obj", "off", "glb")
-MAX_TRIANGLES = 20_000  #: maximum for all meshes of a world, because contacts test each near triangle
+#: maximum number of triangles of all meshes of a world together, because contacts test each nearby triangle
+MAX_TRIANGLES = 20_000
 MAX_BYTES = 64 * 2**20
 
 
 def read_mesh(path: Path) -> Array:
-    """Read triangles (n, 3, 3) from a file, in its own axes and unit; ConfigError if the file is invalid."""
+    """Read triangles (n, 3, 3) from a mesh file, in the axes and the unit of the file. Raises ConfigError if the file
+    is invalid.
+    """
     suffix = path.suffix.lower().lstrip(".")
     if suffix not in FORMATS:
         raise ConfigError(f"unknown mesh format; use {', '.join(FORMATS)}", str(path))
@@ -49,7 +54,7 @@ def read_mesh(path: Path) -> Array:
 
 
 def mesh_triangles(loaded: LoadedConfig) -> list[Array]:
-    """Return the triangles (n, 3, 3) of each mesh of a world, in W."""
+    """Return the triangles (n, 3, 3) of each mesh of a world, in frame W."""
     found = []
     for m in loaded.config.world.obstacles.mesh:
         path = loaded.data_file(m.file)
@@ -76,7 +81,7 @@ def _read(path: Path, _changed: int) -> Array:
 
 
 class RaycastMesh:
-    """Triangles for ray casting."""
+    """Triangles prepared for ray casting."""
 
     def __init__(self, triangles: Array) -> None:
         import trimesh
@@ -88,7 +93,7 @@ class RaycastMesh:
         self._rays = RayMeshIntersector(mesh)
 
     def cast(self, origin: Array, direction: Array) -> Array:
-        """Return distances (n,) from origins (n, 3) along unit directions (n, 3); inf where nothing is hit."""
+        """Return distances (n,) from origins (n, 3) along unit directions (n, 3), with inf where nothing is hit."""
         found = np.full(len(origin), np.inf)
         place, ray, _ = self._rays.intersects_location(origin - self._middle, direction, multiple_hits=False)
         if len(ray):

@@ -19,12 +19,14 @@ from wavesim_sdk.ocean.bed import max_slope, sea_bed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-CLOSE = 1e-4  #: distance in m at which a ray counts as on the bed
+CLOSE = 1e-4  #: distance in m from the bed at which a ray counts as on the bed
 STEPS = 400
 
 
 def obstacle_boxes(o: Obstacles) -> Array:
-    """Return upright boxes (n, 7): centre, half sizes, heading; first the blocks, then four walls per tunnel."""
+    """Return upright boxes as an array (n, 7): centre, half sizes, heading. The blocks come first, then four walls per
+    tunnel.
+    """
     rows = [(*b.position, *(0.5 * s for s in b.size), b.heading) for b in o.block]
     for t in o.tunnel:
         c, s = cos(t.heading), sin(t.heading)
@@ -54,9 +56,10 @@ class RaycastScene:
     def cast(
         self, origin: Array, direction: Array, maximum: float, *, surface: bool = True, level: float = 0.0
     ) -> Array:
-        """Return distances (n,) from origins (n, 3) along unit directions (n, 3), all in W; inf if nothing is within ``maximum``.
+        """Return distances (n,) from origins (n, 3) along unit directions (n, 3), all in frame W; inf if nothing is
+        within ``maximum``.
 
-        ``level`` is the height of the water surface above the mean; rays from below it hit the surface there.
+        ``level`` is the height in m of the water surface above the mean. Rays from below the surface hit it there.
         """
         origin, direction = np.asarray(origin, float), np.asarray(direction, float)
         if origin.shape != direction.shape:
@@ -111,7 +114,9 @@ class RaycastScene:
 
 
 def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array]:
-    """Return (indices, origins relative to the centre) of rays that pass a centre within the square root of ``square``."""
+    """Return (indices, origins relative to the centre) of the rays that pass a centre at a squared distance below
+    ``square``.
+    """
     rel = o - centre
     ahead = -dot(rel, d)
     far = dot(rel, rel)
@@ -120,7 +125,7 @@ def _towards(o: Array, d: Array, centre: Any, square: float) -> tuple[Any, Array
 
 
 def intersect_box(p: Array, v: Array, half: Array) -> Array:
-    """Return the distance at which rays first hit a box around the origin; 0 from inside, inf = no hit."""
+    """Return the distance at which rays first hit a box around the origin: 0 from inside, inf = no hit."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         near, far = (-half - p) / v, (half - p) / v
     low, high = np.minimum(near, far), np.maximum(near, far)
@@ -131,7 +136,7 @@ def intersect_box(p: Array, v: Array, half: Array) -> Array:
 
 
 def intersect_cylinder(p: Array, v: Array, radius: Any, half: Any) -> Array:
-    """Return the distance at which rays first hit an upright cylinder around the origin; 0 from inside, inf = no hit."""
+    """Return the distance at which rays first hit an upright cylinder around the origin: 0 from inside, inf = no hit."""
     a = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1]
     b = p[:, 0] * v[:, 0] + p[:, 1] * v[:, 1]
     c = p[:, 0] * p[:, 0] + p[:, 1] * p[:, 1] - radius * radius

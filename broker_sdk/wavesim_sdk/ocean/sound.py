@@ -1,7 +1,8 @@
-"""Sound in sea water: speed, absorption, ambient noise, and the sound-speed profile of a configuration; pure functions.
+"""Sound in sea water as pure functions: speed, absorption, ambient noise, and the sound-speed profile of a
+configuration.
 
-Temperature in C, practical salinity, depth in m, frequency in Hz, levels in dB re 1 uPa.  Each formula names its
-source.  They differ (sound speeds by 0.5 to 0.8 m/s), so each run logs which one it used.
+Temperature is in C, salinity practical, depth in m, frequency in Hz, levels in dB re 1 uPa. Each formula names its
+source. Their results differ (sound speeds by 0.5 to 0.8 m/s), so each run logs which formula it used.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def munk(depth: Array, speed: float = 1500.0, eps: float = 0.00737, axis: float 
 
 
 def thorp(frequency: float) -> float:
-    """Return absorption after Thorp (1967)."""
+    """Return absorption in dB/m after Thorp (1967)."""
     f2 = frequency * 1e-3 * frequency * 1e-3
     return 1.0936e-3 * (0.1 * f2 / (1.0 + f2) + 40.0 * f2 / (4100.0 + f2))
 
@@ -160,7 +161,9 @@ def absorption(a: Acoustics, frequency: float) -> float:
 
 
 def ambient_noise(frequency: float, shipping: float, wind: float) -> float:
-    """Return the spectrum level of Wenz noise in Coates' form, dB re 1 uPa^2/Hz: turbulence, shipping, wind (m/s), thermal."""
+    """Return the spectrum level of Wenz noise in Coates' form, dB re 1 uPa^2/Hz: turbulence, shipping, wind (m/s) and
+    thermal noise.
+    """
     f = frequency * 1e-3
     log = log10(f)
     parts = (
@@ -183,13 +186,13 @@ def noise_in_band(a: Acoustics, wind: float, frequency: float, bandwidth: float)
 
 
 def read_profile(path: Path) -> tuple[Array, Array]:
-    """Read depths (ascending, m) and sound speeds (m/s) from rows `depth speed`; # starts a comment."""
+    """Read depths (ascending, m) and sound speeds (m/s) from rows `depth speed`. A # starts a comment."""
     depths: list[float] = []
     speeds: list[float] = []
     try:
         lines = path.read_text().splitlines()
     except OSError as error:
-        raise ConfigError(f"cannot read the profile: {error.strerror}", str(path)) from None
+        raise ConfigError(f"cannot read the sound speed profile: {error.strerror}", str(path)) from None
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
@@ -198,21 +201,29 @@ def read_profile(path: Path) -> tuple[Array, Array]:
             z, c = (float(w) for w in words)
         except ValueError:
             raise ConfigError(
-                f"invalid row '{line.strip()[:40]}': use `depth speed`, in m and m/s", str(path), number
+                f"invalid row '{line.strip()[:40]}' of the sound speed profile: use `depth speed`, in m and m/s",
+                str(path),
+                number,
             ) from None
         if not (math.isfinite(z) and 100.0 <= c <= 3000.0):
             raise ConfigError(f"sound speed {c:g} m/s at {z:g} m is out of range (100 to 3000 m/s)", str(path), number)
         if depths and z <= depths[-1]:
-            raise ConfigError(f"depth {z:g} m is not greater than the depth before it", str(path), number)
+            raise ConfigError(
+                f"depth {z:g} m is not greater than the depth before it; list the depths in ascending order",
+                str(path),
+                number,
+            )
         depths.append(z)
         speeds.append(c)
     if not depths:
-        raise ConfigError("the profile has no rows", str(path))
+        raise ConfigError("the sound speed profile has no rows", str(path))
     return np.array(depths), np.array(speeds)
 
 
 def sound_speed_profile(loaded: LoadedConfig, water: Water, bottom: float, levels: int = 65) -> tuple[Array, Array]:
-    """Return depths and sound speeds of the configured profile from the surface to ``bottom``; linear between them."""
+    """Return depths and sound speeds of the configured profile from the surface to ``bottom``. The profile is linear
+    between them.
+    """
     a = loaded.config.acoustics
     if a.profile == "constant":
         return np.array([0.0, bottom]), np.full(2, a.sound_speed)

@@ -1,6 +1,7 @@
 """Sea surface: sea states and spectra, split into components whose random phases depend only on the seed.
 
-The server applies these components to bodies. Programs that draw or predict the sea can compute the same components.
+The server computes wave motion and forces from these components. Programs that draw or predict the sea can compute the
+same components.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from wavesim_sdk.ocean.bed import mean_depth
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: columns of a sea component: amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave
-#: number, exp(-2 k h) for the water depth h, 1/(1 - exp(-2 k h))
+#: Columns of a sea component, the last one being their number.
+# amplitude, frequency, wave number north, east, phase, direction and its unit vector, wave number, exp(-2 k h) for the
+# water depth h, 1/(1 - exp(-2 k h))
 (
     S_AMPLITUDE,
     S_FREQUENCY,
@@ -56,7 +58,9 @@ def spectrum(waves: Waves, height: float, peak: float, w: Array) -> Array:
 
 
 def wave_number(w: Array, gravity: float, depth: float) -> Array:
-    """Solve w^2 = g k tanh(k h) for k by Newton's method, starting from the larger of the deep- and shallow-water values."""
+    """Solve w^2 = g k tanh(k h) for k by Newton's method. The start value is the larger of the deep-water and
+    shallow-water values.
+    """
     kh = np.maximum(w * w * depth / gravity, w * math.sqrt(depth / gravity)) if depth < math.inf else w * w / gravity
     if depth == math.inf:
         return np.asarray(kh)
@@ -69,10 +73,10 @@ def wave_number(w: Array, gravity: float, depth: float) -> Array:
 
 
 def wave_components(waves: Waves, gravity: float, seed: int, depth: float = math.inf) -> Array:
-    """Return the sea as (n, SEA_COLUMNS) components of equal energy; their variances add up to exactly Hs^2/16.
+    """Return the sea as (n, SEA_COLUMNS) components of equal energy. Their variances add up to exactly Hs^2/16.
 
     The spectrum from 0.3 to 8 peak frequencies is split into bands of equal energy. Each component has the mean
-    frequency of its band and a random phase, so the record takes long to repeat.
+    frequency of its band and a random phase, so the wave record repeats only after a long time.
     """
     height, peak = sea_state(waves)
     if height == 0.0:
@@ -119,8 +123,8 @@ def sea_components(
 ) -> Array:
     """Return the (n, SEA_COLUMNS) sea components of a configuration for a seed.
 
-    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values after a change during the
-    run. ``depth`` (m) is used when the soundings of the bed are not available.
+    ``height`` (m), ``peak`` (rad/s) and ``direction`` (towards, rad) replace the configured values if they changed
+    during the run. ``depth`` (m) replaces the depth of the bed if its soundings are not available.
     """
     world = loaded.config.world
     waves, (h, p) = world.waves, sea_state(world.waves)

@@ -1,7 +1,7 @@
 """Measured water: gridded volumes and scattered points, read from CSV files.
 
-Both hold temperature, salinity and time; a volume also holds flow and optional further columns.  A physically impossible value
-(wrong unit, wrong column) is refused with its line number.
+Both contain temperature, salinity and time; a volume also contains flow and optional further columns. A physically
+impossible value (wrong unit, wrong column) is refused with its line number.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from wavesim_sdk.errors import ConfigError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-EARTH_RADIUS = 6371008.8  #: mean radius in m (IUGG), for the local flat map of a file
+EARTH_RADIUS = 6371008.8  #: mean radius of the earth in m (IUGG), for the local flat map of a file
 MAX_BYTES = 512 * 2**20
-#: quantities of a volume in the order of ``VolumeGrid.values``, and their columns in the file
+#: quantities of a volume in the order of ``VolumeGrid.values``, and the columns of the file that contain them
 VOLUME_COLUMNS = {
     "temperature": "sea_water_temperature_degC",
     "salinity": "sea_water_salinity_psu",
@@ -32,7 +32,7 @@ VOLUME_COLUMNS = {
 }
 _AXES = ("depth_meter", "latitude_degree", "longitude_degree")
 _TIME = "elapsed_time_second"
-#: valid range of each column; a quantity may also be NaN (not measured)
+#: valid range of each column of the file; a quantity may also be NaN (not measured)
 _LIMITS = {
     "depth_meter": (-100.0, 12_000.0),
     "latitude_degree": (-90.0, 90.0),
@@ -47,11 +47,11 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class VolumeGrid:
-    """Values on a regular horizontal grid with any depth levels and times; linear between the points.
+    """Water properties on a regular horizontal grid with any depth levels and times; linear between the grid points.
 
-    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s.  ``values`` has
-    shape (times, quantities, depths, north, east) and no gaps.  ``filled`` marks grid points (times, depths, north, east)
-    that had no data and hold the value of their nearest neighbour.
+    ``origin`` and ``spacing`` are (north, east) in m, ``depths`` ascending in m, ``times`` ascending in s. ``values``
+    has the shape (times, quantities, depths, north, east) and no gaps. ``filled`` marks grid points (times, depths,
+    north, east) without data, which have the value of their nearest neighbour.
     """
 
     origin: tuple[float, float]
@@ -62,7 +62,9 @@ class VolumeGrid:
     filled: np.ndarray[Any, np.dtype[np.bool_]]
 
     def at(self, time_s: float) -> Array:
-        """Return values (quantities, depths, north, east) at a time; outside the times, those of the first or last time."""
+        """Return values (quantities, depths, north, east) at a time. Before the first and after the last time they are
+        constant.
+        """
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, max(len(self.times) - 2, 0)))
         if len(self.times) == 1:
             return np.asarray(self.values[0])
@@ -70,7 +72,9 @@ class VolumeGrid:
         return np.asarray(self.values[n] * (1 - t) + self.values[n + 1] * t)
 
     def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Return (quantities, ...) at positions (..., 3); beyond the edges, the value at the edge."""
+        """Return (quantities, ...) at positions (..., 3). Beyond the edges of the grid, they have the value at the
+        edge.
+        """
         p = np.asarray(p_W, float)
         nz, nx, ny = self.values.shape[2:]
         fx = np.clip((p[..., 0] - self.origin[0]) / self.spacing[0], 0.0, nx - 1.0)
@@ -92,7 +96,9 @@ class VolumeGrid:
 
 
 def _read(path: Path, what: str, quantities: Sequence[str]) -> tuple[Array, Array]:
-    """Return rows (n, 4 + quantities) of depth, latitude, longitude, time, quantities, and the line number of each."""
+    """Return rows (n, 4 + quantities) of depth, latitude, longitude, time and quantities, and the line number of each
+    row.
+    """
     rows: list[list[float]] = []
     lines: list[int] = []
     wanted = (*_AXES, _TIME, *quantities)
@@ -138,7 +144,7 @@ def _east(latitude: float) -> float:
 
 
 def _even(axis: Array, name: str, path: Path) -> float:
-    """Return the spacing of an axis; ConfigError if it is not uniform."""
+    """Return the spacing of an axis. Raises ConfigError if it is not uniform."""
     steps = np.diff(axis)
     mean = float(steps.mean())
     if np.abs(steps - mean).max() > 0.01 * mean:
@@ -148,9 +154,9 @@ def _even(axis: Array, name: str, path: Path) -> float:
 
 
 def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[str] = ()) -> VolumeGrid:
-    """Read a gridded volume; (latitude, longitude) in rad is the point at NED (0, 0).
+    """Read a gridded volume. (``latitude``, ``longitude``) in rad is the point at the origin of the world.
 
-    ``more`` names further columns, which follow those of VOLUME_COLUMNS in the values.
+    ``more`` names further columns; in the values, they follow the columns of VOLUME_COLUMNS.
     """
     quantities = (*VOLUME_COLUMNS.values(), *more)
     data, lines = _read(path, "volume", quantities)
@@ -160,7 +166,7 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
     seen = np.full(shape, -1)
     for at, line in zip(zip(*index, strict=True), lines, strict=True):
         if seen[at] >= 0:
-            raise ConfigError(f"the same point and time as in line {seen[at]}", str(path), int(line))
+            raise ConfigError(f"the line has the same point and time as line {seen[at]}", str(path), int(line))
         seen[at] = line
     if (seen < 0).any() or min(shape[1:]) < 2:
         n, k, i, j = (int(x) for x in np.argwhere(seen < 0)[0]) if (seen < 0).any() else (0, 0, 0, 0)
@@ -195,7 +201,9 @@ def read_volume(path: Path, latitude: float, longitude: float, more: Sequence[st
 
 
 def _fill(values: Array, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Fill gaps of one quantity (depth, lat, lon): from the level above, else from the nearest column."""
+    """Fill the gaps of one quantity (depth, lat, lon) from the level above, or from the nearest column if there is
+    none.
+    """
     for k in range(len(values)):
         level, gaps = values[k], missing[k]
         if gaps.all() and k:
@@ -228,7 +236,7 @@ class ScatteredSamples:
             self.levels.append((cKDTree(points[at]), values[at]))
 
     def __call__(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Return (quantities, ...) at positions (..., 3)."""
+        """Return an array (quantities, ...) of values at positions (..., 3)."""
         p = np.asarray(p_W, float)
         flat = p.reshape(-1, 3)
         n = int(np.clip(np.searchsorted(self.times, time_s, side="right") - 1, 0, len(self.times) - 1))
@@ -239,7 +247,7 @@ class ScatteredSamples:
         return np.asarray(found.T.reshape(-1, *p.shape[:-1]))
 
     def _level(self, n: int, p: Array) -> Array:
-        """Return values (points, quantities) at one time."""
+        """Return the values (points, quantities) of the samples at one time."""
         tree, values = self.levels[n]
         nearest, which = tree.query(p)
         found = values[which].copy()  # the nearest value: at data points, and where no point is within the radius
@@ -252,7 +260,9 @@ class ScatteredSamples:
 
 
 def read_samples(path: Path, latitude: float, longitude: float, radius: float, power: float) -> ScatteredSamples:
-    """Read scattered points of temperature and salinity; (latitude, longitude) in rad is the point at NED (0, 0)."""
+    """Read scattered points of temperature and salinity. (``latitude``, ``longitude``) in rad is the point at the
+    origin of the world.
+    """
     quantities = (VOLUME_COLUMNS["temperature"], VOLUME_COLUMNS["salinity"])
     data, lines = _read(path, "samples", quantities)
     missing = np.flatnonzero(~np.isfinite(data).all(axis=1))
@@ -261,7 +271,9 @@ def read_samples(path: Path, latitude: float, longitude: float, radius: float, p
     _, first, count = np.unique(data[:, :4], axis=0, return_index=True, return_counts=True)
     if (count > 1).any():
         same = np.flatnonzero((data[:, :4] == data[first[count > 1][0], :4]).all(axis=1))
-        raise ConfigError(f"the same point and time as in line {int(lines[same[0]])}", str(path), int(lines[same[1]]))
+        raise ConfigError(
+            f"the line has the same point and time as line {int(lines[same[0]])}", str(path), int(lines[same[1]])
+        )
     rad = math.pi / 180.0
     north = (data[:, 1] - latitude / rad) * EARTH_RADIUS * rad
     east = (data[:, 2] - longitude / rad) * _east(latitude)

@@ -1,7 +1,8 @@
 """Pressure, temperature, conductivity and flow as pure functions of position and time.
 
-It covers the paper's models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes, measured points
-and other scalars.  All functions take arrays of positions; server, emulators and user programs share them.
+The module covers the paper's models (profile with two knees, Gaussian spots, pressure polynomial), gridded volumes,
+measured points and scalar quantities. All functions take arrays of positions. The server, emulators and user programs
+share them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 Number = TypeVar("Number", float, Array)
 
-NO_SCALAR = -1.0  #: value of a scalar where it is absent
+NO_SCALAR = -1.0  #: value of a scalar quantity where it is absent
 
 
 def pressure(world: World, depth: Array) -> Array:
@@ -45,7 +46,9 @@ def depth_of_pressure(world: World, pressure_dbar: Number) -> Number:
 
 
 def two_knee_profile(field: TemperatureConfig | ConductivityConfig, z: Array) -> Array:
-    """Return the paper's vertical profile: constant, gradient 1 between the knees, gradient 2 below."""
+    """Return the paper's vertical profile: constant above the first knee, ``gradient_1`` between the knees,
+    ``gradient_2`` below.
+    """
     first = np.clip(z - field.knee_1, 0.0, max(field.knee_2 - field.knee_1, 0.0))
     return np.asarray(field.surface + field.gradient_1 * first + field.gradient_2 * np.maximum(z - field.knee_2, 0.0))
 
@@ -69,7 +72,7 @@ def gaussian_sum(of: Sequence[Gaussian], p_W: Array) -> Array:
 
 
 def uniform_current(current: Current, time_s: float) -> Array:
-    """Return the uniform current (north, east, down) in m/s at a time, tide included."""
+    """Return the uniform current with its tidal stream (north, east, down) in m/s at a time."""
     stream = current.tide_amplitude * cos(2 * math.pi * time_s / current.tide_period + current.tide_phase)
     return np.array(
         [
@@ -81,7 +84,7 @@ def uniform_current(current: Current, time_s: float) -> Array:
 
 
 class Water:
-    """Water of a configuration; its methods take positions (..., 3) in W."""
+    """Water of a configuration. Its methods take positions (..., 3) in frame W."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = self.world = loaded.config.world
@@ -106,7 +109,7 @@ class Water:
         return two_knee_profile(field, np.asarray(p_W)[..., 2]) + spot_deviation(field.spot, np.asarray(p_W))
 
     def conductivity(self, p_W: Array, time_s: float = 0.0) -> Array:
-        """Return conductivity in S/m; measured salinity is converted with temperature and pressure."""
+        """Return conductivity in S/m. Measured salinity is converted with temperature and pressure."""
         if self._measured is not None:
             values = self._measured(p_W, time_s)
             return seawater.conductivity(values[1], values[0], self._gauge(p_W))
@@ -118,7 +121,7 @@ class Water:
         return seawater.salinity(self.conductivity(p_W, time_s), self.temperature(p_W, time_s), self._gauge(p_W))
 
     def scalar(self, k: int, p_W: Array, time_s: float = 0.0) -> Array:
-        """Return the k-th other scalar; -1 above the depth where it begins."""
+        """Return the k-th scalar quantity of the water; -1 above the depth where it begins."""
         s, p = self.world.scalar[k], np.asarray(p_W, float)
         if s.column:
             assert self.volume is not None  # validation: a column needs a volume
@@ -131,7 +134,9 @@ class Water:
         return np.maximum(self.pressure(p_W) - self.world.pressure_0, 0.0)
 
     def current(self, p_W: Array, time_s: float) -> Array:
-        """Return the current (..., 3) north, east, down in m/s, without the random drift, which the server publishes."""
+        """Return the current (..., 3) north, east, down in m/s. It excludes the random drift, which the server
+        publishes.
+        """
         p = np.asarray(p_W, float)
         flow = np.broadcast_to(uniform_current(self.world.current, time_s), p.shape).copy()
         layers = self.world.current.layer

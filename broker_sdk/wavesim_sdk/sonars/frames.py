@@ -1,13 +1,15 @@
-"""Frames of imaging sonars and cameras: their record, and the shared-memory rings that hold the newest frames of each instrument.
+"""Frames of imaging sonars and cameras: the record of a frame, and the shared-memory rings that hold the newest frames
+of each instrument.
 
-A segment ``/wavesim.NAME.sonars`` holds one ring for each row of the table ``sonar``, followed by one ring for each row of the
-table ``camera`` in reverse order.  It begins like the other segments: the magic ``WAVESONR``, version, 16 bytes of the record
-hash, size, PID and start time of the server, then rings, slots and bytes per slot (8 bytes each).
+A segment ``/wavesim.NAME.sonars`` contains one ring for each row of the table ``sonar``, followed by one ring for each
+row of the table ``camera`` in reverse order. It begins like the other segments: the magic ``WAVESONR``, version, 16
+bytes of the record hash, size, PID and start time of the server. The number of rings, slots per ring and bytes per slot
+follow (8 bytes each).
 
-Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers.  ``begun`` is the number of the frame being
-written, ``done`` that of the last complete frame, ``logged`` one more than that of the last logged frame (0 = no log).  Frame
-n is in slot ``(n - 1) % slots``: a record (:data:`FRAME`) followed by ``bytes`` of payload.  A reader copies the frame and then
-checks ``begun``: the copy is valid if ``begun`` is at most ``n + slots - 1``.
+Ring k begins at ``HEADER + k (RING + slots slot_bytes)`` with three numbers. ``begun`` is the number of the frame being
+written. ``done`` is the number of the last complete frame. ``logged`` is one more than the number of the last logged
+frame (0 = no log). Frame n is in slot ``(n - 1) % slots``: a record (:data:`FRAME`) followed by ``bytes`` of payload. A
+reader copies the frame and then checks ``begun``: the copy is valid if ``begun`` is at most ``n + slots - 1``.
 """
 
 from __future__ import annotations
@@ -36,16 +38,16 @@ MAGIC = b"WAVESONR"
 VERSION = 1
 HEADER, RING = 4096, 64
 SLOTS = 4
-MAX_BYTES = 4 << 20  #: maximum size of a payload
+MAX_BYTES = 4 << 20  #: maximum size of the payload of a frame, bytes
 MAX_BINS = 2000
-LOOK_S = 0.0005  #: poll interval of a writer that waits for the log
+LOOK_S = 0.0005  #: poll interval in s of a writer that waits for the log
 
 #: columns of a sounding: measurements, then the truth
 SOUNDING_COLUMNS = (
     "angle", "time", "x", "y", "z", "sigma_z", "sigma_r", "level", "snr", "detection",
     "north", "east", "down", "material", "object",
 )  # fmt: skip
-FRAME_KINDS = (*KINDS, "camera")  #: the column ``kind`` of a frame is an index into this
+FRAME_KINDS = (*KINDS, "camera")  #: types of frames; the column ``kind`` of a frame is an index into this tuple
 FRAME_SENSOR_TYPES = ("sonar", "camera")  #: sensor types that produce frames
 
 
@@ -61,37 +63,39 @@ FRAME = Table(
         integer("number", "", "Frame number, from 1."),
         integer("ping_ns", "ns", "Simulation time of the transmission."),
         integer("time_ns", "ns", "Simulation time at which the last echo arrives and the frame is published."),
-        integer("generation", "", "Generation of the instrument in the table instruments."),
+        integer("generation", "", "Generation of the instrument, as in the table `instruments`."),
         _text("body", "Name of the body."),
         _text("name", "Name of the instrument."),
-        _text("preset", "Preset of the instrument."),
-        integer("kind", "", "0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera (columns: docs/camera.md)."),
+        _text("preset", "Name of the preset of the instrument."),
+        integer("kind", "", "Type of the frame: 0 forward, 1 sidescan (beams port and starboard), 2 bathymetry, 3 scanning, 4 camera "
+        "(columns: docs/camera.md)."),
         integer("beams", "", "Number of beams."),
-        integer("bins", "", "Samples per beam, of equal length, starting at the sonar; for soundings, numbers per sounding (8 bytes each)."),
-        integer("sample_bytes", "", "1 or 2: unsigned integers; 8: floating-point numbers of soundings."),
-        integer("bytes", "", "Size of the payload. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
-        integer("labels", "", "1: labels follow the samples."),
-        integer("saturated", "", "Number of samples clipped at the maximum."),
-        value("range", "m", "Range at the end of the last bin."),
+        integer("bins", "", "Number of samples per beam. They have equal lengths and start at the sonar. For soundings: numbers per "
+        "sounding (8 bytes each)."),
+        integer("sample_bytes", "", "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point number of a sounding."),
+        integer("bytes", "", "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
+        integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
+        integer("saturated", "", "Number of samples that were clipped at the maximum value."),
+        value("range", "m", "Maximum range: the end of the last bin."),
         value("sector", "rad", "Angle from the first to the last beam, for kinds 0 and 2."),
         value("azimuth", "rad", "Azimuth of the beam in the x-y plane of S, for kind 3."),
-        value("tilt", "rad", "Angle of the axis below the x-y plane of S."),
+        value("tilt", "rad", "Angle of the sonar axis below the x-y plane of S."),
         value("frequency", "Hz", "Centre frequency."),
-        value("bandwidth", "Hz", "Bandwidth of the pulse."),
+        value("bandwidth", "Hz", "Bandwidth of the sonar pulse."),
         value("sound_speed", "m/s", "Sound speed used to convert times into ranges."),
-        value("absorption", "dB/m", "Absorption that the gain compensates."),
+        value("absorption", "dB/m", "Absorption coefficient that the time-varying gain compensates."),
         value("source_level", "dB re 1 uPa at 1 m", "Source level."),
-        value("gain", "dB", "G of the time-varying gain X log r + 2 alpha r + G."),
-        value("tvg", "", "X of the time-varying gain."),
-        value("hold", "m", "Range beyond which the gain is constant."),
+        value("gain", "dB", "Constant G of the time-varying gain X log r + 2 alpha r + G."),
+        value("tvg", "", "Coefficient X of the time-varying gain X log r + 2 alpha r + G."),
+        value("hold", "m", "Range beyond which the time-varying gain is constant."),
         value("floor", "dB re 1 uPa", "Level after gain that corresponds to sample value 0."),
         value("span", "dB", "Level difference between sample value 0 and the maximum."),
-        value("beam_width", "rad", "Beam width at -3 dB, along the array."),
-        value("fan_height", "rad", "Beam width at -3 dB, across the array."),
-        value("altitude", "m", "Altitude above the bed; NaN = unknown."),
-        value("p_WS_W", "m", "Position at the transmission.", 3),
-        value("euler", "rad", "Roll, pitch, heading of S at the transmission.", 3),
-        value("v_WS_W", "m/s", "Velocity at the transmission.", 3),
+        value("beam_width", "rad", "Beam width at -3 dB along the array."),
+        value("fan_height", "rad", "Beam width at -3 dB across the array."),
+        value("altitude", "m", "Altitude of the sonar above the sea bed; NaN = unknown."),
+        value("p_WS_W", "m", "Position of the sonar at the transmission.", 3),
+        value("euler", "rad", "Roll, pitch and heading of the sonar frame S at the transmission.", 3),
+        value("v_WS_W", "m/s", "Velocity of the sonar at the transmission.", 3),
     ),
     "The payload.",
 )  # fmt: skip
@@ -99,7 +103,7 @@ RECORD = FRAME.dtype
 
 
 def resolve_preset(s: SonarConfig) -> Preset:
-    """Return the preset of a sonar with the parameters that its declaration changes."""
+    """Return the preset of a sonar with the parameters that its configuration changes."""
     p = find_preset(s.preset)
     changes: dict[str, Any] = {"range": s.range or p.range, "rate": s.rate}
     changes |= {"beams": s.beams} if s.beams else {}
@@ -110,7 +114,7 @@ def resolve_preset(s: SonarConfig) -> Preset:
 
 
 def payload_bytes(s: SonarConfig | CameraConfig) -> int:
-    """Return the size of a frame's payload in bytes."""
+    """Return the size of the payload of a frame in bytes."""
     if isinstance(s, CameraConfig):
         return s.width * s.height * (7 if s.depth else 3)
     p = resolve_preset(s)
@@ -120,13 +124,13 @@ def payload_bytes(s: SonarConfig | CameraConfig) -> int:
 
 
 def ring_slot_bytes(sonars: list[SonarConfig | CameraConfig]) -> int:
-    """Return the slot size of a ring that can hold frames of any of these instruments."""
+    """Return the slot size in bytes of a ring that can hold frames of any of these instruments."""
     most = max((payload_bytes(s) for s in sonars), default=0)
     return (RECORD.itemsize + most + 63) & ~63
 
 
 def create_rings(loaded: LoadedConfig, server: str) -> None:
-    """Create the rings of a server if its configuration has sonars or cameras; OSError if that fails."""
+    """Create the frame rings of a server if its configuration has sonars or cameras. Raises OSError if that fails."""
     rows = sum(loaded.sensor_rows.get(type_, 0) for type_ in FRAME_SENSOR_TYPES)
     if rows:
         suites = [loaded.suite(b) for b in loaded.config.fleet.bodies] + [
@@ -150,14 +154,16 @@ def _hash() -> bytes:
 
 @dataclass(frozen=True)
 class ImagingFrame:
-    """Frame: its record and its payload of samples (beams, bins) or soundings (beams, SOUNDING_COLUMNS)."""
+    """Frame of a sonar or camera: its record, and its payload of samples (beams, bins) or soundings (beams,
+    SOUNDING_COLUMNS).
+    """
 
     record: Any
     payload: bytes
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ImagingFrame:
-        """Parse the bytes of a record and its payload; ValueError if they are inconsistent."""
+        """Parse the bytes of a record and its payload. Raises ValueError if they are inconsistent."""
         if len(data) < RECORD.itemsize:
             raise ValueError("the frame is shorter than its record")
         r, payload = np.frombuffer(data, RECORD, 1)[0], data[RECORD.itemsize :]
@@ -165,16 +171,16 @@ class ImagingFrame:
         if min(int(r["beams"]), int(r["bins"])) < 1 or size not in (1, 2, 8) or not 0 <= r["kind"] < len(FRAME_KINDS):
             raise ValueError("the record of the frame is invalid (kind, beams, bins or sample_bytes)")
         if not len(payload) == int(r["bytes"]) == count * size + _truth_bytes(r):
-            raise ValueError("the length of the payload differs from the record")
+            raise ValueError("the length of the payload differs from the length in the record")
         return cls(r, payload)
 
     @property
     def data(self) -> bytes:
-        """Record and payload, as :meth:`from_bytes` reads them."""
+        """Bytes of the record and the payload, as :meth:`from_bytes` reads them."""
         return bytes(self.record.tobytes()) + self.payload
 
     def without_truth(self) -> ImagingFrame:
-        """Return the frame for a client that must not see the truth: without pose, labels and true points."""
+        """Return the frame without pose, labels and true points, for a client that must not see the truth."""
         r = self.record.copy()
         r["p_WS_W"], r["euler"], r["v_WS_W"] = np.nan, np.nan, np.nan
         if self.kind == "bathymetry":
@@ -201,7 +207,7 @@ class ImagingFrame:
 
     @property
     def samples(self) -> Any:
-        """Integers (beams, bins); for soundings, floats (beams, columns)."""
+        """Samples as integers (beams, bins), or soundings as floats (beams, columns)."""
         r = self.record
         type_ = {1: "<u1", 2: "<u2", 8: "<f8"}[int(r["sample_bytes"])]
         count = int(r["beams"]) * int(r["bins"])
@@ -209,12 +215,14 @@ class ImagingFrame:
 
     @property
     def image(self) -> Any:
-        """Camera image (rows, columns, 3): red, green, blue."""
+        """Camera image (rows, columns, 3) with red, green and blue."""
         return self.samples.reshape(int(self.record["beams"]), -1, 3)
 
     @property
     def depth(self) -> Any:
-        """Camera depth (rows, columns): distance along the x axis of S in m (inf = nothing), or None if the camera has no depth."""
+        """Depth image of a camera (rows, columns): distance along the x axis of S in m (inf = nothing hit), or None if
+        the camera has no depth.
+        """
         r = self.record
         if not r["labels"] or self.kind != "camera":
             return None
@@ -224,7 +232,7 @@ class ImagingFrame:
 
     @property
     def labels(self) -> Any:
-        """Labels (beams, bins, 2): material and object, or None."""
+        """Labels (beams, bins, 2) of the samples: material and object; or None if the frame has no labels."""
         r = self.record
         if not r["labels"] or self.kind == "camera":
             return None
@@ -245,7 +253,9 @@ class ImagingFrame:
 
     @property
     def points(self) -> Any:
-        """Measured soundings (beams, 3) in W, m, placed with the true position and heading of the ping; NaN where lost."""
+        """Measured soundings (beams, 3) in frame W in m, placed with the true position and heading of the ping; NaN
+        where a sounding is lost.
+        """
         r, (x, y, z) = self.record, (self.samples[:, SOUNDING_COLUMNS.index(k)] for k in "xyz")
         c, s = math.cos(float(r["euler"][2])), math.sin(float(r["euler"][2]))
         return r["p_WS_W"] + np.stack([c * x - s * y, s * x + c * y, z], axis=1)
@@ -261,14 +271,14 @@ class ImagingFrame:
 
 
 def _truth_bytes(r: Any) -> int:
-    """Return the bytes of truth after the samples: 4 per sample, or per pixel of a camera."""
+    """Return the number of bytes of true data after the samples: 4 per sample, or per pixel of a camera."""
     if not r["labels"]:
         return 0
     return 4 * int(r["beams"]) * int(r["bins"]) // (3 if int(r["kind"]) == FRAME_KINDS.index("camera") else 1)
 
 
 class FrameRings:
-    """Mapped frame rings of a server. ``begun``, ``done`` and ``logged`` are views with one number per ring."""
+    """Frame rings of a server in mapped memory. ``begun``, ``done`` and ``logged`` are views with one number per ring."""
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
@@ -281,7 +291,7 @@ class FrameRings:
 
     @classmethod
     def create(cls, server: str, rings: int, size: int, group: bool = False) -> None:
-        """Create the segment of a server; OSError if that fails."""
+        """Create the segment of a server. Raises OSError if that fails."""
         total = HEADER + rings * (RING + SLOTS * size)
         memory = create_memory(segment_name(server, "sonars"), total, group)
         header = np.frombuffer(memory, np.int64, 10, 0)
@@ -291,7 +301,7 @@ class FrameRings:
 
     @classmethod
     def attach(cls, server: str, writable: bool = False) -> FrameRings:
-        """Map the rings of a server; NotRunning or AttachError states why that fails."""
+        """Map the rings of a server. Raises NotRunning or AttachError with the reason if that fails."""
         name = segment_name(server, "sonars")
         try:
             memory = map_memory(name, MAGIC, HEADER, "ring of sonars", writable)
@@ -308,7 +318,7 @@ class FrameRings:
         return cls(memory)
 
     def ring_index(self, type_: str, place: int) -> int:
-        """Return the ring of an instrument from its type and its row in the table of that type."""
+        """Return the number of the ring of an instrument, from its type and its row in the table of that type."""
         return place if type_ == "sonar" else self.rings - 1 - place
 
     def _slot(self, ring: int, number: int) -> int:
@@ -336,7 +346,7 @@ class FrameRings:
         return number
 
     def read(self, ring: int, number: int) -> ImagingFrame | None:
-        """Return a frame by its number; None if it is not written yet or already overwritten."""
+        """Return a frame by its number, or None if it is not yet written or already overwritten."""
         if not 0 < number <= int(self.done[ring]):
             return None
         at = self._slot(ring, number)
@@ -350,7 +360,9 @@ class FrameRings:
 
 
 class FrameReader:
-    """Sequential reader of the frames of one instrument; ``dropped`` counts frames overwritten before they were read."""
+    """Sequential reader of the frames of one instrument. ``dropped`` counts the frames that were overwritten before
+    they were read.
+    """
 
     def __init__(self, rings: FrameRings, ring: int, name: str = "") -> None:
         self.rings, self.ring, self.name = rings, ring, name
@@ -370,7 +382,7 @@ class FrameReader:
         return cls(rings, rings.ring_index(types[name], int(suite[name]["place"])), name)
 
     def next(self) -> ImagingFrame | None:
-        """Return the oldest unread frame that still exists; None without a new frame."""
+        """Return the oldest unread frame that still exists, or None if there is no new frame."""
         while True:
             done = int(self.rings.done[self.ring])
             if self.last_read >= done:
@@ -385,7 +397,7 @@ class FrameReader:
 
 
 def remove_rings(server: str) -> list[str]:
-    """Remove the segment of a server if it exists; returns the names removed."""
+    """Remove the segment of a server if it exists. Returns the names of the removed segments."""
     name = segment_name(server, "sonars")
     with contextlib.suppress(posix_ipc.ExistentialError):
         posix_ipc.unlink_shared_memory(name)

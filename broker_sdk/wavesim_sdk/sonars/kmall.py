@@ -1,9 +1,10 @@
-"""Encoder of multibeam echosounder frames as KMALL (Kongsberg), little-endian. It returns bytes and opens no files.
+"""Encoder of multibeam echosounder frames in the KMALL format (Kongsberg), little-endian. It returns bytes and opens no
+files.
 
-A file is :func:`file_header` followed by a :func:`ping` for each frame.  The header holds installation (#IIP), settings (#IOP)
-and sound speed (#SVP); a ping holds attitude (#SKM), position (#SPO) and soundings (#MRZ version 3).  The reference point of
-the vessel is the sonar; its axes are x ahead, y to starboard, z down.  Levels are as received, whereas real instruments
-correct and filter them.  Only lost detections are flagged.
+A file is :func:`file_header` followed by a :func:`ping` for each frame. The header contains installation (#IIP),
+settings (#IOP) and sound speed (#SVP). A ping contains attitude (#SKM), position (#SPO) and soundings (#MRZ version 3).
+The reference point of the vessel is the sonar; its axes are x ahead, y to starboard, z down. Levels are as received,
+whereas real instruments correct and filter them. Only lost detections are flagged.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, ImagingFrame
 
 ECHO_SOUNDER = 2040
-HEADER = struct.Struct("<I4sBBHII")  #: size, type, version, system, echosounder, s, ns
+HEADER = struct.Struct("<I4sBBHII")  #: struct of a datagram header: size, type, version, system, echosounder, s, ns
 MRZ_VERSION, SKM_VERSION, SPO_VERSION, SVP_VERSION = 3, 1, 0, 1
 NO_DETECTION, AMPLITUDE, PHASE = 0, 1, 2  #: detection methods, as in the column `detection` of a sounding
-LOST = 2  #: type of a failed detection
-ACTIVE = 1  #: status of a sensor in use
+LOST = 2  #: code for the type of a failed detection
+ACTIVE = 1  #: status code of a sensor in use
 _AT = "X=0.000;Y=0.000;Z=0.000"
 _TURNED = _AT + ";R=0.000;P=0.000;H=0.000"
-#: text of #IIP: readers require each of these parts, the first seven in this order
+#: text of the datagram #IIP; readers require all of its parts, the first seven in this order
 INSTALLATION = (
     f"OSCV:Empty,EMXV:EM{ECHO_SOUNDER},PU_0,SN=0,IP=0.0.0.0:0x00000000,UDP=0,TYPE=none,SERIALno:,TX:0,RX:0,SERIALno-END,"
     f"SYSTEM:EM {ECHO_SOUNDER}-Single Tx single Rx,TRAI_TX1:N=0;{_TURNED};S=0.5,TRAI_RX1:N=0;{_TURNED};G=0.000,"
@@ -41,7 +42,7 @@ SOUNDED = struct.Struct("<H8BH6f2H18f4H")
 
 
 class NoSoundings(WaveSimError):
-    """The frame does not come from a multibeam echosounder."""
+    """The frame has no soundings, because it is not from a multibeam echosounder."""
 
 
 def _check(frame: ImagingFrame) -> Any:
@@ -56,7 +57,7 @@ def _datagram(kind: bytes, version: int, time_ns: int, body: bytes) -> bytes:
 
 
 def _text_datagram(kind: bytes, time_ns: int, text: str) -> bytes:
-    """Return #IIP or #IOP with a text, padded to four bytes."""
+    """Return the datagram #IIP or #IOP with a text, padded to four bytes."""
     data = text.encode() + b"\0"
     data += bytes(-(6 + len(data)) % 4)
     return _datagram(kind, 0, time_ns, struct.pack("<3H", 6 + len(data), 0, 0) + data)
@@ -65,8 +66,8 @@ def _text_datagram(kind: bytes, time_ns: int, text: str) -> bytes:
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
     """Return the start of a file: installation, settings and sound speed.
 
-    All instruments are at the reference point.  The settings hold the sector of the frame, the profile its sound speed at
-    two depths.
+    All instruments are at the reference point. The settings contain the sector of the frame. The profile contains its
+    sound speed at two depths.
     """
     r = _check(frame)
     half = 0.5 * math.degrees(float(r["sector"]))
@@ -82,14 +83,14 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """Return the datagrams of a frame in a world with this origin; ``period`` s between pings."""
+    """Return the datagrams of a frame in a world with this origin. ``period`` is the time in s between pings."""
     r = _check(frame)
     where = origin.degrees(r["p_WS_W"])
     return _attitude(r, where) + _position(r, where) + _soundings(frame, r, where, origin, period)
 
 
 def _attitude(r: Any, where: tuple[float, float]) -> bytes:
-    """Return #SKM with one sample at the time of the ping."""
+    """Return the datagram #SKM with one attitude sample at the time of the ping."""
     time_ns = int(r["ping_ns"])
     roll, pitch, heading = (math.degrees(float(x)) for x in r["euler"])
     velocity = [float(x) for x in r["v_WS_W"]]
@@ -101,7 +102,7 @@ def _attitude(r: Any, where: tuple[float, float]) -> bytes:
 
 
 def _position(r: Any, where: tuple[float, float]) -> bytes:
-    """Return #SPO, the position at the ping."""
+    """Return the datagram #SPO with the position at the ping."""
     time_ns = int(r["ping_ns"])
     north, east = float(r["v_WS_W"][0]), float(r["v_WS_W"][1])
     course = math.degrees(math.atan2(east, north)) % 360.0
@@ -110,7 +111,7 @@ def _position(r: Any, where: tuple[float, float]) -> bytes:
 
 
 def _soundings(frame: ImagingFrame, r: Any, where: tuple[float, float], origin: Origin, period: float) -> bytes:
-    """Return #MRZ, the soundings of the ping."""
+    """Return the datagram #MRZ with the soundings of the ping."""
     s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
     good = s["detection"] > 0.0
     half, heading = 0.5 * math.degrees(float(r["sector"])), float(r["euler"][2])

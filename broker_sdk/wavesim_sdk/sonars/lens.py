@@ -1,6 +1,7 @@
-"""Camera lens: a pinhole with radial distortion (Brown); the image centre is on the x axis of S.
+"""Camera lens: a pinhole camera with radial distortion (Brown). The image centre is on the x axis of S.
 
-Pixel (0, 0) is at the top left; its centre has the coordinates (0.5, 0.5). S has x ahead, y to the right, z down.
+Pixel (0, 0) is at the top left, with its centre at the coordinates (0.5, 0.5). Frame S has x ahead, y to the right, z
+down.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ NEWTON = 12
 
 
 def focal_length(width: int, view: float) -> float:
-    """Return the focal length in pixels, equal for both axes. ``view``: horizontal field of view in rad."""
+    """Return the focal length in pixels, which is equal for both axes. ``view`` is the horizontal field of view in rad."""
     return 0.5 * width / math.tan(0.5 * view)
 
 
@@ -30,7 +31,7 @@ def is_invertible(width: int, height: int, view: float, k: Sequence[float]) -> b
 
 
 def project(points: Any, width: int, height: int, view: float, k: Sequence[float]) -> Array:
-    """Project points (n, 3) in S to (n, 2) column and row in pixels; NaN behind the camera."""
+    """Project points (n, 3) in S to column and row (n, 2) in pixels. Points behind the camera give NaN."""
     x, y, z = np.asarray(points, float).T
     with np.errstate(divide="ignore", invalid="ignore"):
         a = np.where(x > 0.0, np.stack([y, z]) / x, np.nan)
@@ -40,7 +41,7 @@ def project(points: Any, width: int, height: int, view: float, k: Sequence[float
 
 
 def pixel_slopes(width: int, height: int, view: float, k: Sequence[float]) -> tuple[Array, Array]:
-    """Return (y/x, z/x) in S for the direction of each pixel, both (height, width)."""
+    """Return (y/x, z/x) in S for the direction of each pixel, both of shape (height, width)."""
     f = focal_length(width, view)
     a, b = np.meshgrid((np.arange(width) + 0.5 - 0.5 * width) / f, (np.arange(height) + 0.5 - 0.5 * height) / f)
     seen = np.maximum(np.hypot(a, b), 1e-12)

@@ -1,8 +1,9 @@
-"""Backscatter of surfaces: linear backscattering strength (per m2 at 1 m) as a function of the angle of incidence.
+"""Backscatter of surfaces: linear backscattering strength s_b (per m2 at 1 m) as a function of the angle of incidence.
 
-``s_b = s_diffuse + s_facet``.  Sediments follow APL-UW TR 9407 (1994), fitted from 10 to 100 kHz and extrapolated above.  Other
-surfaces combine Lambert's law (diffuse) with facets of small slopes (smooth surfaces).  Not modelled: the average over larger
-slopes, and APL's separate law for rough rock.  The facet coefficients of concrete, wood and rubber are not validated.
+The strength is ``s_b = s_diffuse + s_facet``. Sediments follow APL-UW TR 9407 (1994), fitted from 10 to 100 kHz and
+extrapolated above. Other surfaces combine Lambert's law (diffuse) with facets of small slopes (smooth surfaces). The
+average over larger slopes and APL's separate law for rough rock are not modelled. The facet coefficients of concrete,
+wood and rubber are not validated.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-ANGLES = np.radians(np.arange(0.0, 91.0))  #: angles of incidence of a table: every degree from the normal
+#: angles of incidence of a table of s_b: every degree from the normal, in rad
+ANGLES = np.radians(np.arange(0.0, 91.0))
 
 
 @dataclass(frozen=True)
 class Sediment:
-    """Sediment: ratios of density and sound speed to those of water, loss parameter, spectral strength of the relief in cm4, and
-    volume scattering parameter."""
+    """Parameters of a sediment: ratios of density and sound speed to those of water, loss parameter, spectral strength
+    of the relief in cm4, and volume scattering parameter.
+    """
 
     density: float
     speed: float
@@ -49,7 +52,7 @@ class Sediment:
         return cls(density, speed, 0.0280 * speed * absorbed, relief, 0.001 if m >= 5.5 else 0.002)
 
     def backscatter(self, frequency: float, sound_speed: float, grazing: Array) -> Array:
-        """Return s_b at grazing angles in rad."""
+        """Return the backscattering strength s_b at grazing angles in rad."""
         g = np.clip(grazing, 1e-4, math.pi / 2)
         sin, cos = np.sin(g), np.cos(g)
         k = 2.0 * math.pi * frequency / sound_speed / 100.0  # 1/cm
@@ -69,7 +72,9 @@ class Sediment:
         return np.asarray(share * steep + (1.0 - share) * rough + inside)
 
     def _steep(self, k: float, g: Array) -> Array:
-        """Return s_b near normal incidence from an approximation of the Kirchhoff integral."""
+        """Return the backscattering strength s_b near normal incidence, from an approximation of the Kirchhoff
+        integral.
+        """
         upright = (self.density - 1.0 / self.speed) / (self.density + 1.0 / self.speed)
         q = 9.3972 * self.relief * k**0.75
         spread = np.maximum(np.cos(g), 0.0) ** 2.5 + 1.6892 * q * q * np.sin(g) ** 4
@@ -84,10 +89,10 @@ class Sediment:
 
 @dataclass(frozen=True)
 class Material:
-    """Surface: a sediment, or Lambert's law with ``lambert`` in dB (-inf = none) plus facets.
+    """Surface material: a sediment, or Lambert's law with ``lambert`` in dB (-inf = none) plus facets.
 
-    Facets have a pressure ``reflection`` and an rms ``slope``.  ``patch`` is nu of the K distribution (0 = uniform), with one
-    draw per ground cell of ``cell`` m.
+    Facets have a pressure reflection coefficient ``reflection`` and an rms ``slope``. ``patch`` is nu of the K
+    distribution (0 = uniform), with one random number per ground cell of ``cell`` m.
     """
 
     name: str
@@ -101,10 +106,10 @@ class Material:
         0.4,
         0.4,
         0.4,
-    )  #: reflected fraction of red, green, blue light; library values are guesses
+    )  #: reflected fraction of red, green and blue light; the values of the library are estimates
 
     def backscatter_table(self, frequency: float, sound_speed: float) -> Array:
-        """Return s_b (91,), linear, at the angles of incidence :data:`ANGLES`."""
+        """Return the linear backscattering strength s_b (91,) at the angles of incidence :data:`ANGLES`."""
         if self.sediment is not None:
             return self.sediment.backscatter(frequency, sound_speed, math.pi / 2 - ANGLES)
         diffuse = 10.0 ** (self.lambert / 10.0) * np.cos(ANGLES) ** 2
@@ -112,7 +117,7 @@ class Material:
 
 
 def facet_strength(reflection: float, slope: float, incidence: Array) -> Array:
-    """Return s_b of facets: R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
+    """Return the backscattering strength of facets: s_b = R^2/(8 pi s^2) sec^4 exp(-tan^2/(2 s^2))."""
     if not reflection:
         return np.zeros_like(incidence)
     cos = np.maximum(np.cos(incidence), 1e-6)
@@ -121,7 +126,7 @@ def facet_strength(reflection: float, slope: float, incidence: Array) -> Array:
 
 
 def sea_surface(wind: float) -> Material:
-    """Return the sea surface as seen from below, for a wind in m/s."""
+    """Return the material of the sea surface as seen from below, for a wind speed in m/s."""
     return Material("surface", reflection=1.0, slope=math.sqrt((0.003 + 0.00512 * wind) / 2.0))
 
 
@@ -131,7 +136,7 @@ GRAINS = {
     "sandy-gravel": -1.0, "coarse-sand": 0.5, "medium-sand": 1.5, "fine-sand": 2.5, "very-fine-sand": 3.5,
     "coarse-silt": 4.5, "sandy-mud": 6.0, "clay": 9.0,
 }  # fmt: skip
-SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)  #: colours
+SAND, MUD = (0.45, 0.4, 0.3), (0.2, 0.18, 0.15)  #: reflected fractions of red, green and blue light, by material
 
 LIBRARY: dict[str, Material] = {
     m.name: m
@@ -151,10 +156,10 @@ LIBRARY: dict[str, Material] = {
 
 
 def find_material(name: str, own: dict[str, Material]) -> Material:
-    """Return a material of the configuration or the library; the ConfigError suggests a similar name."""
+    """Return a material of the configuration or the library. Raises ConfigError that suggests a similar name."""
     known = {**LIBRARY, **own}
     if name not in known:
-        raise ConfigError(f"there is no material '{name}'{suggest_name(name, sorted(known))}")
+        raise ConfigError(f"unknown material '{name}'{suggest_name(name, sorted(known))}")
     return known[name]
 
 
@@ -162,7 +167,7 @@ def find_material(name: str, own: dict[str, Material]) -> Material:
 
 
 def sphere(radius: float) -> float:
-    """Return the target strength of a sphere: a^2/4."""
+    """Return the linear target strength of a sphere: a^2/4."""
     return radius**2 / 4.0
 
 
@@ -171,9 +176,9 @@ def _sinc2(x: float) -> float:
 
 
 def cylinder(radius: float, length: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
-    """Return the target strength of a cylinder: a L^2/(2 lambda) (sin x/x)^2 cos^2 b, x = k L sin b.
+    """Return the linear target strength of a cylinder: a L^2/(2 lambda) (sin x/x)^2 cos^2 b, with x = k L sin b.
 
-    b (``off``) is the angle off broadside in rad; at short range r, L is limited to sqrt(lambda r).
+    b (``off``) is the angle off broadside in rad. At short range r, L is limited to sqrt(lambda r).
     """
     seen = min(length, math.sqrt(wavelength * r))
     x = 2.0 * math.pi / wavelength * seen * math.sin(off)
@@ -181,12 +186,14 @@ def cylinder(radius: float, length: float, wavelength: float, off: float = 0.0, 
 
 
 def plate(width: float, height: float, wavelength: float, off: float = 0.0, r: float = math.inf) -> float:
-    """Return the target strength of a plate: (A/lambda)^2 (sin x/x)^2, ``off`` rad from the normal in the plane of the width."""
+    """Return the linear target strength of a plate: (A/lambda)^2 (sin x/x)^2. ``off`` is the angle in rad from the
+    normal in the plane of the width.
+    """
     near = math.sqrt(wavelength * r)
     w, h = min(width, near), min(height, near)
     return (w * h / wavelength) ** 2 * _sinc2(2.0 * math.pi / wavelength * w * math.sin(off))
 
 
 def trihedral(edge: float, wavelength: float) -> float:
-    """Return the target strength of a trihedral corner: L^4/(3 lambda^2)."""
+    """Return the linear target strength of a trihedral corner: L^4/(3 lambda^2)."""
     return edge**4 / (3.0 * wavelength**2)

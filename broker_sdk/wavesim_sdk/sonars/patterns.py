@@ -1,4 +1,6 @@
-"""Beam patterns of line arrays: intensity as a function of u, the difference of sines from the steered direction. Peak 1."""
+"""Beam patterns of line arrays: intensity, with a peak of 1, as a function of u, the difference of sines from the
+steered direction.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,15 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: shading -> (beam width at -3 dB relative to no shading, first coefficient of the window)
+#: by shading: beam width at -3 dB relative to no shading, and first coefficient of the window
 SHADINGS = {"none": (1.0, 1.0), "hamming": (1.4695, 0.54), "hann": (1.6249, 0.5)}
-HALF_POWER = 0.88589  #: beam width at -3 dB of a uniform line, in lambda/L
+HALF_POWER = 0.88589  #: beam width at -3 dB of a uniform line array, in lambda/L
 
 
 def line(x: Array, shading: str = "none") -> Array:
-    """Return the pattern at x = L/lambda (sin a - sin a0).
+    """Return the beam pattern at x = L/lambda (sin a - sin a0).
 
-    It is sinc^2 for a uniform line (first sidelobe -13.26 dB), otherwise the transform of the window.
+    For a uniform line the pattern is sinc^2 (first sidelobe -13.26 dB), otherwise the transform of the window.
     """
     a = SHADINGS[shading][1]
     x = np.asarray(x, float)
@@ -29,7 +31,7 @@ def length(width: float, wavelength: float, shading: str = "none") -> float:
 
 
 def energy_width(shading: str = "none", two_way: bool = False) -> float:
-    """Return the integral of the pattern over u in lambda/L; for a uniform line 1 (one-way) or 2/3 (two-way)."""
+    """Return the integral of the pattern over u, in lambda/L: 1 (one-way) or 2/3 (two-way) for a uniform line."""
     x = np.linspace(-60.0, 60.0, 48001)
     b = line(x, shading)
     return float(np.sum(b * b if two_way else b) * (x[1] - x[0]))

@@ -1,6 +1,7 @@
 """Presets of commercial imaging sonars with the sources of their figures.
 
-``confirmed=False`` marks figures from memory or guesses; ``source`` states which. Levels in dB re 1 uPa at 1 m, SI units, rad.
+``confirmed=False`` marks presets with figures from memory or assumptions; ``source`` states which. Levels are in dB re
+1 uPa at 1 m, other values in SI units and rad.
 """
 
 from __future__ import annotations
@@ -25,32 +26,33 @@ def _deg(value: float) -> float:
 
 @dataclass(frozen=True)
 class Preset:
-    """Instrument at one of its frequencies."""
+    """Sonar at one of its frequencies."""
 
     name: str
     kind: str
     title: str
-    frequency: float  #: Hz
-    bandwidth: float  #: Hz; the range resolution is c/2B
+    frequency: float  #: centre frequency, Hz
+    bandwidth: float  #: bandwidth B of the pulse, Hz; the range resolution is c/2B
     beams: int
-    sector: float  #: rad, full angle; for a scanning sonar the scanned sector
-    vertical: float  #: rad at -3 dB, across the array: height of the fan; for a multibeam echosounder the along-track beam width
-    beam: float  #: rad at -3 dB, along the array
-    max_range: float  #: m, maximum range
-    range: float  #: m, default range
-    rate: float  #: Hz
+    sector: float  #: full angle of the sector, rad; of a scanning sonar, the scanned sector
+    #: beam width at -3 dB across the array, rad: height of the fan, or along-track beam width of a multibeam echosounder
+    vertical: float
+    beam: float  #: beam width at -3 dB along the array, rad
+    max_range: float  #: maximum range, m
+    range: float  #: default range, m
+    rate: float  #: usual ping rate, Hz
     source: str
     source_level: float = 210.0
-    tilt: float = 0.0  #: rad, angle of the axis below the horizontal
-    bins: int = 0  #: samples over the range; 0 = from the resolution
-    noise: float = 40.0  #: dB re 1 uPa in band: electronic noise floor
-    step: float = 0.0  #: rad per ping, of a scanning sonar
+    tilt: float = 0.0  #: angle of the sonar axis below the horizontal, rad
+    bins: int = 0  #: number of samples over the range; 0 = from the resolution
+    noise: float = 40.0  #: electronic noise floor in the band, dB re 1 uPa
+    step: float = 0.0  #: step of a scanning sonar per ping, rad
     shading: str = "hamming"
     confirmed: bool = False
 
     @property
     def resolution(self) -> float:
-        """Range resolution in m at 1500 m/s."""
+        """Range resolution in m at a sound speed of 1500 m/s."""
         return 1500.0 / (2.0 * self.bandwidth)
 
 
@@ -77,8 +79,8 @@ _ALL = (
     Preset("norbit-wbms", "bathymetry", "Norbit WBMS, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(1.9), _deg(0.9), 275.0, 75.0, 10.0, "200 to 700 kHz, band 80 kHz from the data sheet; beam from memory; source level assumed", source_level=215.0, shading="none"),
     Preset("em2040", "bathymetry", "Kongsberg EM 2040, 300 kHz", 300e3, 30e3, 400, _deg(130), _deg(1.0), _deg(1.0), 500.0, 100.0, 7.0, "200 to 400 kHz, 400 beams, 1 x 1 deg from the data sheet; its three sectors are modelled as one; source level assumed", source_level=220.0, shading="none"),
     Preset("seabat-7125", "bathymetry", "Reson SeaBat 7125, 400 kHz", 400e3, 30e3, 256, _deg(128), _deg(1.1), _deg(0.54), 200.0, 75.0, 10.0, "400 kHz, 0.54 x 1.1 deg, 128 deg, 200 m from the data sheet; source level assumed", source_level=220.0, shading="none"),
-    Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "as r2sonic-2024, with its fan as an image: mount it beside that preset", source_level=220.0, tilt=_deg(90), shading="none"),
-    Preset("norbit-wbms-water", "forward", "Norbit WBMS water column, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(0.9), _deg(1.9), 275.0, 40.0, 5.0, "as norbit-wbms, with its fan as an image: mount it beside that preset", source_level=215.0, tilt=_deg(90), shading="none"),
+    Preset("r2sonic-2024-water", "forward", "R2Sonic 2024 water column, 400 kHz", 400e3, 30e3, 256, _deg(120), _deg(0.5), _deg(1.0), 500.0, 50.0, 5.0, "as r2sonic-2024, with the fan as an image: mount it beside that preset", source_level=220.0, tilt=_deg(90), shading="none"),
+    Preset("norbit-wbms-water", "forward", "Norbit WBMS water column, 400 kHz", 400e3, 80e3, 256, _deg(120), _deg(0.9), _deg(1.9), 275.0, 40.0, 5.0, "as norbit-wbms, with the fan as an image: mount it beside that preset", source_level=215.0, tilt=_deg(90), shading="none"),
     Preset("surveyor-240", "bathymetry", "Cerulean Surveyor 240", 240e3, 20e3, 80, _deg(80), _deg(4.0), _deg(2.0), 100.0, 50.0, 5.0, "240 kHz, 80 deg, 4 deg along from the data sheet; the rest assumed", source_level=200.0, shading="none"),
     Preset("ping360", "scanning", "Blue Robotics Ping360", 750e3, 20e3, 1, 2 * math.pi, _deg(25), _deg(2.0), 50.0, 20.0, 20.0, "750 kHz, 400 steps of 0.9 deg from the data sheet; 2 x 25 deg from memory; source level assumed", source_level=195.0, bins=1200, step=_deg(0.9), shading="none"),
     Preset("imagenex-881l", "scanning", "Imagenex 881L, 675 kHz", 675e3, 20e3, 1, 2 * math.pi, _deg(20), _deg(1.8), 200.0, 30.0, 20.0, "675 kHz, 1.8 x 20 deg, 1 to 200 m from the data sheet; source level assumed", source_level=200.0, bins=500, step=_deg(0.9), shading="none"),
@@ -89,16 +91,17 @@ PRESETS: dict[str, Preset] = {p.name: p for p in _ALL}
 
 
 def find_preset(name: str) -> Preset:
-    """Return the preset with this name; the ConfigError suggests a similar name."""
+    """Return the preset with this name. Raises ConfigError that suggests a similar name."""
     if name not in PRESETS:
         raise ConfigError(
-            f"there is no sonar preset '{name}'{suggest_name(name, sorted(PRESETS))}; list them with `wavesim sonars`"
+            f"unknown sonar preset '{name}'{suggest_name(name, sorted(PRESETS))}; list the presets with `wavesim "
+            "sonars`"
         )
     return PRESETS[name]
 
 
 def list_presets() -> str:
-    """Return a table with one line per preset."""
+    """Return a text table with one line per sonar preset."""
     lines = [
         f"{'name':24} {'kind':11} {'frequency':>9} {'beams':>5} {'sector':>8} {'beam':>9} {'range':>6}  instrument"
     ]

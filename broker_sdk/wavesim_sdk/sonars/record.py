@@ -1,4 +1,4 @@
-"""Recording of the frames of a running sonar into a file for survey software."""
+"""Record the frames of a running sonar in a file for survey software."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FORMATS: dict[str, Any] = {".xtf": xtf, ".kmall": kmall}
 
 
 def record(server: str, body: str, name: str, path: Path, frames: int = 0) -> tuple[int, int]:
-    """Record frames to ``path``; return (frames written, frames lost).
+    """Record the frames of a sonar in the file ``path``. Return (frames written, frames lost).
 
-    It stops after ``frames`` frames (0 = no limit), at the end of the run or the server, or at Ctrl-C.
+    Recording stops after ``frames`` frames (0 = no limit), at the end of the run or the server, or at Ctrl-C.
     """
     if path.suffix not in FORMATS:
         raise WaveSimError(f"unknown type of sonar file '{path.suffix}': the name must end in {' or '.join(FORMATS)}")

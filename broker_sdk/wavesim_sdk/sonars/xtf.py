@@ -1,8 +1,9 @@
-"""Encoder of side-scan frames as XTF (Triton eXtended Format), little-endian. It returns bytes and opens no files.
+"""Encoder of side-scan frames in the XTF format (Triton eXtended Format), little-endian. It returns bytes and opens no
+files.
 
-A file is :func:`file_header` followed by a :func:`ping` for each frame.  Positions are in degrees.  Samples are those of the
-frame, in one channel per side with the first sample nearest to the sonar; port is mirrored, as XTF readers expect.  Times have
-a resolution of a hundredth of a second.
+A file is :func:`file_header` followed by a :func:`ping` for each frame. Positions are in degrees. Samples are those of
+the frame, in one channel per side with the first sample nearest to the sonar. The port channel is mirrored, as XTF
+readers expect. Times have a resolution of 10 ms.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from wavesim_sdk.geodesy import Origin
 from wavesim_sdk.sonars.frames import ImagingFrame
 
 DEGREES, SLANT, MAGIC, SONAR = 3, 1, 0xFACE, 0
-FORMATS = {1: 8, 2: 3}  #: bytes per sample -> XTF code for u8, u16
+FORMATS = {1: 8, 2: 3}  #: XTF code for u8 and u16, by bytes per sample
 
 
 class NoSideScan(WaveSimError):
-    """The frame does not come from a side-scan sonar."""
+    """The frame is not from a side-scan sonar, so XTF cannot hold it."""
 
 
 def _check(frame: ImagingFrame) -> Any:
@@ -33,7 +34,7 @@ def _check(frame: ImagingFrame) -> Any:
 
 
 def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
-    """Return the file header (1024 bytes) for frames of this sonar, at any position."""
+    """Return the file header (1024 bytes) for frames of this sonar."""
     r = _check(frame)
     out = bytearray(1024)
     out[0:2] = b"\x7b\x01"
@@ -49,7 +50,7 @@ def file_header(frame: ImagingFrame, origin: Origin) -> bytes:
 
 
 def ping(frame: ImagingFrame, origin: Origin, period: float = 0.0) -> bytes:
-    """Return the record of a frame in a world with this origin; ``period`` s between pings."""
+    """Return the XTF record of a frame in a world with this origin. ``period`` is the time in s between pings."""
     r = _check(frame)
     when = utc(int(r["ping_ns"]))
     latitude, longitude = origin.degrees(r["p_WS_W"])

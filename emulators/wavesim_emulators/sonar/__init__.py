@@ -1,1 +1,1 @@
-"""Imaging sonars: one engine of compiled kernels for all of them; and cameras, which view the same scene."""
+"""Imaging sonars and cameras. One engine of compiled kernels serves all sonars; cameras view the same scene."""

@@ -1,12 +1,13 @@
-"""Underwater cameras: rays in the scene of the sonars, daylight and a lamp, absorption and scattering in the water, a
-pixel array.
+"""Underwater cameras: rays in the scene of the sonars, daylight and a lamp, absorption and scattering in the water, and
+a pixel array.
 
 Of the light J from a surface at distance z, the camera receives ``J exp(-bD z) + V (1 - exp(-bB z))`` (Akkaynak &
 Treibitz 2018), for red, green and blue. J is the surface colour times the light on it. Daylight at depth counts half on
-upright walls and fully on horizontal surfaces. The light of a lamp falls with 1/r^2 and is absorbed on its way. The
-water in the lamp's beam is also lit, in steps along the ray (single scatter, isotropic in the half space behind;
-Jaffe-McGlamery). Neglected: shadows, sparkle, blur by forward scattering, refraction at the housing and at the surface.
-Not validated against real images. Rays are cast on a grid of angles; their light is interpolated to the pixels.
+upright walls and fully on horizontal surfaces. The light of a lamp falls with 1/r^2 and is absorbed on its path. It
+also lights the water in its beam, in steps along the ray (single scatter, isotropic in the half space behind;
+Jaffe-McGlamery). Neglected are shadows, sparkle, blur by forward scattering, and refraction at the housing and at the
+surface. The model is not validated against real images. Rays are cast on a grid of angles, and their light is
+interpolated to the pixels.
 """
 
 from __future__ import annotations
@@ -29,18 +30,19 @@ from wavesim_sdk.shared_memory import Record
 from wavesim_sdk.sonars import frames, lens
 
 Array = np.ndarray[Any, Any]
-STEPS = 8  #: ray segments in which water scatters a lamp's light
-TURBID = 0.02  #: share of turbidity that scatters back
-NEAR = 0.05  #: m: minimum distance of water from a lamp
-EXPOSURE_LEVEL, SHARE = 0.9, 0.98  #: an automatic exposure puts this share of the values below that level
-FIRST_BOARD = -10  #: labels of boards, counted downwards
-BOARD_BACK_COLOUR = 0.3  #: colour of a board's back
+STEPS = 8  #: number of ray segments in which the water scatters the light of a lamp
+TURBID = 0.02  #: share of the turbidity that scatters light back
+NEAR = 0.05  #: minimum distance in m between a lamp and the water that it lights
+#: an automatic exposure puts the share SHARE of the pixel values below EXPOSURE_LEVEL
+EXPOSURE_LEVEL, SHARE = 0.9, 0.98
+FIRST_BOARD = -10  #: label of the first board; further boards count downwards
+BOARD_BACK_COLOUR = 0.3  #: reflectance of the back of a board
 
 
 @dataclass(frozen=True)
 class WaterOptics:
-    """Coefficients (3,) of water with turbidity: direct light, veil, daylight with depth, backscatter; the veil's colour;
-    daylight.
+    """Optical coefficients (3,) of water with turbidity: direct light, veil, daylight with depth, and backscatter. The
+    colour of the veil and the daylight follow.
     """
 
     direct: Array
@@ -60,7 +62,9 @@ class WaterOptics:
 
 
 class BoardGeometry:
-    """A board: its middle, its axes to the right and down as seen from the front, its normal, in W; its pattern."""
+    """Board in a scene: its centre, its axes to the right and down as seen from the front, and its normal, all in W;
+    and its pattern.
+    """
 
     def __init__(self, b: Board) -> None:
         c, s = math.cos(b.heading), math.sin(b.heading)
@@ -89,7 +93,7 @@ class BoardGeometry:
 
 
 class CameraView:
-    """One camera: renders an image from a pose. No clock, process or shared memory."""
+    """Camera that renders an image from a pose. It uses no clock, process or shared memory."""
 
     def __init__(self, c: Declared, world: SonarScene, optics: Optics, boards: tuple[Board, ...], key: int) -> None:
         self.camera, self.world, self.key = c, world, np.array([key], np.uint64)
@@ -112,8 +116,8 @@ class CameraView:
         self._along_e = np.broadcast_to(np.stack([-sine, np.zeros_like(e), cosine], axis=-1), (*side.shape, 3))
 
     def trace(self, p: Array, R: Array, level: float = 0.0) -> tuple[Array, Array, Array]:
-        """Return (light (columns, rows, 3), range, label, both (columns, rows)) of each ray; range inf if it hits
-        nothing.
+        """Return (light (columns, rows, 3), range, label) of each ray; range and label have the shape (columns, rows).
+        The range is inf if a ray hits nothing.
         """
         w, far = self.water, self.camera.range
         out, what = self.world.cast_fan(p, R, self.u, self.e, far, level, True)
@@ -143,13 +147,13 @@ class CameraView:
         return colour * lit * np.exp(-w.direct * z) + veil * far_veil + glow, r, label
 
     def _lamp(self, away: Array, normal: Array) -> Array:
-        """Light of the lamp on surfaces ``away`` from it."""
+        """Return the light of the lamp on surfaces at vectors ``away`` from it."""
         d = np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), NEAR)
         falls = np.maximum(-(normal * away).sum(axis=-1, keepdims=True) / d, 0.0)
         return np.asarray(self.camera.lamp * falls / d**2 * np.exp(-self.water.direct * d))
 
     def _glow(self, z: Array, lamp: Array) -> Array:
-        """Backscatter of the water in the lamp's light."""
+        """Return the backscatter of the water in the light of the lamp."""
         total = np.zeros((*z.shape[:2], 3), np.float32)
         for n in range(STEPS):  # short steps near the camera, where the lamp is
             s, step = z * ((n + 0.5) / STEPS) ** 2, z * ((2 * n + 1) / STEPS**2)
@@ -166,8 +170,8 @@ class CameraView:
         return np.asarray(total)
 
     def depths(self, r: Array, label: Array) -> Array:
-        """Return the true distance along the axis of each pixel (rows, columns), inf without a hit: interpolated where all
-        rays around it hit the same object, else that of the nearest ray.
+        """Return the true distance along the axis of each pixel (rows, columns); inf without a hit. It is interpolated
+        where all rays around the pixel hit the same object; elsewhere it is that of the nearest ray.
         """
         near = 1.0 / (r * self.D[..., 0])
         flat = label.ravel()
@@ -180,7 +184,7 @@ class CameraView:
     def picture(
         self, p: Array, R: Array, number: int, level: float = 0.0, noise: float = 1.0
     ) -> tuple[Array, Any, float, int]:
-        """Return (values (rows, columns, 3), depths or None, exposure, number of saturated values)."""
+        """Return (pixel values (rows, columns, 3), depths or None, exposure, number of saturated values)."""
         c = self.camera
         light, r, label = self.trace(p, R, level)
         light_level = self._pixels(light)
@@ -201,7 +205,7 @@ class CameraView:
 
 
 class CameraEmulator(FrameEmulator):
-    """Images of all cameras."""
+    """Emulator of cameras: the images of all cameras."""
 
     sensor = "camera"
 
@@ -248,7 +252,7 @@ class CameraEmulator(FrameEmulator):
 
 
 def describe(c: Declared, body: bytes, name: bytes, generation: int) -> Any:
-    """Return a record with all fields that stay the same from image to image."""
+    """Return a frame record with all fields that stay the same from image to image."""
     record = np.zeros((), frames.RECORD)
     f = lens.focal_length(c.width, c.view)
     for field, value in {

@@ -1,4 +1,4 @@
-"""A declared sonar with all numbers resolved, and its rays."""
+"""Configured sonar with all numbers resolved, and its rays."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from wavesim_sdk.sonars.presets import Preset
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-RAYS = 64  #: rays per column of an image
-SIDE_RAYS, SIDE_UP = 448, 64  #: rays of a side-scan: down in equal steps of range, up to the surface
+RAYS = 64  #: number of rays per column of an image
+#: numbers of rays of a side-scan sonar: down in equal steps of range, and up to the surface
+SIDE_RAYS, SIDE_UP = 448, 64
 SIDE_COLUMNS = 3
 PENCIL_COLUMNS = 5
-HEIGHT = 1.3  #: height of a fan filled with rays, in fan heights
-WIDE = 1.2  #: width of a pencil beam filled with rays, in lambda/L to both sides
-ACROSS = 3  #: rays of a sounding in each direction
+HEIGHT = 1.3  #: height of the fan that rays fill, relative to the beam width of the fan
+WIDE = 1.2  #: half width of the part of a pencil beam that rays fill, in lambda/L
+ACROSS = 3  #: number of rays of a sounding in each of two directions
 
 
 @dataclass(frozen=True)
 class SonarDesign:
-    """All properties of a sonar except its mount. Levels dB re 1 uPa at 1 m, SI units, rad."""
+    """All properties of a sonar except its mount. Levels are in dB re 1 uPa at 1 m, other values in SI units and rad."""
 
     preset: Preset
     range: float
     bins: int
     sound_speed: float = 1500.0
-    absorption: float = 0.0  #: dB/m
-    gain: float = 0.0  #: dB
-    tvg: float = 30.0  #: X in the gain law X log r
-    hold: float = math.inf  #: m beyond which the gain stays constant
-    floor: float = 60.0  #: dB that map to 0
-    span: float = 66.0  #: dB from 0 to the maximum
+    absorption: float = 0.0  #: absorption, dB/m
+    gain: float = 0.0  #: fixed gain, dB
+    tvg: float = 30.0  #: coefficient X of the time-varying gain X log r
+    hold: float = math.inf  #: range in m beyond which the gain stays constant
+    floor: float = 60.0  #: level in dB that maps to sample value 0
+    span: float = 66.0  #: range of levels in dB from sample value 0 to the maximum
     bits: int = 8
-    volume: float = -90.0  #: S_v, dB
+    volume: float = -90.0  #: volume scattering strength S_v, dB
     noise: bool = True
     speckle: bool = True
     surface: bool = True
     labels: bool = False
     stabilised: bool = True
     equidistant: bool = False
-    assumed_speed: float = 0.0  #: m/s: sound speed assumed by a multibeam echosounder at its array; 0 = the true one
+    assumed_speed: float = 0.0  #: sound speed that a multibeam echosounder assumes at its array, m/s; 0 = the true one
     minimum: float = 0.0
 
     @functools.cached_property
@@ -54,49 +55,50 @@ class SonarDesign:
 
     @functools.cached_property
     def bin(self) -> float:
-        """Wavelength, m."""
+        """Wavelength of the sonar in m."""
         return self.range / self.bins
 
     @functools.cached_property
     def pulse(self) -> float:
-        """Range resolution c/2B, m."""
+        """Range resolution c/2B in m."""
         return self.sound_speed / (2.0 * self.preset.bandwidth)
 
     @functools.cached_property
     def array(self) -> float:
-        """Length of the array, m."""
+        """Length of the array in m."""
         return patterns.length(self.preset.beam, self.wavelength, self.preset.shading)
 
     @functools.cached_property
     def height(self) -> float:
-        """Length of the array across, m."""
+        """Length of the array across the beams in m."""
         return patterns.length(self.preset.vertical, self.wavelength, "none")
 
     @functools.cached_property
     def ping_time(self) -> float:
-        """Time from the transmission to the last echo, s."""
+        """Time from the transmission to the last echo in s."""
         return 2.0 * self.range / self.sound_speed
 
     @functools.cached_property
     def top(self) -> int:
-        """Maximum level of a bin."""
+        """Maximum sample value of a bin."""
         return int((1 << self.bits) - 1)
 
     @functools.cached_property
     def ranges(self) -> Array:
-        """Middles of the bins (bins,)."""
+        """Ranges of the bin centres (bins,) in m."""
         return np.asarray((np.arange(self.bins) + 0.5) * self.bin)
 
     @functools.cached_property
     def gain_dB(self) -> Array:
-        """Gain by bin: X log r + 2 alpha r + G, constant beyond a range."""
+        """Gain in dB by bin: X log r + 2 alpha r + G, constant beyond the range ``hold``."""
         r = np.minimum(np.maximum(self.ranges, self.bin), self.hold)
         return np.asarray(self.tvg * np.log10(r) + 2.0 * self.absorption * r + self.gain)
 
     @functools.cached_property
     def envelope(self) -> Array:
-        """Squared pulse over fine bins, peak 1, scaled so that a bed gives the same level in bins of any length; one
-        number if bins are not finer than the pulse. Gaussian, -3 dB at 0.886 c/2B.
+        """Squared pulse over fine bins. It is scaled so that a bed gives the same level in bins of any length; without
+        scaling its peak is 1. If bins are not finer than the pulse, it is one number. The pulse is Gaussian, with -3 dB
+        at 0.886 c/2B.
         """
         if self.bin >= 0.99 * self.pulse:
             return np.ones(1)
@@ -107,8 +109,8 @@ class SonarDesign:
 
     @functools.cached_property
     def noise_power(self) -> float:
-        """Thermal noise in the band minus the gain of a beam, plus the electronic noise floor; linear. For one resolved
-        range cell: a longer bin sums several.
+        """Noise power per resolved range cell, as a linear number: the thermal noise in the band less the gain of a
+        beam, plus the electronic noise floor. A longer bin sums several cells.
         """
         p = self.preset
         thermal = -15.0 + 20.0 * math.log10(p.frequency * 1e-3) + 10.0 * math.log10(p.bandwidth)
@@ -119,12 +121,12 @@ class SonarDesign:
 
     @functools.cached_property
     def energy_per_ray(self) -> float:
-        """Linear source level."""
+        """Source level as a linear number."""
         return float(10.0 ** (self.preset.source_level / 10.0))
 
     @functools.cached_property
     def decay(self) -> float:
-        """Two-way decay of energy over range, 1/m: 10^(-2 alpha r/10)."""
+        """Two-way decay constant of energy over range, 1/m: the energy falls as 10^(-2 alpha r/10)."""
         return float(2.0 * self.absorption * math.log(10.0) / 10.0)
 
     def with_(self, **changes: Any) -> SonarDesign:
@@ -133,7 +135,7 @@ class SonarDesign:
 
 @dataclass(frozen=True)
 class RayFan:
-    """A fan: angles off broadside and their widths, elevations and their widths, patterns (linear)."""
+    """Rays of a fan: angles off broadside and their widths, elevations and their widths, and patterns (linear)."""
 
     angle: Array
     du: Array
@@ -148,14 +150,14 @@ class RayFan:
 
 
 def cells(half: float, count: int) -> tuple[Array, float]:
-    """Return middles and width of equal cells from -half to half."""
+    """Return the centres and the width of equal cells from -half to half."""
     width = 2.0 * half / count
     return np.asarray((np.arange(count) + 0.5) * width - half, np.float64), width
 
 
 def mean_pattern(centres: Array, width: float, scale: float, shading: str, power: int, shift: float = 0.0) -> Array:
-    """Return the pattern averaged over cells of angle: transmitted at rest and, for ``power`` 2, received with an offset
-    ``shift`` in u.
+    """Return the beam pattern averaged over cells of angle. The array transmits at rest. For ``power`` 2 it also
+    receives, with an offset ``shift`` in u.
     """
     fine = (np.arange(41) + 0.5) / 41.0 - 0.5
     u = np.sin(centres[:, None] + fine * width)
@@ -166,7 +168,9 @@ def mean_pattern(centres: Array, width: float, scale: float, shading: str, power
 
 
 def image_rays(d: SonarDesign) -> RayFan:
-    """Rays of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the sector."""
+    """Return the rays of a forward-looking sonar (or of a multibeam echosounder's water column): columns over the
+    sector.
+    """
     p = d.preset
     count = max(8, min(p.beams, math.ceil(2.5 * p.sector / p.beam)))
     angle, width = cells(0.5 * p.sector, count)
@@ -176,7 +180,7 @@ def image_rays(d: SonarDesign) -> RayFan:
 
 
 def pencil_rays(d: SonarDesign) -> RayFan:
-    """Rays of a scanning sonar."""
+    """Return the rays of a scanning sonar."""
     half = math.asin(min(0.99, WIDE * d.wavelength / d.array))
     angle, width = cells(half, PENCIL_COLUMNS)
     e, de = cells(0.5 * HEIGHT * d.preset.vertical, RAYS)
@@ -185,8 +189,8 @@ def pencil_rays(d: SonarDesign) -> RayFan:
 
 
 def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
-    """Rays of one side of a side-scan: in equal steps of range over a level bed at ``altitude``, and some upward. ``roll``
-    is the angle of the side below the horizontal.
+    """Return the rays of one side of a side-scan sonar: in equal steps of range over a level bed at ``altitude``, and
+    some upward. ``roll`` is the angle of the side below the horizontal.
     """
     angle, width = cells(WIDE * d.wavelength / d.array, SIDE_COLUMNS)
     h = min(max(altitude, 0.02 * d.range), 0.999 * d.range)
@@ -201,12 +205,14 @@ def side_rays(d: SonarDesign, altitude: float, roll: float) -> RayFan:
 
 
 def normalised_weights(weights: Array, width: float, energy: float) -> Array:
-    """Weights of a few cells, scaled so that they contain the energy of the whole pattern, side lobes included."""
+    """Return the weights of a few cells of the pattern. They are scaled to contain the energy of the whole pattern,
+    side lobes included.
+    """
     return np.asarray(weights * energy / (weights.sum() * width))
 
 
 def beam_angles(d: SonarDesign) -> Array:
-    """Beam angles across, from port to starboard, as assumed by a multibeam echosounder."""
+    """Return the beam angles across the track, from port to starboard, that a multibeam echosounder assumes."""
     half = 0.5 * d.preset.sector
     if d.equidistant:
         return np.asarray(np.arctan(np.linspace(-math.tan(half), math.tan(half), d.preset.beams)))
@@ -214,7 +220,9 @@ def beam_angles(d: SonarDesign) -> Array:
 
 
 def sounding_rays(d: SonarDesign, angles: Array) -> RayFan:
-    """Three by three rays per beam, those across side by side; weights come from the patterns."""
+    """Return three by three rays per beam, with the rays across the track side by side. Their weights come from the
+    patterns.
+    """
     half = WIDE * d.wavelength / d.array
     off, width = cells(half, ACROSS)
     weight = normalised_weights(

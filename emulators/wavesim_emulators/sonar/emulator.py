@@ -1,4 +1,4 @@
-"""Emulator of imaging sonars: pings at their rates, frames into their rings."""
+"""Emulator of imaging sonars: it computes pings at their rates and writes frames into the rings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SONAR_TYPES: dict[str, Any] = {
 
 
 def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
-    """Resolve a declared sonar in the water of its configuration."""
+    """Resolve all numbers of a configured sonar in the water of its configuration."""
     a = loaded.config.acoustics
     preset = frames.resolve_preset(p)
     absorbed = francois_garrison(preset.frequency, a.temperature, a.salinity, a.depth, a.ph)
@@ -41,7 +41,7 @@ def design_of(loaded: LoadedConfig, p: Declared, noise: bool) -> SonarDesign:
 
 @dataclass
 class SonarInstrument:
-    """One sonar: its engine and the constant part of its record."""
+    """Sonar of an emulator: its engine and the constant part of its frame record."""
 
     generation: int
     engine: Any
@@ -49,8 +49,8 @@ class SonarInstrument:
 
 
 class SonarEmulator(FrameEmulator):
-    """Frames of all imaging sonars. A ping that is due at a tick is complete by then. It was sent earlier by twice the
-    range over the sound speed, from the pose that constant velocities give for that time.
+    """Emulator of all imaging sonars. A ping that is due at a tick is complete by then. It was sent earlier by twice
+    the range over the sound speed, from the pose that constant velocities give for that time.
     """
 
     sensor = "sonar"
@@ -58,7 +58,7 @@ class SonarEmulator(FrameEmulator):
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._instruments: dict[int, SonarInstrument] = {}
-        self.newest: dict[int, PingResult] = {}  #: by row in the table
+        self.newest: dict[int, PingResult] = {}  #: newest ping of each sensor, by its row in the table `sonar`
 
     def warm_up(self) -> None:
         here = SonarPose(np.zeros(3), np.eye(3), np.ones(3), np.ones(3))
@@ -121,7 +121,7 @@ class SonarEmulator(FrameEmulator):
 
 
 def describe(d: SonarDesign, body: bytes, name: bytes, generation: int, preset: str) -> Any:
-    """Return a record with all fields that stay the same from frame to frame."""
+    """Return a frame record with all fields that stay the same from frame to frame."""
     p = d.preset
     record = np.zeros((), frames.RECORD)
     soundings = p.kind == "bathymetry"

@@ -1,4 +1,4 @@
-"""Base of emulators whose instruments produce frames: the rings, the wait for the log, the names in a record."""
+"""Base class of emulators that produce frames: the rings, the wait for the log, the names in a record."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from wavesim_sdk.errors import NotRunning
 from wavesim_sdk.ocean.bodies import BodyObstacles, ModelShapes
 from wavesim_sdk.sonars import frames
 
-PATIENCE_S = 2.0  #: maximum wait for the log to read a frame before it is overwritten
+PATIENCE_S = 2.0  #: maximum time in s to wait for the log to read a frame before it is overwritten
 
 
 class FrameEmulator(Emulator):
-    """An emulator that traces the world and writes frames."""
+    """Base class of emulators that trace the world and write frames."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
@@ -36,19 +36,19 @@ class FrameEmulator(Emulator):
         self.warm_up()
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them from the cache: otherwise the first frame of a run would be seconds late."""
+        """Compile the kernels, or load them from the cache, so that the first frame of a run is not seconds late."""
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         self.bodies = BodyObstacles(self._shapes, view.rows, view.identity, view.state)
 
     def names_of(self, now: Batch, i: int, place: int) -> tuple[bytes, bytes]:
-        """Names of the body and the instrument in a row."""
+        """Return the names of the body and the instrument in a row."""
         entries = now.view.tables["instruments"]
         entry = entries[(entries["type"] == self.sensor.encode()) & (entries["place"] == place)][0]
         return bytes(now.view.identity["name"][now.rows[i]]), bytes(entry["name"])
 
     def write(self, place: int, record: Any, *payload: bytes) -> int:
-        """Add a frame to the ring of an instrument; return its number, 0 without rings."""
+        """Add a frame to the ring of an instrument. Return its number, or 0 if there are no rings."""
         if self._rings is None:
             return 0
         # in real time there is no time to wait for the log
@@ -59,7 +59,7 @@ class FrameEmulator(Emulator):
 
 
 def euler_of(R: Any) -> Any:
-    """Roll, pitch, heading of a rotation."""
+    """Return roll, pitch and heading of a rotation matrix."""
     return np.array(
         [math.atan2(R[2, 1], R[2, 2]), math.asin(max(-1.0, min(1.0, -R[2, 0]))), math.atan2(R[1, 0], R[0, 0])]
     )

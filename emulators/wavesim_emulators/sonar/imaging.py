@@ -1,4 +1,6 @@
-"""One ping of a sonar: from its pose and the scene to a frame. No clock, process or shared memory."""
+"""Computation of a ping: from the pose of a sonar and the scene to a frame. The module uses no clock, process or shared
+memory.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,15 @@ from wavesim_sdk.sonars import patterns
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-SLICES = 8  #: parts of a ping for a turning receiver
-STEADY_TURN = 0.1  #: of a beam width: a smaller turn during a ping is neglected
-PATTERN_RESOLUTION = 64  #: entries of a pattern's table per lambda/L
-SIDELOBES = 40  #: extent of the table in lambda/L
+SLICES = 8  #: number of parts into which a ping is divided if the receiver turns
+STEADY_TURN = 0.1  #: turn during a ping, in beam widths, below which it is neglected
+PATTERN_RESOLUTION = 64  #: entries per lambda/L of the table of a beam pattern
+SIDELOBES = 40  #: extent of the table of a beam pattern, in lambda/L
 
 _q = (np.arange(65536) + 0.5) / 65536
 _NORMAL = ndtri(_q)
-#: quantiles of a normal distribution of variance 1/2 (one part of a complex number), and of an exponential one of mean
-#: 1
+#: quantiles of a normal distribution of variance 1/2, the distribution of each part of a complex number
+# EXPONENTIAL_QUANTILES are those of an exponential distribution of mean 1.
 NORMAL_QUANTILES = (_NORMAL / math.sqrt(2.0 * float(np.mean(_NORMAL**2)))).astype(np.float32)
 _EXPONENTIAL = -np.log1p(-_q)
 EXPONENTIAL_QUANTILES = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.float32)
@@ -35,8 +37,8 @@ EXPONENTIAL_QUANTILES = (_EXPONENTIAL / float(np.mean(_EXPONENTIAL))).astype(np.
 
 @dataclass(frozen=True)
 class SonarPose:
-    """Pose of a sonar at the time of transmission: position in W, rotation of its frame S to W, velocity in W, angular
-    velocity in W.
+    """Pose and motion of a sonar at the time of transmission: position in W, rotation of its frame S to W, velocity and
+    angular velocity in W.
     """
 
     p: Array
@@ -45,14 +47,14 @@ class SonarPose:
     w: Array
 
     def before(self, seconds: float) -> SonarPose:
-        """The pose this long ago, at constant velocities."""
+        """Return the pose at a number of seconds before, for constant velocities."""
         angle = float(np.linalg.norm(self.w)) * seconds
         R = self.R if angle < 1e-12 else rotation_matrix(-self.w * seconds) @ self.R
         return SonarPose(self.p - seconds * self.v, R, self.v, self.w)
 
 
 def rotation_matrix(by: Array) -> Array:
-    """Rotation matrix (3, 3) of a rotation vector (Rodrigues)."""
+    """Return the rotation matrix (3, 3) of a rotation vector (Rodrigues)."""
     angle = float(np.linalg.norm(by))
     if angle < 1e-12:
         return np.eye(3)
@@ -61,14 +63,14 @@ def rotation_matrix(by: Array) -> Array:
     return np.asarray(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K))
 
 
-#: a fan's axes in S, as columns; see :mod:`~wavesim_emulators.sonar.kernels`
+#: axes of a fan in S, as columns; see :mod:`~wavesim_emulators.sonar.kernels`
 DOWN = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 STARBOARD = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 PORT = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
-    """Axes of a fan that looks ahead, turned to starboard and tilted down."""
+    """Return the axes of a fan that looks ahead, turned to starboard and tilted down by these angles."""
     c, s = math.cos(azimuth), math.sin(azimuth)
     R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     c, s = math.cos(tilt), math.sin(tilt)
@@ -77,8 +79,9 @@ def forward_axes(tilt: float, azimuth: float = 0.0) -> Array:
 
 @dataclass
 class PingResult:
-    """Result of a ping. ``levels`` (beams, bins) integers, or ``soundings`` (beams, columns of SOUNDING); ``power`` the
-    levels before gain; ``labels`` (beams, bins, 2) material and object of the strongest ray, -1 = none.
+    """Result of a ping. ``levels`` (beams, bins) are integers; soundings are in ``soundings`` (beams, columns of
+    SOUNDING) instead. ``power`` are the levels before gain. ``labels`` (beams, bins, 2) are material and object of the
+    strongest ray, -1 = none.
     """
 
     pose: SonarPose
@@ -93,7 +96,9 @@ class PingResult:
 
 
 class ImagingSonar:
-    """Beams over ranges of one array: the part shared by forward-looking, side-scan and scanning sonars."""
+    """Base class of sonars with beams over ranges of one array: the part that forward-looking, side-scan and scanning
+    sonars share.
+    """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int, rows: int) -> None:
         self.design, self.world = design, world
@@ -106,7 +111,7 @@ class ImagingSonar:
         self.side = 0.0 if design.preset.kind == "forward" else design.array
 
     def echo_energy(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Any]:
-        """Return (energy (columns, bins), labels) of a fan."""
+        """Return (energy (columns, bins), labels) of the echoes of a fan."""
         d = self.design
         R = pose.R @ axes
         out, what = self.world.cast_fan(pose.p, R, rays.u, rays.e, 1.02 * d.range, level, d.surface)
@@ -129,8 +134,8 @@ class ImagingSonar:
         return np.asarray(solid[:, None] * per_bin)
 
     def receive(self, power: Array, pose: SonarPose, along: Array, number: int, beam: float) -> tuple[Array, Any, int]:
-        """Return (power, levels, number of saturated values) of mean powers (beams, bins): speckle, noise, gain,
-        quantisation.
+        """Return (power, levels, number of saturated values) from mean powers (beams, bins), with speckle, noise, gain
+        and quantisation.
         """
         d = self.design
         if len(d.envelope) > 1:
@@ -148,8 +153,8 @@ class ImagingSonar:
         return power, levels, int(cut)
 
     def speckle_correlation(self, pose: SonarPose, along: Array, beam: float) -> Array:
-        """Correlation of each beam's speckle with the previous ping: 1 without motion, 0.14 after half an aperture or half
-        a beam.
+        """Return the correlation of each beam's speckle with that of the previous ping: 1 without motion, 0.14 after
+        half an aperture or half a beam.
         """
         last, self.last = self.last, pose
         if last is None or self.fresh:
@@ -165,7 +170,7 @@ class ImagingSonar:
 
 
 class ForwardLookingSonar(ImagingSonar):
-    """A forward-looking sonar; with ``axes`` = DOWN the water column of a multibeam echosounder."""
+    """Forward-looking sonar. With ``axes`` = DOWN, it is the water column of a multibeam echosounder."""
 
     def __init__(
         self, design: SonarDesign, world: SonarScene, wind: float, key: int, axes: Array | None = None
@@ -185,7 +190,7 @@ class ForwardLookingSonar(ImagingSonar):
         self.nearest = np.abs(self.rays.angle[None, :] - self.angles[:, None]).argmin(axis=1)
 
     def receive_gains_at(self, shift: Array) -> Array:
-        """Return receive gains (beams, columns) for columns that appear displaced in u."""
+        """Return the receive gains (beams, columns) for columns that appear displaced in u."""
         W = np.empty((len(self.angles), len(self.rays.u)))
         k.pattern_matrix(np.sin(self.angles), self.rays.u, shift, self.pattern, self.scale * PATTERN_RESOLUTION, W)
         return W
@@ -212,7 +217,7 @@ class ForwardLookingSonar(ImagingSonar):
 
 
 class MonostaticSonar(ImagingSonar):
-    """Sonars whose transmitter also receives: one beam at a time, with the same pattern twice."""
+    """Base class of sonars whose transmitter also receives: one beam at a time, with the same pattern for both."""
 
     def one_beam(self, pose: SonarPose, axes: Array, rays: RayFan, level: float) -> tuple[Array, Array, Any]:
         """Return (power (bins), volume reverberation (bins), labels (bins, 2)) of one beam."""
@@ -240,7 +245,9 @@ class MonostaticSonar(ImagingSonar):
 
 
 class SideScanSonar(MonostaticSonar):
-    """A side-scan, port and starboard; levels (2, bins), the first bin nearest to the sonar."""
+    """Side-scan sonar with a port and a starboard side. Levels have the shape (2, bins), with the first bin nearest to
+    the sonar.
+    """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 2)
@@ -264,7 +271,7 @@ class SideScanSonar(MonostaticSonar):
 
 
 class ScanningSonar(MonostaticSonar):
-    """A head that turns by a step with each ping; levels (1, bins)."""
+    """Scanning sonar: a head that turns by a step with each ping. Levels have the shape (1, bins)."""
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
         super().__init__(design, world, wind, key, 1)
@@ -272,8 +279,8 @@ class ScanningSonar(MonostaticSonar):
         self.targets = PointTargets(world, design)
 
     def azimuth(self, number: int) -> float:
-        """Angle of a ping from S's x axis towards its y axis. It follows from the ping number, so that a new process
-        continues where the old one stopped.
+        """Return the angle of a ping from the x axis of S towards its y axis. It follows from the ping number, so that
+        a new process continues where the old one stopped.
         """
         p = self.design.preset
         steps = max(1, round(p.sector / p.step))

@@ -1,10 +1,10 @@
-"""Compiled kernels: rays in the world, their energy over range, speckle, gain. Pure functions on arrays; the caller
-supplies the output.
+"""Compiled kernels: rays in the world, their energy over range, speckle, gain. They are pure functions on arrays; the
+caller supplies the output arrays.
 
-All kernels are in one file, because Numba's cache checks only the file of a function. Lengths in m, angles in rad,
-levels linear unless a name says dB. W is north-east-down. A *fan* has the array's axis y, broadside x, and z across
-both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, u = sine of the angle off broadside, e its elevation around
-the array.
+All kernels are in one file, because Numba's cache checks only the file of a function. Lengths are in m, angles in rad,
+levels linear unless a name says dB. W is north-east-down. A *fan* has y along the array, x broadside, and z across
+both. A ray is ``sqrt(1 - u^2) (cos e x + sin e z) + u y``, where u is the sine of the angle off broadside and e the
+elevation around the array.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FAR = 1e30
 CLOSE = 1e-4
 MARCH = 600
 NO_HIT = -1
-BED, SURFACE = 0, 1  #: labels of rays; objects are numbered from 2
+BED, SURFACE = 0, 1  #: labels of the bed and the surface, as hit by rays; objects are numbered from 2
 
 
 # ------------------------------------------------------------------ the world
@@ -44,8 +44,8 @@ BED, SURFACE = 0, 1  #: labels of rays; objects are numbered from 2
 
 @_jit
 def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any, bumps: Any) -> float:
-    """Return the range at which a ray hits D0 + D1 x + D2 y + bumps: by steps that the steepest slope allows; exact for a
-    plane.
+    """Return the range at which a ray hits the bed D0 + D1 x + D2 y + bumps. The range is found by steps that the
+    steepest slope allows, and is exact for a plane.
     """
     closing = bed[1] * dx + bed[2] * dy - dz
     clear = bed[0] + bed[1] * o[0] + bed[2] * o[1] - o[2]
@@ -73,8 +73,8 @@ def bed_analytic(o: Any, dx: float, dy: float, dz: float, reach: float, bed: Any
 
 @_jit
 def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
-    """Return the range at which a ray hits an object, both in the object's axes; ``n`` is set to the normal there. FAR =
-    no hit, 0 from inside.
+    """Return the range at which a ray hits an object: FAR = no hit, 0 from inside. Ray and object are in the object's
+    axes. ``n`` is set to the normal at the hit.
     """
     kind, a, b, c = (
         shape[OBJECT_KIND],
@@ -137,8 +137,8 @@ def intersect_object(p: Any, v: Any, shape: Any, n: Any) -> float:
 
 @_jit
 def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: Any) -> int:
-    """Return the number of the bed's material: that of the last region that contains the point, else the grid's, else
-    ``base``.
+    """Return the material number of the bed at a point: that of the last region that contains the point, or of the
+    grid, or ``base``.
     """
     for k in range(len(regions) - 1, -1, -1):
         g = regions[k]
@@ -155,7 +155,7 @@ def material_at(x: float, y: float, base: int, regions: Any, grid: Any, raster: 
 
 @_jit
 def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
-    """Return unit vectors (columns, rays, 3) in W of a fan's rays."""
+    """Return unit vectors (columns, rays, 3) in W of the rays of a fan."""
     cosines, sines = np.cos(e), np.sin(e)
     for j in range(len(u)):
         side = u[j]
@@ -168,9 +168,9 @@ def ray_directions(R: Any, u: Any, e: Any, out: Any) -> None:
 
 @_jit
 def angular_extent(p: Any, shape: Any, R: Any, around: Any) -> None:
-    """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes; ``R`` rotates the
-    fan's axes into W. The bound comes from the object's box: y between its corners', range between its nearest point
-    and its farthest corner. It may be larger than the object, never smaller.
+    """Bound an object in u (``around[0]``, ``around[1]``) for a sonar at ``p`` in the object's axes. ``R`` rotates the
+    axes of the fan into W. The bound comes from the box of the object: y lies between its corners, and range between
+    its nearest point and its farthest corner. It may be larger than the object, but never smaller.
     """
     near = far = 0.0
     across = np.empty(3)  # the fan's y axis in the object's axes
@@ -205,11 +205,12 @@ def cast_fan(
 ) -> None:  # fmt: skip
     """Trace the rays of a fan.
 
-    ``R`` rotates the fan's axes into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle that
-    another library found (-1 = none), or of length 0; ``triangles`` (n, 5) their normals in W, materials, labels. A bed
-    without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4): range (FAR = no hit), cosine of
-    incidence, and the normal's components along the directions in which u and e grow; ``what`` (columns, rays, 2):
-    material and label (-1 = no hit). ``surface``: material of the sea surface, -1 = surface ignored.
+    ``R`` rotates the axes of the fan into W. ``far`` and ``which`` (columns, rays) are range and number of the triangle
+    that another library found (-1 = none); they may have length 0. ``triangles`` (n, 5) are their normals in W,
+    materials and labels. A bed without triangles is analytic (``bed[4]`` = 0). ``out`` (columns, rays, 4) gets range
+    (FAR = no hit), cosine of incidence, and the components of the normal along the directions in which u and e grow.
+    ``what`` (columns, rays, 2) gets material and label (-1 = no hit). ``surface`` is the material of the sea surface;
+    -1 = surface ignored.
     """
     v, n, d = np.empty(3), np.empty(3), np.empty(3)
     own = np.empty((len(objects), 3))  # the sonar's position in each object's axes
@@ -312,7 +313,7 @@ def splitmix64(x: Any) -> Any:
 
 @_jit
 def ground_texture(x: float, y: float, cell: float, key: Any, quantiles: Any) -> float:
-    """Return a gamma-distributed number of mean 1 for a cell of the ground: all sonars see the same patches."""
+    """Return a gamma-distributed random number of mean 1 for a cell of the ground. All sonars see the same patches."""
     i, j = np.uint64(np.int64(np.floor(x / cell))), np.uint64(np.int64(np.floor(y / cell)))
     h = splitmix64(splitmix64(key + i * np.uint64(0x9E3779B97F4A7C15)) + j * np.uint64(0xD1342543DE82EF95))
     return quantiles[h >> np.uint64(52)]  # 4096 quantiles
@@ -324,14 +325,14 @@ def bin_energy(
     decay: float, patches: Any, patch_cells: Any, key: Any, aperture: Any, v_S: Any, sound_speed: float,
     first: float, bin_: float, energy: Any, strongest: Any, labels: Any,
 ) -> None:  # fmt: skip
-    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta), uniform over the
-    ranges that the ray's width covers, up to the hits of its neighbours.
+    """Add the energy of each ray to the bins of its column: b s_b dOmega e^(-decay r) / (r^2 cos theta). The energy is
+    uniform over the ranges that the width of the ray covers, up to the hits of its neighbours.
 
-    ``du`` are widths in angle off broadside. ``gain_u`` (columns), ``gain_e`` (rays) are the beam patterns, ``tables``
-    (materials, 91) s_b by degree of incidence. ``aperture``: length of an array whose footprint along it is never
-    narrower, and its energy width in rad (0 = not used). ``v_S`` is the sonar's velocity in the fan's axes: a moving
-    receiver gets the echo at another position. ``strongest`` and ``labels`` (columns, bins and 2) record the strongest
-    ray of a bin; with length 0 they are omitted.
+    ``du`` are the widths in angle off broadside. ``gain_u`` (columns) and ``gain_e`` (rays) are the beam patterns.
+    ``tables`` (materials, 91) are s_b by degree of incidence. ``aperture`` is the length of an array whose footprint
+    along it is never narrower, and its energy width in rad (0 = not used). ``v_S`` is the velocity of the sonar in the
+    axes of the fan: a moving receiver gets the echo at another position. ``strongest`` and ``labels`` (columns, bins
+    and 2) record the strongest ray of a bin; with length 0 they are omitted.
     """
     bins = energy.shape[1]
     for j in range(len(u)):
@@ -404,7 +405,7 @@ def bin_energy(
 
 @_jit
 def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
-    """Convolve each row with a pulse envelope over the bins (odd length)."""
+    """Convolve each row with a pulse envelope over the bins, of odd length."""
     half = len(kernel) // 2
     bins = energy.shape[1]
     for j in range(energy.shape[0]):
@@ -417,8 +418,8 @@ def convolve_pulse(energy: Any, kernel: Any, out: Any) -> None:
 
 @_jit
 def pattern_matrix(u_beams: Any, u_columns: Any, shift: Any, table: Any, per: float, out: Any) -> None:
-    """Return receive gains (beams, columns) from a table of the pattern by |difference of u| times ``per``; 0 beyond
-    it.
+    """Return receive gains (beams, columns) from a table of the beam pattern. The index is the absolute difference of u
+    times ``per``; beyond the table the gain is 0.
     """
     for i in range(len(u_beams)):
         for j in range(len(u_columns)):
@@ -436,8 +437,8 @@ def apply_speckle(
 ) -> None:
     """Multiply mean powers (beams, bins) by |z|^2 and add exponentially distributed noise, in place.
 
-    ``old`` (beams, bins, 2) is z of the previous ping and is replaced by the present one: ``z = m old + sqrt(1 - m^2)
-    w`` with ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to their distributions
+    ``old`` (beams, bins, 2) is z of the previous ping. The present one replaces it: ``z = m old + sqrt(1 - m^2) w``,
+    where m is ``memory`` (beams). Random numbers are hashes of (key, ping, beam and bin), mapped to their distributions
     by quantile tables.
     """
     counter = key + np.uint64(2 * ping + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -459,8 +460,8 @@ def apply_speckle(
 
 @_jit
 def to_levels(power: Any, gain_dB: Any, floor_dB: float, per_dB: float, top: int, out: Any) -> int:
-    """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, 0 to ``top``; return the number
-    of saturated values.
+    """Convert powers (beams, bins) to integers ``(10 log10 power + gain - floor) per_dB``, limited to 0 to ``top``.
+    Return the number of saturated values.
     """
     cut = 0
     for j in range(power.shape[0]):

@@ -17,17 +17,17 @@ from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS as SOUNDING_COLUMNS
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-DETECTION_SNR_DB = 10.0  #: dB of signal-to-noise ratio below which a beam gives no sounding
-MIN_PHASE_CELLS = 2.0  #: range cells in a footprint below which phase detection is impossible
-STABILISED = math.radians(10.0)  #: maximum roll
+DETECTION_SNR_DB = 10.0  #: signal-to-noise ratio in dB below which a beam gives no sounding
+MIN_PHASE_CELLS = 2.0  #: number of range cells in a footprint below which phase detection is impossible
+STABILISED = math.radians(10.0)  #: maximum roll in rad against which beams are stabilised
 AMPLITUDE, PHASE, NONE = 1, 2, 0
 
 
 class MultibeamSonar:
-    """Return soundings (beams, SOUNDING): assumed angle (rad, to starboard), two-way time (s), position x ahead, y
-    starboard, z down of the sonar in axes levelled by its true roll and pitch (m), standard deviations (m), echo level
-    and signal-to-noise ratio (dB), detection method (1 amplitude, 2 phase, 0 lost: everything else NaN). The true point in W,
-    its material and its object follow.
+    """Multibeam echosounder that returns soundings (beams, SOUNDING). The columns are: assumed angle (rad, to
+    starboard); two-way time (s); position x ahead, y starboard, z down of the sonar in axes levelled by its true roll
+    and pitch (m); standard deviations (m); echo level and signal-to-noise ratio (dB); detection method (1 amplitude, 2
+    phase, 0 lost: all other columns are NaN). The true point in W, its material and its object follow.
     """
 
     def __init__(self, design: SonarDesign, world: SonarScene, wind: float, key: int) -> None:
@@ -100,7 +100,7 @@ class MultibeamSonar:
         )
 
     def _towards(self, pose: SonarPose, R: Array, actual: Array) -> Array:
-        """Relative shortening of a range because the receiver moves towards the echo."""
+        """Return the relative shortening of a range because the receiver moves towards the echo."""
         v = R.T @ pose.v
         return np.asarray((v[0] * np.cos(actual) + v[1] * np.sin(actual)) / self.design.sound_speed)
 
@@ -109,7 +109,7 @@ class MultibeamSonar:
 
 
 def level_axes_of(R: Array) -> Array:
-    """Return axes (3, 3, columns in W) that point along R's x axis, but are level."""
+    """Return level axes (3, 3, columns in W) whose x axis has the direction of R's x axis."""
     heading = math.atan2(float(R[1, 0]), float(R[0, 0]))
     c, s = math.cos(heading), math.sin(heading)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -1,4 +1,4 @@
-"""The world for imaging sonars: arrays for the kernels, and meshes for embree."""
+"""Scene for imaging sonars: arrays of the world for the kernels, and meshes for embree."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from wavesim_sdk.sonars import materials
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 QUANTILES = 4096
-FIRST_LABEL = 1000  #: first label of obstacles; smaller ones are bodies, row + 2
-HULL_MATERIAL = "steel"  #: material of bodies
+FIRST_LABEL = 1000  #: first label of obstacles; smaller labels are bodies: row + 2
+HULL_MATERIAL = "steel"  #: name of the material of all bodies
 
 
 class MaterialPalette:
-    """Materials by number: scattering tables for one sonar, patches for all."""
+    """Materials of a scene by number: scattering tables for one sonar, patches for all."""
 
     def __init__(self, world: World) -> None:
         own = imaging_checks.materials_of(world)
@@ -48,11 +48,15 @@ class MaterialPalette:
         return self.names.index(name)
 
     def colours(self) -> Array:
-        """Reflected share of red, green, blue light (materials, 3); the last one, the sea surface, emits light."""
+        """Reflected share of red, green and blue light (materials, 3); the last one is the sea surface, which emits
+        light.
+        """
         return np.array([*(m.colour for m in self.materials), (1.0, 1.0, 1.0)])
 
     def tables(self, frequency: float, sound_speed: float, wind: float) -> Array:
-        """s_b (materials, 91) of all materials; the last one is the sea surface at a wind speed."""
+        """Backscattering strengths s_b (materials, 91) of all materials; the last one is the sea surface at a wind
+        speed.
+        """
         all_ = [*self.materials, materials.sea_surface(wind)]
         return np.array([m.backscatter_table(frequency, sound_speed) for m in all_])
 
@@ -66,12 +70,12 @@ def _gamma(nu: float) -> tuple[float, ...]:
 
 
 def gamma_quantiles(nu: float) -> Array:
-    """Quantiles (4096,) of a gamma distribution of mean 1 and shape nu; ones if nu = 0."""
+    """Return the quantiles (4096,) of a gamma distribution of mean 1 and shape nu, or ones if nu = 0."""
     return np.array(_gamma(nu)) if nu > 0.0 else np.ones(QUANTILES)
 
 
 def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, label: int) -> Array:
-    """Row of the kernels' object table."""
+    """Return a row of the object table of the kernels."""
     row = np.zeros(k.OBJECT_WIDTH)
     row[k.OBJECT_KIND], row[k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3], row[k.OBJECT_ROTATION : k.OBJECT_ROTATION + 9] = (
         kind,
@@ -86,12 +90,12 @@ def object_row(kind: float, centre: Any, R: Array, half: Any, material: int, lab
 
 
 def yaw_rotation(heading: float) -> Array:
-    """Rotation of an object that is rotated about the vertical."""
+    """Return the rotation matrix of an object that is rotated about the vertical."""
     return frames.rotation(frames.quaternion(0.0, 0.0, heading))
 
 
 class SonarScene:
-    """The fixed part of a scene: bed, obstacles and their materials; and the bodies of a tick."""
+    """Scene of a world: the fixed bed, obstacles and their materials, and the bodies of a tick."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         world = loaded.config.world
@@ -144,7 +148,7 @@ class SonarScene:
         return np.array(rows).reshape(-1, k.OBJECT_WIDTH)
 
     def _triangles(self, loaded: LoadedConfig) -> None:
-        """Build one embree scene of the bed's triangles, if it has any, and the meshes."""
+        """Build one embree scene from the meshes and, if the bed has triangles, from the bed."""
         self.scene: Any = None
         self.triangles = np.zeros((0, 5))
         found = mesh.mesh_triangles(loaded)
@@ -171,7 +175,7 @@ class SonarScene:
         self.triangles = np.ascontiguousarray(np.concatenate([normal, made], axis=1))
 
     def set_bodies(self, bodies: BodyObstacles | None, own: int = -1) -> None:
-        """The bodies of this tick, without the body in row ``own``."""
+        """Set the bodies of this tick, without the body in row ``own``."""
         if bodies is None or not len(bodies.rows):
             self.objects = self.fixed
             return
@@ -185,13 +189,13 @@ class SonarScene:
         self.objects = np.concatenate([self.fixed, np.array(rows).reshape(-1, k.OBJECT_WIDTH)])
 
     def near(self, p: Array, reach: float) -> Array:
-        """Objects that a ray from ``p`` can reach."""
+        """Return the objects that a ray from ``p`` can reach."""
         o = self.objects
         apart = np.linalg.norm(o[:, k.OBJECT_CENTRE : k.OBJECT_CENTRE + 3] - p, axis=1)
         return np.ascontiguousarray(o[apart < reach + o[:, k.OBJECT_RADIUS]])
 
     def depth(self, north: float, east: float) -> float:
-        """Depth of the bed; NaN outside it."""
+        """Return the depth of the bed in m; NaN outside the bed."""
         if self._triangulated_bed is not None:
             return float(self._triangulated_bed(np.array(north), np.array(east)))
         b = self.bed
@@ -213,7 +217,9 @@ class SonarScene:
         return out, what
 
     def _on_triangles(self, p: Array, R: Array, u: Array, e: Array, reach: float) -> tuple[Any, Any]:
-        """Return (range, number of the triangle or -1), both (columns, rays); empty if no triangle is within reach."""
+        """Return (range, number of the triangle or -1), both (columns, rays). They are empty if no triangle is within
+        reach.
+        """
         if self.scene is None or np.linalg.norm(self.middle - p) > reach + self.wide:
             return np.zeros((0, 0), np.float32), np.zeros((0, 0), np.int32)
         rays = np.empty((len(u), len(e), 3), np.float32)
@@ -226,6 +232,6 @@ class SonarScene:
 
 
 def fan_directions(u: Array, e: Array) -> Array:
-    """Unit vectors (columns, rays, 3) in a fan's axes."""
+    """Return unit vectors (columns, rays, 3) in the axes of a fan."""
     ahead = np.sqrt(1.0 - u * u)[:, None]
     return np.stack([ahead * np.cos(e), np.broadcast_to(u[:, None], (len(u), len(e))), ahead * np.sin(e)], axis=-1)

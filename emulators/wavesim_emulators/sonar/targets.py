@@ -1,4 +1,4 @@
-"""Targets too small for rays: points with a closed-form target strength, each checked with one ray."""
+"""Targets that are too small for rays: points with a closed-form target strength, each checked with one ray."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> float:
-    """Linear strength of a target seen from a direction (unit vector from the target to the sonar)."""
+    """Return the linear target strength in a direction (unit vector from the target to the sonar)."""
     a, b = t.size
     facing = np.array([math.cos(t.heading), math.sin(t.heading), 0.0])
     off = math.asin(min(1.0, max(-1.0, float(from_W @ facing))))
@@ -30,7 +30,7 @@ def strength(t: TargetConfig, wavelength: float, r: float, from_W: Array) -> flo
 
 
 class PointTargets:
-    """The targets of a world, for one sonar."""
+    """Point targets of a world, as one sonar sees them."""
 
     def __init__(self, world: SonarScene, design: SonarDesign) -> None:
         self.world, self.design = world, design
@@ -38,7 +38,9 @@ class PointTargets:
         self.places = np.array([t.position for t in self.declared]).reshape(-1, 3)
 
     def visible_targets(self, pose: Any, R: Array, level: float) -> list[tuple[TargetConfig, float, Array, float]]:
-        """Return (target, range, direction in the fan, echo level before patterns, linear) of the visible targets."""
+        """Return (target, range, direction in the fan, echo level) of the visible targets. The level is linear, before
+        beam patterns.
+        """
         d = self.design
         found = []
         apart = np.linalg.norm(self.places - pose.p, axis=1)
@@ -58,7 +60,7 @@ class PointTargets:
         return found
 
     def _across(self, n_F: Array) -> float:
-        """Two-way pattern across the array."""
+        """Return the two-way beam pattern across the array."""
         d = self.design
         e = math.atan2(n_F[2], n_F[0]) - (d.preset.tilt if d.preset.kind == "sidescan" else 0.0)
         return float(patterns.line(np.sin(e) * d.height / d.wavelength) ** 2) if abs(e) < 0.5 * math.pi else 0.0
@@ -66,7 +68,7 @@ class PointTargets:
     def add_sector_echoes(
         self, power: Array, pose: Any, R: Array, angles: Array, pattern: Array, scale: float, w_F: Array, level: float
     ) -> None:
-        """Add echoes to beams that receive by a pattern (and transmit to the whole sector)."""
+        """Add target echoes to beams that receive by a pattern and transmit to the whole sector."""
         d = self.design
         for _, r, n_F, echo in self.visible_targets(pose, R, level):
             if abs(math.asin(n_F[1])) > 0.5 * d.preset.sector:
@@ -77,7 +79,7 @@ class PointTargets:
             add_to_bins(power, r / d.bin, echo * gain)
 
     def add_beam_echoes(self, power: Array, pose: Any, R: Array, level: float) -> None:
-        """Add echoes to one beam (1, bins) that transmits and receives by the same pattern."""
+        """Add target echoes to one beam (1, bins) that transmits and receives by the same pattern."""
         d = self.design
         w_F = R.T @ pose.w
         for _, r, n_F, echo in self.visible_targets(pose, R, level):
@@ -88,7 +90,7 @@ class PointTargets:
 
 
 def add_to_bins(power: Array, at: float, echo: Array) -> None:
-    """Add echoes (beams) at a position between the middles of two bins."""
+    """Add echoes (beams) at a position between the centres of two bins."""
     i = math.floor(at - 0.5)
     part = at - 0.5 - i
     for j, share in ((i, 1.0 - part), (i + 1, part)):
