@@ -49,8 +49,8 @@ def address_table(arrays: Any) -> Any:
 def record_argument(array: Any) -> Any:
     """Return an array of records as a kernel argument.
 
-    With compilation on, a plain NumPy array, whose type Numba recognises quickly. With compilation off, one whose
-    members are attributes.
+    With compilation on, this is a plain NumPy array, whose type Numba recognises quickly. With compilation off, it is
+    an array whose members are attributes.
     """
     return array.view(np.recarray) if JIT_DISABLED else np.asarray(array)
 

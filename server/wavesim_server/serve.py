@@ -76,7 +76,7 @@ class ProcessArguments:
     options: ServerOptions
     commands_fd: int  #: descriptor that wakes the engine when commands are waiting
     events_fd: int  #: descriptor that wakes the front when events are waiting
-    supervisor_pid: int  #: process id; the processes end when it is gone
+    supervisor_pid: int  #: process id of the supervisor; the processes end when it is gone
     socket: int = -1  #: descriptor of the front's UDP socket
     is_restart: bool = False  #: True for a front that replaces one that crashed
 
@@ -214,9 +214,9 @@ class Supervisor:
         raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
     def check(self) -> int | None:
-        """Return None while both run and 0 after an orderly end of the engine.
+        """Return None while both processes run, and 0 after an orderly end of the engine.
 
-        It raises ProcessCrashed or EngineNotStarted in all other cases.
+        Raises ProcessCrashed or EngineNotStarted in all other cases.
         """
         for name, process in (("engine", self.engine), ("front", self.front)):
             code = process.poll()

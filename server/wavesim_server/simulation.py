@@ -87,8 +87,8 @@ class PreparedEntry:
     attitude: Array
     operators: exposure.ResponseOperators | None
     acoustics: PreparedTransducer | None
-    body: BodyConfig | None = None  #: its entry in the configuration
-    commands: list[float | None] | None = None  #: commands that hold its initial speed
+    body: BodyConfig | None = None  #: entry of the body in the configuration
+    commands: list[float | None] | None = None  #: commands that hold the initial speed of the body
 
 
 class Simulation:
@@ -752,7 +752,7 @@ class Simulation:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """(signals sent, signals received, signals live)."""
+        """Numbers of signals (sent, received, under way) since the start."""
         return self.channel.counters
 
 

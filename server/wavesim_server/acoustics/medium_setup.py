@@ -80,7 +80,7 @@ def make_medium(
 
 
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:
-    """(standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
+    """Return (standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
 
     These are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
     """
@@ -91,7 +91,7 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Depth of the flat bottom for echoes and profiles: of the bed at the origin (the mean of soundings)."""
+    """Depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their mean)."""
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
@@ -108,7 +108,7 @@ def profile_depth(loaded: LoadedConfig) -> float:
 
 
 def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:
-    """(absorption dB/m, noise in band dB) for a signal."""
+    """Return (absorption in dB/m, noise in the band in dB) for a signal."""
     return sound.absorption(a, frequency), sound.noise_in_band(a, wind, frequency, band)
 
 

@@ -31,34 +31,34 @@ SHOT = Table(
     "A ray over a bed that is not level.",
     "medium",
     (
-        value("x", "m", "Position at which it crosses the receiver's depth, W."),
+        value("x", "m", "Position at which the ray crosses the receiver's depth, W."),
         value("y", "m", ""),
         value("time", "s", "Travel time."),
-        value("length", "m", "Length along it."),
-        value("sx", "", "Its direction at the source, W."),
+        value("length", "m", "Length along the ray."),
+        value("sx", "", "Direction of the ray at the source, W."),
         value("sy", "", ""),
         value("sz", "", ""),
-        value("rx", "", "Its direction at the receiver."),
+        value("rx", "", "Direction of the ray at the receiver."),
         value("ry", "", ""),
         value("rz", "", ""),
         integer("surface", "", "Bounces off the surface."),
         integer("bottom", "", "Bounces off the bottom."),
-        value("sine_top", "", "Mean sine of its grazing angles at the surface."),
+        value("sine_top", "", "Mean sine of the grazing angles at the surface."),
         value("spread", "dB", "Spreading loss."),
-        integer("caustics", "", "Passed."),
+        integer("caustics", "", "Number of caustics passed."),
     ),
 )
 MAX_LEGS = rays.REVERSALS + 1  #: maximum number of legs between reversals
-DEEP = 10  #: times that the angle between two rays of the fan is halved
-LEG_ARRAYS = 9 + DEEP  #: arrays of legs:
-#: the last and those after it belong to halved angles
+DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
+LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
+#: indices of these arrays; HIGH and those after it belong to halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: their columns: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
+#: columns of a leg: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
-TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray,
-KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: and their encoding in one number: a remainder, exact in 53 bits
-NEIGHBOUR_ANGLE = 1e-6  #: rad, between a ray and its neighbours
+TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
+KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: encoding of a history in one number: a remainder, exact in 53 bits
+NEIGHBOUR_ANGLE = 1e-6  #: angle between a ray and its neighbours, rad
 AIM_TOLERANCE = 1e-3  #: m, maximum miss of an aimed ray; its time is corrected to second order
 MAX_AIM_STEPS = 24
 
@@ -214,7 +214,7 @@ def _crest(z: Array, c: Array, depth: float) -> float:
 
 @device_function
 def copy(legs: Array, to: Array) -> None:
-    """Copy number by number: for a row assigned to a row the compiler would also make NumPy's error text about shapes."""
+    """Copy number by number: a row assignment would also compile NumPy's error text about shapes."""
     for k in range(MAX_LEGS):
         for i in range(COLUMNS):
             to[k, i] = legs[k, i]

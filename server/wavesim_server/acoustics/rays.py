@@ -19,22 +19,22 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin
 
-#: how a march ended
+#: reasons for the end of a march along a ray
 REACHED, TURNED, BOUNDARY = range(3)
 RAY = Table(
     "ray",
     "A ray from a source to a receiver.",
     "medium",
     (
-        value("x", "m", "Range at which it is at the receiver's depth."),
+        value("x", "m", "Range at which the ray is at the receiver's depth."),
         value("time", "s", "Travel time."),
-        value("length", "m", "Length along it."),
+        value("length", "m", "Length along the ray."),
         value("invariant", "s/m", "Snell invariant: cos(angle) over sound speed."),
         integer("surface", "", "Bounces off the surface."),
         integer("bottom", "", "Bounces off the bottom."),
-        value("sin_source", "", "Sine of its angle to the horizontal at the source."),
-        value("sin_receiver", "", "The same sine at the receiver."),
-        value("sin_bottom", "", "The same sine at the bottom."),
+        value("sin_source", "", "Sine of the ray's angle to the horizontal at the source."),
+        value("sin_receiver", "", "Sine of the ray's angle to the horizontal at the receiver."),
+        value("sin_bottom", "", "Sine of the ray's angle to the horizontal at the bottom."),
     ),
 )
 FAN = Table(
@@ -42,20 +42,20 @@ FAN = Table(
     "One of many launch angles from a source, and its ray.",
     "medium",
     (
-        value("angle", "rad", "From the horizontal."),
+        value("angle", "rad", "Launch angle from the horizontal."),
         value("upper_x", "m", "Range from the upper reversal to the source."),
         value("lower_x", "m", "Range from the source to the lower reversal."),
         value("upper", "m", "Depth of the upper reversal."),
         value("lower", "m", "Depth of the lower reversal."),
-        integer("bounces", "", "Sum of 1 if it bounces off the surface and 2 if off the bottom."),
+        integer("bounces", "", "Sum of 1 if the ray bounces off the surface and 2 if it bounces off the bottom."),
         value("upper_slope", "m2/s", "Derivative of upper_x with respect to the invariant."),
-        value("lower_slope", "m2/s", "Of lower_x."),
+        value("lower_slope", "m2/s", "Derivative of lower_x with respect to the invariant."),
         value(
             "way",
             "m",
             "Range from the source to the current receiver, negative if the receiver is higher; NaN = not reached.",
         ),
-        value("way_slope", "m2/s", "Derivative of this range with respect to the invariant."),
+        value("way_slope", "m2/s", "Derivative of the range `way` with respect to the invariant."),
     ),
 )
 EIGENRAY = Table(
@@ -67,10 +67,10 @@ EIGENRAY = Table(
         integer("down", "", "1 = launched downwards."),
         integer("reversals", "", "Turning points and bounces."),
         value("time", "s", "Travel time."),
-        value("sx", "", "For a ray that bounces off a bed which is not level: its direction at the source, W."),
+        value("sx", "", "Direction at the source of a ray that bounces off a bed which is not level, W."),
         value("sy", "", ""),
-        integer("bed", "", "1 = it bounces off a bed which is not level."),
-        value("level", "dB re 1 uPa", "Level of its signal at the receiver, if there are more rays than are followed."),
+        integer("bed", "", "1 = the ray bounces off a bed which is not level."),
+        value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad

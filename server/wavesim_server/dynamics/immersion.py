@@ -110,7 +110,7 @@ def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: I
 
 @device_function
 def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
-    """Set the same for one box or cylinder at any attitude."""
+    """Set the buoyancy and its centre for one box or cylinder at any attitude."""
     fraction, mx, my, mz = hydrostatics.submerged_share(
         params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[BOUNDING_RADIUS],
         element(work, LANE_SCRATCH, l), element(work, LANE_SCRATCH + 1, l), element(work, LANE_SCRATCH + 2, l), element(work, LANE_SCRATCH + 3, l),

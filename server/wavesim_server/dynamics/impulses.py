@@ -48,11 +48,13 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: share of the overlap that is removed per tick
-MAX_CORRECTION_SPEED = 0.2  #: maximum speed of this at each contact point, m/s: a body inside another rises out of it
+MAX_CORRECTION_SPEED = (
+    0.2  #: m/s, maximum speed of this correction at each contact point: a body inside another rises out
+)
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
-    #: coefficient of rolling resistance over the radius: wheels on firm soil (Gillespie 1992; 0.3 on sand, 0.015 on
-    #: concrete)
+    #: coefficient of rolling resistance, as a share of the radius: wheels on firm soil (Gillespie 1992; 0.3 on sand,
+    #: 0.015 on concrete)
     0.08
 )
 

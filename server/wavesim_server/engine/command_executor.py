@@ -69,14 +69,14 @@ class CommandExecutor:
             text = f"the server failed while executing {type(command).__name__.removesuffix('Command')}"
             match command:
                 case ExecuteCommand():
-                    self._answer(command, False, f"{text}; see its standard error")
+                    self._answer(command, False, f"{text}; see the server's standard error")
                 case SoundCommand():
                     self.engine.emit(SoundRefusedEvent(command.row, command.number, text))
                 case ActuateCommand() | EnterCommand():
                     self.engine.emit(SessionFailedEvent(command.row, command.session, text, 1))
 
     def _print_traceback_once(self, error: Exception) -> None:
-        """Print a traceback on standard error, once per place."""
+        """Print a traceback on standard error, once per code location."""
         lines = traceback.format_exception(error)
         place = "".join(lines[-2:])
         if place not in self._traced:

@@ -188,7 +188,7 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
         if hasattr(vessel, "driftfrc"):
             drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
-        raise ValueError(f"it lacks {what} of '{rao.group}': {error}") from None
+        raise ValueError(f"{what} of '{rao.group}' is missing: {error}") from None
     return frequencies, headings, response, drift
 
 

@@ -196,10 +196,10 @@ def orbital_motion(
 
     The acceleration is that of the water itself, v' + (v . grad) v: with less, a free body would not stay on its orbit.
 
-    All are means over its length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2 wide^2)/6),
-    which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx, sx): its
-    heading, not of unit length. Above the still level the motion is that at the still level. ``parts`` (5, n) holds
-    intermediate values, so that the compiler can vectorise.
+    All are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2
+    wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx,
+    sx): heading of the body, not of unit length. Above the still level the motion is that at the still level. ``parts``
+    (5, n) holds intermediate values, so that the compiler can vectorise.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]

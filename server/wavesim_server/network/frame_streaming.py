@@ -18,9 +18,9 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.crews import CrewMember
 from wavesim_server.network.state_datagrams import InstrumentLocator
 
-POLL_PERIOD_S = 0.005  #: between two checks for new frames
-SEND_S = 0.002  #: between two bursts of pieces
-BURST_S = 0.01  #: a burst is this much of the rate; more would overflow a receiver's socket
+POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
+SEND_S = 0.002  #: interval between two bursts of pieces
+BURST_S = 0.01  #: time whose share of the rate makes one burst; a longer burst would overflow a receiver's socket
 
 
 @dataclass

@@ -58,7 +58,10 @@ if TYPE_CHECKING:
 
 FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: bodies that an earlier front may have added to a row without this front's knowledge
-SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04  #: between two polls of the sessions: for few, for many
+SESSION_POLL_S, BUSY_SESSION_POLL_S = (
+    0.01,
+    0.04,
+)  #: intervals between two polls of the sessions: for few sessions, for many
 LONG_S = 0.1  #: a wait longer than this is checked for used-up budgets
 STALL_THRESHOLD_S = 0.25  #: without activity for longer, the front itself stalled, and its clients are not charged
 GONE_TEXTS = {
@@ -203,7 +206,7 @@ class Front:
             answer(False, str(error))
         except Exception as error:  # last resort: report to the sender
             self.sessions.fail_session(None, error)
-            answer(False, "the server failed while executing this command; see its standard error")
+            answer(False, "the server failed while executing this command; see the server's standard error")
 
     def poll(self, now: float) -> float:
         """Do what is due; return the latest time of the next call.
@@ -298,7 +301,7 @@ class Front:
         return int(clock["tick"]), int(clock["state"])
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed: bodies of its clients wait for them as long as for a silent client."""
+        """Take over from a front that crashed. Bodies wait for its clients as long as for a silent client."""
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the earlier front may still add bodies, which belong to no client of this front
         self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
