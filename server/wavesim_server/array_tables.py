@@ -139,8 +139,8 @@ def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 def pack(value: Any) -> Any:
     """Return the table (1,) of nested tuples of arrays and numbers, for :func:`make_unpacker`.
 
-    It holds address and lengths of each array, and each number. The types of the arrays are part of the table's type,
-    and so of the kernel's.
+    The table holds the address and lengths of each array, and each number. The types of the arrays are part of the
+    table's type, and so of the kernel's.
     """
     if JIT_DISABLED:
         return value
@@ -162,7 +162,7 @@ def pack(value: Any) -> Any:
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
     """Return the same dtype object for the same columns.
 
-    Numba recognises it at once; an equal copy took 7 us per call.
+    Numba recognises the same object at once; an equal copy took 7 us per call.
     """
     return np.dtype(list(columns))
 

@@ -1,7 +1,7 @@
 """Records that engine and front exchange through the two rings, each with one encoder and one decoder.
 
-They are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as
-raw bytes.
+The records are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals)
+travel as raw bytes.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class ManoeuvreRun:
 
     @property
     def turning_circle(self) -> tuple[float, float]:
-        """(diameter in m, rate in rad/s) over the last quarter."""
+        """Turning diameter in m and rate in rad/s over the last quarter."""
         end = self.track[-len(self.track) // 4 :]
         rate = float(np.abs(end[:, 12]).mean())
         return (2.0 * float(np.hypot(end[:, 7], end[:, 8]).mean()) / rate if rate > 1e-4 else math.inf), rate

@@ -201,7 +201,7 @@ class Supervisor:
         """Wait until the engine has its kernels and the front accepts commands.
 
         Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
-        Returns False if the user asked to stop meanwhile.
+        Returns False if the user stopped the server in the meantime.
         """
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:
@@ -276,7 +276,7 @@ class Supervisor:
 def _crashed(name: str, code: int) -> ProcessCrashed:
     """Return the error for a process that failed at or before the end of the run.
 
-    The log may lack its last records then.
+    In that case, the log may lack its last records.
     """
     cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
     return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
@@ -314,7 +314,7 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 def _configured_log_path(loaded: LoadedConfig) -> str:
     """Return the log path of the configuration.
 
-    It must lie below the working folder or in the folder allowed for its files.
+    The path must lie below the working folder or in the folder allowed for its files.
     """
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)

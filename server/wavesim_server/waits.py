@@ -14,7 +14,7 @@ from dataclasses import dataclass
 #: wall seconds per simulated second that the engine may wait for a participant without charging its budget
 SHARE = 50.0
 WINDOW_S = 5.0  #: wall time between checks for slow participants
-SLOW = 0.5  #: fraction of that time spent waiting for one participant that makes it slow
+SLOW = 0.5  #: fraction of the check period spent waiting for a participant that makes that participant slow
 MOST = 1024  #: maximum number of participants remembered
 
 

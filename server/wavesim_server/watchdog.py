@@ -1,6 +1,6 @@
 """The actuator watchdog sets a body's commands when its program falls silent.
 
-It counts ticks, so that runs are repeatable.
+Watchdogs count ticks, so that runs are repeatable.
 """
 
 from __future__ import annotations

@@ -39,10 +39,10 @@ class ActiveTransducer:
 
 @dataclass(frozen=True)
 class PreparedTransducer:
-    """Data of a transducer, computed before it enters."""
+    """Data of a transducer, computed before the transducer enters."""
 
-    pattern: Array | None  #: pattern of its beam, if that is a new one
-    head: tuple[Records, Records] | None  #: the head and its hydrophones
+    pattern: Array | None  #: pattern of the transducer's beam, if that pattern is new
+    head: tuple[Records, Records] | None  #: records of the hydrophone head and its hydrophones
 
 
 class AcousticChannel:
@@ -88,7 +88,7 @@ class AcousticChannel:
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
-                raise ValueError("invalid beam pattern of its transducer")
+                raise ValueError("invalid beam pattern of the transducer")
         if t.modem is not None:
             modems.modem_type_of(t.modem)
         if t.head is not None:

@@ -164,7 +164,7 @@ HEAD = _record(
     value("axis_z", "", ""),
 )
 
-#: properties of an emission that travel with the signal
+#: properties of an emission that stay with the signal
 _SOUND = (
     value("frequency", "Hz", "Carrier."),
     value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),

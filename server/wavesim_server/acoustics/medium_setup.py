@@ -82,7 +82,7 @@ def make_medium(
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:
     """Return (standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
 
-    These are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
+    Both values are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
     """
     if surface == "rough":
         return 0.25 * sea_state(world.waves)[0], 0.0
@@ -141,7 +141,7 @@ def bessel_j1(x: Array) -> Array:
 def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
     """The record of a head and those of its hydrophones.
 
-    They hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
+    The records hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
     """
     p = np.array([h.position for h in head.hydrophone])
     phones = np.zeros(medium_arrays.MAX_HYDROPHONES, medium_arrays.PHONE.dtype).view(np.recarray)
@@ -173,7 +173,7 @@ def set_node(
     m: Medium, a: Acoustics, row: int, t: TransducerConfig, time: float, key: int, clock: tuple[float, float], beam: int,
     head: int,
 ) -> None:  # fmt: skip
-    """Make a row a node that can receive and send from now on.
+    """Turn a row into a node that can receive and send from now on.
 
     ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of those arrays, -1 for none.
     """

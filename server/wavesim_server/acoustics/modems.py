@@ -28,8 +28,8 @@ def _depart_at_once(modem: Modem, asked: float, busy: float, draw: float) -> flo
 class ModemType:
     """Coding and medium access of a modem, for a packet of a given number of bytes.
 
-    All times are of the modem's own clock, s. The results must depend on the arguments alone, so that a trial repeats
-    exactly.
+    All times are in s, by the modem's own clock. The results must depend on the arguments alone, so that a trial
+    repeats exactly.
     """
 
     name: str

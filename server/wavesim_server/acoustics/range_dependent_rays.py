@@ -114,7 +114,7 @@ def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: f
 
 @device_function
 def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
-    """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine.
+    """Return (change of depth, sine, cosine) after a range along a circle that starts with a sine and cosine.
 
     ``turn`` is the decrease of the sine per metre of range. Exact, without trigonometry.
     """
@@ -131,7 +131,7 @@ def range_to_bed(
 ) -> float:  # fmt: skip
     """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not.
 
-    ``rise``: change of its depth over the range ``way``.
+    ``rise`` is the change of the ray's depth over the range ``way``.
     """
     sign = 1.0 if down else -1.0
     if max(z, z + sign * rise) < g.min_depth:
@@ -179,8 +179,8 @@ def range_to_bed(
 def _layer_ahead(
     z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
-    """(depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters; below the
-    profile the speed is constant.
+    """Return (depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters. Below
+    the profile the speed is constant.
     """
     bottom = z.shape[0] - 1
     if here > z[bottom] or (down and here == z[bottom]):
@@ -197,8 +197,8 @@ def _layer_ahead(
 def _reflect_off_bed(
     g: BedAlongPath, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """(slowness after a bounce off the bed, its component normal to the bed before; not positive if it comes from
-    below), s/m.
+    """Return (slowness after a bounce off the bed, normal component before it), s/m. The latter is not positive for a
+    ray from below.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(g.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -374,8 +374,8 @@ def _neighbour_shift(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
     ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
 ) -> tuple[bool, int, float, float]:  # fmt: skip
-    """(whether the neighbour exists, caustics between both rays, displacement per rad) of a ray on either side of that
-    of ``legs[NOW]``.
+    """Return (whether it exists, caustics between both rays, displacement per rad) of a neighbour of the ray of
+    ``legs[NOW]``.
 
     The steeper ray comes down nearer by, and after a turning point farther away, unless the two have crossed.
     """
@@ -404,7 +404,7 @@ def _neighbour_shift(
 def bed_loss(
     legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
-    """(loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
+    """Return (loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
     :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0

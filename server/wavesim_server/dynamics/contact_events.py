@@ -1,6 +1,6 @@
 """New contacts for events: a body that rests on something touches it in every tick, but reports it once.
 
-Compiled; each row remembers the last few partners that its body touched.
+The functions are compiled. Each row remembers the last few partners that its body touched.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: counters
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
-#: rows of the scratch: 16 for the distance of two bodies, their nearest points, a point of a side
+#: rows of the scratch array: 16 for the distance of two bodies, their nearest points, a point of a side
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
 OVERLAP_TOLERANCE = 1e-4  #: overlap that is tolerated, m
 

@@ -173,7 +173,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def body_lift(params: Floats, work: Floats) -> None:
-    """Add body lift and the fins' share of it: -abs(u_r) L nu_r."""
+    """Add body lift, including the fins' share: -abs(u_r) L nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     for i in range(6):

@@ -141,7 +141,7 @@ def may_touch(f: BodyArrays, t: ContactMemory, ra: int, rb: int, h: float) -> bo
 
 @device_function
 def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
-    """Return whether a point is in a core, or within rounding of it."""
+    """Return whether a point is in a core, up to rounding errors."""
     dx, dy, dz = x - g[X], y - g[Y], z - g[Z]
     if g[SHAPE_CODE] == TRIANGLE:
         return shapes.is_over_triangle(g, dx, dy, dz, EDGE_TOLERANCE)

@@ -1,4 +1,7 @@
-"""Execute the front's commands on the simulation. A command that fails is refused to its sender and ends nothing else."""
+"""Execute the front's commands on the simulation.
+
+A command that fails is refused to its sender and affects nothing else.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,7 @@ class CommandExecutor:
             engine.publication.publish_identity()
 
     def _let_in(self, c: EnterCommand) -> None:
-        """Add the body with its instruments, or neither."""
+        """Add the body with its instruments; on an error, add neither."""
         self.instruments.enter(c.row, self.sim.loaded.suite_by_name(c.name, c.model))
         try:
             self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)

@@ -1,8 +1,8 @@
 """The engine's core: which ticks are due, and which participants are served between them.
 
-It uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are passed to
-the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances until the
-next participant is due (an emulator, a lockstep client, the log, a viewer).
+The core uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are
+passed to the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances
+until the next participant is due (an emulator, a lockstep client, the log, a viewer).
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-STALL_THRESHOLD_S = 0.25  #: without polling for longer, the engine itself stalled, and the emulators are not charged
+#: after a longer time without polling, the engine itself stalled, and the emulators are not charged
+STALL_THRESHOLD_S = 0.25
 LIVENESS_CHECK_S = 0.02  #: interval of checks whether awaited emulators are still alive
 
 

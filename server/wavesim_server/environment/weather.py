@@ -93,7 +93,7 @@ POINT_SIZE_LIMIT = 0.1
 
 
 class WeatherArrays(NamedTuple):
-    """Everything that :func:`apply_to_bodies` reads; ``state``, ``filters`` are its memory."""
+    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are its memory."""
 
     state: Floats  # (WEATHER,)
     # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;
@@ -115,7 +115,7 @@ class WeatherArrays(NamedTuple):
 
 @device_function
 def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
-    """Advance the slow weather processes by a tick, and update the rest."""
+    """Advance the slow weather processes by a tick, and update all values that depend on them."""
     s, d = w.state, w.drift
     if w.wind[I_SLOW] > 0.0:
         keep = exp(-h / w.wind[I_TIME])

@@ -92,7 +92,7 @@ class LogPart:
 class DiskSync:
     """Synchronises the log to disk at intervals of ``period`` seconds, so that it survives a loss of power.
 
-    It uses its own thread, because a disk may be slow.
+    The class uses its own thread, because a disk may be slow.
     """
 
     def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:

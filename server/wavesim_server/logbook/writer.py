@@ -128,7 +128,7 @@ class LogWriter:
 
     @property
     def failure(self) -> str:
-        """Why the log is no longer written; empty while it is."""
+        """Reason why the log is no longer written; empty while the log is written."""
         return self._failure
 
     def _write_guarded(self, time_ns: int, write: Callable[[], None]) -> None:

@@ -40,7 +40,7 @@ class FrameSubscription:
     period: float
     cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by number of the instrument
     pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the present frame
-    credit: float = 0.0  #: bytes that may be sent
+    credit: float = 0.0  #: number of bytes that may be sent now
     credited_at: float = 0.0
 
 

@@ -40,7 +40,7 @@ class Barrier:
         self.since, self.deadline = now, now + self.time_limit
 
     def add_reply(self, client: int, tick: int, reply: StepReply) -> None:
-        """Add a reply; ``tick`` shows whether it is in time."""
+        """Add a reply; ``tick`` shows whether the reply is in time."""
         self.dismissed.discard(client)
         if tick == self.tick:
             self.replies[client] = reply
