@@ -64,7 +64,7 @@ def published(model: Model) -> str:
 def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
     """One row for each model: speeds, what a push leaves behind, spiral, overshoots, turning circle, the vehicle itself."""
     lines = [
-        "| model | m/s | yaw rate left by a push, deg/s | stable: model / vehicle | spiral: amidships differ by, deg/s | overshoots 10/10, deg "
+        "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral: difference of yaw rates amidships, deg/s | overshoots 10/10, deg "
         "| 20/20, deg | turning diameter, lengths | share of speed left in the turn |",
         "|---|---|---|---|---|---|---|---|---|",
     ]

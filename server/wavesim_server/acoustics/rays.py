@@ -78,8 +78,8 @@ FAN_ANGLES = 256  #: angles of the fan, besides those that graze a knot of the p
 SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
 GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray which grazes a knot
-#: m, maximum miss of an eigenray. Where it grazes a knot its end moves by millimetres with the last bit of its angle;
-#: and its time is corrected to second order
+#: m, maximum miss of an eigenray; its travel time is corrected to second order
+# Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
 
 

@@ -52,8 +52,8 @@ OVERLAP_CORRECTION = 0.2  #: share of the overlap that is removed per tick
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
-    #: coefficient of rolling resistance, as a share of the radius: wheels on firm soil (Gillespie 1992; 0.3 on sand,
-    #: 0.015 on concrete)
+    #: coefficient of rolling resistance, as a share of the radius: wheels on firm soil
+    # Gillespie 1992; it is 0.3 on sand and 0.015 on concrete
     0.08
 )
 

@@ -49,8 +49,7 @@ CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of the body in that
 #: maximum difference between the halves of the displacement: as a share, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the notes: last tick in which the body was at rest, tick since which it has been at rest, tick in which it
-#: last touched another body
+#: columns of the notes on a body: last tick at rest, tick since which it rests, last tick in contact with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 

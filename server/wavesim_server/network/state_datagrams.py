@@ -64,8 +64,8 @@ class SensorPiece(NamedTuple):
     size: int
 
 
-#: (type, matrix of bytes with room for the header) of each datagram of several sessions; for a single session, bytes
-#: without header
+#: (type, bytes) of each datagram
+# for several sessions a matrix of bytes with room for the header; for a single session, bytes without header
 DatagramBodies = list[tuple[Type, Any]]
 
 
