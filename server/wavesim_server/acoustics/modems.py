@@ -59,7 +59,7 @@ def modem_types() -> dict[str, ModemType]:
         except Exception as error:
             raise ConfigError(f"the entry point '{entry.name}' of {GROUP} cannot be loaded: {error}") from error
         if not isinstance(made, ModemType) or made.name != entry.name:
-            raise ConfigError(f"the entry point '{entry.name}' of {GROUP} is not a type of modem of that name")
+            raise ConfigError(f"the entry point '{entry.name}' of {GROUP} is not a modem type named '{entry.name}'")
         if made.name in found:
             raise ConfigError(f"two packages provide '{entry.name}' as entry points of {GROUP}")
         found[made.name] = made
@@ -73,6 +73,6 @@ def modem_type_of(modem: Modem) -> ModemType | None:
     types = modem_types()
     if modem.type not in types:
         raise ValueError(
-            f"no installed package provides the type of modem '{modem.type}'{suggest_name(modem.type, types)}"
+            f"no installed package provides the modem type '{modem.type}'{suggest_name(modem.type, types)}"
         )
     return types[modem.type]

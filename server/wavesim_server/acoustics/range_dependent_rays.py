@@ -51,7 +51,7 @@ SHOT = Table(
 MAX_LEGS = rays.REVERSALS + 1  #: maximum number of legs between reversals
 DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
 LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
-#: indices of these arrays; HIGH and those after it belong to halved angles
+#: indices of the arrays of legs; from HIGH on they are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
 #: columns of a leg: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)

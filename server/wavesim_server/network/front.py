@@ -326,7 +326,9 @@ class Front:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
         elif r.is_present and r.is_new and r.row not in self.bodies:
-            self.send_to_engine(messages.LeaveCommand(r.row))  # has no effect on a body of ours that has already left
+            self.send_to_engine(
+                messages.LeaveCommand(r.row)
+            )  # has no effect on a body of this front that has already left
 
     def _remove_orphans(self) -> None:
         self._orphans_until = math.inf
