@@ -106,7 +106,7 @@ def test_a_crew_of_several(harbour: Harbour) -> None:
         ("new", {"role": INSTRUMENT}, Refusal.UNKNOWN_NAME, "unknown body 'new'"),
         ("a", {"lockstep_ns": 10_000_001}, Refusal.BAD_VALUE, "is not a multiple of the time step, 10000000 ns"),
         ("a", {"role": LISTENER, "lockstep_ns": 10_000_000}, Refusal.BAD_VALUE, "pilot"),
-        ("a", {"role": 9}, Refusal.BAD_VALUE, "no role 9"),
+        ("a", {"role": 9}, Refusal.BAD_VALUE, "unknown role 9"),
         ("a", {"sensors": ["ctd-3"]}, Refusal.BAD_VALUE, "no sensor 'ctd-3'; did you mean 'ctd'?"),
         ("a", {"sensors": ["ctd-2"]}, Refusal.BAD_VALUE, "no sensor 'ctd-2'"),
         ("a", {"previous": 77}, Refusal.EXPIRED, "no live session"),
