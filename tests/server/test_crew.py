@@ -503,7 +503,7 @@ def test_rights_are_those_that_were_granted(harbour: Harbour) -> None:
 
 
 def test_a_word_that_is_no_right(config: Callable[..., LoadedConfig]) -> None:
-    with pytest.raises(ConfigError, match="no right 'psoe'; did you mean 'pose'"):
+    with pytest.raises(ConfigError, match="unknown right 'psoe'; did you mean 'pose'"):
         config(FLEET.replace('rights="pose fault"', 'rights="psoe"'))
 
 
