@@ -28,8 +28,8 @@ DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 def table(runs: list[ManoeuvreRun]) -> str:
     """One row for each model: speeds, turning circle, greatest tilts."""
     lines = [
-        "| model | meant for | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | greatest tilt in calm, deg | Hs m: "
-        "greatest tilt adrift / full ahead, deg |",
+        "| model | meant for | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | maximum tilt in calm water, deg | Hs m: "
+        "maximum tilt adrift / full ahead, deg |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():
@@ -64,8 +64,8 @@ def published(model: Model) -> str:
 def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
     """One row for each model: speeds, what a push leaves behind, spiral, overshoots, turning circle, the vehicle itself."""
     lines = [
-        "| model | m/s | yaw rate left by a push, deg/s | stable: model / vehicle | spiral: amidships differ by, deg/s | overshoots 10/10, deg "
-        "| 20/20, deg | turning diameter, lengths | way left in it |",
+        "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral: difference of yaw rates amidships, deg/s | overshoots 10/10, deg "
+        "| 20/20, deg | turning diameter, lengths | share of speed left in the turn |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():

@@ -1,4 +1,4 @@
-"""The same memory layout for all programs of a run.
+"""Give all programs of a run the same memory layout.
 
 A processor predicts branches by their addresses. Linux gives each process different addresses (address space layout
 randomisation). In a lockstep run, a dozen processes run the same interpreter in turn and so spoil each other's

@@ -49,8 +49,8 @@ def address_table(arrays: Any) -> Any:
 def record_argument(array: Any) -> Any:
     """Return an array of records as a kernel argument.
 
-    With compilation on, a plain NumPy array, whose type Numba recognises quickly. With compilation off, one whose
-    members are attributes.
+    With compilation on, this is a plain NumPy array, whose type Numba recognises quickly. With compilation off, it is
+    an array whose members are attributes.
     """
     return array.view(np.recarray) if JIT_DISABLED else np.asarray(array)
 
@@ -139,8 +139,8 @@ def _named_leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 def pack(value: Any) -> Any:
     """Return the table (1,) of nested tuples of arrays and numbers, for :func:`make_unpacker`.
 
-    It holds address and lengths of each array, and each number. The types of the arrays are part of the table's type,
-    and so of the kernel's.
+    The table holds the address and lengths of each array, and each number. The types of the arrays are part of the
+    table's type, and so of the kernel's.
     """
     if JIT_DISABLED:
         return value
@@ -162,7 +162,7 @@ def pack(value: Any) -> Any:
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
     """Return the same dtype object for the same columns.
 
-    Numba recognises it at once; an equal copy took 7 us per call.
+    Numba recognises the same object at once; an equal copy took 7 us per call.
     """
     return np.dtype(list(columns))
 

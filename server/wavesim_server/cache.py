@@ -52,8 +52,8 @@ SDK_SOURCES = (
 def choose_cache_folder() -> None:
     """Set Numba's cache folder, unless the user has set it (NUMBA_CACHE_DIR).
 
-    Set through the environment, because importing Numba takes a third of a second, which only the engine needs to
-    spend.
+    The folder is set through the environment, because importing Numba takes a third of a second, which only the engine
+    needs to spend.
     """
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wavesim"
     chosen = os.environ.get(_VARIABLE)

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[np.int64]]
 class MeasurementSchedule(NamedTuple):
     """The ticks at which an emulator processes an instrument.
 
-    It measures at each multiple of ``period`` and publishes the value ``latency`` ticks later.
+    The instrument measures at each multiple of ``period`` and publishes the value ``latency`` ticks later.
     """
 
     period: int
@@ -39,7 +39,7 @@ class MeasurementSchedule(NamedTuple):
         return tick % self.period == 0 or (tick >= self.latency and (tick - self.latency) % self.period == 0)
 
     def next_tick(self, tick: int) -> int:
-        """Return the next tick after this one at which it measures or publishes."""
+        """Return the next tick after this one at which the instrument measures or publishes."""
         out = tick - self.latency
         return min((tick // self.period + 1) * self.period, max(out // self.period + 1, 0) * self.period + self.latency)
 
@@ -74,9 +74,9 @@ class InstrumentRegistry:
         self._free = list(range(total))
         self._places = {name: list(range(count)) for name, count in capacity.items()}
         self._generations = {name: np.zeros(count, np.int64) for name, count in capacity.items()}
-        # row in `instruments` by place in the value table
+        # row in `instruments` by row of the value table
         self._row_at_place = {name: np.full(count, -1) for name, count in capacity.items()}
-        #: by type, until a body enters or leaves: occupied places, their generations, their (row of the body, number)
+        #: by type, until a body enters or leaves: occupied value rows, their generations, their (row of body, number)
         self._owners_by_type: dict[str, tuple[Array, Array, Array]] = {}
         self._suites: dict[int, dict[str, InstalledInstrument]] = {}
         self._schedules: dict[str, Counter[MeasurementSchedule]] = {name: Counter() for name in capacity}
@@ -145,9 +145,10 @@ class InstrumentRegistry:
         self.is_changed = True
 
     def current_owners(self, type_: str, generations: Array) -> tuple[Array, Array]:
-        """Return the places of values that belong to a present instrument, and their owners.
+        """Return the value-table rows that belong to a present instrument, and their owners.
 
-        The owners are an array (n, 2): row of the body and number in its suite. Generations decide.
+        The owners are an array (n, 2): row of the body and number in its suite. An instrument is present if the
+        generations agree.
         """
         if type_ not in self._owners_by_type:
             places = np.flatnonzero(self._row_at_place[type_] >= 0)

@@ -71,7 +71,7 @@ class ManoeuvreTrial:
     def loop(self) -> float:
         """Difference of the yaw rates with the helm amidships, approached from both sides, rad/s.
 
-        It is 0 for stable vehicles.
+        The difference is 0 for stable vehicles.
         """
         amidships = [k for k, share in enumerate(SPIRAL) if share == 0.0]
         return float(abs(self.rates[amidships[0]] - self.rates[amidships[1]]))

@@ -1,7 +1,7 @@
 """Records that engine and front exchange through the two rings, each with one encoder and one decoder.
 
-They are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals) travel as
-raw bytes.
+The records are declared like the wire messages (:mod:`wavesim_sdk.wire.schema`). Large blocks (log records, signals)
+travel as raw bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wavesim_sdk.wire.value_types import Checker
 
 COMMANDS_BYTES = 4 * 1024 * 1024
 EVENTS_BYTES = 32 * 1024 * 1024
-MAX_RECORD_BYTES = 1024 * 1024  #: of a block in an event; larger data is split into several
+MAX_RECORD_BYTES = 1024 * 1024  #: maximum size of a block in an event; larger data is split into several blocks
 EXIT_NO_RESOURCE = 10  #: exit code of a process that could not get a system resource
 EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has reported it
 
@@ -66,10 +66,10 @@ class EnterCommand:
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "number of the pilot's session, for the reply")
     name: str = record_field(_NAME, "name")
-    model: str = record_field(_NAME, "model, for a name that is not in the configuration")
-    position: Sequence[float] = record_field(Numbers(exact=3), "in W", "m")
+    model: str = record_field(_NAME, "model of a body that is not in the configuration")
+    position: Sequence[float] = record_field(Numbers(exact=3), "position in W", "m")
     attitude: Sequence[float] = record_field(Numbers(exact=3), "roll, pitch, heading", "rad")
-    lockstep: int = record_field(_TICK, "period; 0 = free", "ticks")
+    lockstep: int = record_field(_TICK, "lockstep period; 0 = free-running", "ticks")
     generation: int = record_field(_GENERATION, "generation of the body in this row")
 
 
@@ -94,7 +94,7 @@ class SoundCommand:
     """An acoustic request."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "number of the request and of its session; see the crew")
+    number: int = record_field(_REQUEST, "combined number of the request and its session, see Crews")
     request: Sequence[Any] = record_field(TaggedItem("requests"), "PING, SEND or RANGE")
 
 
@@ -112,7 +112,9 @@ class LockstepAnswer:
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "number of the pilot's session")
-    values: Sequence[float | None] | None = record_field(Nullable(_COMMAND), "nil = unchanged", "SI")
+    values: Sequence[float | None] | None = record_field(
+        Nullable(_COMMAND), "commands in the order of the model; nil = unchanged", "SI"
+    )
     sounds: Sequence[SoundCommand] = record_field(List(Struct(SoundCommand), 2**16), "acoustic requests")
 
 
@@ -120,8 +122,8 @@ class LockstepAnswer:
 class ReleaseCommand:
     """All lockstep participants of a tick have answered, or the server no longer waits for them."""
 
-    tick: int = record_field(_TICK, "of the step")
-    answers: Sequence[LockstepAnswer] = record_field(List(Struct(LockstepAnswer), 2**16), "their answers")
+    tick: int = record_field(_TICK, "tick of the step")
+    answers: Sequence[LockstepAnswer] = record_field(List(Struct(LockstepAnswer), 2**16), "answers of the participants")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class LogRecordsEvent:
     table: str = record_field(_NAME, "name of the table")
     rows: bytes = record_field(_BLOCK, "rows of the records in that table, int64")
     records: bytes = record_field(_BLOCK, "the records")
-    generations: bytes = record_field(_BLOCK, "generation of the body of each, int64")
+    generations: bytes = record_field(_BLOCK, "generation of the body of each record, int64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ class RunStateEvent:
     """The timer changed."""
 
     state: int = record_field(Int(0, 255), "state of the timer")
-    time_ns: int = record_field(_TIME, "when", "ns")
+    time_ns: int = record_field(_TIME, "simulation time", "ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +196,8 @@ class ExecutedEvent:
 
     number: int = record_field(_REQUEST, "number of the command; 0 = from the configuration")
     ok: int = record_field(_FLAG, "1 = done")
-    text: str = record_field(_MESSAGE_TEXT, "reason for the refusal, or what was done")
-    time_ns: int = record_field(_TIME, "when", "ns")
+    text: str = record_field(_MESSAGE_TEXT, "reason for the refusal, or result of the command")
+    time_ns: int = record_field(_TIME, "simulation time", "ns")
     command: Sequence[Any] = record_field(TaggedItem("requests"), "the command")
 
 
@@ -204,7 +206,7 @@ class SoundRefusedEvent:
     """An acoustic request that was refused."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "number of the request and of its session")
+    number: int = record_field(_REQUEST, "combined number of the request and its session")
     text: str = record_field(_MESSAGE_TEXT, "reason")
 
 
@@ -212,14 +214,14 @@ class SoundRefusedEvent:
 class BodyPresenceEvent:
     """A body entered or left."""
 
-    time_ns: int = record_field(_TIME, "when", "ns")
+    time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row")
     name: str = record_field(_NAME, "name")
     model: str = record_field(_NAME, "model")
     type: str = record_field(_NAME, "surface, underwater or buoy")
     is_present: int = record_field(_FLAG, "1 = entered, 0 = left")
-    is_new: int = record_field(_FLAG, "1 = just now; 0 = repeated at the start, for the log")
-    is_logged: int = record_field(_FLAG, "1 = write it to the log")
+    is_new: int = record_field(_FLAG, "1 = the body entered or left just now; 0 = repeated at the start, for the log")
+    is_logged: int = record_field(_FLAG, "1 = write this event to the log")
     generation: int = record_field(_GENERATION, "generation of the body in this row")
 
 
@@ -227,15 +229,15 @@ class BodyPresenceEvent:
 class BodiesFrozenEvent:
     """Bodies that were frozen because their state diverged (NaN or infinity)."""
 
-    time_ns: int = record_field(_TIME, "when", "ns")
-    names: Sequence[str] = record_field(List(_NAME, 2**20), "their names")
+    time_ns: int = record_field(_TIME, "simulation time", "ns")
+    names: Sequence[str] = record_field(List(_NAME, 2**20), "names of the bodies")
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
     """A notice for people."""
 
-    time_ns: int = record_field(_TIME, "when", "ns")
+    time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row of the body")
     name: str = record_field(_NAME, "name of the body")
     text: str = record_field(_MESSAGE_TEXT, "the notice")
@@ -246,7 +248,7 @@ class NoticeEvent:
 class SessionFailedEvent:
     """A session must end: its body cannot enter, or the engine failed while executing its request."""
 
-    row: int = record_field(_ROW, "row of its body")
+    row: int = record_field(_ROW, "row of the session's body")
     session: int = record_field(_REQUEST, "number of the session")
     text: str = record_field(_MESSAGE_TEXT, "reason")
     is_internal: int = record_field(_FLAG, "1 = internal error of the engine")
@@ -256,8 +258,8 @@ class SessionFailedEvent:
 class SlowEmulator:
     """Simulation time waits for a slow synchronous emulator, or no longer does."""
 
-    sensor: str = record_field(_NAME, "its sensor type")
-    slow: int = record_field(_FLAG, "1 = it is slow")
+    sensor: str = record_field(_NAME, "sensor type of the emulator")
+    slow: int = record_field(_FLAG, "1 = the emulator is slow")
     text: str = record_field(_MESSAGE_TEXT, "notice for people")
 
 

@@ -35,7 +35,7 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024  #: larger records are refused, to bound th
 class PushResult(IntEnum):
     """The result of a push; only FULL is false."""
 
-    FULL = 0  #: no room now for the record or the rest of it: push the same record again, or drop it
+    FULL = 0  #: no room now for the record or its remaining pieces: push the same record again, or drop it
     DONE = 1
     REFUSED = 2  #: too large for the ring; counted as dropped
 

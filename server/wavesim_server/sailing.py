@@ -28,7 +28,7 @@ AHEAD = ("ahead", "port", "starboard", "zig-zag")
 POWERED = (*AHEAD, "astern")
 IN_WAVES = ("waves", "seaway")  #: adrift, and full ahead, in beam waves of the sea state that the model declares
 MANOEUVRES = (*POWERED, "push", *IN_WAVES)
-SPACING = 8000.0  #: between bodies, m: more than any of them travels
+SPACING = 8000.0  #: distance between bodies, m: more than any of them travels
 SEA = 1.0, 0.8881  #: height (m) and peak (rad/s) of a reference sea; other seas have the same steepness
 STEP, EVERY = 0.02, 1.0  #: s
 MAX_TILT = math.radians(60.0)  #: largest tilt of a vehicle or buoy at the surface
@@ -62,7 +62,7 @@ class ManoeuvreRun:
 
     @property
     def turning_circle(self) -> tuple[float, float]:
-        """(diameter in m, rate in rad/s) over the last quarter."""
+        """Turning diameter in m and rate in rad/s over the last quarter."""
         end = self.track[-len(self.track) // 4 :]
         rate = float(np.abs(end[:, 12]).mean())
         return (2.0 * float(np.hypot(end[:, 7], end[:, 8]).mean()) / rate if rate > 1e-4 else math.inf), rate

@@ -76,7 +76,7 @@ class ProcessArguments:
     options: ServerOptions
     commands_fd: int  #: descriptor that wakes the engine when commands are waiting
     events_fd: int  #: descriptor that wakes the front when events are waiting
-    supervisor_pid: int  #: process id; the processes end when it is gone
+    supervisor_pid: int  #: process id of the supervisor; the processes end when it is gone
     socket: int = -1  #: descriptor of the front's UDP socket
     is_restart: bool = False  #: True for a front that replaces one that crashed
 
@@ -201,7 +201,7 @@ class Supervisor:
         """Wait until the engine has its kernels and the front accepts commands.
 
         Without a usable cache, the engine compiles its kernels first, which can take many minutes on a busy machine.
-        Returns False if the user asked to stop meanwhile.
+        Returns False if the user stopped the server in the meantime.
         """
         limit = time.monotonic() + timeout
         while time.monotonic() < limit:
@@ -214,9 +214,9 @@ class Supervisor:
         raise ProcessCrashed(f"the server was not ready within {timeout:g} s")
 
     def check(self) -> int | None:
-        """Return None while both run and 0 after an orderly end of the engine.
+        """Return None while both processes run, and 0 after an orderly end of the engine.
 
-        It raises ProcessCrashed or EngineNotStarted in all other cases.
+        Raises ProcessCrashed or EngineNotStarted in all other cases.
         """
         for name, process in (("engine", self.engine), ("front", self.front)):
             code = process.poll()
@@ -276,7 +276,7 @@ class Supervisor:
 def _crashed(name: str, code: int) -> ProcessCrashed:
     """Return the error for a process that failed at or before the end of the run.
 
-    The log may lack its last records then.
+    In that case, the log may lack its last records.
     """
     cause = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
     return ProcessCrashed(f"the {name} process {cause} at the end of the run; the log may lack its last records")
@@ -314,7 +314,7 @@ def serve(loaded: LoadedConfig, options: ServerOptions, on_start: Callable[[Supe
 def _configured_log_path(loaded: LoadedConfig) -> str:
     """Return the log path of the configuration.
 
-    It must lie below the working folder or in the folder allowed for its files.
+    The path must lie below the working folder or in the folder allowed for its files.
     """
     file = loaded.config.log.file
     places = (Path(), loaded.path.parent / loaded.config.files)

@@ -69,7 +69,7 @@ Record = np.ndarray[Any, np.dtype[np.void]]
 
 @dataclass
 class Occupant:
-    """The body that occupies a row."""
+    """Description of the body that occupies a row."""
 
     name: str
     model: Model
@@ -87,8 +87,8 @@ class PreparedEntry:
     attitude: Array
     operators: exposure.ResponseOperators | None
     acoustics: PreparedTransducer | None
-    body: BodyConfig | None = None  #: its entry in the configuration
-    commands: list[float | None] | None = None  #: commands that hold its initial speed
+    body: BodyConfig | None = None  #: entry of the body in the configuration
+    commands: list[float | None] | None = None  #: commands that hold the initial speed of the body
 
 
 class Simulation:
@@ -396,7 +396,7 @@ class Simulation:
     def command(self, row: int, values: Sequence[float | None] | Mapping[Any, float]) -> None:
         """Set actuator commands by position or by name; None keeps the previous command.
 
-        ValueError for any invalid command; then none of them takes effect.
+        Raises ValueError for any invalid command; then no command takes effect.
         """
         occupant = self._occupant(row)
         self.fleet.command(row, order_command(occupant.actuators, values))
@@ -412,7 +412,7 @@ class Simulation:
     def take_clipped(self) -> list[tuple[int, str]]:
         """Return (row, text) of the notices on clipped commands since the last call.
 
-        An actuator gives one at its first, tenth, hundredth, ... command beyond its range.
+        An actuator gives a notice at its first, tenth, hundredth, ... command beyond its range.
         """
         if not self.fleet.clipped:
             return []
@@ -569,7 +569,7 @@ class Simulation:
             self._hold_diverged()
 
     def _current_tick_state(self) -> tuple[tick.TickState, Any]:
-        """Return everything a tick works on, and its table for the kernels.
+        """Return all arrays that a tick works on, and their table for the kernels.
 
         The table is rebuilt when one of the arrays has been replaced.
         """
@@ -746,13 +746,13 @@ class Simulation:
     def paths_dropped(self) -> int:
         """Number of propagation paths left out since the start.
 
-        They were weaker than those followed, or had too many turning points.
+        These paths were weaker than those followed, or had too many turning points.
         """
         return int(self.channel.medium.counters[0].paths_dropped)
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """(signals sent, signals received, signals live)."""
+        """Numbers of signals (sent, received, under way) since the start."""
         return self.channel.counters
 
 

@@ -37,7 +37,7 @@ def water_density(water: Water, p_W: Any, time_s: float) -> Floats:
 class Stratification:
     """Fills the buoyancy rows of :class:`~wavesim_server.environment.weather.WeatherArrays`.
 
-    It does nothing in unstratified worlds.
+    The class does nothing in unstratified worlds.
     """
 
     def __init__(self, world: World, water: Water, step: float) -> None:

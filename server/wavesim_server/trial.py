@@ -257,7 +257,7 @@ class Trial:
     def _end_participants(self) -> None:
         """Stop the emulators, which run until terminated.
 
-        Programs learn the end from the server and get a moment to exit.
+        The server reports the end to the programs, which then have a moment to exit.
         """
         stopped = {
             label for label, p in self.processes.items() if label.startswith(EMULATOR_PREFIX) and p.poll() is None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 #: wall seconds per simulated second that the engine may wait for a participant without charging its budget
 SHARE = 50.0
 WINDOW_S = 5.0  #: wall time between checks for slow participants
-SLOW = 0.5  #: fraction of that time spent waiting for one participant that makes it slow
+SLOW = 0.5  #: fraction of the check period spent waiting for a participant that makes that participant slow
 MOST = 1024  #: maximum number of participants remembered
 
 
@@ -22,12 +22,12 @@ MOST = 1024  #: maximum number of participants remembered
 class Account:
     """The waiting account of one participant."""
 
-    time_s: float  #: simulation time of its last answer
-    waited_s: float = 0.0  #: in total
-    spent_s: float = 0.0  #: amount charged to its budget
-    window_s: float = 0.0  #: waited since the window began
+    time_s: float  #: simulation time of the participant's last answer
+    waited_s: float = 0.0  #: total waiting time
+    spent_s: float = 0.0  #: waiting time charged to the participant's budget
+    window_s: float = 0.0  #: waiting time since the window began
     slow: bool = False
-    last: float = -math.inf  #: wall time of its last answer
+    last: float = -math.inf  #: wall time of the participant's last answer
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Verdict:
 
 
 class Waits:
-    """All participants of a run by name; one that returns under the same name keeps its account."""
+    """All participants of a run by name; a participant that returns under the same name keeps its account."""
 
     def __init__(self, budget_s: float) -> None:
         self.budget_s = budget_s
@@ -66,7 +66,7 @@ class Waits:
         return account
 
     def left(self, name: str, time_s: float) -> float:
-        """Return the wall time that the engine may still wait for a participant now."""
+        """Return the wall time for which the engine may still wait for a participant."""
         account = self.accounts.get(name)
         if account is None:
             return self.budget_s

@@ -1,4 +1,7 @@
-"""The actuator watchdog: what a body does when its program falls silent. It counts ticks, so that runs are repeatable."""
+"""The actuator watchdog sets a body's commands when its program falls silent.
+
+Watchdogs count ticks, so that runs are repeatable.
+"""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ def test_what_a_node_cannot_send_is_refused_by_name(config: Make) -> None:
     for call, text in (
         (lambda: sim.ping(a, 0.5), "frequency"), (lambda: sim.ping(a, 25e3, 300.0), "level"),
         (lambda: sim.ping(a, 25e3, None, None, 70000), "code 70000 is out of range"), (lambda: sim.send(a, b"x"), "no modem"),
-        (lambda: sim.send(b, bytes(33)), "the maximum for this modem is 32"), (lambda: sim.send(b, b"x", -1), "address"),
-        (lambda: sim.range_request(b, 0), "address of one"), (lambda: sim.ping(a, 25e3, at=10**14), "an hour"),
+        (lambda: sim.send(b, bytes(33)), "33 bytes; the maximum for this modem is 32"), (lambda: sim.send(b, b"x", -1), "address"),
+        (lambda: sim.range_request(b, 0), "address of one"), (lambda: sim.ping(a, 25e3, at=10**14), "at most one hour"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=text):
             call()

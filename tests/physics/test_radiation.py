@@ -238,8 +238,8 @@ def refused(path: Path, message: str, angles: str | None = "rad", **settings: st
 
 def test_refusals(tmp_path: Path) -> None:
     """Headings, units, periods and modes that cannot be taken."""
-    refused(h.capytaine(tmp_path / "a.nc", (0.0, 30.0, 50.0)), "its headings are 0 30 50 deg; needed are equal steps")
-    refused(h.capytaine(tmp_path / "b.nc", (0.0,)), "its headings are 0 deg")
+    refused(h.capytaine(tmp_path / "a.nc", (0.0, 30.0, 50.0)), "the headings are 0 30 50 deg; use equal steps")
+    refused(h.capytaine(tmp_path / "b.nc", (0.0,)), "the headings are 0 deg")
     refused(h.capytaine(tmp_path / "c.nc", some=slice(6, None)), "periods longer than 5.*s are missing")
     (tmp_path / "d.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     refused(tmp_path / "d.nc", "the file is NetCDF 4; `pip install h5py`|cannot|unexpected content")

@@ -457,10 +457,10 @@ def test_bad_derivatives_are_named() -> None:
     from wavesim_server.dynamics.model_compiler import derivative_factors
 
     for name, message in (
-        ("Q_u", "invalid derivative"),
-        ("X_z", "no factor"),
+        ("Q_u", "invalid derivative 'Q_u'"),
+        ("X_z", "unknown factor 'z'"),
         ("X_uuuuu", "1 to 4"),
-        ("Y_v_dot", "no factor"),
+        ("Y_v_dot", "unknown factor"),
     ):
         with pytest.raises(ValueError, match=message):
             derivative_factors(name)

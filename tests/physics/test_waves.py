@@ -226,7 +226,7 @@ def test_wind_needs_the_height_at_which_it_acts(config: Callable[..., LoadedConf
     text = BALL.replace("</model>", '<wind-drag frontal="1 m2" lateral="1 m2" length="1 m"{}/></model>')
     with pytest.raises(ConfigError, match="height"):
         config(text.format(""))
-    with pytest.raises(ConfigError, match="below the minimum"):
+    with pytest.raises(ConfigError, match=r"below the minimum, 0\.01 m"):
         config(text.format(' height="0 m"'))
 
 

@@ -270,7 +270,7 @@ def test_an_error_at_an_event_or_a_command_is_counted_and_the_next_one_taken(
 
     monkeypatch.setattr(harbour.front, "_parts_of", broken)
     assert harbour.order("fault", body="a", part="ahrs", kind="bias", amount="3 deg") == (
-        False, "the server failed while executing this command; see its standard error",
+        False, "the server failed while executing this command; see the server's standard error",
     )  # fmt: skip
     assert harbour.order("start")[0]
 

@@ -39,10 +39,10 @@ class ActiveTransducer:
 
 @dataclass(frozen=True)
 class PreparedTransducer:
-    """Data of a transducer, computed before it enters."""
+    """Data of a transducer, computed before the transducer enters."""
 
-    pattern: Array | None  #: pattern of its beam, if that is a new one
-    head: tuple[Records, Records] | None  #: the head and its hydrophones
+    pattern: Array | None  #: pattern of the transducer's beam, if that pattern is new
+    head: tuple[Records, Records] | None  #: records of the hydrophone head and its hydrophones
 
 
 class AcousticChannel:
@@ -59,8 +59,8 @@ class AcousticChannel:
         self._handles = 0
         self._emission_array = array_tables.record_argument(
             medium_arrays.make_record(medium_arrays.EMISSION)
-        )  #: the requested emission,
-        self._emission = self._emission_array.view(np.recarray)[0]  #: and its members, to be filled in
+        )  #: record of the requested emission
+        self._emission = self._emission_array.view(np.recarray)[0]  #: members of that record, to fill them in
         self._head_pool, self._beam_pool = RowPool(), RowPool()
         self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
@@ -88,7 +88,7 @@ class AcousticChannel:
         if t.beam is not None and t.beam not in self._beam_rows:
             pattern = medium_setup.beam_pattern(t.beam)
             if not np.isfinite(pattern).all():
-                raise ValueError("invalid beam pattern of its transducer")
+                raise ValueError("invalid beam pattern of the transducer")
         if t.modem is not None:
             modems.modem_type_of(t.modem)
         if t.head is not None:
@@ -151,8 +151,8 @@ class AcousticChannel:
             del self._beam_users[beam]
 
     def _count_listener(self, t: TransducerConfig, by: int) -> None:
-        """Update the margin below the noise at which the most sensitive receiver detects, for one transducer more or
-        less.
+        """Update the margin below the noise at which the most sensitive receiver detects, after a transducer was added
+        or removed.
         """
         if t.detection == "snr":
             self._detection_thresholds[t.snr] += by
@@ -170,7 +170,7 @@ class AcousticChannel:
     # -- ambient noise -----------------------------------------------------------------------
 
     def carrier_conditions(self, frequency: float, band: float) -> tuple[float, float]:
-        """(absorption dB/m, noise in band dB) for a signal in the current weather."""
+        """Return (absorption in dB/m, noise in the band in dB) for a signal in the current weather."""
         found = self._carriers.get((frequency, band))
         if found is None:
             if len(self._carriers) > 4096:
@@ -327,7 +327,7 @@ class AcousticChannel:
         self._receptions.append(receptions)
 
     def take_records(self) -> tuple[Table, Table]:
-        """(sent, receptions) since the last call, in order of time."""
+        """Return (sent, receptions) since the last call, in order of time."""
         sent, receptions = _concatenated(self._sent, SENT.dtype), _concatenated(self._receptions, RECEPTION.dtype)
         self._sent.clear()
         self._receptions.clear()
@@ -341,7 +341,7 @@ class AcousticChannel:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """(signals sent, signals received, signals live)."""
+        """Numbers of signals (sent, received, under way) since the start."""
         c = self.medium.counters[0]
         return int(c.signals_sent), int(c.heard), int(c.live)
 

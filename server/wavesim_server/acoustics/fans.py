@@ -1,9 +1,10 @@
 """All rays from a source to a receiver that bounce off a bed which is not level, by a refined fan, compiled.
 
-A fan of rays in the vertical plane through both brackets the nearby rays, leg by leg between reversals.  The range is
-taken to be smooth between two rays of the fan with the same history (surface, bed, turning points, maxima of the sound
-speed). Where the history changes, the angle of that change is searched.  An interval near the receiver is halved, and
-halved again while the range is so curved that it may hide a pair of rays.  Each ray is then aimed as in :mod:`range_dependent_rays`.
+A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
+The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
+maxima of the sound speed). Where the history changes, the angle of that change is searched.  An interval near the
+receiver is halved, and halved again while the range is so curved that it may hide a pair of rays.  Each ray is then
+aimed as in :mod:`range_dependent_rays`.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from wavesim_server.acoustics.range_dependent_rays import (
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
-ANGLES, BACK = 332, 12  #: rays of the fan to each side; number of them beyond the vertical
-FLAT = 2e-2  #: rad, above which the steps of the fan grow
-REACH = 0.06  #: share of the maximum range of a ray; within it of the receiver, the fan is checked once more
+ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of those beyond the vertical
+FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
+REACH = 0.06  #: margin around the receiver, as a share of a ray's maximum range, within which the fan is refined
 CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
 ALWAYS = 2  #: times that the angle between two rays of the fan is halved near the receiver
 DIVISIONS = 64  #: changes of history that are searched between two rays of the fan

@@ -39,7 +39,7 @@ def image_depth(z: float, bottom: float, path: int) -> float:
 
 @device_function
 def bounce_counts(path: int) -> tuple[int, int]:
-    """(surface, bottom) bounces of a path."""
+    """Return the numbers of (surface, bottom) bounces of a path."""
     n = path // 2
     first, second = (n + 1) // 2, n // 2
     return (second, first) if path % 2 == 1 else (first, second)
@@ -74,7 +74,8 @@ def bottom_phase(sine: float, density: float, speed: float, attenuation: float) 
     """Phase in rad that the same coefficient gives a bounce, for pressures as ``exp(+i w t)``, which travel as exp(-i w
     tau).
 
-    It is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w t)``.
+    The phase is minus the argument of the coefficient by :func:`bottom_wavenumber_sine`, whose roots are for ``exp(-i w
+    t)``.
     """
     real, imaginary = bottom_wavenumber_sine(sine, speed, attenuation)
     less, more = density * sine - real, density * sine + real

@@ -396,8 +396,8 @@ def _retire_signal(m: Medium, e: int, tick: TickInterval) -> None:
 
 @device_function
 def _check_straight_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) -> tuple[bool, float]:
-    """(whether a candidate in water of one sound speed arrives in this tick, when); if not, its next check is
-    scheduled.
+    """Return (whether a candidate in water of one sound speed arrives in this tick, when). If it does not, schedule its
+    next check.
     """
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
@@ -481,8 +481,8 @@ def _max_paths_per_node(m: Medium) -> int:
 
 @device_function
 def _prefetch_candidates(m: Medium, e: int, tick: TickInterval) -> None:
-    """Prefetch the data of the next two candidates while the current one is checked: they are too many for the caches,
-    and in no order.
+    """Prefetch the data of the next two candidates while the current one is checked: all candidates together exceed the
+    caches and are in no order.
     """
     if e >= 0:
         candidate = m.candidates[e]

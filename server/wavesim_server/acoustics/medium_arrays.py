@@ -56,69 +56,69 @@ def _small_integer(name: str, size: int, doc: str) -> Field:
     return Field(name, f"i{size}", "", doc)
 
 
-_KEY = Field("key", "u8", "", "Stream of its random numbers.")
+_KEY = Field("key", "u8", "", "Stream of the random numbers.")
 
 NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = in the water."),
-    integer("first_hearing", "", "First of its receptions under way; -1 = none."),
-    value("sending_from", "s", "Start of its last transmission."),
-    value("sending_until", "s", "End of its last transmission."),
-    value("ready", "s", "Earliest time of its next transmission."),
-    value("since", "s", "Time at which it entered."),
-    value("listen_low", "Hz", "Lowest frequency that it receives."),
-    value("listen_high", "Hz", "Highest."),
-    value("threshold", "dB re 1 uPa", "Minimum level that it detects."),
-    value("snr", "dB", "Minimum level over the noise; NaN = by level."),
-    value("capture", "dB", "Margin by which a reception must be stronger than others to survive them."),
-    value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of its own body at rest; 0 = none."),
-    integer("beam", "", "Row of its beam pattern; -1 = none."),
-    integer("head", "", "Row of its hydrophone head; -1 = none."),
-    integer("deaf_in_recharge", "", "1 = it cannot receive while recharging."),
+    integer("first_hearing", "", "First reception under way at the node; -1 = none."),
+    value("sending_from", "s", "Start of the last transmission."),
+    value("sending_until", "s", "End of the last transmission."),
+    value("ready", "s", "Earliest time of the next transmission."),
+    value("since", "s", "Time at which the node entered."),
+    value("listen_low", "Hz", "Lowest frequency that the node receives."),
+    value("listen_high", "Hz", "Highest frequency that the node receives."),
+    value("threshold", "dB re 1 uPa", "Minimum level that the node detects."),
+    value("snr", "dB", "Minimum signal-to-noise ratio; NaN = detect by level alone."),
+    value("capture", "dB", "Margin by which a reception must exceed overlapping ones to survive."),
+    value("self_noise", "dB re 1 uPa/sqrt(Hz)", "Noise of the node's own body at rest; 0 = none."),
+    integer("beam", "", "Row of the node's beam pattern; -1 = none."),
+    integer("head", "", "Row of the node's hydrophone head; -1 = none."),
+    integer("deaf_in_recharge", "", "1 = the node cannot receive while recharging."),
     _KEY,
-    value("clock_offset", "s", "Offset of its clock at the start."),
-    value("clock_drift", "", "Drift of its clock, seconds per second."),
-    value("timing_noise", "s", "Standard deviation of a reported arrival."),
-    value("timing_resolution", "s", "Resolution of a reported arrival; 0 = none."),
+    value("clock_offset", "s", "Offset of the node's clock at the start."),
+    value("clock_drift", "", "Drift of the node's clock, seconds per second."),
+    value("timing_noise", "s", "Standard deviation of a reported arrival time."),
+    value("timing_resolution", "s", "Resolution of a reported arrival time; 0 = exact."),
     value("outlier", "", "Share of receptions that are reported late."),
     value("doppler_noise", "Hz", "Standard deviation of a reported frequency."),
     value("level_noise", "dB", "Standard deviation of a reported level."),
     value("drop_out", "", "Share of receptions that are lost at random."),
     value("bit_error", "", "Probability that a bit is wrong."),
-    integer("next_detected", "", "Position of the next entry in its list of detected signals."),
-    value("sound_speed", "m/s", "Sound speed that it assumes."),
-    value("query", "Hz", "Carrier that it answers; 0 = none."),
-    integer("address", "", "Address of its modem; 0 = none."),
-    value("pulse", "s", "Length of its pulse."),
-    value("band", "Hz", "Bandwidth of its pulse."),
-    value("turn_around", "s", "From a query to its reply, by its own clock."),
+    integer("next_detected", "", "Position of the next entry in the node's list of detected signals."),
+    value("sound_speed", "m/s", "Sound speed that the node assumes."),
+    value("query", "Hz", "Carrier of the queries that the node answers; 0 = none."),
+    integer("address", "", "Address of the node's modem; 0 = none."),
+    value("pulse", "s", "Length of the node's pulse."),
+    value("band", "Hz", "Bandwidth of the node's pulse."),
+    value("turn_around", "s", "Time from a query to the reply, by the node's own clock."),
     value("recharge", "s", "Time after a transmission until the next one is possible."),
-    value("reply", "Hz", "Carrier of its reply."),
-    value("tolerance", "Hz", "Maximum deviation of the frequency of a query."),
-    value("source_level", "dB re 1 uPa at 1 m", "Source level of its emissions."),
-    integer("code", "", "Code of its emissions; 0 = none."),
-    integer("query_code", "", "Code that it answers; 0 = any."),
+    value("reply", "Hz", "Carrier of the reply."),
+    value("tolerance", "Hz", "Maximum deviation of a query from its nominal frequency."),
+    value("source_level", "dB re 1 uPa at 1 m", "Source level of the node's emissions."),
+    integer("code", "", "Code of the node's emissions; 0 = none."),
+    integer("query_code", "", "Code of the queries that the node answers; 0 = any."),
     value("outlier_time", "s", "Maximum delay of a late report."),
-    value("self_noise_slope", "dB s/m", "Increase of its self-noise with speed."),
-    value("modem_frequency", "Hz", "Carrier of its modem."),
-    value("modem_band", "Hz", "Bandwidth of its modem."),
-    value("preamble", "s", "Length of a packet without payload."),
+    value("self_noise_slope", "dB s/m", "Increase of the self-noise with speed."),
+    value("modem_frequency", "Hz", "Carrier of the node's modem."),
+    value("modem_band", "Hz", "Bandwidth of the node's modem."),
+    value("preamble", "s", "Duration of a packet without payload."),
     value("axis_x", "", "Axis of the beam, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
     value("ping_period", "s", "Period of a pinger; 0 = none."),
-    value("ping_offset", "s", "First ping, by its own clock."),
+    value("ping_offset", "s", "Time of the first ping, by the pinger's own clock."),
     value("ping_frequency", "Hz", "Carrier of the ping."),
-    value("reply_absorption", "dB/m", "Of its automatic emissions, in the current weather: absorption of replies,"),
-    value("reply_noise", "dB re 1 uPa", "noise in their band,"),
-    value("modem_absorption", "dB/m", "packets,"),
-    value("modem_noise", "dB re 1 uPa", ""),
-    value("ping_absorption", "dB/m", "pings."),
-    value("ping_noise", "dB re 1 uPa", ""),
+    value("reply_absorption", "dB/m", "Absorption of automatic replies in the current weather."),
+    value("reply_noise", "dB re 1 uPa", "Noise in the band of automatic replies."),
+    value("modem_absorption", "dB/m", "Absorption of automatic packets."),
+    value("modem_noise", "dB re 1 uPa", "Noise in the band of automatic packets."),
+    value("ping_absorption", "dB/m", "Absorption of automatic pings."),
+    value("ping_noise", "dB re 1 uPa", "Noise in the band of automatic pings."),
     value("pings", "", "Number of the next ping."),
-    integer("entry", "", "Number of transducers that this row has had."),
-    integer("emitted", "", "Number of signals that it has sent."),
+    integer("entry", "", "Number of transducers that have used this row."),
+    integer("emitted", "", "Number of signals that the node has sent."),
 )
 
 PLACE = _record(
@@ -142,7 +142,11 @@ PHONE = _record(
     value("x", "m", "Position relative to the transducer, B."),
     value("y", "m", ""),
     value("z", "m", ""),
-    value("slowness_x", "1/m", "Change of the front's slowness per delay here (row of the pseudo-inverse)."),
+    value(
+        "slowness_x",
+        "1/m",
+        "Change of the front's slowness per unit of delay at this hydrophone (row of the pseudo-inverse).",
+    ),
     value("slowness_y", "1/m", ""),
     value("slowness_z", "1/m", ""),
 )
@@ -151,29 +155,29 @@ HEAD = _record(
     "head",
     "A hydrophone head, which measures directions.",
     integer("phones", "", "Number of hydrophones."),
-    integer("rank", "", "2 = all in one plane."),
-    value("sound_speed", "m/s", "Sound speed that it assumes."),
-    value("timing_noise", "s", "Standard deviation of the time at each hydrophone."),
-    value("timing_resolution", "s", "Resolution of the times; 0 = none."),
-    value("axis_x", "", "Outward side of a plane head, B."),
+    integer("rank", "", "Rank of the hydrophone positions; 2 = all in one plane."),
+    value("sound_speed", "m/s", "Sound speed that the head assumes."),
+    value("timing_noise", "s", "Standard deviation of the arrival time at each hydrophone."),
+    value("timing_resolution", "s", "Resolution of the arrival times; 0 = exact."),
+    value("axis_x", "", "Normal on the outward side of a plane head, B."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
 )
 
-#: properties of an emission that travel with the signal
+#: properties of an emission that stay with the signal
 _SOUND = (
     value("frequency", "Hz", "Carrier."),
     value("source_level", "dB re 1 uPa at 1 m", "Level at the source."),
     value("duration", "s", "Length."),
     value("band", "Hz", "Bandwidth."),
-    value("absorption", "dB/m", "Absorption of the water, at this carrier."),
-    value("noise", "dB re 1 uPa", "Ambient noise in its band."),
+    value("absorption", "dB/m", "Absorption of the water at the carrier frequency."),
+    value("noise", "dB re 1 uPa", "Ambient noise in the signal's band."),
     value("bits", "", "Bits of the payload."),
-    value("turn_around", "s", "For a reply: actual turn-around time of its sender."),
-    value("query_emission", "s", "For a reply: time at which its query was sent."),
-    integer("query", "", "Number of the signal that it answers; 0 = none."),
-    integer("query_source", "", "Row of the sender of that query; -1 = none."),
-    integer("kind", "", "Same as in the table `sent`."),
+    value("turn_around", "s", "For a reply: actual turn-around time of the sender."),
+    value("query_emission", "s", "For a reply: time at which the query was sent."),
+    integer("query", "", "For a reply: number of the query; 0 = none."),
+    integer("query_source", "", "For a reply: row of the query's sender; -1 = none."),
+    integer("kind", "", "Kind of signal, as in the table `sent`."),
     integer("code", "", "0 = none."),
     integer("to_address", "", "0 = all."),
 )
@@ -182,83 +186,83 @@ EMISSION = _record(
     "emission",
     "A planned emission.",
     *_SOUND,
-    integer("request", "", "Number of the client's request; PINGER_REQUEST = automatic."),
+    integer("request", "", "Number of the client's request; PINGER_REQUEST = automatic ping."),
     integer("payload_bytes", "", "Length of the payload."),
-    integer("handle", "", "Key of its payload."),
-    integer("entry", "", "Entry number of its sender's row when it was planned."),
-    integer("next", "", "Next free record."),
+    integer("handle", "", "Key of the stored payload."),
+    integer("entry", "", "Entry count of the sender's row when the emission was planned."),
+    integer("next", "", "Row of the next free record."),
 )
 
 SIGNAL = _record(
     "signal",
     "A front under way.",
-    value("emission", "s", "Time at which it was sent."),
-    value("x", "m", "Where, W."),
+    value("emission", "s", "Time at which the signal was sent."),
+    value("x", "m", "Position of the emission, W."),
     value("y", "m", ""),
     value("z", "m", ""),
-    integer("pending", "", "Number of its candidates under way."),
+    integer("pending", "", "Number of candidates of the signal under way."),
     integer("id", "", "Number of the signal, from 1; 0 = a free record."),
-    value("reach", "m", "Maximum distance at which it can be received."),
+    value("reach", "m", "Maximum distance at which the signal can be received."),
     *_SOUND,
-    value("vx", "m/s", "Velocity of its sender at emission, W."),
+    value("vx", "m/s", "Velocity of the sender at emission, W."),
     value("vy", "m/s", ""),
     value("vz", "m/s", ""),
-    integer("beam", "", "Row of its sender's pattern; -1 = none."),
-    value("axis_x", "", "Axis of that beam, W."),
+    integer("beam", "", "Row of the sender's beam pattern; -1 = none."),
+    value("axis_x", "", "Axis of the sender's beam, W."),
     value("axis_y", "", ""),
     value("axis_z", "", ""),
-    value("clock", "s", "Time of emission, by its sender's clock."),
-    integer("source", "", "Row of its sender."),
-    integer("draw", "", "Its number among its sender's signals, for random numbers."),
+    value("clock", "s", "Time of emission, by the sender's clock."),
+    integer("source", "", "Row of the sender."),
+    integer("draw", "", "Number among the sender's signals; selects the random numbers."),
     integer("from_address", "", "0 = none."),
-    integer("next", "", "Next free record."),
+    integer("next", "", "Row of the next free record."),
     _KEY,
 )
 
 CANDIDATE = _record(
     "candidate",
-    "A path of a signal on its way to a node. There are as many as signals times nodes, and each is read once, when few are in a"
-    " cache: so four share a cache line.",
+    "A path of a signal on its way to a node. There is one for each signal and node, and each is read once, when few are in a"
+    " cache. Four therefore share a cache line.",
     _small_integer("signal", 4, "Row of the signal."),
     _small_integer("node", 4, "Row of the node; RETIRE_NODE = the end of the signal."),
-    _small_integer("next", 4, "Next of the same tick, or next free record."),
-    _small_integer("path", 2, "2 bounces + (1 if the first is off the bottom)."),
-    _small_integer("first", 1, "1 = the first candidate of this signal for this node: its loss is recorded."),
-    _small_integer("bed", 1, "1 = its ray bounces off a bed that is not level."),
+    _small_integer("next", 4, "Next candidate of the same tick, or next free record."),
+    _small_integer("path", 2, "Index of the path: 2 bounces + (1 if the first is off the bottom)."),
+    _small_integer("first", 1, "1 = first candidate of the signal for the node, whose loss is recorded."),
+    _small_integer("bed", 1, "1 = the ray bounces off a bed that is not level."),
 )
 
 KEPT_RAY = _record(
     "kept ray",
-    "Ray of a candidate in a profile, at its last check.",
+    "Ray of a candidate under a sound-speed profile, at its last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
-    value("sx", "", "Over a bed that is not level: direction at the source, W."),
+    value("sx", "", "Direction at the source over a bed that is not level, W."),
     value("sy", "", ""),
 )
 
 HEARING = _record(
     "hearing",
-    "A reception under way, in addition to its record of the log.",
+    "Data of a reception under way, in addition to its log record.",
     value("end", "s", "End of the reception."),
-    value("half_band", "Hz", "Half of its bandwidth."),
+    value("half_band", "Hz", "Half of the bandwidth."),
     value("bits", "", "Bits of the payload."),
-    value("query_emission", "s", "For a reply: time at which its query was sent."),
-    value("turn_around", "s", "For a reply: actual turn-around time of its sender."),
-    value("clock", "s", "Time of emission, by its sender's clock."),
+    value("query_emission", "s", "For a reply: time at which the query was sent."),
+    value("turn_around", "s", "For a reply: actual turn-around time of the sender."),
+    value("clock", "s", "Time of emission, by the sender's clock."),
     value("arrival", "s", "Start of the reception."),
-    value("sum_real", "uPa", "Sum of the pressures of its paths (or of their squares)."),
+    value("sum_real", "uPa", "Sum of the pressures (or of their squares) over the paths."),
     value("sum_imaginary", "uPa", ""),
-    integer("draw", "", "Counter of its random numbers."),
-    integer("node", "", "Row of its node."),
-    integer("next", "", "Next at the same node, or next free record."),
+    integer("draw", "", "Counter of the reception's random numbers."),
+    integer("node", "", "Row of the receiving node."),
+    integer("next", "", "Next reception at the same node, or next free record."),
     _KEY,
 )
 
 EVENT = _record(
     "event",
     "An entry of the heap: an event planned to the nanosecond.",
-    value("time", "s", "When."),
-    integer("kind", "", "END, EMIT or ARRIVAL."),
+    value("time", "s", "Time of the event."),
+    integer("kind", "", "Kind of event: END, EMIT or ARRIVAL."),
     integer("key", "", "Order among events of the same time and kind."),
     integer("subject", "", "Row of the reception, emission or candidate."),
     integer("node", "", "Row of the node."),
@@ -272,15 +276,15 @@ COUNTERS = _record(
     integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
     integer("live", "", "Signals under way."),
-    integer("sent", "", "Records that wait to be collected: sent,"),
-    integer("receptions", "", "received."),
-    integer("free_signal", "", "First free record of each array,"),
-    integer("free_emission", "", ""),
-    integer("free_candidate", "", ""),
-    integer("free_hearing", "", ""),
-    integer("left_emissions", "", "and number of free records left."),
-    integer("left_candidates", "", ""),
-    integer("left_hearings", "", ""),
+    integer("sent", "", "Records of sent signals that wait to be collected."),
+    integer("receptions", "", "Records of receptions that wait to be collected."),
+    integer("free_signal", "", "Row of the first free signal."),
+    integer("free_emission", "", "Row of the first free emission."),
+    integer("free_candidate", "", "Row of the first free candidate."),
+    integer("free_hearing", "", "Row of the first free reception."),
+    integer("left_emissions", "", "Number of free emissions left."),
+    integer("left_candidates", "", "Number of free candidates left."),
+    integer("left_hearings", "", "Number of free receptions left."),
     integer("nodes", "", "Transducers in the water."),
     integer("paths_dropped", "", "Paths that were not followed, since the start."),
 )
@@ -288,16 +292,16 @@ COUNTERS = _record(
 WATER = _record(
     "water",
     "Acoustic properties and bounds of the water.",
-    integer("mode", "", "ISO, GRADIENT or RAYS."),
+    integer("mode", "", "Propagation mode: ISO, GRADIENT or RAYS."),
     value("speed", "m/s", "Sound speed at the surface."),
     value("gradient", "1/s", "Gradient of the sound speed over depth."),
     value("fastest", "m/s", "Maximum sound speed."),
-    value("spreading", "dB", "Per decade of distance; 0 = by ray tubes."),
+    value("spreading", "dB", "Spreading loss per decade of distance; 0 = by ray tubes."),
     value("floor", "dB", "Margin below the noise at which the most sensitive receiver detects."),
     value("bottom", "m", "Depth of the flat bottom."),
-    integer("uneven", "", "1 = echoes off the bottom use its depth and slope where they meet it."),
+    integer("uneven", "", "1 = bottom echoes use the depth and slope at the point of reflection."),
     integer("order", "", "Maximum number of bounces of a path."),
-    integer("paths", "", "Maximum number of paths of a signal to a node in a profile: the strongest."),
+    integer("paths", "", "Maximum number of paths followed from a signal to a node under a profile."),
     value("surface_loss", "dB", "Loss of each bounce off the surface."),
     value("density_ratio", "", "Density of the bottom over that of the water."),
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
@@ -305,8 +309,8 @@ WATER = _record(
     integer("blocking", "", "1 = obstacles and hills can block sound."),
     integer("faded", "", "1 = signals too weak to reach a node are recorded."),
     integer("echoes", "", "1 = a signal can arrive on several paths."),
-    integer("summing", "", "Sum over the paths of a signal, see PATH_SUMS."),
-    value("roughness", "m", "Standard deviation of the surface."),
+    integer("summing", "", "Method of summing the paths of a signal, see PATH_SUMS."),
+    value("roughness", "m", "Standard deviation of the surface elevation."),
     value("bubbles", "dB", "Loss by bubbles, see ray_tubes.surface_loss."),
     value("step", "s", "Length of a tick."),
 )
@@ -345,7 +349,7 @@ class Medium(NamedTuple):
     """All arrays of the medium, in one tuple that is passed to kernels as a whole."""
 
     nodes: Records = _fixed_array(NODE, "nodes")
-    places: Records = _fixed_array(PLACE, 2, "nodes")  #: by the parity of the tick at whose end they hold
+    places: Records = _fixed_array(PLACE, 2, "nodes")  #: at the end of even and odd ticks
     detected: Ints = _fixed_array(np.int64, "nodes", DETECTED_HISTORY)  #: recently detected signals
     beams: Array = _fixed_array(np.float64, 0, DEGREES)  #: loss by degrees from the axis, dB
     heads: Records = _fixed_array(HEAD, 0)
@@ -354,20 +358,20 @@ class Medium(NamedTuple):
     emissions: Records = _growing_array(EMISSION, "emissions", "emission")
     wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
-    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: one for each candidate
+    kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: ray of each candidate
     ongoing_receptions: Records = _growing_array(RECEPTION, "hearings")  #: receptions under way, in the form of the log
-    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: the same receptions
-    events: Records = _growing_array(EVENT, "events")  #: a heap
+    hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: further data of these receptions
+    events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
     water: Records = _fixed_array(WATER, 1)
     profile_z: Array = _fixed_array(np.float64, "profile")  #: knots of the profile: depth, m
-    profile_c: Array = _fixed_array(np.float64, "profile")  #: sound speed, m/s
+    profile_c: Array = _fixed_array(np.float64, "profile")  #: sound speed at the knots, m/s
     fan: Records = _fixed_array(FAN, "fan")
     eigenrays: Records = _fixed_array(EIGENRAY, FOUND)
     ray: Records = _fixed_array(RAY, 1)
     shot: Records = _fixed_array(SHOT, 1)
     legs: Array = _fixed_array(np.float64, LEG_ARRAYS * MAX_LEGS, COLUMNS)  #: legs of rays over a bed that is not level
-    points: Array = _fixed_array(np.float64, "points", 3)  #: of a path, W, m
+    points: Array = _fixed_array(np.float64, "points", 3)  #: corners of a path, W, m
     no_points: Array = _fixed_array(np.float64, 0, 2)
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
@@ -377,7 +381,7 @@ ARRAY_SPECS: dict[str, ArraySpec] = Medium._field_defaults
 _CHAINED = {name: a.free_chain for name, a in ARRAY_SPECS.items() if a.free_chain}
 
 
-#: the medium from the table of its addresses, inside a kernel
+#: inside a kernel, rebuilds the medium from the table of its addresses
 unpack_medium: Any = array_tables.make_views(
     "Medium", {name: (a.dtype, len(a.lengths)) for name, a in ARRAY_SPECS.items()}
 )

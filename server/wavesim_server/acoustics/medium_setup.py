@@ -80,9 +80,9 @@ def make_medium(
 
 
 def surface_roughness(world: World, surface: str) -> tuple[float, float]:
-    """(standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
+    """Return (standard deviation of the surface in m, bubble loss by the wind (APL-UW 1994)) of the configured sea.
 
-    These are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
+    Both values are arguments of :func:`wavesim_server.acoustics.ray_tubes.surface_loss`.
     """
     if surface == "rough":
         return 0.25 * sea_state(world.waves)[0], 0.0
@@ -91,7 +91,7 @@ def surface_roughness(world: World, surface: str) -> tuple[float, float]:
 
 
 def flat_bottom_depth(loaded: LoadedConfig) -> float:
-    """Depth of the flat bottom for echoes and profiles: of the bed at the origin (the mean of soundings)."""
+    """Depth of the flat bottom for echoes and profiles: the bed's depth at the origin (for soundings, their mean)."""
     t = triangulated_bed(loaded)
     return float(t.points[:, 2].mean()) if t is not None else loaded.config.world.bed.depth
 
@@ -108,7 +108,7 @@ def profile_depth(loaded: LoadedConfig) -> float:
 
 
 def carrier_conditions(a: Acoustics, wind: float, frequency: float, band: float) -> tuple[float, float]:
-    """(absorption dB/m, noise in band dB) for a signal."""
+    """Return (absorption in dB/m, noise in the band in dB) for a signal."""
     return sound.absorption(a, frequency), sound.noise_in_band(a, wind, frequency, band)
 
 
@@ -141,7 +141,7 @@ def bessel_j1(x: Array) -> Array:
 def head_records(head: UsblHead, position: Any, assumed: float) -> tuple[Records, Records]:
     """The record of a head and those of its hydrophones.
 
-    They hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
+    The records hold the positions relative to the transducer, with the least-squares solution of t = t0 + s p for s.
     """
     p = np.array([h.position for h in head.hydrophone])
     phones = np.zeros(medium_arrays.MAX_HYDROPHONES, medium_arrays.PHONE.dtype).view(np.recarray)
@@ -173,7 +173,7 @@ def set_node(
     m: Medium, a: Acoustics, row: int, t: TransducerConfig, time: float, key: int, clock: tuple[float, float], beam: int,
     head: int,
 ) -> None:  # fmt: skip
-    """Make a row a node that can receive and send from now on.
+    """Turn a row into a node that can receive and send from now on.
 
     ``clock`` is its (offset, drift). ``beam`` and ``head`` are rows of those arrays, -1 for none.
     """

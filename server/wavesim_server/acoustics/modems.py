@@ -28,8 +28,8 @@ def _depart_at_once(modem: Modem, asked: float, busy: float, draw: float) -> flo
 class ModemType:
     """Coding and medium access of a modem, for a packet of a given number of bytes.
 
-    All times are of the modem's own clock, s. The results must depend on the arguments alone, so that a trial repeats
-    exactly.
+    All times are in s, by the modem's own clock. The results must depend on the arguments alone, so that a trial
+    repeats exactly.
     """
 
     name: str
@@ -37,8 +37,9 @@ class ModemType:
     bits: Callable[[Modem, int], float]
     #: probability that a packet is decoded when each bit on the air is wrong with probability ``modem.bit_error``
     decoded: Callable[[Modem, int], float]
-    #: departure time of a packet requested at ``asked``. Until ``busy`` the modem receives, sends, or has packets to
-    #: send, as far as it knows at the request; ``draw``, 0..1, is a random number of this packet
+    #: departure time of a packet from (modem, ``asked``, ``busy``, ``draw``)
+    # asked: time of the request; busy: until then the modem receives, sends, or has packets to send, as far as it knows
+    # at the request; draw: a random number of this packet, 0..1
     departure: Callable[[Modem, float, float, float], float] = _depart_at_once
 
     def equivalent_bits(self, modem: Modem, count: int) -> float:
@@ -58,7 +59,7 @@ def modem_types() -> dict[str, ModemType]:
         except Exception as error:
             raise ConfigError(f"the entry point '{entry.name}' of {GROUP} cannot be loaded: {error}") from error
         if not isinstance(made, ModemType) or made.name != entry.name:
-            raise ConfigError(f"the entry point '{entry.name}' of {GROUP} is not a type of modem of that name")
+            raise ConfigError(f"the entry point '{entry.name}' of {GROUP} is not a modem type named '{entry.name}'")
         if made.name in found:
             raise ConfigError(f"two packages provide '{entry.name}' as entry points of {GROUP}")
         found[made.name] = made
@@ -72,6 +73,6 @@ def modem_type_of(modem: Modem) -> ModemType | None:
     types = modem_types()
     if modem.type not in types:
         raise ValueError(
-            f"no installed package provides the type of modem '{modem.type}'{suggest_name(modem.type, types)}"
+            f"no installed package provides the modem type '{modem.type}'{suggest_name(modem.type, types)}"
         )
     return types[modem.type]

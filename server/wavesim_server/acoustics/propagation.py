@@ -78,7 +78,7 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
 def find_bed_eigenrays(
     m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
 ) -> tuple[int, int]:
-    """Add the eigenrays to a point that bounce off a bed which is not level to the ``found`` ones of the medium.
+    """Append eigenrays to a point that bounce off a bed which is not level to the ``found`` eigenrays of the medium.
 
     Returns (number of eigenrays then, number without room).
     """
@@ -94,7 +94,7 @@ def find_bed_eigenrays(
 def found_way(
     m: Medium, scene: AcousticScene, s: int, k: int, x: float, y: float, z: float
 ) -> tuple[bool, PropagationPath]:
-    """(whether it exists, its path) for eigenray ``k`` of those found to a point."""
+    """Return (whether it exists, its path) for eigenray ``k`` of those found to a point."""
     signal, found = m.signals[s], m.eigenrays[k]
     path = 2 * found.reversals + found.down
     if found.bed:

@@ -31,34 +31,34 @@ SHOT = Table(
     "A ray over a bed that is not level.",
     "medium",
     (
-        value("x", "m", "Position at which it crosses the receiver's depth, W."),
+        value("x", "m", "Position at which the ray crosses the receiver's depth, W."),
         value("y", "m", ""),
         value("time", "s", "Travel time."),
-        value("length", "m", "Length along it."),
-        value("sx", "", "Its direction at the source, W."),
+        value("length", "m", "Length along the ray."),
+        value("sx", "", "Direction of the ray at the source, W."),
         value("sy", "", ""),
         value("sz", "", ""),
-        value("rx", "", "Its direction at the receiver."),
+        value("rx", "", "Direction of the ray at the receiver."),
         value("ry", "", ""),
         value("rz", "", ""),
         integer("surface", "", "Bounces off the surface."),
         integer("bottom", "", "Bounces off the bottom."),
-        value("sine_top", "", "Mean sine of its grazing angles at the surface."),
+        value("sine_top", "", "Mean sine of the grazing angles at the surface."),
         value("spread", "dB", "Spreading loss."),
-        integer("caustics", "", "Passed."),
+        integer("caustics", "", "Number of caustics passed."),
     ),
 )
 MAX_LEGS = rays.REVERSALS + 1  #: maximum number of legs between reversals
-DEEP = 10  #: times that the angle between two rays of the fan is halved
-LEG_ARRAYS = 9 + DEEP  #: arrays of legs:
-#: the last and those after it belong to halved angles
+DEEP = 10  #: maximum number of times that the angle between two rays of the fan is halved
+LEG_ARRAYS = 9 + DEEP  #: number of arrays of legs
+#: indices of the arrays of legs; from HIGH on they are for halved angles
 NOW, BESIDE, BEFORE, NEXT, TRIED, EDGE, BEYOND, LOW, HIGH = range(9)
-#: their columns: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
+#: columns of a leg: position, history so far, turning points and bottom bounces so far; sines at the bed, by bounce
 X, Y, HISTORY, TURNS_MET, BEDS_MET, SINE = range(6)
 COLUMNS = 6
-TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray,
-KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: and their encoding in one number: a remainder, exact in 53 bits
-NEIGHBOUR_ANGLE = 1e-6  #: rad, between a ray and its neighbours
+TURNED, SURFACE, BED = 1.0, 2.0, 3.0  #: events in the history of a ray
+KINDS_OF, KINDS_MOST = 61.0, 140737488355213.0  #: encoding of a history in one number: a remainder, exact in 53 bits
+NEIGHBOUR_ANGLE = 1e-6  #: angle between a ray and its neighbours, rad
 AIM_TOLERANCE = 1e-3  #: m, maximum miss of an aimed ray; its time is corrected to second order
 MAX_AIM_STEPS = 24
 
@@ -114,7 +114,7 @@ def bed_along_path(scene: AcousticScene, order: int, ax: float, ay: float, bx: f
 
 @device_function
 def circle_step(sa: float, ca: float, turn: float, way: float) -> tuple[float, float, float]:
-    """(change of depth, sine, cosine) after a range along a circle, from a sine and cosine.
+    """Return (change of depth, sine, cosine) after a range along a circle that starts with a sine and cosine.
 
     ``turn`` is the decrease of the sine per metre of range. Exact, without trigonometry.
     """
@@ -131,7 +131,7 @@ def range_to_bed(
 ) -> float:  # fmt: skip
     """Range from (x, y, z) at which part of a ray in one layer meets the bed; -1 if it does not.
 
-    ``rise``: change of its depth over the range ``way``.
+    ``rise`` is the change of the ray's depth over the range ``way``.
     """
     sign = 1.0 if down else -1.0
     if max(z, z + sign * rise) < g.min_depth:
@@ -179,8 +179,8 @@ def range_to_bed(
 def _layer_ahead(
     z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
-    """(depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters; below the
-    profile the speed is constant.
+    """Return (depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters. Below
+    the profile the speed is constant.
     """
     bottom = z.shape[0] - 1
     if here > z[bottom] or (down and here == z[bottom]):
@@ -197,8 +197,8 @@ def _layer_ahead(
 def _reflect_off_bed(
     g: BedAlongPath, x: float, y: float, qx: float, qy: float, qz: float
 ) -> tuple[float, float, float, float]:
-    """(slowness after a bounce off the bed, its component normal to the bed before; not positive if it comes from
-    below), s/m.
+    """Return (slowness after a bounce off the bed, normal component before it), s/m. The latter is not positive for a
+    ray from below.
     """
     nx, ny, nz, _ = sloping_bed_images.tangent_plane(g.scene, x, y)
     along = qx * nx + qy * ny + qz * nz
@@ -214,7 +214,7 @@ def _crest(z: Array, c: Array, depth: float) -> float:
 
 @device_function
 def copy(legs: Array, to: Array) -> None:
-    """Copy number by number: for a row assigned to a row the compiler would also make NumPy's error text about shapes."""
+    """Copy number by number: a row assignment would also compile NumPy's error text about shapes."""
     for k in range(MAX_LEGS):
         for i in range(COLUMNS):
             to[k, i] = legs[k, i]
@@ -374,8 +374,8 @@ def _neighbour_shift(
     z: Array, c: Array, g: BedAlongPath, ax: float, ay: float, az: float, sx: float, sy: float, sz: float, tx: float,
     ty: float, tz: float, depth: float, reversals: int, legs: Array, none: Array, out: Record,
 ) -> tuple[bool, int, float, float]:  # fmt: skip
-    """(whether the neighbour exists, caustics between both rays, displacement per rad) of a ray on either side of that
-    of ``legs[NOW]``.
+    """Return (whether it exists, caustics between both rays, displacement per rad) of a neighbour of the ray of
+    ``legs[NOW]``.
 
     The steeper ray comes down nearer by, and after a turning point farther away, unless the two have crossed.
     """
@@ -404,7 +404,7 @@ def _neighbour_shift(
 def bed_loss(
     legs: Array, bottom: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float]:
-    """(loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
+    """Return (loss in dB of all bounces off the bed, their phase in rad if ``phases``) of the ray of ``legs``; see
     :func:`image_paths.bottom_loss` and :func:`image_paths.bottom_phase`.
     """
     total = turned = 0.0

@@ -10,9 +10,10 @@ speed is constant.  Over a part of a layer from speed ca to cb, with sines sa an
 
     dx/dp = dz (ca + cb) / (sa sb (sa + sb)),   -1/(|g| p^2 sa) for a part that begins or ends at a turning point
 
-(its finite part: the turning point moves with p).  Where neighbouring rays cross, the formula diverges. A tube is
-therefore at least a tenth as wide as one in still water, which limits the gain to `MAX_FOCUSING_DB`.  Each such caustic
-that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i w tau)`` (pressure as ``exp(+i w t)``).
+The second form is the finite part, because the turning point moves with p. Where neighbouring rays cross, the formula
+diverges. A tube is therefore at least a tenth as wide as one in still water, which limits the gain to
+`MAX_FOCUSING_DB`.  Each such caustic that the ray has passed advances its phase by 90 degrees, where travel is ``exp(-i
+w tau)`` (pressure as ``exp(+i w t)``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _FLAT = 1e-12
 def tube_spreading(
     z: Array, c: Array, source: float, receiver: float, down: bool, reversals: int, ray: Record
 ) -> tuple[float, int]:
-    """(spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.ray`)."""
+    """Return (spreading loss in dB re 1 m, caustics passed) of a ray (record RAY, see :func:`rays.ray`)."""
     p, bottom = ray.invariant, z.shape[0] - 2
     here, ca = source, rays.sound_speed_at(z, c, source)
     k = rays.layer_of(z, source)

@@ -19,22 +19,22 @@ from wavesim_sdk.tables import Table, integer, value
 from wavesim_server.acoustics.types import Array, Record, Records
 from wavesim_server.elementary import acos, asin, asinh, atan2, cos, exp, log, sin
 
-#: how a march ended
+#: reasons for the end of a march along a ray
 REACHED, TURNED, BOUNDARY = range(3)
 RAY = Table(
     "ray",
     "A ray from a source to a receiver.",
     "medium",
     (
-        value("x", "m", "Range at which it is at the receiver's depth."),
+        value("x", "m", "Range at which the ray is at the receiver's depth."),
         value("time", "s", "Travel time."),
-        value("length", "m", "Length along it."),
+        value("length", "m", "Length along the ray."),
         value("invariant", "s/m", "Snell invariant: cos(angle) over sound speed."),
         integer("surface", "", "Bounces off the surface."),
         integer("bottom", "", "Bounces off the bottom."),
-        value("sin_source", "", "Sine of its angle to the horizontal at the source."),
-        value("sin_receiver", "", "The same sine at the receiver."),
-        value("sin_bottom", "", "The same sine at the bottom."),
+        value("sin_source", "", "Sine of the ray's angle to the horizontal at the source."),
+        value("sin_receiver", "", "Sine of the ray's angle to the horizontal at the receiver."),
+        value("sin_bottom", "", "Sine of the ray's angle to the horizontal at the bottom."),
     ),
 )
 FAN = Table(
@@ -42,20 +42,20 @@ FAN = Table(
     "One of many launch angles from a source, and its ray.",
     "medium",
     (
-        value("angle", "rad", "From the horizontal."),
+        value("angle", "rad", "Launch angle from the horizontal."),
         value("upper_x", "m", "Range from the upper reversal to the source."),
         value("lower_x", "m", "Range from the source to the lower reversal."),
         value("upper", "m", "Depth of the upper reversal."),
         value("lower", "m", "Depth of the lower reversal."),
-        integer("bounces", "", "Sum of 1 if it bounces off the surface and 2 if off the bottom."),
+        integer("bounces", "", "Sum of 1 if the ray bounces off the surface and 2 if it bounces off the bottom."),
         value("upper_slope", "m2/s", "Derivative of upper_x with respect to the invariant."),
-        value("lower_slope", "m2/s", "Of lower_x."),
+        value("lower_slope", "m2/s", "Derivative of lower_x with respect to the invariant."),
         value(
             "way",
             "m",
             "Range from the source to the current receiver, negative if the receiver is higher; NaN = not reached.",
         ),
-        value("way_slope", "m2/s", "Derivative of this range with respect to the invariant."),
+        value("way_slope", "m2/s", "Derivative of the range `way` with respect to the invariant."),
     ),
 )
 EIGENRAY = Table(
@@ -67,10 +67,10 @@ EIGENRAY = Table(
         integer("down", "", "1 = launched downwards."),
         integer("reversals", "", "Turning points and bounces."),
         value("time", "s", "Travel time."),
-        value("sx", "", "For a ray that bounces off a bed which is not level: its direction at the source, W."),
+        value("sx", "", "Direction at the source of a ray that bounces off a bed which is not level, W."),
         value("sy", "", ""),
-        integer("bed", "", "1 = it bounces off a bed which is not level."),
-        value("level", "dB re 1 uPa", "Level of its signal at the receiver, if there are more rays than are followed."),
+        integer("bed", "", "1 = the ray bounces off a bed which is not level."),
+        value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
     ),
 )
 MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
@@ -78,8 +78,8 @@ FAN_ANGLES = 256  #: angles of the fan, besides those that graze a knot of the p
 SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
 GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray which grazes a knot
-#: m, maximum miss of an eigenray. Where it grazes a knot its end moves by millimetres with the last bit of its angle;
-#: its time is corrected to second order
+#: m, maximum miss of an eigenray; its travel time is corrected to second order
+# Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
 
 
@@ -114,7 +114,7 @@ def sine_from_cosine(pc: float) -> float:
 
 @device_function
 def layer_leg(ca: float, cb: float, dz: float, p: float) -> tuple[float, float, float]:
-    """(dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
+    """Return (dx, dt, ds) over a part of a layer of height dz > 0 without a turn inside."""
     sa, sb = sine_from_cosine(p * ca), sine_from_cosine(p * cb)
     total = sa + sb
     if total <= 0.0:
@@ -183,7 +183,7 @@ def trace_ray(
     """Trace the ray with launch angle theta > 0, up or down, to the receiver's depth after the given number of
     reversals.
 
-    Fills ``out``; False if this ray does not get there.
+    Fills ``out``; returns False if the ray does not reach that depth.
     """
     cs, cr = sound_speed_at(z, c, source), sound_speed_at(z, c, receiver)
     p = cos(theta) / cs
@@ -350,8 +350,8 @@ def fan_size(knots: int) -> int:
 
 @device_function
 def excursion(z: Array, c: Array, p: float, start: float, down: bool, stop: float) -> tuple[float, float, float, int]:
-    """(range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, how) of a ray until
-    ``stop``, a turning point or a boundary: :func:`march_ray` without time and length.
+    """Return (range, its derivative with respect to the invariant as in :mod:`ray_tubes`, depth reached, how) of a ray
+    until ``stop``, a turning point or a boundary. This is :func:`march_ray` without time and length.
     """
     x = slope = 0.0
     here, k = start, layer_of(z, start)
@@ -401,7 +401,7 @@ def launch_fan(z: Array, c: Array, source: float, fan: Records) -> int:
     """Fill a fan, :func:`fan_size` records FAN, with rays of many launch angles from one source, for
     :func:`find_eigenrays`.
 
-    Returns their number. The angles ascend.
+    Returns the number of rays. Their angles ascend.
     """
     cs = sound_speed_at(z, c, source)
     ratio = log(1.5706 / MIN_LAUNCH_ANGLE) / (FAN_ANGLES - 1)
@@ -496,7 +496,7 @@ def find_eigenrays(
 
 @device_function
 def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
-    """(range at which a ray of the fan reaches the receiver's depth, its derivative with respect to the invariant)."""
+    """Return (range at which a ray of the fan reaches the receiver's depth, its derivative by the invariant)."""
     if reversals == 0:
         sign = 1.0 if down else -1.0
         return sign * leaving.way, sign * leaving.way_slope
@@ -588,8 +588,8 @@ def _come_back(
     """Find an angle between two neighbours of the fan whose ray is on the other side of the receiver than theirs; NaN
     if there is none.
 
-    Uses bisection for the extreme of the range. There is no such angle if the tangents at both ends do not meet beyond
-    the receiver.
+    The search bisects for the extreme of the range. There is no such angle if the tangents at both ends do not meet
+    beyond the receiver.
     """
     cs, tried = sound_speed_at(z, c, source), fan[n + 1]
     low, high = fan[i].angle, fan[k].angle
@@ -622,7 +622,7 @@ def _come_back(
 
 @device_function
 def clamp_to_water(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
-    """(source depth, receiver depth, distance) as the search needs them: in the water, not level, not in one line."""
+    """Return (source depth, receiver depth, distance) for the search: in the water, not level, not in one line."""
     deep = z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
     if abs(zs - zr) < 1e-6:

@@ -110,10 +110,10 @@ def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
 
 @device_function
 def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
-    """(maximum distance of the bed corners from their target, share of that distance for the next step).
+    """Return (maximum distance of the bed corners from their target, share of that distance for the next step).
 
-    The first step goes all the way; later steps use the change by the last one (Barzilai and Borwein 1988). Without
-    this, corners on a hill would jump across its top.
+    The first step covers the whole distance; later steps use the change by the previous one (Barzilai and Borwein
+    1988). Without this, corners on a hill would jump across its top.
     """
     n = path // 2
     wanted, before, last = 4 * n + 3, 5 * n + 3, 6 * n + 3
@@ -158,10 +158,10 @@ def grazing_sine(points: Array, path: int, k: int) -> float:
 def bed_loss(
     points: Array, path: int, density: float, speed: float, attenuation: float, phases: bool
 ) -> tuple[float, float, float]:
-    """(loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of the
-    bounces off the bed if ``phases``) of a path that :func:`find_reflections` has filled in.
+    """Return (loss in dB of all bounces off the bed, mean sine of the grazing angles at the surface, phase in rad of
+    the bounces off the bed if ``phases``) of a path that :func:`find_reflections` has filled in.
 
-    In a wedge the path meets the bed at another angle each time. See :func:`image_paths.bottom_loss` and
+    In a wedge each bounce has a different angle. See :func:`image_paths.bottom_loss` and
     :func:`image_paths.bottom_phase`.
     """
     total = surface = turned = 0.0

@@ -10,7 +10,7 @@ from wavesim_server.acoustics.medium_arrays import Medium
 
 
 class TickInterval(NamedTuple):
-    """The current tick: its number, and its start and end in s."""
+    """Number of the current tick, and its start and end in s."""
 
     number: int
     start: float

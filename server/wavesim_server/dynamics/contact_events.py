@@ -1,6 +1,6 @@
 """New contacts for events: a body that rests on something touches it in every tick, but reports it once.
 
-Compiled; each row remembers the last few partners that its body touched.
+The functions are compiled. Each row remembers the last few partners that its body touched.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 QUIET_S = 1.0  #: time without touching after which a contact counts as new
 PARTNERS = 4  #: partners that a body remembers
 BED = -1  #: partner: the sea bed; a row = another body; -2 - k = obstacle k
-#: columns of the memory of a row; columns of an event: row, partner, tick at the end of which it touched, approach
-#: speed (m/s)
+#: columns of the memory of a row
 PARTNER, LAST_TICK = 0, 1
 N_EVENTS, N_QUIET = 0, 1
 
@@ -26,7 +25,7 @@ class ContactEvents(NamedTuple):
     """Memory of contacts and events."""
 
     last_contacts: Floats  # (rows, PARTNERS, 2): partner, tick
-    events: Floats  # (n, 4)
+    events: Floats  # (n, 4): row, partner, tick at the end of which they touched, approach speed (m/s)
     owners: Ints  # obstacle of each fixed geometry
     counters: Ints
 

@@ -13,8 +13,9 @@ from wavesim_server.dynamics.shapes import GEOMETRY
 from wavesim_server.dynamics.sleep import SleepState, make_sleep_state
 from wavesim_server.dynamics.types import Floats, Ints
 
-#: a contact: row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction
-#: impulse on b (3), approach speed, inverse mass of a and of b along the normal
+#: columns of a contact
+# row a, row b (BED; -2 - k = fixed geometry k), point (3), normal from a to b (3), gap, impulse, friction impulse on b
+# (3), approach speed, inverse mass of a and of b along the normal
 C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, CONTACT = (
     0,
     1,
@@ -27,14 +28,15 @@ C_A, C_B, C_POINT, C_NORMAL, C_GAP, C_IMPULSE, C_FRICTION, C_SPEED, C_INVERSE, C
     14,
     16,
 )
-#: for each body of a contact: R_WB by rows (9), arm of the contact's point, B (3); the Jacobian along the normal (6),
-#: and the change of the body's velocity by an impulse along it (6)
+#: columns for each body of a contact
+# R_WB by rows (9); arm of the contact point, B (3); Jacobian along the normal (6); change of the body's velocity by an
+# impulse along the normal (6)
 L_ROTATION, L_ARM, L_NORMAL, L_RESPONSE, LEVER = 0, 9, 12, 18, 24
 #: for a direction: Jacobian, and response to an impulse
 D_JACOBIAN, D_RESPONSE, DIRECTION = 0, 6, 12
 #: counters
 N_PAIRS, N_CONTACTS, N_LOST, N_STALE = range(4)
-#: rows of the scratch: 16 for the distance of two bodies, their nearest points, a point of a side
+#: rows of the scratch array: 16 for the distance of two bodies, their nearest points, a point of a side
 ON_A, ON_B, POINT, SCRATCH = range(16, 20)
 OVERLAP_TOLERANCE = 1e-4  #: overlap that is tolerated, m
 

@@ -18,7 +18,8 @@ from wavesim_server.dynamics.rows import GAINS, OTHER_COEFFICIENTS, STAGES
 class Term:
     """A hull force of models with ``<term name="...">``.
 
-    ``force(block, params, first, work)``: the coefficients are ``broadcast(params, first)``, ``first + 1``, ...
+    The kernel calls ``force(block, params, first, work)``; the coefficients are ``broadcast(params, first)``,
+    ``broadcast(params, first + 1)``, ...
     """
 
     name: str
@@ -30,7 +31,8 @@ class Term:
 class ActuatorType:
     """A type of actuator of models with ``<actuator type="...">``.
 
-    ``force(block, params, first, slot, work)``: coefficients as for a term; ``load(work, slot)`` is the lagged value.
+    The kernel calls ``force(block, params, first, slot, work)``: coefficients as for a term; ``load(work, slot)`` is
+    the lagged value.
     """
 
     name: str
@@ -57,12 +59,14 @@ class Integrator:
         if not 1 <= n <= STAGES:
             raise ValueError(f"{n} stages; use 1 to {STAGES}")
         if [len(s) for s in self.stages] != list(range(n)) or len(self.weights) != n:
-            raise ValueError("stage k needs k weights, the first none, and the step one for each stage")
+            raise ValueError("invalid weights: stage k (counted from 0) needs k, and the step needs one for each stage")
         sums = [*map(sum, self.stages), sum(self.weights)]
         if any(abs(a - b) > 1e-12 for a, b in zip(sums, (*self.times, 1.0), strict=True)):
             raise ValueError("the weights of each stage must add up to its time, and those of the step to 1")
         if min(self.times) < 0.0 or max(self.times) > 1.0 or len(self.gains) > GAINS:
-            raise ValueError(f"stages must be from 0 to 1, with at most {GAINS - 1} times in between")
+            raise ValueError(
+                f"the times of stages must be from 0 to 1, with at most {GAINS - 1} different times in between"
+            )
 
     @property
     def gains(self) -> tuple[float, ...]:

@@ -103,7 +103,7 @@ class ActuatorState:
         self.tell = [1] * len(self.actuators)  #: number of such commands at which the next notice is due
 
     def setpoint(self, position: int) -> tuple[int, float]:
-        """(slot, target value): the command after the dead band and the motor law."""
+        """Return (slot, target value): the command after the dead band and the motor law."""
         slot, _, _, dead, offset, gain = self.command_laws[position]
         value = self.signs[position] * self.commands[position]
         if abs(value) < dead:
@@ -222,7 +222,7 @@ class FleetDynamics:
         mooring: Mooring | None,
         has_lines: bool = False,
     ) -> None:
-        """Put a body at rest into a row; ``lined``: it may have lines."""
+        """Put a body at rest into a row; ``lined``: the body may have lines."""
         if vehicle_type.is_shared:
             if id(vehicle_type.model) not in self._model_rows:
                 self._model_rows[id(vehicle_type.model)] = self._add_model(vehicle_type.compiled)[0]
@@ -378,7 +378,7 @@ class FleetDynamics:
                 self._apply_setpoint(row, actuator_state, k)
 
     def clipped_of(self, row: int) -> tuple[int, ...]:
-        """Number of commands beyond its limits that each actuator of a body has received."""
+        """Number of commands beyond the limits that each actuator of a body has received."""
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:

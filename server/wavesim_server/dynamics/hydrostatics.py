@@ -19,7 +19,7 @@ BOX, CYLINDER, SPHERE = 0.0, 1.0, 2.0  #: shapes
 
 @device_function
 def sphere_cap(radius: float, d: float) -> tuple[float, float]:
-    """(volume, moment along n) of the cap n.x > d of a sphere about the origin."""
+    """Return (volume, moment along n) of the cap n.x > d of a sphere about the origin."""
     d = min(max(d, -radius), radius)
     h = radius - d
     volume = math.pi * h * h * (3.0 * radius - h) / 3.0
@@ -84,7 +84,7 @@ def cylinder(
 def submerged_share(
     shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """(submerged share of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
+    """Return (submerged share of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
     if d <= -reach:
         return 1.0, 0.0, 0.0, 0.0
     if d >= reach:

@@ -45,7 +45,7 @@ def submerged_buoyancy(params: Floats, work: Floats) -> None:
 def surface_buoyancy(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
     """Set the buoyancy of bodies at the surface: the true volume under the local water plane, and its centre.
 
-    It acts against G_EFF_B, which is normal to the slope of a wave whose water accelerates.
+    The buoyancy acts against G_EFF_B, which is normal to the slope of a wave whose water accelerates.
     """
     z = load(work, STATE + PZ) - load(block, WATER_LEVEL)
     r31, r32, r33 = load(work, ROT + 6), load(work, ROT + 7), load(work, ROT + 8)
@@ -110,7 +110,7 @@ def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: I
 
 @device_function
 def _displaced_volume_of_lane(params: Floats, work: Floats, l: int) -> None:
-    """Set the same for one box or cylinder at any attitude."""
+    """Set the buoyancy and its centre for one box or cylinder at any attitude."""
     fraction, mx, my, mz = hydrostatics.submerged_share(
         params[SHAPE], params[HALF], params[HALF + 1], params[HALF + 2], params[BOUNDING_RADIUS],
         element(work, LANE_SCRATCH, l), element(work, LANE_SCRATCH + 1, l), element(work, LANE_SCRATCH + 2, l), element(work, LANE_SCRATCH + 3, l),

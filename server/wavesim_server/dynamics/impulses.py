@@ -48,11 +48,12 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: share of the overlap that is removed per tick
-MAX_CORRECTION_SPEED = 0.2  #: maximum speed of this at each contact point, m/s: a body inside another rises out of it
+#: m/s, maximum speed of this correction at each contact point: a body inside another rises out
+MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
-    #: coefficient of rolling resistance over the radius: wheels on firm soil (Gillespie 1992; 0.3 on sand, 0.015 on
-    #: concrete)
+    #: coefficient of rolling resistance, as a share of the radius: wheels on firm soil
+    # Gillespie 1992; it is 0.3 on sand and 0.015 on concrete
     0.08
 )
 
@@ -214,9 +215,9 @@ def friction_impulse(f: BodyArrays, c: Floats, levers: Floats, directions: Float
 def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> None:
     """Apply rolling resistance to a round body that rolls or turns on a fixed one.
 
-    It is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation about the
-    contact point, which stays where it is. ``twist`` (6,) is scratch. Friction at a point does no work on a wheel:
-    without this resistance a torpedo on the bed would rock on its keel for minutes.
+    The resistance is at most ROLLING_RESISTANCE times the radius times the contact's impulse. It reduces the rotation
+    about the contact point, which stays where it is. ``twist`` (6,) is scratch. Friction at a point does no work on a
+    wheel: without this resistance a torpedo on the bed would rock on its keel for minutes.
     """
     row, lever = int(c[C_A]), levers[0]
     slot = f.slots[row]

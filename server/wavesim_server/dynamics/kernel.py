@@ -173,7 +173,7 @@ def kinematics(block: Floats, params: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def body_lift(params: Floats, work: Floats) -> None:
-    """Add body lift and the fins' share of it: -abs(u_r) L nu_r."""
+    """Add body lift, including the fins' share: -abs(u_r) L nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     for i in range(6):
@@ -232,7 +232,7 @@ def _keep_loads(work: Floats, fx: Lanes, fy: Lanes, fz: Lanes, fk: Lanes, fm: La
 
 @always_inline
 def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """Add drag, Coriolis force and gravity; write the accelerations into row k. For any couplings."""
+    """Add drag, Coriolis force and gravity, with any couplings; write the accelerations into row k."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     hx, hy, hz = (
@@ -266,7 +266,7 @@ def solve(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
 
 @always_inline
 def solve_symmetric(params: Floats, work: Floats, k: int, partly_out: bool) -> None:
-    """Do the same for bodies with port-starboard symmetry: half of each matrix is zero."""
+    """Add the same forces for bodies with port-starboard symmetry, where half of each matrix is zero."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     hx, hy, hz = (

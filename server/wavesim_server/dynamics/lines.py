@@ -33,24 +33,28 @@ from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 BED_EXIT_SPEED = 0.2  #: m/s at which a node below the bed rises
 
-#: a node: position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed;
-#: force on the node; tension, direction and submerged share of the segment behind it; whether it touches the bed
+#: columns of a node of a line
+# position and velocity, W; water velocity and acceleration, depth of the water surface, depth of the bed; force on the
+# node; tension, direction and submerged share of the segment behind the node; whether the node touches the bed
 N_P, N_V, N_WATER_VELOCITY, N_WATER_ACCELERATION, N_WATER_LEVEL, N_BED, N_FORCE, N_TENSION, N_DIRECTION, N_WET_SHARE, N_ON_BED, NODE = (
     0, 3, 6, 9, 12, 13, 14, 17, 18, 21, 22, 23,
 )  # fmt: skip
-#: a line: for a segment its length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of
-#: the drag across and along; diameter, friction, breaking load (0 = unlimited), tension at which it broke
+#: columns of a line
+# of a segment: length, EA, C, mass, weight, weight and mass of the displaced water, added mass, factors of the drag
+# across and along; of the line: diameter, friction, breaking load (0 = unlimited), tension at which it broke
 (
     L_LENGTH, L_EA, L_DAMPING, L_MASS, L_WEIGHT, L_DISPLACED_WEIGHT, L_DISPLACED_MASS, L_ADDED, L_NORMAL_DRAG, L_TANGENTIAL_DRAG, L_DIAMETER, L_FRICTION, L_BREAKING_LOAD,
     L_BROKEN_TENSION, LINE,
 ) = range(15)  # fmt: skip
-#: integers of a line: first node, segments, bodies at its ends (rows of the rig; -1 = anchor), whether both are
-#: present, broken segment (-1 = none), tick of the break
+#: columns of the integers of a line
+# first node, segments, bodies at the ends (rows of the rig; -1 = anchor), whether both are present, broken segment
+# (-1 = none), tick of the break
 I_FIRST, I_SEGMENTS, I_BODY, I_BOTH_PRESENT, I_BROKEN_SEGMENT, I_BROKEN_TICK, LINE_INTS = 0, 1, 2, 4, 5, 6, 7
 #: an end: its position in B or W; position and velocity, W, before and after the tick
 E_AT, E_P0, E_V0, E_P1, E_V1, END = 0, 3, 6, 9, 12, 15
-#: a body: position, attitude, velocity before and after its step; departure from that, B: velocity, position; sum of
-#: its line forces
+#: columns of a body with lines
+# position, attitude and velocity before and after its step; departure from that motion, B: velocity, position; sum of
+# the line forces
 B_BEFORE, B_AFTER, B_DEPARTURE_VELOCITY, B_DEPARTURE, B_WRENCH_SUM, BODY = 0, 13, 26, 32, 38, 44
 #: connected lines and bodies are stepped together: first and past-last line, first and past-last body, substeps
 G_LINE, G_LINES, G_BODY, G_BODIES, G_STEPS, GROUP = range(6)

@@ -42,7 +42,7 @@ def skew(v: Sequence[float] | Floats) -> Floats:
 
 
 def mass_matrices(model: Model) -> tuple[Floats, Floats]:
-    """(M_RB, M_A) of a model about the origin; M_A as given, not symmetrised."""
+    """Return (M_RB, M_A) of a model about the origin; M_A as given, not symmetrised."""
     if model.rigid_body is not None:
         return matrix(model.rigid_body), matrix(model.added_mass)
     i = model.inertia
@@ -55,7 +55,7 @@ def mass_matrices(model: Model) -> tuple[Floats, Floats]:
 
 
 def radiation_oscillators(radiation: Radiation) -> tuple[Floats, Floats, Floats]:
-    """(squares of the frequencies (n,), damping (n, n), couplings (n, 6)) of the oscillators for radiated waves."""
+    """Return (squared frequencies (n,), damping (n, n), couplings (n, 6)) of the oscillators for radiated waves."""
     o = radiation.oscillator
     return (
         np.array([x.frequency * x.frequency for x in o]),
@@ -141,7 +141,7 @@ def check_step_stability(p: Floats, model: Model, step: float, integrator: int, 
     """Refuse a step with which the linear motions of a model would grow without bound, at rest, at 2 m/s or held in the
     flow.
 
-    Takes the parameters (PARAMS,), a step in s and a flow in m/s. ConfigError.
+    Takes the parameters (PARAMS,), a step in s and a flow in m/s. Raises ConfigError if the motion would grow.
     """
     inverse, stiffness = p[r.MASS_INVERSE : r.MASS_INVERSE + 36].reshape(6, 6), np.zeros((6, 6))
     stiffness[:, 2:5] = p[r.RESTORING : r.RESTORING + 18].reshape(6, 3)
@@ -315,7 +315,7 @@ _FACTOR = re.compile(rf"a[uvwpqr]|dr|d[1-{r.FINS}]?|[uvwpqr]")
 
 
 def derivative_factors(name: str) -> tuple[int, list[str]]:
-    """(axis, factors) of a derivative's name; ValueError states what is wrong with it."""
+    """Return (axis, factors) of a derivative's name; ValueError states what is wrong with it."""
     letter, _, rest = name.partition("_")
     if letter not in AXES or len(letter) != 1 or not rest:
         raise ValueError(f"invalid derivative '{name}': write a force X Y Z K M N, an underscore and the factors")
@@ -336,7 +336,7 @@ def derivative_factors(name: str) -> tuple[int, list[str]]:
 
 
 def derivative_terms(d: Derivatives, density: float, fins: int) -> list[tuple[int, list[int], float]]:
-    """(axis, indices of the factors in the basis, dimensional coefficient) of each derivative."""
+    """Return (axis, indices of the factors in the basis, dimensional coefficient) of each derivative."""
     terms = []
     for item in d.derivative:
         axis, names = derivative_factors(item.name)
@@ -523,7 +523,7 @@ def _set_fins(kind: CompiledModel, model: Model, world: World, timing: tuple[flo
 
 
 def aerofoil_table(a: Aerofoil, across: float) -> Floats:
-    """(CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate.
+    """Return (CL, CD) over -180..180 deg: the given rows, continued as a stalled flat plate.
 
     The normal force of the plate is `across` times the sine of the angle.
     """

@@ -1,4 +1,4 @@
-"""Attitude, compiled: for single numbers and for all lanes at once (so its types are any)."""
+"""Attitude functions, compiled. They take single numbers or all lanes at once, so their types are ``Any``."""
 
 from __future__ import annotations
 

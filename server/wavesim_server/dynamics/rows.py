@@ -223,8 +223,9 @@ WORK = _work_rows.next * LANES
     FIRST_EXTRA_FLAG,  # of the first registered term; the others follow
 ) = (1 << k for k in range(24))
 
-#: integers of a model: flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of
-#: state, oscillators and the first of their states
+#: columns of the integers of a model
+# flags, thrusters, fins, named derivatives, memory systems, strips of the cross-flow, rows of state, oscillators and the
+# first of their states
 MODEL_FLAGS, MODEL_THRUSTERS, MODEL_FINS, MODEL_DERIVATIVES, MODEL_MEMORY, MODEL_STRIPS, MODEL_STATES = range(7)
 MODEL_OSCILLATORS, MODEL_FIRST_OSCILLATOR = 7, 8
 MODEL_DERIVATIVE = 9  # axis and four factors of each named derivative
@@ -241,7 +242,7 @@ HULL_TABLES = 4
 MODEL_HULL = MODEL_TABLE + FINS + THRUSTERS
 MODEL_INTS = MODEL_HULL + HULL_TABLES
 
-#: (block): number of bodies, model, number of bodies with a mooring or lines
+#: columns of the head of a block: number of bodies, model, number of bodies with a mooring or lines
 BLOCK_BODIES, BLOCK_MODEL, BLOCK_MOORED = range(3)
 
 TABLE_FACES = 320  # triangles in a table, nine numbers each

@@ -88,7 +88,7 @@ def support_point(g: Floats, dx: float, dy: float, dz: float, out: Floats) -> No
 def feature_point(g: Floats, i: int, dx: float, dy: float, dz: float, out: Floats) -> None:
     """Fill in point i of the eight that represent a flat or straight side facing a direction of W.
 
-    These are the corners of a box; the foremost point and three more on both rims of a cylinder; the centre of a
+    The points are the corners of a box; the foremost point and three more on both rims of a cylinder; the centre of a
     sphere; the corners of a triangle.
     """
     if g[SHAPE_CODE] == TRIANGLE:
@@ -155,7 +155,7 @@ def _nearest_of_simplex(s: Floats, n: int, weights: Floats, trial: Floats) -> fl
     """Find the weights of the point of a simplex (rows 0..n-1 of s) that is nearest to the origin, and return its
     squared distance.
 
-    This is the nearest of all faces whose own nearest point has positive weights.
+    The point lies on the nearest of all faces whose own nearest point has positive weights.
     """
     best = math.inf
     for mask in range(1, 1 << n):

@@ -4,10 +4,10 @@ A body falls asleep after one second in which three conditions hold. It has touc
 every tick. Nothing that drives it has changed. It has moved by less than CREEP_TOLERANCE, and evenly: a body that
 begins to tip or swings through its turning point moves unevenly. It keeps its pose, and its velocity is zero.
 
-It wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves, density, the
-pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every tick. It also
-wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other bodies,
-float, or have lines or a mooring do not sleep.
+A sleeping body wakes before the tick in which an input changes: a command, a fault, an external force, wind, waves,
+density, the pull of a line. A current must change by more than FLOW_TOLERANCE, because a tide changes it in every tick.
+It also wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other
+bodies, float, or have lines or a mooring do not sleep.
 
 Sleep omits the creep of a resting body that is awake: that body falls for half a tick before its contacts hold it,
 along a slope or with a current, and is moved back along the contact normals only.
@@ -45,11 +45,11 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.types import Floats, Ints
 
 SETTLE_S = 1.0  #: time for which a body must be at rest
-CREEP_TOLERANCE = 5e-4  #: maximum displacement of any of its points meanwhile, m
-EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6  #: maximum difference between the halves of the displacement: share of it, and m
+CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of the body in that time, m
+#: maximum difference between the halves of the displacement: as a share, and in m
+EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
-#: columns of the notes: last tick in which the body was at rest, tick since which it has been at rest, tick in which it
-#: last touched another body
+#: columns of the notes on a body: last tick at rest, tick since which it rests, last tick in contact with a body
 LAST_AT_REST, AT_REST_SINCE, LAST_BODY_CONTACT = 0, 1, 2
 
 
@@ -117,7 +117,7 @@ def _max_displacement(f: BodyArrays, slot: int, kept: Floats) -> float:
 def update_rest(f: BodyArrays, s: SleepState, row: int, last: Floats, tick: int) -> None:
     """Record that a body is at rest at the end of this tick; put it to sleep if it has been so for long enough.
 
-    ``last``: (rows, RIGID_ROWS), its state before contacts.
+    ``last`` (rows, RIGID_ROWS) holds the states before contacts.
     """
     slot, note, kept = f.slots[row], s.rest_ticks[row], s.resting_state[row]
     b, l = f.blocks[slot // LANES], slot % LANES

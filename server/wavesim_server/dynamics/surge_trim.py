@@ -44,7 +44,7 @@ class TowedModel:
         self._last[:, r.NU] = speed
 
     def forces(self, actual: Floats) -> tuple[Floats, Floats]:
-        """(forces of the actuators, of the hull), each (6, lanes), at values (SLOTS, lanes) of the actuators."""
+        """Return (actuator forces, hull forces), each (6, lanes), for actuator values (SLOTS, lanes)."""
         self._block[r.ACTUATOR_STATE : r.ACTUATOR_STATE + r.SLOTS] = actual
         bodies = BodyArrays(
             self._block.reshape(1, -1),

@@ -355,11 +355,11 @@ def derivative_basis(work: Floats, fins: int) -> None:
 
 @always_inline
 def seakeeping(params: Floats, work: Floats) -> None:
-    """Compute heave of hulls on the surface: the water that they carry is lifted, not swept along.
+    """Compute heave of hulls on the surface, where added mass, drag and memory act on vertical motion.
 
-    Its inertia acts against the vertical acceleration w' - u q + v p, drag and memory act against the vertical speed,
-    as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). Along the body's z axis they would make it porpoise
-    at speed.
+    The added mass acts against the vertical acceleration w' - u q + v p. Drag and memory act against the vertical
+    speed, as in linear seakeeping theory (Fossen 2021, sec. 6.3 and 5.4). If they acted along the body's z axis, the
+    hull would porpoise at speed.
     """
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     store(work, HEAVE_SPEED, load(work, ROT + 6) * u + load(work, ROT + 7) * v + load(work, ROT + 8) * w)

@@ -8,7 +8,7 @@ import numpy as np
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-Keys: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]  #: of random number streams
+Keys: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]  #: keys of random number streams
 #: one number per body of a block, see :mod:`wavesim_server.dynamics.lanes`; an array with compilation off
 Lanes: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]

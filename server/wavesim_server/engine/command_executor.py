@@ -1,4 +1,7 @@
-"""Execute the front's commands on the simulation. A command that fails is refused to its sender and ends nothing else."""
+"""Execute the front's commands on the simulation.
+
+A command that fails is refused to its sender and affects nothing else.
+"""
 
 from __future__ import annotations
 
@@ -69,14 +72,14 @@ class CommandExecutor:
             text = f"the server failed while executing {type(command).__name__.removesuffix('Command')}"
             match command:
                 case ExecuteCommand():
-                    self._answer(command, False, f"{text}; see its standard error")
+                    self._answer(command, False, f"{text}; see the server's standard error")
                 case SoundCommand():
                     self.engine.emit(SoundRefusedEvent(command.row, command.number, text))
                 case ActuateCommand() | EnterCommand():
                     self.engine.emit(SessionFailedEvent(command.row, command.session, text, 1))
 
     def _print_traceback_once(self, error: Exception) -> None:
-        """Print a traceback on standard error, once per place."""
+        """Print a traceback on standard error, once per code location."""
         lines = traceback.format_exception(error)
         place = "".join(lines[-2:])
         if place not in self._traced:
@@ -163,7 +166,7 @@ class CommandExecutor:
             engine.publication.publish_identity()
 
     def _let_in(self, c: EnterCommand) -> None:
-        """Add the body with its instruments, or neither."""
+        """Add the body with its instruments; on an error, add neither."""
         self.instruments.enter(c.row, self.sim.loaded.suite_by_name(c.name, c.model))
         try:
             self.sim.enter(c.name, c.model, c.position, c.attitude, c.row, generation=c.generation)

@@ -1,8 +1,8 @@
 """The engine's core: which ticks are due, and which participants are served between them.
 
-It uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are passed to
-the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances until the
-next participant is due (an emulator, a lockstep client, the log, a viewer).
+The core uses no clock, process or files: ``now`` is passed to :meth:`Engine.poll`; areas, queues and semaphores are
+passed to the constructor. In real time, each tick has an absolute deadline. In fast mode, one compiled call advances
+until the next participant is due (an emulator, a lockstep client, the log, a viewer).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from wavesim_server.watchdog import Watchdog
 
 VIEW_S = 0.1  #: in fast mode, the tables are published at least this often (simulated time)
 FULL_QUEUE_RETRY_S = 0.0005  #: retry interval for a full queue
-NO_GENERATION = 2**62  #: matches no body
+NO_GENERATION = 2**62  #: a generation that matches no body
 LOGGED_TABLES = ("state", "actuation", "surroundings")  #: tables whose rows are logged
 
 
@@ -130,7 +130,7 @@ class Engine:
         return math.inf if self._is_halted() else now
 
     def _is_halted(self) -> bool:
-        """Whether the simulation stands still until a command arrives."""
+        """Whether the simulation is stopped until a command arrives."""
         return self.is_over or self.state is not RunState.RUNNING or self.awaits_release
 
     @property

@@ -15,7 +15,8 @@ from wavesim_server.instruments import InstrumentRegistry
 from wavesim_server.waits import SHARE, Verdict, Waits
 from wavesim_server.watchdog import NEVER
 
-STALL_THRESHOLD_S = 0.25  #: without polling for longer, the engine itself stalled, and the emulators are not charged
+#: after a longer time without polling, the engine itself stalled, and the emulators are not charged
+STALL_THRESHOLD_S = 0.25
 LIVENESS_CHECK_S = 0.02  #: interval of checks whether awaited emulators are still alive
 
 
@@ -26,7 +27,7 @@ class EmulatorSignal(Protocol):
         """Request the values of this tick; earlier answers are discarded."""
 
     def wait_answer(self, timeout: float = 0.0) -> bool:
-        """Return whether it has answered, after waiting for at most ``timeout`` seconds."""
+        """Return whether the emulator has answered, after waiting for at most ``timeout`` seconds."""
 
 
 class SemaphoreSignal:
@@ -43,7 +44,7 @@ class SemaphoreSignal:
         self._due.release()
 
     def wait_answer(self, timeout: float = 0.0) -> bool:
-        """Return whether it has answered."""
+        """Return whether the emulator has answered."""
         try:
             self._done.acquire(timeout)
         except (posix_ipc.BusyError, posix_ipc.SignalError):
@@ -101,7 +102,7 @@ class SynchronousEmulators:
             self.late += 1
 
     def poll(self, now: float) -> bool:
-        """Return whether all have answered or are no longer awaited."""
+        """Return whether all emulators have answered or are no longer awaited."""
         asleep, self._polled_at = now - self._polled_at, now
         if asleep > STALL_THRESHOLD_S:
             self._deadline += asleep
@@ -149,10 +150,10 @@ class SynchronousEmulators:
         return is_process_alive(int(header[OWNER]), int(header[OWNER_START]))
 
     def wait(self, timeout: float) -> None:
-        """Wait until all have answered or the timeout has passed.
+        """Wait until all emulators have answered or the timeout has passed.
 
-        It waits for the last one first. By then, most others have answered, so the engine, which needs a processor as
-        they do, wakes only once.
+        The engine waits for the last emulator first. By the time that one has answered, most others have too, so the
+        engine wakes only once. It needs a processor as they do.
         """
         limit = time.monotonic() + timeout
         while self.pending and self.signals[self.pending[-1]].wait_answer(max(limit - time.monotonic(), 0.0)):

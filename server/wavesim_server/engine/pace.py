@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CHUNK_S = 0.004  #: wall time covered by one group of ticks at higher speeds
-MAX_TICKS_AT_ONCE = 1000  #: limit of a group of ticks, because no command is handled within it
+MAX_TICKS_AT_ONCE = 1000  #: maximum number of ticks in a group, because no command is handled within a group
 CATCH_UP_S = 0.25  #: lateness beyond which the schedule gives up the lost time
 MEASURING_WINDOW_S = 1.0  #: window over which the speed is measured
 
@@ -42,7 +42,7 @@ class TickPacer:
     def take_due_ticks(self, now: float, most: int) -> int:
         """Return how many ticks are due at ``now``.
 
-        ``most`` limits them, because a participant may have become due earlier.
+        ``most`` limits the number, because a participant may have become due earlier.
         """
         assert self._deadline is not None
         ticks = min(self._planned, most)

@@ -171,9 +171,9 @@ def read_operators(model: Model, rao: Rao) -> ResponseOperators:
 def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
     """Read (frequencies, headings, operators, mean drift) from a MATLAB structure as the MSS toolbox writes it.
 
-    It contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of freedom,
-    each (frequencies, headings, speeds); the same for ``motionRAO``; ``driftfrc.amp`` in surge, sway, yaw. OSError;
-    ValueError for a file that is not such a structure.
+    The structure contains ``headings`` (rad, 0 = following sea); ``forceRAO.w``, ``.amp`` and ``.phase`` by degree of
+    freedom, each (frequencies, headings, speeds); the same for ``motionRAO``; ``driftfrc.amp`` in surge, sway, yaw.
+    OSError; ValueError for a file that is not such a structure.
     """
     from scipy.io import loadmat  # imported here, so that only users of such a file pay for it
     from scipy.io.matlab import MatReadError
@@ -188,7 +188,7 @@ def _read_mss_vessel(path: Path, rao: Rao) -> tuple[Any, Any, Any, Any]:
         if hasattr(vessel, "driftfrc"):
             drift = np.array([_response(vessel.driftfrc.amp[k], 0.0, rao.speed).real for k in range(3)])
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NotImplementedError, MatReadError) as error:
-        raise ValueError(f"it lacks {what} of '{rao.group}': {error}") from None
+        raise ValueError(f"{what} of '{rao.group}' is missing: {error}") from None
     return frequencies, headings, response, drift
 
 

@@ -32,7 +32,7 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
     with path.open(newline="", encoding="utf-8") as file:
         lines = [(k, line) for k, line in enumerate(file, 1) if line.strip() and not line.startswith("#")]
     if not lines:
-        raise ValueError("it is empty")
+        raise ValueError("the table is empty")
     rows = [[cell.strip() for cell in row] for row in csv.reader(line for _, line in lines)]
     names = rows[0]
     drifts = [name for name in DRIFT if name in names]
@@ -53,7 +53,7 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
         values
     ):
         raise ValueError(
-            f"it has {len(values)} lines, but needs one for each of {len(headings)} headings and {len(frequencies)} frequencies"
+            f"the table has {len(values)} lines, but needs one for each of {len(headings)} headings and {len(frequencies)} frequencies"
         )
     response = np.empty((6, len(frequencies), len(headings)), complex)
     for k, axis in enumerate(AXES):
@@ -69,5 +69,5 @@ def read_operator_table(path: Path) -> tuple[Array, Array, Array, Array]:
         headings = np.concatenate([headings, 360.0 - headings[inner]])
     steps = np.diff([*headings, 360.0]) if headings[-1] < 360.0 else np.diff(headings)
     if headings[0] != 0.0 or not all(math.isclose(s, steps[0], abs_tol=1e-6) for s in steps):
-        raise ValueError("its headings must run from 0 to 180 or 360 deg in equal steps")
+        raise ValueError("the headings must run from 0 to 180 or 360 deg in equal steps")
     return frequencies, np.radians(headings), response, drift

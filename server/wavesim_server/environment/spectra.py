@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def gust_components(wind: Wind, seed: int) -> Array:
-    """(n, 3) gust components of the Harris spectrum, spaced by equal energy from 1/3600 to 1 Hz."""
+    """Return (n, 3) gust components of the Harris spectrum, spaced by equal energy from 1/3600 to 1 Hz."""
     n, mean = wind.gusts, wind.mean
     if n == 0 or mean == 0.0:
         return np.zeros((0, 3))

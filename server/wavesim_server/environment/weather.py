@@ -66,11 +66,12 @@ W_SLOW_WIND, W_DRIFT_SPEED, W_DRIFT_DIRECTION, W_WIND, W_LEVEL, W_NORTH, W_EAST,
     I_WAVES_TO,
     WIND,
 ) = range(12)
-#: drift of the current: speed, its deviation, minimum, maximum; direction (towards), its deviation, maximum; time
-#: constant
+#: columns of the drift of the current
+# speed, its deviation, minimum and maximum; direction (towards), its deviation and maximum; time constant
 D_SPEED, D_SPEED_DEVIATION, D_SPEED_MIN, D_SPEED_MAX, D_DIRECTION, D_DIRECTION_DEVIATION, D_RANGE, D_TIME = range(8)
-#: exposure of a body: 0 nothing, 1 wind, 2 filter, 4 RAO; law, areas, length, height, forward, profile, coefficients,
-#: gains and damping of the filters, table of operators and its number of headings, reach, half length and width
+#: columns of the exposure of a body to wind and waves
+# flags (0 nothing, 1 wind, 2 filter, 4 RAO); law, areas, length, height, forward, profile, coefficients, gains and
+# damping of the filters, table of operators and its number of headings, reach, half length and width
 E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E_PROFILE, E_C = (
     0,
     1,
@@ -84,8 +85,9 @@ E_FLAGS, E_LAW, E_FRONTAL_AREA, E_LATERAL_AREA, E_LENGTH, E_HEIGHT, E_FORWARD, E
 )
 E_GAIN, E_DAMPING, E_RAO, E_HEADINGS, E_REACH, E_HALF_LENGTH, E_HALF_WIDTH, EXPOSURE = 13, 19, 20, 21, 22, 23, 24, 25
 HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
-#: buoyancy in water of variable density: that of the body in water of the world's density, its centre B, relative
-#: excess at a depth, its change per metre, the depth
+#: columns of the buoyancy of a body in water of variable density
+# buoyancy in water of the world's density and its centre, B; relative excess at a depth, its change per metre, that
+# depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
 MAX_DECAY_EXPONENT = 9.0  #: a component is neglected where its motion has decayed to exp(-MAX_DECAY_EXPONENT)
 #: bodies with half lengths below this share of the shortest wave's length over 2 pi sense the sea at a point
@@ -93,7 +95,7 @@ POINT_SIZE_LIMIT = 0.1
 
 
 class WeatherArrays(NamedTuple):
-    """Everything that :func:`apply_to_bodies` reads; ``state``, ``filters`` are its memory."""
+    """All arrays that :func:`apply_to_bodies` reads. ``state`` and ``filters`` are its memory."""
 
     state: Floats  # (WEATHER,)
     # (WIND,): U10 and its direction (from), slow part: deviation, time constant, minimum, maximum; air density;
@@ -115,7 +117,7 @@ class WeatherArrays(NamedTuple):
 
 @device_function
 def advance_weather(w: WeatherArrays, tick: int, time: float, h: float) -> None:
-    """Advance the slow weather processes by a tick, and update the rest."""
+    """Advance the slow weather processes by a tick, and update all values that depend on them."""
     s, d = w.state, w.drift
     if w.wind[I_SLOW] > 0.0:
         keep = exp(-h / w.wind[I_TIME])
@@ -196,10 +198,10 @@ def orbital_motion(
 
     The acceleration is that of the water itself, v' + (v . grad) v: with less, a free body would not stay on its orbit.
 
-    All are means over its length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2 wide^2)/6),
-    which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx, sx): its
-    heading, not of unit length. Above the still level the motion is that at the still level. ``parts`` (5, n) holds
-    intermediate values, so that the compiler can vectorise.
+    All are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2
+    wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx,
+    sx): heading of the body, not of unit length. Above the still level the motion is that at the still level. ``parts``
+    (5, n) holds intermediate values, so that the compiler can vectorise.
     """
     down = max(depth, 0.0)
     n = sea.shape[0]

@@ -27,7 +27,7 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
     parser.read_string(path.read_text())
     names = [s.rpartition("/")[2] for s in parser.sections() if "Model/" in s and "Mass" in parser[s]]
     if section not in names:
-        raise ConfigError(f"select one of its models with --section: {', '.join(names)}", str(path))
+        raise ConfigError(f"select one of the models in this file with --section: {', '.join(names)}", str(path))
     name = next(k for k in parser.sections() if k.rpartition("/")[2] == section)
     s = TrackedTable(parser[name], f"[{name}]")
 

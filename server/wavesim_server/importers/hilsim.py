@@ -12,8 +12,8 @@ from lxml import etree
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import SETTINGS, Array, ModelDraft, TrackedTable, format_numbers
 
-#: hilsim's names of nonlinear damping -> names here. hilsim writes the factor of the column last, and means its
-#: absolute value
+#: hilsim's names of nonlinear damping -> names here
+# hilsim writes the factor of the column last, and means its absolute value
 DAMPING = {
     "X_uuu": "X_uuu", "Y_vvv": "Y_vvv", "Y_rv": "Y_v_ar", "Y_vr": "Y_r_av", "Y_rr": "Y_r_ar", "Y_rrr": "Y_rrr",
     "M_qq": "M_q_aq", "N_vvv": "N_vvv", "N_rv": "N_v_ar", "N_vr": "N_r_av", "N_rr": "N_r_ar", "N_rrr": "N_rrr",

@@ -137,7 +137,7 @@ class ModelDraft:
         """Record the entries of a table that the model cannot hold, and those without a meaning for it."""
         self.unused += table.unread
         if table.ignored:
-            self.notes.append(f"without a meaning for the model: {', '.join(table.ignored)}")
+            self.notes.append(f"entries without a meaning for the model: {', '.join(table.ignored)}")
 
     def require_numbers(self, key: str, count: int) -> list[float] | None:
         """Return the numbers that the user supplied for a value the file lacks; record a gap if there are none."""

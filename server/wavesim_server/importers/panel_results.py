@@ -85,7 +85,7 @@ def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> 
     if not np.isfinite(x).all() or not (w > 0.0).all():
         raise ValueError("some values are not finite, or some frequencies are not positive")
     degrees = np.round(np.degrees(np.asarray(headings, float)), 6)
-    all_headings = f"its headings are {' '.join(f'{d:g}' for d in degrees)} deg; needed are equal steps from 0 to 360 deg, or from 0 to 180 deg for a hull that is symmetric about its centre plane"
+    all_headings = f"the headings are {' '.join(f'{d:g}' for d in degrees)} deg; use equal steps from 0 to 360 deg, or from 0 to 180 deg for a hull that is symmetric about its centre plane"
     turned = np.mod(degrees, 360.0)
     turned, first = np.unique(turned, return_index=True)
     x = x[:, :, first]

@@ -134,7 +134,7 @@ def _add_control_surface(
         # a rudder is upright; its orientation turns it about x (rad)
         roll, *others = (float(a) for a in s["control_surface_orientation"])
         if any(others):
-            draft.unused.append(f"control_surfaces.yml {number + 1}: pitch and yaw of its orientation")
+            draft.unused.append(f"control_surfaces.yml {number + 1}: pitch and yaw of the surface's orientation")
         fin = draft.add(
             "fin", law="aerofoil", position=format_numbers(*s["control_surface_location"]) + " m",
             normal=format_numbers(0.0, round(math.cos(roll), 12), round(math.sin(roll), 12)),

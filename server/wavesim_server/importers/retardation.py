@@ -211,7 +211,7 @@ class _FitProblem:
         self.weight = _frequency_weights(w)
 
     def parameters(self, x: Array) -> tuple[Array, Array, Array]:
-        """(w_n, R, P)."""
+        """Return (w_n, R, P) from the fitted variables."""
         n, root = self.n, self._root(x)
         w_n = np.exp(x[:n])
         return w_n, root @ root.T + MIN_DAMPING_RATIO * np.diag(w_n), x[n + len(self.lower[0]) :].reshape(n, -1)
@@ -295,8 +295,8 @@ def _join_groups(found: list[tuple[Array, Array, Array]], infinite: Array) -> Ra
 
 
 def _fit_errors(w: Array, a: Array, b: Array, k: Array, infinite: float) -> tuple[float, float, float]:
-    """(rms error of damping, maximum error of damping, maximum error of added mass), relative to the maximum of each
-    table.
+    """Return (rms error of damping, maximum error of damping, maximum error of added mass), relative to the maximum of
+    each table.
     """
     damping = np.abs(k.real - b) / np.abs(b).max()
     added = np.abs(infinite + k.imag / w - a) / np.abs(a).max()

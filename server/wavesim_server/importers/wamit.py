@@ -25,9 +25,11 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
     """Return the results from all files of a run; ``path`` is any of them. ValueError names the file."""
     beside = {s: path.with_suffix(s) for s in SUFFIXES}
     if not beside[".1"].exists():
-        raise ValueError(f"missing {beside['.1'].name} (added mass and damping) beside it")
+        raise ValueError(f"missing {beside['.1'].name} (added mass and damping) in the same folder")
     if not any(beside[s].exists() for s in (".3", ".4")):
-        raise ValueError(f"missing {beside['.3'].name} (exciting force) or {beside['.4'].name} (motion) beside it")
+        raise ValueError(
+            f"missing {beside['.3'].name} (exciting force) or {beside['.4'].name} (motion) in the same folder"
+        )
     mass, length, gravity = _read_mass_matrix(beside[".mmx"]) if beside[".mmx"].exists() else (None, 0.0, 0.0)
     length = length or _required_number(draft, "length")
     gravity = gravity or _required_number(draft, "gravity")
@@ -63,7 +65,7 @@ def _required_number(draft: ModelDraft, key: str) -> float:
 
 
 def _numbers(path: Path, least: int) -> list[list[float]]:
-    """Rows of numbers that follow a headline."""
+    """Rows of numbers after a headline."""
     rows = []
     for k, line in enumerate(path.read_text().splitlines(), 1):
         try:
@@ -126,7 +128,7 @@ def _read_wave_response(path: Path, column: str, scale: Array, use: str) -> pane
 
 
 def _read_mass_matrix(path: Path) -> tuple[Array, float, float]:
-    """(mass matrix over the density, length scale, gravity)."""
+    """Return (mass matrix over the density, length scale, gravity)."""
     text = path.read_text()
     mass = np.zeros((6, 6))
     said = re.search(r"Gravity:\s*(\S+)\s+Length scale:\s*(\S+)", text)

@@ -56,7 +56,7 @@ class LogPart:
         return topic in self._channels or len(self._channels) < MAX_TOPICS
 
     def add(self, topic: str, table: Table | None, time_ns: int, data: bytes, said_before: bool = False) -> None:
-        """Add a message. With ``said_before``, it repeats one of an earlier part and has the number 0."""
+        """Add a message. With ``said_before``, the message repeats one of an earlier part and has the number 0."""
         channel = self.channel(topic, table)
         self._since = time_ns if self._since is None else self._since
         self._mcap.message(channel, time_ns, data, not said_before)
@@ -92,7 +92,7 @@ class LogPart:
 class DiskSync:
     """Synchronises the log to disk at intervals of ``period`` seconds, so that it survives a loss of power.
 
-    It uses its own thread, because a disk may be slow.
+    The class uses its own thread, because a disk may be slow.
     """
 
     def __init__(self, period: float, failed: Callable[[OSError], None]) -> None:

@@ -29,7 +29,7 @@ from wavesim_sdk.frames import quaternion
 from wavesim_sdk.log import Log, read
 from wavesim_server.logbook.sonar_rosbag import CdrWriter, message_definition
 
-Message = tuple[int, bytes]  #: when it became available (simulation time, ns), and the message
+Message = tuple[int, bytes]  #: time at which the message became available (simulation time, ns), and the message
 _HALF = math.sqrt(0.5)
 _UNKNOWN_COVARIANCE = (-1.0, *[0.0] * 8)  #: covariance of a quantity that is not measured
 IMU, ODOMETRY, TWIST = (

@@ -15,7 +15,7 @@ from wavesim_sdk.encounters import CONTACT_NOTICE_PREFIX, closest_passes
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
-#: counters of a run that should be 0 -> text if they are not
+#: counters of a run that should be 0 -> text if a counter is not 0
 TROUBLE_TEXTS = {
     "contacts_dropped": "contacts of bodies were left out because there were too many at once",
     "paths_dropped": "propagation paths were left out: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
@@ -39,7 +39,7 @@ def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
 def delivery_fates(receptions: Any) -> Any:
     """Return one reception per signal and node.
 
-    It is the one that was received, otherwise the one along the most direct path.
+    The reception with the outcome received counts, otherwise the one along the most direct path.
 
     A signal may arrive along several paths, some of them blocked by an obstacle. It counts as one delivery or one loss.
     """

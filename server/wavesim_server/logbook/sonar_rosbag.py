@@ -59,8 +59,8 @@ def _acoustic_definition(fields: str, *parts: str) -> str:
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
 ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
-FLOAT32 = 7  #: number of this type in PointField
-NEAREST = 0.5  #: m; a scanning sonar hears only itself at shorter ranges
+FLOAT32 = 7  #: number of the type float32 in PointField
+NEAREST = 0.5  #: m; a scanning sonar receives only its own pulse at shorter ranges
 SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",

@@ -128,7 +128,7 @@ class LogWriter:
 
     @property
     def failure(self) -> str:
-        """Why the log is no longer written; empty while it is."""
+        """Reason why the log is no longer written; empty while the log is written."""
         return self._failure
 
     def _write_guarded(self, time_ns: int, write: Callable[[], None]) -> None:
@@ -196,7 +196,7 @@ class LogWriter:
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Write the begin or end of a fault of an actuator or instrument (``part``); ``more``: its amount, its field."""
+        """Write the begin or end of a fault of an actuator or instrument (``part``); ``more``: its amount and field."""
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)
 
@@ -277,7 +277,7 @@ class LogWriter:
         self.record(f"/sonar/{frame.body}/{frame.name}", FRAME, int(frame.record["time_ns"]), data)
 
     def estimate(self, time_ns: int, body: str, values: list[float | None]) -> None:
-        """Write the estimate of a body's on-board navigator. It may precede the body's own entry in the log."""
+        """Write the estimate of a body's on-board navigator. It may precede the entry of the body in the log."""
         numbers = np.array([np.nan if v is None else v for v in values[:10]], float)
         if len(numbers) == 10:
             self.record(f"/estimate/{body}", ESTIMATE, time_ns, numbers.tobytes())

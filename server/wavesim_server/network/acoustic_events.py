@@ -103,7 +103,7 @@ def _reception_event(r: Any, payloads: PayloadStore) -> Reception:
 def _push_sent_event(s: Any, crews: Crews, push: PushEvent) -> None:
     """Push the result to the session that requested the signal.
 
-    If the node sent it automatically, all listening sessions receive it.
+    If the node sent the signal automatically, all listening sessions receive the result.
     """
     row, tag = int(s["source"]), int(s["request"])
     asker, number = crews.request_owner(row, tag)

@@ -1,4 +1,4 @@
-"""Admission: who may join, and as what. One pure decision for sessions that are new, resume, or take over."""
+"""Admission of sessions in their roles. One pure decision covers sessions that are new, resume, or take over."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class AdmissionPolicy:
     def parts_of(self, name: str, model: str) -> BodyParts:
         """Return actuators and sensors of a body: by its configured name, otherwise by its model.
 
-        Both are empty for an unknown body.
+        Both results are empty for an unknown body.
         """
         if name in self.reserved_rows:
             model = self.config.fleet.bodies[self.reserved_rows[name]].model

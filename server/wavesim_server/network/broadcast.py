@@ -15,12 +15,12 @@ from wavesim_server.network.observers import Observers
 from wavesim_server.network.state_datagrams import StateWriter, TableSnapshots, finish_datagrams
 
 Address = tuple[str, int]
-BATCHING_S = 0.005  #: states go out in batches, at most this far apart
+BATCHING_S = 0.005  #: maximum time between two batches of states
 
 
 @dataclass(frozen=True)
 class DatagramRows:
-    """Datagrams of one length, one per row, and the sessions they go to."""
+    """Datagrams of one length, one per row, and the sessions that receive them."""
 
     matrix: Any
     sessions: list[Session]
@@ -110,7 +110,7 @@ class StateBroadcaster:
     def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
         """Write the states of sessions in few calls.
 
-        If that fails, write them one by one, so that only one session fails.
+        If a call fails, write the states one by one, so that only one session fails.
         """
         self.collect_session_datagrams()
         try:

@@ -44,18 +44,18 @@ class CrewMember:
 
     session: Session
     grant: SessionGrant
-    period: float  #: wall time between states; infinite = no states
+    period: float  #: wall time between two states; infinite = no states
     sensor_numbers: tuple[int, ...] = ()  #: sensors that it receives
-    described_sensors: set[int] = field(default_factory=set)  #: sensors described to its client
+    described_sensors: set[int] = field(default_factory=set)  #: sensors described to the session's client
     wants_acoustics: bool = True
     wants_effort: bool = False
     wants_others: bool = False
     takes_missions: bool = False  #: this pilot accepts missions
     ordinal: int = 0
     epoch: int = 0
-    is_aboard: bool = False  #: its body is in the simulation and has a state
+    is_aboard: bool = False  #: the session's body is in the simulation and has a state
     next_state: float = 0.0
-    datagram_shape: Any = field(default=None, repr=False)  #: shape of its states, cached by their writer
+    datagram_shape: Any = field(default=None, repr=False)  #: shape of the session's states, cached by their writer
 
     @property
     def row(self) -> int:
@@ -86,7 +86,7 @@ class Crews:
     def __init__(self) -> None:
         self.by_token: dict[int, CrewMember] = {}
         self.unpaced: list[CrewMember] = []  #: members that receive states by wall time
-        self.shortest_period = math.inf  #: shortest period of any of them
+        self.shortest_period = math.inf  #: shortest state period of these members
         self.effort_rows: tuple[int, ...] = ()  #: rows whose forces a session receives
         self._rows: dict[int, dict[int, CrewMember]] = {}
         self.first_epoch = 0  #: epoch of an ordinal that has not been used yet
@@ -155,7 +155,7 @@ class Crews:
     def request_tag(member: CrewMember, number: int) -> int:
         """Combine the number of a request with that of its session, as records carry it.
 
-        An answer finds its session by it.
+        The answer to the request carries this number, which identifies the session.
         """
         return number | member.ordinal << 32 | member.epoch << 48
 

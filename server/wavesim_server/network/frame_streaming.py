@@ -18,9 +18,9 @@ from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.network.crews import CrewMember
 from wavesim_server.network.state_datagrams import InstrumentLocator
 
-POLL_PERIOD_S = 0.005  #: between two checks for new frames
-SEND_S = 0.002  #: between two bursts of pieces
-BURST_S = 0.01  #: a burst is this much of the rate; more would overflow a receiver's socket
+POLL_PERIOD_S = 0.005  #: interval between two checks for new frames
+SEND_S = 0.002  #: interval between two bursts of pieces
+BURST_S = 0.01  #: time whose share of the rate makes one burst; a longer burst would overflow a receiver's socket
 
 
 @dataclass
@@ -40,7 +40,7 @@ class FrameSubscription:
     period: float
     cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by number of the instrument
     pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the present frame
-    credit: float = 0.0  #: bytes that may be sent
+    credit: float = 0.0  #: number of bytes that may be sent now
     credited_at: float = 0.0
 
 

@@ -58,9 +58,11 @@ if TYPE_CHECKING:
 
 FEW_SESSIONS = 64
 GENERATION_MARGIN = 1000  #: bodies that an earlier front may have added to a row without this front's knowledge
-SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04  #: between two polls of the sessions: for few, for many
+#: intervals between two polls of the sessions: for few sessions, for many
+SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
 LONG_S = 0.1  #: a wait longer than this is checked for used-up budgets
-STALL_THRESHOLD_S = 0.25  #: without activity for longer, the front itself stalled, and its clients are not charged
+#: after a longer time without activity, the front itself stalled, and its clients are not charged
+STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left", "silent": "fell silent and was removed", "ended": "was ended", "sequence": "was ended: its sequence numbers are used up",
     "lockstep": "was ended: the simulation waited for it longer than its budget allows",
@@ -203,12 +205,12 @@ class Front:
             answer(False, str(error))
         except Exception as error:  # last resort: report to the sender
             self.sessions.fail_session(None, error)
-            answer(False, "the server failed while executing this command; see its standard error")
+            answer(False, "the server failed while executing this command; see the server's standard error")
 
     def poll(self, now: float) -> float:
         """Do what is due; return the latest time of the next call.
 
-        Much later, the front assumes that it stalled. Read the socket before this call.
+        If the next call is much later, the front assumes that it stalled. Read the socket before this call.
         """
         self.set_time(now)
         if now >= self._poll_sessions_at:
@@ -298,7 +300,7 @@ class Front:
         return int(clock["tick"]), int(clock["state"])
 
     def take_over(self, now: float) -> None:
-        """Take over from a front that crashed: bodies of its clients wait for them as long as for a silent client."""
+        """Take over from a front that crashed. Bodies wait for its clients as long as for a silent client."""
         identity, clock = self.areas["vehicles"]["identity"].snapshot()[1], self.clock()
         # commands of the earlier front may still add bodies, which belong to no client of this front
         self.generations[:] = identity["generation"] + np.where(identity["present"], 0, GENERATION_MARGIN)
@@ -324,7 +326,9 @@ class Front:
             self.orphans.discard(r.row)
             self.bodies.pop(r.row, None)
         elif r.is_present and r.is_new and r.row not in self.bodies:
-            self.send_to_engine(messages.LeaveCommand(r.row))  # has no effect on a body of ours that has already left
+            self.send_to_engine(
+                messages.LeaveCommand(r.row)
+            )  # has no effect on a body of this front that has already left
 
     def _remove_orphans(self) -> None:
         self._orphans_until = math.inf
@@ -514,9 +518,9 @@ class Front:
     def _name_the_slow(self) -> None:
         """Report slow participants on the console and, as a notice, in every viewer.
 
-        The status lists them while they are slow.
+        The status lists participants while they are slow.
 
-        They are not logged: the log describes the simulation, which does not depend on waiting times.
+        Slow participants are not logged: the log describes the simulation, which does not depend on waiting times.
         """
         clock = self.clock()
         for verdict in self.waits.look(self.now, int(clock["time_ns"]) * 1e-9, self.held()):

@@ -20,7 +20,7 @@ HISTORY_PERIOD_S = 0.02
 class NewestRecords:
     """The newest records of a table.
 
-    Its tick counts all records ever added, so that a reader can tell how many it missed.
+    The table's tick counts all records ever added, so that a reader can tell how many it missed.
     """
 
     def __init__(self, table: TableView) -> None:

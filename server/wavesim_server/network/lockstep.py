@@ -1,7 +1,7 @@
 """The barrier of a lockstep tick: which clients the engine awaits, their replies, and when the engine may continue.
 
 This module reads no clock: callers pass ``now``. A barrier never lasts longer than its time limit. A client that has
-not answered by then is dismissed: it still receives STEP, but the engine does not wait until it answers again.
+not answered by then is dismissed: it still receives STEP, but the engine does not wait for it until it answers again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Barrier:
     replies: dict[int, StepReply] = field(default_factory=dict)
     dismissed: set[int] = field(default_factory=set)
     deadline: float = math.inf
-    since: float = 0.0  #: when the engine reached this tick
+    since: float = 0.0  #: time at which the engine reached this tick
 
     def begin(self, tick: int, clients: Iterable[int], now: float) -> None:
         """Start waiting at a tick for these clients."""
@@ -40,7 +40,7 @@ class Barrier:
         self.since, self.deadline = now, now + self.time_limit
 
     def add_reply(self, client: int, tick: int, reply: StepReply) -> None:
-        """Add a reply; ``tick`` shows whether it is in time."""
+        """Add a reply; ``tick`` shows whether the reply is in time."""
         self.dismissed.discard(client)
         if tick == self.tick:
             self.replies[client] = reply

@@ -57,7 +57,7 @@ class Observers:
 
     @property
     def has_roll_calls(self) -> bool:
-        """Whether a roll call is unfinished."""
+        """Whether the announcement of all bodies to some session is unfinished."""
         return bool(self._roll_calls)
 
     def continue_roll_calls(self, identity: Record) -> None:

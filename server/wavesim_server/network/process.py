@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
     from wavesim_server.serve import ProcessArguments
 
-EVENT_BUDGET_S = 0.02  #: longest run of event handling before other input
+EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input is read
 STEP_LOG_DELAY_S = 0.002  #: the log of a step waits this long for the answers, because the programs need the processors
-MAX_DATAGRAMS_AT_ONCE = 256  #: datagrams read in a row
+MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams read in a row
 IDLE_S = 0.1  #: maximum time between two checks of the parent process
 LINE_BYTES = 4000  #: a writable pipe accepts this many bytes without blocking
 
@@ -71,7 +71,7 @@ class FrontProcess:
         self._has_more_events = False  # events are left for the next iteration of the loop
         # set while events wait until a step has been answered
         self._timer: asyncio.TimerHandle | None = None
-        self._supervisor = supervisor  #: process id; the front ends when it is gone
+        self._supervisor = supervisor  #: process id of the supervisor; the front ends when it is gone
         self._address: tuple[str, int] = ("", 0)
 
     def _gauges(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class FrontProcess:
     def _on_events(self, longest: float = EVENT_BUDGET_S) -> None:
         """Handle the engine's events.
 
-        It may produce them as fast as they are read, so other input gets its turn after a while.
+        The engine may produce events as fast as they are read, so other input gets its turn after a while.
         """
         self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest

@@ -1,9 +1,9 @@
 """STATE, STEP and SENSORS for many sessions at once: the message bodies of docs/PROTOCOL.md as rows of a matrix.
 
 In a message of known shape, each number has a fixed position. NumPy therefore fills the numbers of all sessions
-together, a hundred times faster than packing lists. Shapes differ in what a session receives and in the sensors that
-have a value now. Values with missing numbers are packed singly. The division into datagrams is computed in bytes,
-sealing included, as if no numbers were missing.
+together, a hundred times faster than packing lists. Shapes differ in the parts that a session receives and in the
+sensors that have a value now. Values with missing numbers are packed singly. The division into datagrams is computed in
+bytes, sealing included, as if no numbers were missing.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class SensorPiece(NamedTuple):
     size: int
 
 
-#: (type, matrix of bytes with room for the header) of each datagram of several sessions; for a single session, bytes
-#: without header
+#: (type, bytes) of each datagram
+# for several sessions a matrix of bytes with room for the header; for a single session, bytes without header
 DatagramBodies = list[tuple[Type, Any]]
 
 
@@ -268,7 +268,7 @@ class DatagramTemplate:
 
 
 def _write_numbers(matrix: Any, at: int, count: int, values: Any) -> None:
-    """Write the numbers (n, count) of all rows as float64 behind their type bytes."""
+    """Write the numbers (n, count) of all rows as float64 after their type bytes."""
     n = len(matrix)
     matrix[:, at : at + 9 * count].reshape(n, count, 9)[:, :, 1:] = (
         np.ascontiguousarray(values, ">f8").view(np.uint8).reshape(n, count, 8)
