@@ -111,7 +111,7 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         'c.font = "600 11px system-ui, sans-serif";\n'
         "c.font = `${11 * ratio}px system-ui, sans-serif`;\n"
         'h("div", { class: "section warm hidden", title: "Remove this chart" }); // "a comment in quotes"\n'
-        'const label = /["`]/.test(t) ? `${n} vehicles${late ? `, ${late} of them are late` : ""}` : "no vehicles yet";\n'
+        'const label = /["`]/.test(t) ? `there are ${n} vehicles${late ? `, ${late} of them are late` : ""}` : "no vehicles yet";\n'
     )
     (tmp_path / "program.py").write_text(
         '"""A program::\n\n    run this literal block\n\n\\b\nwavesim run     Run a trial\n    with a log.\nwavesim end     End it now\n"""\n'
@@ -126,7 +126,7 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         lambda *p: ["page.ts"] if p[0].endswith("ts") else ["program.py"] if "*.py" in p[0] else [],
     )
     assert [(t.line, t.words) for t in texts() if t.file == "page.ts"] == [
-        (6, "Remove this chart"), (7, "{n} vehicles{...}"), (7, ", {late} of them are late"), (7, "no vehicles yet"),
+        (6, "Remove this chart"), (7, "there are {n} vehicles{...}"), (7, ", {late} of them are late"), (7, "no vehicles yet"),
     ]  # fmt: skip
     assert [t.words for t in texts() if t.file == "program.py"] == [
         "A program::", "wavesim run  Run a trial with a log.", "wavesim end  End it now",
