@@ -116,15 +116,8 @@ def actuation(record: Any, count: int) -> dict[str, Any]:
     return {name: to_json_value(record[name][:count]) for name in ("command", "actual", "feedback")}
 
 
-PARTS = (
-    "total",
-    "restoring",
-    "drag",
-    "actuators",
-    "environment",
-    "external",
-    "contact",
-)  #: components of the forces on a body
+#: components of the forces on a body
+PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")
 
 
 def effort(record: Any) -> dict[str, Any] | None:

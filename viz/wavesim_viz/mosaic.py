@@ -206,13 +206,8 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
 _KEYS = (
     (1024, 1), (1025, 1), (2048, 4326), (3072, 32767), (3074, 32767), (3075, 1), (3076, 9001),
 )  # fmt: skip
-_DOUBLES = (
-    3080,
-    3081,
-    3082,
-    3083,
-    3092,
-)  #: keys for longitude and latitude of the origin, its coordinates, and the scale at the origin
+#: keys for longitude and latitude of the origin, its coordinates, and the scale at the origin
+_DOUBLES = (3080, 3081, 3082, 3083, 3092)
 
 
 def geo(made: MosaicGrid, out: Path, origin: tuple[float, float]) -> str:

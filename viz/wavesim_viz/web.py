@@ -127,7 +127,9 @@ async def guard_requests(request: web.Request, handler: Handler) -> web.StreamRe
     """Check every request before it is answered."""
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
-        return web.Response(status=421, text=f"wrong host name: this viewer answers only as {' or '.join(sorted(access.names))}\n")
+        return web.Response(
+            status=421, text=f"wrong host name: this viewer answers only as {' or '.join(sorted(access.names))}\n"
+        )
     foreign = _netloc(request.headers.get("Origin", "")) != request.headers.get("Host")
     if foreign and (request.method != "GET" or request.path == "/ws"):
         return web.Response(status=403, text="only the viewer's own page may send this request\n")
