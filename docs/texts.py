@@ -149,9 +149,10 @@ class _Reader(ast.NodeVisitor):
 
     def _text(self, node: ast.AST) -> None:
         words = literal(node)
+        bare = re.sub(r"\{([^{}]|\{[^{}]*\})*\}", "{}", words or "")  # a text has words besides its placeholders
         if words is None:
             self.generic_visit(node)
-        elif len(words.split()) >= 3 and _SENTENCE.search(words) and "\\" not in words and not _DATA.search(words):
+        elif len(bare.split()) >= 3 and _SENTENCE.search(bare) and "\\" not in words and not _DATA.search(words):
             self.found.append(Text(self.kind, self.file, node.lineno, " ".join(words.split())))  # type: ignore[attr-defined]
 
     visit_Constant = visit_JoinedStr = visit_BinOp = _text

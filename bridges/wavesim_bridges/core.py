@@ -174,7 +174,9 @@ def last(first: int, apart: int, instance: int) -> None:
 
 
 def true_motion(step: Step, who: str) -> VehicleMotion:
-    """Return the vehicle's motion. Raise BrokerError, which names ``who`` needs it, if the server does not provide it."""
+    """Return the vehicle's motion. Raise BrokerError if the server does not provide it; ``who`` names the part that
+    needs it.
+    """
     motion = motion_of(step.state)
     if motion is None:
         raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")

@@ -108,7 +108,7 @@ class DuneAcoustics:
         elif self._pending is not None:
             self._status(seq, imc.BUSY)
         elif self._broker is None:
-            self._status(seq, imc.FAILED, "the transducer is not there")
+            self._status(seq, imc.FAILED, "the transducer is not connected")
         else:
             self._pending = _PendingTransmission(name, timeout, packet, ranging, seq)
             self._status(seq, imc.IN_PROGRESS)

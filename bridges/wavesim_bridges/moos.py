@@ -172,7 +172,7 @@ class MoosCommunity:
         if self._stream is None or not messages:
             return
         if self._stream.transport.get_write_buffer_size() > BACKLOG_BYTES:
-            self.vehicle.count_dropped("the MOOSDB does not read")
+            self.vehicle.count_dropped("the MOOSDB does not read the data sent to it")
         else:
             self._stream.write(self._writer.packet(*messages))
 

@@ -42,9 +42,9 @@ def _number(text: str, most: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise MalformedMessage("no number in a text") from None
+        raise MalformedMessage("invalid number in a request") from None
     if not 0.0 <= value <= most:
-        raise MalformedMessage("no number in a text")
+        raise MalformedMessage("invalid number in a request")
     return value
 
 

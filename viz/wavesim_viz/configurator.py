@@ -224,7 +224,7 @@ class Configurator:
         """
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
-            raise RequestFailed(f"a test takes 1 to {MOST_SECONDS:g} s")
+            raise RequestFailed(f"invalid duration of a test: expected 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
@@ -448,7 +448,7 @@ def _points(points: Any, count: int) -> list[list[float]]:
             or len(p) != count
             or not all(isinstance(v, int | float) and math.isfinite(v) for v in p)
         ):
-            raise RequestFailed(f"a point needs {count} finite numbers")
+            raise RequestFailed(f"invalid point: expected {count} finite numbers")
     return points
 
 

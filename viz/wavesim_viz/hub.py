@@ -155,7 +155,7 @@ class Hub:
         """Run commands one at a time in a thread, because the commander may block."""
         source = self.source
         if source is None:
-            return False, "no simulation to control here"
+            return False, "this viewer has no simulation to control"
         run = asyncio.get_running_loop().run_in_executor
         try:
             if isinstance(wanted, FaultRequest):

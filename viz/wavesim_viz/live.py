@@ -374,12 +374,12 @@ class LiveSource:
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         if (who := self._named(row)) is None:
-            raise AttachError("that body is not in the simulation")
+            raise AttachError("the body is not in the simulation")
         return image_streams.LiveFrames(FrameReader.open(self.name, who, name))
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(wanted.row)) is None:
-            return False, "that body is not in the simulation"
+            return False, "the body is not in the simulation"
         return self._command(
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,
@@ -389,7 +389,7 @@ class LiveSource:
         if wanted.row is None:
             return self._command(wanted.verb, **wanted.values)
         if (who := self._named(wanted.row)) is None:
-            return False, "that body is not in the simulation"
+            return False, "the body is not in the simulation"
         if wanted.verb == "mission":
             return self._mission(who, wanted.values["points"])
         return self._command(wanted.verb, **{**wanted.values, "body": who})

@@ -187,7 +187,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
             yield f"depth minus true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
         any_ = any_ or kind in ("sidescan", "bathymetry")
     if not any_:
-        raise LogError(f"{path} has no frames of a side-scan or a multibeam echosounder")
+        raise LogError(f"{path} has no frames of a side-scan sonar or a multibeam echosounder")
 
 
 def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ...]) -> Iterator[str]:

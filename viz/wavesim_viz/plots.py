@@ -308,7 +308,7 @@ def navigation(run: LoggedRun) -> Figure | None:
     error.legend(ncols=3, fontsize=7, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderpad=0.1)
     spread.set_title("Distribution")
     spread.set_xlabel("error (m)")
-    spread.set_ylabel("% of the time below")
+    spread.set_ylabel("% of the time below this error")
     residual.set_title("Range residuals (measured minus expected by the filter)")
     residual.set_xlabel("time (s)")
     residual.set_ylabel("residual (m)")
