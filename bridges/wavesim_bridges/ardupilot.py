@@ -242,7 +242,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
     default=0,
     show_default=True,
-    help="Instance number, as ArduPilot's option -I; the UDP port is 9002 plus ten times this number.",
+    help="Instance number, as ArduPilot's option `-I`; the UDP port is 9002 plus ten times this number.",
 )
 @click.option(
     "--also",

@@ -253,7 +253,7 @@ class Px4Bridge:
     type=click.IntRange(0, 65535 - PORT),
     default=0,
     show_default=True,
-    help="Instance number, as PX4's option -i; the TCP port is 4560 plus this number.",
+    help="Instance number, as PX4's option `-i`; the TCP port is 4560 plus this number.",
 )
 @click.option(
     "--also",

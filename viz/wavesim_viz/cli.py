@@ -155,8 +155,8 @@ def viz(
 def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
     """Convert an electronic chart into soundings.
 
-    CELL is an S-57 cell (*.000). The command writes its soundings and depth contours to OUT, as a sea bed for
-    <soundings file="OUT"/>.
+    CELL is an S-57 cell (*.000). OUT receives soundings and depth contours of the cell, as a sea bed for <soundings
+    file="OUT"/>.
     """
     from wavesim_sdk.config import load
     from wavesim_sdk.geodesy import Origin

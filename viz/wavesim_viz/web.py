@@ -195,7 +195,7 @@ async def series(request: web.Request) -> web.StreamResponse:
         points = int(request.query.get("points", "1200"))
     except ValueError:
         raise RequestFailed(
-            "invalid query: 'line' expects ROW/KEY; 'since', 'until' and 'points' expect numbers"
+            "invalid query: line must be ROW/KEY, and the values of since, until and points must be numbers"
         ) from None
     if any(not 0 <= row < MOST_ROW for row, _ in wanted):
         raise RequestFailed("there is no such row")
@@ -262,7 +262,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     try:
         async for message in ws:
             if message.type is not WSMsgType.TEXT:
-                raise InvalidRequest("bytes", "binary message: expected text, as the viewer's page sends it")
+                raise InvalidRequest("bytes", "invalid message: it is binary, but the viewer's page sends only text")
             await _act(hub, viewer, parse_request(message.data), may_control)
     except InvalidRequest as error:  # not the viewer's page: close its socket only
         hub.count_invalid_request(error.kind, str(error))
