@@ -30,14 +30,14 @@ def test_no_server(name: str) -> None:
 def test_no_log(tmp_path: Path) -> None:
     clear(wavesim("viz", tmp_path / "absent.mcap", "--port", "0"), 6, "cannot read")
     (tmp_path / "foreign.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
-    clear(wavesim("viz", tmp_path / "foreign.mcap", "--port", "0"), 6, "is no WaVeSim log")
+    clear(wavesim("viz", tmp_path / "foreign.mcap", "--port", "0"), 6, "is not a WaVeSim log")
     (tmp_path / "text.mcap").write_text("hello")
     clear(wavesim("viz", tmp_path / "text.mcap", "--port", "0"), 6, "is not an MCAP file")
 
 
 def test_wrong_words(tmp_path: Path) -> None:
     for arguments, message in (
-        (("viz", "--remote", "somewhere"), "--remote is ADDRESS:PORT"),
+        (("viz", "--remote", "somewhere"), "--remote expects ADDRESS:PORT"),
         (("viz", "x.mcap", "--remote", "1.2.3.4:5"), "a log or --remote"),
         (("configure", "--address", "here"), "--address here: not an IP address"),
         (("configure", "--folder", tmp_path / "absent"), "does not exist"),
