@@ -54,7 +54,7 @@ def test_a_session_that_is_over_while_the_server_goes_on_begins_anew() -> None:
     asyncio.run(run())
     joined, over = (
         "'boat' joined, one step every 20 ms",
-        "no sign of life within the keep-alive time; waiting up to 5 s for a server",
+        "no sign of life within the keep-alive timeout; waiting up to 5 s for a server",
     )
     assert [s.removeprefix("the server ended the session: ") for s in said] == [joined, over, joined, over, joined]
 

@@ -54,7 +54,7 @@ def test_zeros_at_the_end_are_cut_and_come_back() -> None:
     assert set(message.fields.values()) == {0} and message.system == 9
     (text,), _ = read(MavlinkWriter(1, 1).frame("PARAM_VALUE", param_id="MAV_SYS_ID", param_count=1))
     assert text.fields["param_id"] == "MAV_SYS_ID" and text.fields["param_count"] == 1
-    with pytest.raises(TypeError, match="HEARTBEAT has no kind"):
+    with pytest.raises(TypeError, match="HEARTBEAT has no field kind"):
         MavlinkWriter(1, 1).frame("HEARTBEAT", kind=1)
 
 
