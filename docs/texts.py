@@ -20,6 +20,11 @@ DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "do
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
+#: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
+_DATA = re.compile(
+    r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
+    r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
+)
 
 
 @dataclass(frozen=True)
@@ -119,10 +124,15 @@ class _Reader(ast.NodeVisitor):
         words = ast.get_docstring(node)
         decorators = getattr(node, "decorator_list", [])
         command = any(isinstance(d, ast.Call) and _called(d) in ("command", "group") for d in decorators)
+        line, kind = (node.body[0].lineno if node.body else 0), HELP if command else DOCSTRING
         for paragraph in (words or "").split("\n\n"):
-            if paragraph.strip():
-                line = node.body[0].lineno if node.body else 0
-                kind = HELP if command else DOCSTRING
+            lines = paragraph.splitlines()
+            if (
+                lines and lines[0] == "\b"
+            ):  # click keeps the lines of this paragraph; an indented line continues the last
+                for each in re.sub(r"\n\s+", " ", "\n".join(lines[1:])).splitlines():
+                    self.found.append(Text(kind, self.file, line, re.sub(r"\s{2,}", "  ", each)))
+            elif paragraph.strip() and not all(each.startswith("    ") for each in lines):  # indented: literal
                 self.found.append(Text(kind, self.file, line, " ".join(paragraph.split())))
         for child in ast.iter_child_nodes(node):
             if not (words and child is node.body[0]):
@@ -139,9 +149,10 @@ class _Reader(ast.NodeVisitor):
 
     def _text(self, node: ast.AST) -> None:
         words = literal(node)
+        bare = re.sub(r"\{([^{}]|\{[^{}]*\})*\}", "{}", words or "")  # a text has words besides its placeholders
         if words is None:
             self.generic_visit(node)
-        elif len(words.split()) >= 3 and _SENTENCE.search(words) and "\\" not in words:
+        elif len(bare.split()) >= 3 and _SENTENCE.search(bare) and "\\" not in words and not _DATA.search(words):
             self.found.append(Text(self.kind, self.file, node.lineno, " ".join(words.split())))  # type: ignore[attr-defined]
 
     visit_Constant = visit_JoinedStr = visit_BinOp = _text
@@ -158,23 +169,67 @@ def _python() -> Iterator[Text]:
                 yield Text(DOCSTRING, file, number, line[at + 3 :].strip())
 
 
-_TS_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+_AFTER_VALUE = re.compile(r"[\w)\]}\"'`]\s*$")
+_REGEX = re.compile(r"/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
+_NOT_READ = re.compile(r"(\b(class|className|font|cssText)\s*[:=]|\bfrom)\s*$")
+_SHADER = re.compile(r"\b(varying|uniform|attribute) (vec\d|float|int)\b|\bvoid main\(|\bgl_[A-Z]")
+_STYLE = re.compile(r"\bpx\b.*\b(sans-serif|monospace)\b|[{};]\s*[\w-]+:\s*[^;]*;")
+
+
+def _strings(code: str, at: int = 0, closing: str = "") -> Iterator[tuple[int, str, str]]:
+    """Strings of TypeScript code from a position to a closing brace: position, the code before it, its words.
+
+    Placeholders of a template stand in braces; the strings within them follow separately. The last item is ``(end, "", "")``.
+    """
+    depth = 0
+    while at < len(code):
+        char = code[at]
+        if code.startswith("//", at):
+            at = code.find("\n", at) if "\n" in code[at:] else len(code)
+        elif code.startswith("/*", at):
+            at = code.index("*/", at) + 2
+        elif char == "/" and not _AFTER_VALUE.search(code[max(0, at - 40) : at]) and (match := _REGEX.match(code, at)):
+            at = match.end()
+        elif char in "\"'":
+            end = at + 1
+            while code[end] != char:
+                end += 2 if code[end] == "\\" else 1
+            yield at, code[max(0, at - 30) : at], code[at + 1 : end].replace("\\" + char, char)
+            at = end + 1
+        elif char == "`":
+            start, words, inner, at = at, "", [], at + 1
+            while code[at] != "`":
+                if code.startswith("${", at):
+                    *found, (end, _, _) = _strings(code, at + 2, "}")
+                    words += "{...}" if found else "{" + code[at + 2 : end] + "}"
+                    inner += found
+                    at = end + 1
+                else:
+                    words += code[at : at + 2] if code[at] == "\\" else code[at]
+                    at += 2 if code[at] == "\\" else 1
+            yield start, code[max(0, start - 30) : start], words
+            yield from inner
+            at += 1
+        else:
+            if closing and char == closing and not depth:
+                break
+            depth += (char == "{") - (char == "}")
+            at += 1
+    yield at, "", ""
 
 
 def _typescript() -> Iterator[Text]:
     for file in tracked("viz/web/src/*.ts"):
-        for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
-            if line.lstrip().startswith(("//", "*", "/*", "import ")):
-                continue
-            code = re.sub(r"(?<![:\"'`])//.*$", "", line)
-            for match in _TS_STRING.finditer(code):
-                words = (match[1] or match[2] or "").replace('\\"', '"')
-                if (
-                    len(words.split()) >= 2
-                    and re.search(r"[a-z]{2,} [a-z]", words)
-                    and not re.search(r"[{};]\s*\w+:", words)
-                ):
-                    yield Text(HELP, file, number, " ".join(words.replace("${", "{").split()))
+        code = (ROOT / file).read_text()
+        for at, before, words in _strings(code):
+            if (
+                len(words.split()) >= 2
+                and re.search(r"[a-z]{2,} [a-z]", words)
+                and not _NOT_READ.search(before)
+                and not _SHADER.search(words)
+                and not _STYLE.search(words)
+            ):
+                yield Text(HELP, file, code.count("\n", 0, at) + 1, " ".join(words.split()))
 
 
 def texts() -> list[Text]:

@@ -1,5 +1,5 @@
-"""ArduPilot (ArduSub, Rover): WaVeSim's physics replaces its simulator, through its JSON interface. See
-docs/bridges/ardupilot.md.
+"""Bridge to ArduPilot (ArduSub, Rover): WaVeSim's physics replaces ArduPilot's simulator, through its JSON interface.
+See docs/bridges/ardupilot.md.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from wavesim_sdk.names import suggest_name
 PORT, PORTS_APART = 9002, 10
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 NEUTRAL_US, FULL_US = 1500.0, 400.0
-RATE = 400.0  #: minimum number of states sent per second; below it an autopilot's depth loop oscillates
+RATE = 400.0  #: minimum number of states sent per second; at a lower rate, an autopilot's depth control oscillates
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard", -1.0), 2: ServoOutput("front-port", -1.0), 3: ServoOutput("rear-starboard"), 4: ServoOutput("rear-port"),
 }  # fmt: skip
-#: ArduSub's FRAME_CONFIG and Rover's outputs: number -> actuator of WaVeSim's models
+#: outputs of ArduSub's FRAME_CONFIG and of Rover: number -> actuator of WaVeSim's models
 FRAMES = {
     "vectored": {**_HORIZONTAL, 5: ServoOutput("vertical-starboard"), 6: ServoOutput("vertical-port")},
     "vectored_6dof": {
@@ -77,7 +77,9 @@ def parse_servo_frame(data: bytes) -> ServoFrame:
 
 
 def state_message(motion: VehicleMotion, ranges: Sequence[float] = ()) -> bytes:
-    """Encode a state for the autopilot. It searches the text for names: no blanks, no other names that contain them."""
+    """Encode a state for ArduPilot, which searches the text for names: without blanks and without longer names that
+    contain them.
+    """
 
     def numbers(values: Array) -> str:
         return "[" + ",".join([f"{v:.9g}" for v in values.tolist()]) + "]"
@@ -95,7 +97,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
 
     def __init__(self, vehicle: BridgedVehicle) -> None:
         self.vehicle, self.frames = vehicle, LatestValue[ServoFrame]()
-        self.client: tuple[str, int] | None = None  #: address of the autopilot in control; None: none
+        self.client: tuple[str, int] | None = None  #: address of the autopilot in control; None: no autopilot
         self.restarts = 0
         self._number, self._answered = -1, b""
         self._transport: asyncio.DatagramTransport | None = None
@@ -105,9 +107,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a frame of the autopilot, to be answered by a state of the time after it. A repeated frame gets the same
-        answer again.
-        """
+        """Process a servo frame; the next state answers it. A repeated frame gets the same answer again."""
         try:
             servo = parse_servo_frame(data)
         except MalformedMessage as unusable:
@@ -128,10 +128,10 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: silence detects that the autopilot is gone."""
+        """Ignore a closed port: the bridge detects a lost autopilot by its silence."""
 
     def answer(self, state: bytes) -> None:
-        """Send the state after the last frame."""
+        """Send a state as the answer to the last frame."""
         if self.client is not None and self._transport is not None:
             self._answered = state
             self._transport.sendto(state, self.client)
@@ -142,11 +142,12 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
 
 
 class ArduPilotBridge:
-    """A vehicle driven by an autopilot: each step of the simulation waits for a servo frame, each frame for a step.
+    """Vehicle driven by an autopilot: each step of the simulation waits for a servo frame, and each frame waits for a
+    step.
 
-    If the simulation steps less often than ``RATE``, the autopilot gets interpolated states between steps: the same
-    motion continued. The rate in its frames only follows the times that it received. Without an autopilot the vehicle
-    has neutral outputs, and the simulation does not wait.
+    If the simulation steps less often than ``RATE``, the autopilot gets states between the steps that continue the last
+    motion. The bridge ignores the rate in servo frames, which only reflects the times that the autopilot received.
+    Without an autopilot the vehicle has neutral outputs, and the simulation does not wait.
     """
 
     def __init__(self, seat: BridgeOptions, outputs: dict[int, ServoOutput], ranges: Sequence[str]) -> None:
@@ -185,7 +186,7 @@ class ArduPilotBridge:
         broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> ServoFrame | None:
-        """Wait for the autopilot's next frame; None if there is none, or none any more."""
+        """Wait for the autopilot's next frame; return None if no autopilot is connected, or if it has fallen silent."""
         servo = await self.port.frames.take(STACK_TIMEOUT_S if self.port.client is not None else 0.0)
         if servo is None and self.port.client is not None:
             self.vehicle.options.report("the autopilot is silent; the vehicle continues with neutral outputs")
@@ -199,8 +200,8 @@ def parameter_files() -> dict[str, Path]:
 
 
 def parameters(path: Path) -> list[tuple[str, str, str]]:
-    """(name, value, reason) of each parameter in a file in ArduPilot's format: NAME VALUE, and lines with # are comments.
-    A comment after an empty line is the reason for the parameters that follow it.
+    """Return (name, value, reason) of each parameter in a file of ArduPilot's format: lines with NAME VALUE, and
+    comments after #. A comment after an empty line is the reason for the parameters that follow it.
     """
     found, why, after = [], "", "text"
     for line in path.read_text().splitlines():
@@ -234,14 +235,14 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "--output",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Output to add to the preset or to replace in it; a minus reverses it: 3=-starboard. Repeatable.",
+    help="Output to add to the preset, or to replace in it; a minus sign reverses it: 3=-starboard. Repeatable.",
 )
 @click.option(
     "--instance",
     type=click.IntRange(0, (65535 - PORT) // PORTS_APART),
     default=0,
     show_default=True,
-    help="Instance number (ArduPilot's -I); the port is 9002 plus ten per instance.",
+    help="Instance number, as ArduPilot's option `-I`; the UDP port is 9002 plus ten times this number.",
 )
 @click.option(
     "--also",
@@ -262,7 +263,7 @@ def _print_parm(context: click.Context, _: click.Parameter, names: str | None) -
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor whose first value is sent as rng_1; the next one as rng_2, ... Repeatable.",
+    help="Sensor whose first value is sent as rng_1; a second sensor is sent as rng_2, and so on. Repeatable.",
 )
 def command(
     seat: BridgeOptions, frame_: str | None, output: tuple[str, ...], instance: int, also: tuple[str, ...], ranges: tuple[str, ...]

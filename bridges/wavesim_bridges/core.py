@@ -18,40 +18,42 @@ from wavesim_sdk.broker import JOIN_TIMEOUT_S, AsyncBroker, Step
 from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
-RECONNECT_S = 1.0  #: interval between attempts to find a lost server
-#: wall time to wait for a server: at the start, after it fell silent, after it ended the session
+RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
+#: wall time in s to wait for a server: at the start, after it fell silent, after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
-STACK_TIMEOUT_S = 1.0  #: wall time after which a silent stack counts as gone and the vehicle gets neutral commands
+STACK_TIMEOUT_S = (
+    1.0  #: wall time in s after which a silent stack counts as gone, and the vehicle gets neutral commands
+)
 Frame = TypeVar("Frame")
 
 
 class MalformedMessage(Exception):
-    """A message from an on-board stack that violates the format of its protocol; the text is the reason."""
+    """Message from an on-board stack that violates the format of its protocol; the text states the reason."""
 
 
 @dataclass(frozen=True)
 class BridgeOptions:
-    """Vehicle, server address and period of a bridge. ``report`` prints a line for people."""
+    """Vehicle, server address and period of a bridge. ``report`` prints a line for the user."""
 
     vehicle: str
     server: tuple[str, int]
     period: float  #: lockstep period, s of simulation time
-    model: str = ""  #: for a vehicle that the configuration does not name
+    model: str = ""  #: model of a vehicle that is not in the configuration
     report: Callable[[str], None] = print
     server_wait_s: float | None = (
-        None  #: wait for an unreachable server, s; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
+        None  #: time in s to wait for an unreachable server; None: ``START_WAIT_S``, ``LOST_WAIT_S``, ``ENDED_WAIT_S``
     )
 
 
 def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command `wavesim bridge NAME`: its function gets the common options and its own."""
+    """Declare a command `wavesim bridge NAME`, whose function gets the common options and its own options."""
     options = (
         click.option("--vehicle", required=True, help="Name of the vehicle."),
         address_options,
         click.option(
             "--model",
             default="",
-            help='Model of a vehicle that is not in the configuration, which must set <network newcomers="lockstep">.',
+            help='Model of the vehicle if the configuration does not contain it; needs <network newcomers="lockstep">.',
         ),
         click.option(
             "--period",
@@ -87,22 +89,22 @@ def bridge(name: str, period: float) -> Callable[[Callable[..., None]], click.Co
 
 
 class BridgedVehicle:
-    """Vehicle of a bridge: its pilot, in lockstep, for as long as the simulation runs.
+    """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     The bridge waits for a silent server, because it may be restarted. A server that ended the session may only have
-    lost contact, and accepts the bridge again at once. If no server answers any more, it has shut down, and the bridge
-    ends too. While the bridge is away, the vehicle leaves, as with any pilot that is lost. ``joined`` is called as soon
-    as the server has sent the vehicle's equipment, before its first step.
+    lost contact, and accepts the bridge again at once. If no server answers any more, the server has shut down, and the
+    bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is lost.
+    ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
     """
 
     def __init__(self, options: BridgeOptions, joined: Callable[[AsyncBroker], None] = lambda _: None) -> None:
         self.options, self._on_joined = options, joined
         self.broker: AsyncBroker | None = None
-        self.drops: Counter[str] = Counter()  #: unusable messages from the stack, by reason
+        self.drops: Counter[str] = Counter()  #: number of unusable messages from the stack, by reason
 
     async def steps(self) -> AsyncIterator[tuple[AsyncBroker, Step]]:
-        """Yield every step until the run has ended; each waits for ``broker.answer``. BrokerError when the server has
-        gone for good.
+        """Yield every step until the run ends; each step waits for ``broker.answer``. Raise BrokerError if the server
+        does not return.
         """
         seat, known, clock = self.options, False, asyncio.get_running_loop().time
         why: BrokerError | None = None  # no server found
@@ -132,7 +134,7 @@ class BridgedVehicle:
             await asyncio.sleep(RECONNECT_S)
 
     def _patience(self, lost: BrokerError) -> float:
-        """Maximum wait for a server that was there before."""
+        """Return the maximum time in s to wait for a server that was connected before."""
         over = ENDED_WAIT_S if isinstance(lost, SessionEnded) else LOST_WAIT_S
         return over if self.options.server_wait_s is None else self.options.server_wait_s
 
@@ -144,7 +146,9 @@ class BridgedVehicle:
 
 
 def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run several bridges in one process, at a fraction of the cost of separate ones. The first failure ends all."""
+    """Run several bridges in one process, at a fraction of the cost of separate processes. The first failure ends all
+    of them.
+    """
 
     async def run() -> None:
         async with asyncio.TaskGroup() as group:
@@ -158,7 +162,7 @@ def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
-    """Error for a port (``kind``: UDP or TCP) that cannot be opened."""
+    """Return the error for a port (``kind``: UDP or TCP) that cannot be opened."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is another bridge using it?")
 
@@ -170,7 +174,9 @@ def last(first: int, apart: int, instance: int) -> None:
 
 
 def true_motion(step: Step, who: str) -> VehicleMotion:
-    """Return the vehicle's motion. BrokerError if the server does not provide it and ``who`` needs it."""
+    """Return the vehicle's motion. Raise BrokerError if the server does not provide it; ``who`` names the part that
+    needs it.
+    """
     motion = motion_of(step.state)
     if motion is None:
         raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")
@@ -178,7 +184,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """First number of each of these sensors in m; -1 without an echo."""
+    """Return the first number of each of these sensors, in m; -1 without an echo."""
     found = []
     for name in sensors:
         value = step.sensors.get(name)
@@ -188,7 +194,7 @@ def distances(step: Step, sensors: Sequence[str]) -> list[float]:
 
 
 class LatestValue(Generic[Frame]):
-    """Pass frames from a socket to a loop that waits for them: a newer frame replaces an unread one."""
+    """Slot that passes frames from a socket to a waiting loop: a newer frame replaces an unread one."""
 
     def __init__(self) -> None:
         self._frame: Frame | None = None

@@ -1,4 +1,4 @@
-"""DUNE (LAUV): WaVeSim's physics or instruments replace DUNE's simulator or drivers, over IMC. See
+"""Bridge to DUNE (LAUV): WaVeSim's physics or instruments replace DUNE's simulator or drivers, over IMC. See
 docs/bridges/dune.md.
 """
 
@@ -34,11 +34,11 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import BrokerError, WaveSimError
 
 LISTEN, DUNE = 6102, "127.0.0.1:6002"
-SYSTEM = 0x00D1  #: lauv-simulator-1
+SYSTEM = 0x00D1  #: default IMC number of the vehicle, that of lauv-simulator-1
 HEARTBEAT_S, ANNOUNCE_BEATS = 1.0, 10
-ASK_AGAIN_S = 1.0  #: source entity in DUNE
-PEER_S, MOST_PEERS = 30.0, 16  #: an operator's program that is silent for longer gets no more messages
-#: labels of DUNE's entities, whose numbers the messages carry; those of LAUVs
+ASK_AGAIN_S = 1.0  #: interval in s between requests for DUNE's list of entities
+PEER_S, MOST_PEERS = 30.0, 16  #: s of silence after which an operator's program is dropped; number of such programs
+#: label of the DUNE entity that is the source of each message type; the defaults are those of LAUVs
 ENTITIES = {
     imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
     imc.GroundVelocity: "DVL", imc.WaterVelocity: "DVL", imc.Distance: "Altimeter", imc.Depth: "Depth Sensor",
@@ -49,13 +49,13 @@ Address = tuple[str, int]
 
 
 class ImcSocket(asyncio.DatagramProtocol):
-    """Socket to DUNE: its actuator demands, until it falls silent; operators and other listeners."""
+    """Socket to DUNE and to operators' programs. It keeps DUNE's actuator commands until DUNE falls silent."""
 
     def __init__(
         self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
     ) -> None:
         self.vehicle, self.dune, self.system = vehicle, dune, system
-        self.client: Address | None = None  #: address of the DUNE in control; None: none
+        self.client: Address | None = None  #: address of the DUNE in control; None: no DUNE
         self.actuators: ImcActuators | None = None
         self.commands: list[float | None] = []
         self.operator: OperatorCommands | None = None
@@ -70,7 +70,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: Address) -> None:
-        """Process a packet of any sender."""
+        """Process a packet from any sender."""
         try:
             self._dispatch(read(data), address)
         except MalformedMessage as unusable:
@@ -96,7 +96,7 @@ class ImcSocket(asyncio.DatagramProtocol):
             self._handle_dune_message(self.actuators, message, address)
 
     def _handle_dune_message(self, moves: ImcActuators, message: ImcMessage, address: Address) -> None:
-        """Process a message of the vehicle's own DUNE."""
+        """Process a message from the vehicle's own DUNE."""
         if self.client is not None and address != self.client:
             raise MalformedMessage("another sender")
         asked = moves.command(message)
@@ -120,22 +120,24 @@ class ImcSocket(asyncio.DatagramProtocol):
             raise MalformedMessage("unknown message")
 
     def _note_peer(self, system: int, address: Address) -> None:
-        """Register an operator's program; a message that DUNE forwards does not show where the program listens."""
+        """Register an operator's program. Messages that DUNE forwards do not count, because they do not show where the
+        program listens.
+        """
         if address not in (self.dune, self.client) and (system in self._peers or len(self._peers) < MOST_PEERS):
             self._peers[system] = address, time.monotonic()
 
     @property
     def peers(self) -> set[Address]:
-        """Addresses of operators' programs."""
+        """Return the addresses of operators' programs."""
         limit = time.monotonic() - PEER_S
         self._peers = {system: (address, heard) for system, (address, heard) in self._peers.items() if heard > limit}
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: silence detects that DUNE is gone."""
+        """Ignore a closed port: the bridge detects a lost DUNE by its silence."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
-        """Present actuator commands."""
+        """Return the present actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
             self.vehicle.options.report("DUNE is silent; the vehicle continues with neutral outputs")
@@ -143,8 +145,8 @@ class ImcSocket(asyncio.DatagramProtocol):
         return list(moves.neutral if self.client is None else self.commands)
 
     def send(self, message: ImcMessage, now: float, *others: Address, to: int = EVERYBODY, label: str = "") -> None:
-        """Send to others, or by default to DUNE: to the port where it listens, and to the one from which it sends. The
-        source entity has this label, or the label configured for this message type.
+        """Send a message to others, or by default to DUNE: to the port on which DUNE listens and to the port from which
+        it sends. ``label`` names the source entity; by default, it is the label configured for this message type.
         """
         if self._transport is not None:
             entity = self._numbers.get(label or self._entities.get(type(message), ""), UNKNOWN_ENTITY)
@@ -153,7 +155,7 @@ class ImcSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(data, address)
 
     def send_as_entity(self, message: ImcMessage, label: str) -> None:
-        """Send as one of DUNE's entities; nothing while its number is unknown, or without such a label."""
+        """Send a message as the DUNE entity with a label; send nothing while the number of this entity is unknown."""
         if label in self._numbers:
             self.send(message, time.time(), label=label)
 
@@ -163,8 +165,8 @@ class ImcSocket(asyncio.DatagramProtocol):
 
 
 class DuneBridge:
-    """A vehicle driven by DUNE. DUNE runs on the wall clock: the simulation does not wait for it, so the server must keep
-    real time.
+    """Vehicle driven by DUNE. DUNE runs on the wall clock, and the simulation does not wait for it, so the server must
+    keep real time.
     """
 
     def __init__(
@@ -173,7 +175,7 @@ class DuneBridge:
     ) -> None:  # fmt: skip
         self.vehicle, self.port, self.name, self.sensors = port.vehicle, port, name, sensors
         self._outputs, self._announce, self._reference = outputs, announce, reference
-        self._vehicle_present = asyncio.Event()  #: whether the vehicle has joined
+        self._vehicle_present = asyncio.Event()  #: set when the vehicle has joined
         self._motion: VehicleMotion | None = None
         self._actuators: ImcActuators | None = None
         self._instruments: ImcInstruments | None = None
@@ -270,7 +272,7 @@ def _address(text: str) -> Address:
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """Parse comma-separated numbers; return none if the count differs or one is not finite."""
+    """Parse comma-separated numbers; return none if their count is wrong or one is not finite."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -328,7 +330,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--servo",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Fin of a vehicle that is not a LAUV; a minus reverses it: 1=-plane. Repeatable.",
+    help="Fin of a vehicle that is not a LAUV; a minus sign reverses it: 1=-plane. Repeatable.",
 )
 @click.option(
     "--modem", multiple=True, metavar="NAME=ADDRESS", help="Acoustic modem, including the vehicle's own. Repeatable."

@@ -1,5 +1,5 @@
-"""Sound for DUNE: its acoustic modem and its long baseline, through an instrument session of the vehicle beside the
-pilot's.
+"""Sound for DUNE: acoustic modem and long baseline, through an instrument session of the vehicle in addition to the
+pilot's session.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from wavesim_sdk.errors import Refused, SessionLost, WaveSimError
 from wavesim_sdk.tables import MAX_PAYLOAD, SignalKind
 from wavesim_sdk.wire.items import Reception
 
-BROADCAST = "broadcast"  #: IMC's name of all systems
+BROADCAST = "broadcast"  #: IMC's name for all systems
 TIMEOUT_S = 5.0  #: s of simulation time to wait for a range, unless the request gives another value
 LONGEST_S = 60.0
-AGAIN_AFTER_S = 0.1  #: s of simulation time after which a recharging transducer is tried again
+AGAIN_AFTER_S = 0.1  #: s of simulation time after which a transducer that recharges is tried again
 PING_DELAY_S = 2.0  #: s between two beacons of the long baseline
 Tell = Callable[[ImcMessage], None]
 
 
 @dataclass
 class _PendingTransmission:
-    """One task at a time: a packet, then perhaps a range."""
+    """Task of the transducer, which executes one at a time: send a packet, measure a range, or both."""
 
     name: str
     timeout: float
     packet: bytes | None = None
     ranging: bool = True
-    seq: int | None = None  #: number of DUNE's request; None: a beacon's turn
+    seq: int | None = None  #: number of DUNE's request; None: a periodic query of a beacon
     beacon: int = 0
-    request: int = 0  #: number of the server's request; 0: none
+    request: int = 0  #: number of the request to the server; 0: no request
     signal: int = 0
     retry_at: float = 0.0
-    deadline: float | None = None  #: s of simulation time; None: no state received since
+    deadline: float | None = None  #: simulation time in s; None: no state received since the request
     error: str = "no answer"
 
 
 class DuneAcoustics:
-    """Modem and long baseline. ``modems``: addresses by IMC names, including the vehicle's own (``name``);
-    ``transponders``: query and reply frequencies (Hz) of beacons that are not modems.
+    """Modem and long baseline of a vehicle. ``modems`` maps IMC names to addresses and includes the vehicle's own name,
+    ``name``. ``transponders`` holds query and reply frequencies (Hz) of beacons that are not modems.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class DuneAcoustics:
     # -- requests from DUNE ----------------------------------------------------------------------------------
 
     def handle(self, message: ImcMessage) -> None:
-        """Process a request from DUNE; each gets a status as answer. Other messages are ignored."""
+        """Process a request from DUNE and answer it with a status; ignore other messages."""
         match message:
             case imc.UamTxFrame(seq=seq, sys_dst=name, flags=flags, data=data):
                 ranging = bool(flags & imc.ACKNOWLEDGED)
@@ -108,7 +108,7 @@ class DuneAcoustics:
         elif self._pending is not None:
             self._status(seq, imc.BUSY)
         elif self._broker is None:
-            self._status(seq, imc.FAILED, "the transducer is not there")
+            self._status(seq, imc.FAILED, "the transducer is not connected")
         else:
             self._pending = _PendingTransmission(name, timeout, packet, ranging, seq)
             self._status(seq, imc.IN_PROGRESS)
@@ -118,7 +118,7 @@ class DuneAcoustics:
         self.send_to_dune(imc.UamTxStatus(seq, value, error))
 
     def _send(self, broker: AsyncBroker, order: _PendingTransmission) -> None:
-        """Perform the next part of a task."""
+        """Send the next part of a task."""
         if order.packet is not None:
             order.request = broker.send(order.packet, self._modems.get(order.name, 0))
         elif order.name in self._modems:
@@ -129,7 +129,7 @@ class DuneAcoustics:
     # -- the long baseline -------------------------------------------------------------------------------
 
     def configure(self, beacons: Sequence[ImcMessage]) -> None:
-        """Set the beacons, whose ranges are requested in turn. MalformedMessage for an invalid one."""
+        """Set the beacons whose ranges are requested in turn. Raise MalformedMessage for an invalid beacon."""
         found = tuple(b for b in beacons if isinstance(b, imc.LblBeacon))
         if len(found) < len(beacons) or len(found) > 256:
             raise MalformedMessage("payload")
@@ -140,7 +140,7 @@ class DuneAcoustics:
 
     @property
     def beacons(self) -> tuple[imc.LblBeacon, ...]:
-        """Beacons as configured."""
+        """Return the beacons as configured."""
         return self._beacons
 
     def _next_beacon(self, now: float) -> _PendingTransmission | None:

@@ -1,6 +1,7 @@
-"""Operators' messages to DUNE's simulator, applied to the vehicle: a manual fix, leaks, servo faults, the long baseline.
+"""Operators' messages to DUNE's simulator, which the bridge applies to the vehicle: manual fix, leaks, servo faults,
+long baseline.
 
-Fixes, leaks and faults are requests to the server that need a right: `<grant to="lauv" role="pilot" rights="pose
+Fixes, leaks and faults become requests to the server, which need rights: `<grant to="lauv" role="pilot" rights="pose
 fault"/>`.
 """
 
@@ -19,15 +20,17 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.config.sensors import LeakConfig
 from wavesim_sdk.errors import WaveSimError
 
-#: compartments by the labels of DUNE's leak sensors
+#: label of DUNE's leak sensor -> compartment
 LEAKS = {"Leak Sensor - Nose": "bow", "Leak Sensor - Tail": "stern"}
 COMPARTMENTS: Sequence[str] = LeakConfig().names
-FAULT_LASTS_S = 60.0  #: value used by DUNE
-REPORT_S = 1.0  #: simulation time between reports of the leak sensors' state
-FARTHEST_M = 1e5  #: a fix beyond this distance is invalid
-OF_SERVOS, OF_LBL = "Servos", "LBL"  #: entities with known parameters
+FAULT_LASTS_S = 60.0  #: s that a servo fault lasts, as in DUNE
+REPORT_S = 1.0  #: s of simulation time between reports of the leak sensors' state
+FARTHEST_M = 1e5  #: distance from the origin, m; a fix beyond it is invalid
+OF_SERVOS, OF_LBL = "Servos", "LBL"  #: DUNE entities whose parameters can be set
 Answer = Callable[[ImcMessage], None]
-Tell = Callable[[ImcMessage, str], None]  #: message, label of its source entity
+Tell = Callable[
+    [ImcMessage, str], None
+]  #: function that sends a message; its second argument is the label of the source entity
 
 
 def parse_compartment(text: str) -> tuple[str, str]:
@@ -39,7 +42,7 @@ def parse_compartment(text: str) -> tuple[str, str]:
 
 
 class OperatorCommands:
-    """Receives messages at any time, and applies them at the vehicle's next step."""
+    """Queue of operators' messages: they arrive at any time, and are applied at the vehicle's next step."""
 
     def __init__(
         self, say: Callable[[str], None], reference: ReferencePoint, servos: Sequence[str], leaks: Mapping[str, str],
@@ -50,7 +53,7 @@ class OperatorCommands:
         self._pending_commands: list[Callable[[AsyncBroker], None]] = []
         self._pending_requests: dict[
             int, tuple[str, Callable[[], None] | None]
-        ] = {}  #: requests: purpose, action afterwards
+        ] = {}  #: request number -> purpose, action after success
         self._wet: set[str] = set()
         self._generate, self._fault_time, self._fault_at = False, 10.0, math.inf
         self._reported_leaks: tuple[bool, ...] = ()
@@ -59,7 +62,7 @@ class OperatorCommands:
     # -- messages ----------------------------------------------------------------------------------------
 
     def handle(self, message: ImcMessage, answer: Answer) -> bool:
-        """Process a message. Return whether it was an operator's; MalformedMessage if it is invalid."""
+        """Process a message and return whether it came from an operator. Raise MalformedMessage if it is invalid."""
         match message:
             case imc.GpsFix(type=imc.MANUAL_INPUT):
                 self._fix(message)
@@ -140,7 +143,9 @@ class OperatorCommands:
     # -- steps -------------------------------------------------------------------------------------------
 
     def advance(self, broker: AsyncBroker, step: Step) -> None:
-        """Send the collected requests to the server before the step is answered; its replies arrive with later steps."""
+        """Send the collected requests to the server before answering the step; the server's replies arrive with later
+        steps.
+        """
         if step.time < self._now:  # the server was restarted
             self._fault_at -= self._now - step.time
             self._reported_at = -math.inf

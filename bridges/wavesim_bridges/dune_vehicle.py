@@ -1,4 +1,4 @@
-"""A vehicle in IMC terms: DUNE's actuator demands, instrument values, motion."""
+"""Vehicle in terms of IMC: DUNE's actuator commands, instrument values and motion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wavesim_sdk.frames import euler, rotation, wrap
 from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors, Value
 
-#: of the model `lauv`: IMC's fins 1 and 2 push the nose down where WaVeSim's push it up, and its fin 0 is the lower one
+#: outputs of the model `lauv`: IMC's fins 1 and 2 push the nose down where WaVeSim's push it up; IMC's fin 0 is the lower one
 THRUSTERS = {0: ServoOutput("propeller")}
 SERVOS = {
     0: ServoOutput("rudder-bottom"), 1: ServoOutput("plane-port", -1.0), 2: ServoOutput("plane-starboard", -1.0), 3: ServoOutput("rudder-top"),
@@ -34,7 +34,7 @@ class ReferencePoint:
         self.move(0.0, 0.0)
 
     def move(self, north: float, east: float) -> None:
-        """Move the reference to a position of the world, in m."""
+        """Move the reference to a world position, in m."""
         self.north, self.east = north, east
         latitude, longitude = self.world.degrees(north, east)
         self.latitude, self.longitude = math.radians(latitude), math.radians(longitude)
@@ -46,8 +46,8 @@ class ReferencePoint:
 
 
 def simulated_state(motion: VehicleMotion, through: Sequence[float], reference: ReferencePoint) -> imc.SimulatedState:
-    """True motion in the form of DUNE's own physics: its velocity is that through the water (``through``, in the body
-    frame).
+    """Return the true motion as DUNE's own physics states it, with the velocity through the water (``through``, in the
+    body frame).
     """
     flow = motion.velocity - rotation(motion.attitude) @ through
     numbers = (*reference.offset(motion), *euler(motion.attitude), *through, *motion.rates, *flow)
@@ -55,7 +55,7 @@ def simulated_state(motion: VehicleMotion, through: Sequence[float], reference: 
 
 
 def estimated_state(motion: VehicleMotion, reference: ReferencePoint) -> imc.EstimatedState:
-    """True motion as a vehicle reports it to its operators. The altitude is unknown."""
+    """Return the true motion as a vehicle reports it to its operators. The altitude is unknown."""
     place, over_ground = reference.offset(motion), rotation(motion.attitude).T @ motion.velocity
     numbers = (*place, *euler(motion.attitude), *over_ground, *motion.velocity, *motion.rates, max(place[2], 0.0), -1.0)
     return imc.EstimatedState(reference.latitude, reference.longitude, 0.0, *map(float, numbers))
@@ -65,7 +65,7 @@ def estimated_state(motion: VehicleMotion, reference: ReferencePoint) -> imc.Est
 
 
 class ImcActuators:
-    """Thrusters and servos of IMC, and the actuators that they move."""
+    """Mapping of IMC's thrusters and servos to the actuators that they move."""
 
     def __init__(
         self,
@@ -82,7 +82,9 @@ class ImcActuators:
                 self.neutral[a.number] = 0.0
 
     def command(self, message: ImcMessage) -> tuple[int, float] | None:
-        """Position and value demanded by a message; None if it demands nothing. MalformedMessage for invalid values."""
+        """Return the index of the actuator and the value that a message commands; None if it commands nothing. Raise
+        MalformedMessage for invalid values.
+        """
         match message:
             case imc.SetThrusterActuation(id=number, value=value):
                 thruster = True
@@ -152,12 +154,12 @@ def _number(kind: Callable[[float], ImcMessage], field: str) -> Callable[[Value,
 
 
 def _rpm(v: Value, at: float) -> ImcMessage | None:
-    """Speed of the first thruster that has a shaft."""
+    """Return the speed message of the first thruster that has a shaft."""
     turning = [r for r in v.numbers if math.isfinite(r)]
     return imc.Rpm(min(max(round(turning[0]), -32768), 32767)) if turning else None
 
 
-#: message, sensor types: the first type that the vehicle has supplies it
+#: IMC message, sensor type that supplies it, conversion; the first type that the vehicle has is used
 _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], ImcMessage | None]], ...] = (
     (imc.GpsFix, "gps", _gps),
     (imc.EulerAngles, "ahrs", _euler),
@@ -179,7 +181,7 @@ _MESSAGE_OF_SENSOR: tuple[tuple[type[ImcMessage], str, Callable[[Value, float], 
 
 
 class ImcInstruments:
-    """The messages of a vehicle's instruments: each message type from one of them, each value once."""
+    """Messages of a vehicle's instruments. Each message type comes from one instrument, and each value is sent once."""
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         names: dict[str, str] = {}

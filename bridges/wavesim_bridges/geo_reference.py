@@ -14,28 +14,28 @@ from wavesim_sdk.errors import WaveSimError
 
 
 class WorldOrigin:
-    """Origin of a world, in degrees; its positions lie at sea level."""
+    """Origin of a world, in degrees, at sea level."""
 
     def __init__(self, latitude: float, longitude: float) -> None:
         self.latitude, self.longitude = latitude, longitude
         self._origin = geodesy.Origin(radians(latitude), radians(longitude))
 
     def degrees(self, north: float, east: float) -> tuple[float, float]:
-        """Latitude and longitude of a position."""
+        """Return latitude and longitude of a position."""
         latitude, longitude = self._origin.degrees((north, east, 0.0))
         return float(latitude), float(longitude)
 
     def metres(self, latitude: float, longitude: float) -> tuple[float, float]:
-        """North and east of a position."""
+        """Return north and east of a position."""
         north, east, _ = self._origin.ned(radians(latitude), radians(longitude))
         return float(north), float(east)
 
 
 def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of a bridge that needs the world's origin; :func:`origin_of` reads them."""
+    """Add the options of a bridge that needs the world's origin; :func:`origin_of` reads them."""
     for option in (
         click.option(
-            "--config", help="Configuration that gives the world's origin, instead of --latitude and --longitude."
+            "--config", help="Configuration that defines the world's origin, instead of --latitude and --longitude."
         ),
         click.option("--longitude", type=float, help="Longitude of the world's origin in degrees."),
         click.option("--latitude", type=float, help="Latitude of the world's origin in degrees."),
@@ -45,7 +45,7 @@ def origin_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def origin_of(latitude: float | None, longitude: float | None, config: str | None) -> WorldOrigin:
-    """Determine the world's origin from these options."""
+    """Return the world's origin according to these options."""
     if config is not None:
         world = load(config).config.world
         return WorldOrigin(degrees(world.latitude), degrees(world.longitude))

@@ -12,27 +12,29 @@ from wavesim_bridges.imc_codec import UNKNOWN_ENTITY, ImcMessage, register_messa
 @register_message(1, "BBt")
 @dataclass(frozen=True)
 class EntityState(ImcMessage):
-    """State of the entity that sends the packet. Flag 1: it needs attention."""
+    """State of the entity that sends the packet. Flag 1 means that the entity needs attention."""
 
     state: int
     flags: int
     description: str
 
 
-NORMAL, FAILURE = 1, 4  #: states of entities
+NORMAL, FAILURE = 1, 4  #: states of an entity
 
 
 @register_message(5, "Bt")
 @dataclass(frozen=True)
 class EntityList(ImcMessage):
-    """``op`` 0: a report, in ``list``, as `Label=number;Label=number`; 1: a request for it."""
+    """List of a system's entities. ``op`` 0 reports it in ``list``, as `Label=number;Label=number`; ``op`` 1 requests
+    it.
+    """
 
     op: int
     list: str
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Numbers of the entities by label; invalid entries are omitted."""
+        """Return the numbers of the entities by label, without invalid entries."""
         pairs = (entry.rpartition("=")[::2] for entry in self.list.split(";"))
         return {label: int(number) for label, number in pairs if number.isdecimal() and int(number) < UNKNOWN_ENTITY}
 
@@ -43,8 +45,8 @@ REPORT, QUERY = 0, 1
 @register_message(50, "ddf fff fff fff fff fff")
 @dataclass(frozen=True)
 class SimulatedState(ImcMessage):
-    """Origin (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity through the water in the body
-    frame (m/s); rates (rad/s); velocity of the water, north, east, down (m/s).
+    """Simulated state: origin (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity through the
+    water in the body frame (m/s); rates (rad/s); velocity of the water, north, east, down (m/s).
     """
 
     lat: float
@@ -70,7 +72,9 @@ class SimulatedState(ImcMessage):
 @register_message(51, "Bt")
 @dataclass(frozen=True)
 class LeakSimulation(ImcMessage):
-    """``op`` 1: water enters at these sensors (comma-separated labels; empty: all); 0: the leak has ended."""
+    """Simulated leak. ``op`` 1: water enters at these sensors (comma-separated labels; empty means all). ``op`` 0: the
+    leak has ended.
+    """
 
     op: int
     entities: str
@@ -79,7 +83,7 @@ class LeakSimulation(ImcMessage):
 @register_message(150)
 @dataclass(frozen=True)
 class Heartbeat(ImcMessage):
-    """The sender is alive."""
+    """Sign that the sender is running."""
 
 
 UUV = 2
@@ -102,7 +106,7 @@ class Announce(ImcMessage):
 @register_message(200, "Bf")
 @dataclass(frozen=True)
 class LblRange(ImcMessage):
-    """``id``: index of the beacon in the configuration; ``range`` in m."""
+    """Range to a beacon. ``id`` is the beacon's index in the configuration; ``range`` is in m."""
 
     id: int
     range: float
@@ -111,7 +115,7 @@ class LblRange(ImcMessage):
 @register_message(202, "tddfBBB")
 @dataclass(frozen=True)
 class LblBeacon(ImcMessage):
-    """Name and position (rad, m) of a beacon; channels and delay (ms) are ignored here."""
+    """Name and position (rad, m) of a beacon. The bridge ignores channels and delay (ms)."""
 
     beacon: str
     lat: float
@@ -125,7 +129,7 @@ class LblBeacon(ImcMessage):
 @register_message(203, "Bl")
 @dataclass(frozen=True)
 class LblConfig(ImcMessage):
-    """``op`` 0: set the beacons; 1: request them; 2: the answer."""
+    """Beacons of the long baseline. ``op`` 0 sets them, 1 requests them, and 2 answers a request."""
 
     op: int
     beacons: tuple[ImcMessage, ...]
@@ -143,8 +147,8 @@ class Rpm(ImcMessage):
 @register_message(253, "HBHBBfddfBffffff")
 @dataclass(frozen=True)
 class GpsFix(ImcMessage):
-    """``type`` 3: an operator sets the vehicle's position. ``validity`` bits: date, time, position, course, speed, hacc,
-    vacc, hdop, vdop.
+    """GPS fix. With ``type`` 3, an operator sets the vehicle's position. Bits of ``validity``: date, time, position,
+    course, speed, hacc, vacc, hdop, vdop.
     """
 
     validity: int
@@ -199,7 +203,7 @@ class Acceleration(ImcMessage):
 @register_message(259, "Bddd")
 @dataclass(frozen=True)
 class GroundVelocity(ImcMessage):
-    """``validity`` bits: x, y, z."""
+    """Velocity over ground. Bits of ``validity``: x, y, z."""
 
     validity: int
     x: float
@@ -210,7 +214,7 @@ class GroundVelocity(ImcMessage):
 @register_message(260, "Bddd")
 @dataclass(frozen=True)
 class WaterVelocity(ImcMessage):
-    """``validity`` bits: x, y, z."""
+    """Velocity through the water. Bits of ``validity``: x, y, z."""
 
     validity: int
     x: float
@@ -269,8 +273,8 @@ class SetServoPosition(ImcMessage):
 @register_message(350, "ddf fff fff fff fff fff ff")
 @dataclass(frozen=True)
 class EstimatedState(ImcMessage):
-    """Reference (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity over ground in the body frame
-    and in the world (m/s); rates (rad/s); depth and altitude (m; -1: unknown).
+    """Estimated state: reference (rad, m); offset north, east, down (m); roll, pitch, heading (rad); velocity over
+    ground in the body frame and in the world (m/s); rates (rad/s); depth and altitude (m; -1: unknown).
     """
 
     lat: float
@@ -310,7 +314,7 @@ class VehicleState(ImcMessage):
     last_error_time: float = -1.0
 
 
-BOOT = 5  #: mode of a vehicle whose software is not running
+BOOT = 5  #: operation mode of a vehicle whose software is not running
 
 
 @register_message(801, "tt")
@@ -332,7 +336,7 @@ class EntityParameters(ImcMessage):
 @register_message(804, "tl")
 @dataclass(frozen=True)
 class SetEntityParameters(ImcMessage):
-    """Parameters to set."""
+    """Parameters of an entity to set."""
 
     name: str
     params: tuple[ImcMessage, ...]
@@ -341,7 +345,7 @@ class SetEntityParameters(ImcMessage):
 @register_message(814, "HtBr")
 @dataclass(frozen=True)
 class UamTxFrame(ImcMessage):
-    """A packet to send by modem; flag 1: acknowledged."""
+    """Packet to send by modem. Flag 1 requests an acknowledgement."""
 
     seq: int
     sys_dst: str
@@ -352,7 +356,7 @@ class UamTxFrame(ImcMessage):
 @register_message(815, "ttBr")
 @dataclass(frozen=True)
 class UamRxFrame(ImcMessage):
-    """A packet that a modem received; flag 1: it was addressed to another."""
+    """Packet that a modem received. Flag 1 means that it was addressed to another modem."""
 
     sys_src: str
     sys_dst: str
@@ -366,7 +370,7 @@ ACKNOWLEDGED = PROMISCUOUS = 1
 @register_message(816, "HBt")
 @dataclass(frozen=True)
 class UamTxStatus(ImcMessage):
-    """Status of the request ``seq``."""
+    """Status of the modem request ``seq``."""
 
     seq: int
     value: int
@@ -387,7 +391,7 @@ class UamRxRange(ImcMessage):
 @register_message(818, "Htf")
 @dataclass(frozen=True)
 class UamTxRange(ImcMessage):
-    """``timeout`` in s."""
+    """Range request to a modem, with ``timeout`` in s."""
 
     seq: int
     sys_dst: str

@@ -1,8 +1,8 @@
 """Packets of IMC: a header of 20 bytes, the message's fields one after the other, and a CRC-16/ARC of both.
 
-The first two bytes give the byte order. Field layouts are those of :mod:`struct`, with three additions: ``t``, a text
-after its length; ``r``, raw bytes after their length; ``l``, a list of messages without lists, each after its number.
-Known messages are those of :mod:`wavesim_bridges.imc`.
+The first two bytes give the byte order. Field layouts are those of :mod:`struct`, with three additions: ``t`` is a text
+after its length; ``r`` is raw bytes after their length; ``l`` is a list of messages without lists, each preceded by its
+message number. Known messages are those of :mod:`wavesim_bridges.imc`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _M = TypeVar("_M", bound="type[ImcMessage]")
 
 
 class ImcMessage:
-    """The fields of a message, in order."""
+    """Return the fields of a message, in order."""
 
     ID: ClassVar[int]
     LAYOUT: ClassVar[str]
@@ -34,7 +34,7 @@ MESSAGES: dict[int, type[ImcMessage]] = {}
 
 @dataclass(frozen=True)
 class UnknownMessage(ImcMessage):
-    """An undeclared message."""
+    """Message that is not declared."""
 
     number: int
 
@@ -50,7 +50,7 @@ def register_message(number: int, layout: str = "") -> Callable[[_M], _M]:
 
 @dataclass(frozen=True)
 class ImcPacket:
-    """A message with its envelope: Unix time in s, systems and entities."""
+    """Message with its envelope: Unix time in s, source and destination systems and entities."""
 
     message: ImcMessage
     time: float
@@ -73,7 +73,7 @@ _TABLE = _table()
 
 
 def crc(data: bytes) -> int:
-    """CRC-16/ARC."""
+    """Return the CRC-16/ARC of data."""
     found = 0
     for byte in data:
         found = found >> 8 ^ _TABLE[(found ^ byte) & 0xFF]
@@ -107,7 +107,9 @@ def packed(packet: ImcPacket) -> bytes:
 
 
 def read(data: bytes) -> ImcPacket:
-    """Decode a datagram in either byte order. Refused in this order: truncated, sync, size, crc, payload."""
+    """Decode a datagram in either byte order. Raise MalformedMessage with the first reason that applies: truncated,
+    sync, size, crc, payload.
+    """
     if len(data) < HEADER_SIZE + CRC_SIZE:
         raise MalformedMessage("truncated")
     order = {0x54: "<", 0xFE: ">"}.get(data[0], "<")

@@ -1,4 +1,4 @@
-"""A vehicle without an autopilot that speaks MAVLink, for QGroundControl and MAVSDK. See docs/bridges/mavlink.md."""
+"""Bridge to QGroundControl and MAVSDK: a vehicle without an autopilot speaks MAVLink. See docs/bridges/mavlink.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
-TICK_S = 0.02  #: wall time between two checks for messages due
+TICK_S = 0.02  #: s of wall time between two checks for messages that are due
 #: modes, numbered as in PX4: the main mode in the third byte, the sub-mode in the fourth
 MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
 MODES: dict[tuple[float, float], int] = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}
@@ -31,10 +31,10 @@ NAMES = {
     HOLD: ("Hold", 0),
     MISSION: ("Mission", 6),
     OFFBOARD: ("Offboard", 0),
-}  #: standard modes
+}  #: standard modes of MAVLink
 ACCEPTED, DENIED, UNSUPPORTED, FAILED = 0, 2, 3, 4
-DEEP_M = 0.5  #: depth below which satellites cannot be received
-MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: m/s and rad/s of a fully deflected stick
+DEEP_M = 0.5  #: depth in m below which GPS has no fix
+MANUAL_SPEED, MANUAL_RATE = 1.0, 0.8  #: speed (m/s) and turn rate (rad/s) at full deflection of a stick
 #: messages sent without a request, and their rates (Hz)
 RATES = {
     "HEARTBEAT": 1.0, "SYS_STATUS": 1.0, "EXTENDED_SYS_STATE": 1.0, "HOME_POSITION": 0.5, "SYSTEM_TIME": 1.0,
@@ -46,9 +46,9 @@ _NED, _OF_BODY = {1, 7}, {8, 9, 12}
 
 
 class MavlinkVehicle:
-    """The vehicle's side of MAVLink: bytes in, bytes out, with the time as an argument.
+    """Vehicle's side of MAVLink: it takes and returns bytes, and gets the time as an argument.
 
-    ``now`` is wall time in s; a setpoint from a station is valid for one second of it.
+    ``now`` is wall time in s. A setpoint from a ground station is valid for one second of wall time.
     """
 
     def __init__(self, system: int, origin: WorldOrigin, drop: Callable[[str], None]) -> None:
@@ -73,7 +73,7 @@ class MavlinkVehicle:
     # -- receiving
 
     def receive(self, data: bytes, now: float) -> list[bytes]:
-        """Process a datagram; return the answers."""
+        """Process a datagram and return the answers."""
         messages, faults = read(data)
         for fault in faults:
             self._drop(fault)
@@ -90,7 +90,7 @@ class MavlinkVehicle:
         return answers
 
     def current_setpoint(self, now: float) -> Setpoint | None:
-        """Present goal; None: stop."""
+        """Return the present goal; None: stop."""
         if self.mode in (HOLD, MISSION):
             wish = self.mission.setpoint() if self.mode == MISSION else None
             return (wish or self._hold_setpoint) if self.armed else None
@@ -165,7 +165,7 @@ class MavlinkVehicle:
         return LAYOUTS[int(number)].name if math.isfinite(number) and int(number) in LAYOUTS else ""
 
     def _interval(self, number: float) -> list[bytes]:
-        """Rate of a message; 0: unknown message, -1: on request only."""
+        """Encode the interval of a message in us; 0: unknown message, -1: sent on request only."""
         name = self._name(number)
         period = self._periods.get(name, 0.0)
         told = round(1e6 * period) if math.isfinite(period) else -1
@@ -192,7 +192,7 @@ class MavlinkVehicle:
         return [self._writer.frame("TIMESYNC", tc1=int(now * 1e9), ts1=m.fields["ts1"])]
 
     def _parameter(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Send the one existing parameter, the system's number, because stations wait for the list."""
+        """Send the only parameter, the system's number, because ground stations wait for the list of parameters."""
         if m.name == "PARAM_REQUEST_READ" and m.fields["param_index"] != 0 and m.fields["param_id"] != "MAV_SYS_ID":
             return []
         return [self._writer.frame(
@@ -228,7 +228,7 @@ class MavlinkVehicle:
         return self._target(m, now, (*self.origin.metres(latitude, longitude), -f["alt"]), 1)
 
     def _target(self, m: MavlinkMessage, now: float, position: tuple[float, ...], frame: int) -> list[bytes]:
-        """A position in the local frame; ``frame`` also applies to velocities."""
+        """Store a setpoint. The position is in the local frame; ``frame`` also applies to velocities."""
         f, mask = m.fields, m.fields["type_mask"]
 
         def used(values: tuple[float, ...], bits: tuple[int, ...]) -> list[float | None]:
@@ -263,7 +263,7 @@ class MavlinkVehicle:
         return found
 
     def _frames(self, name: str, which: float = 0.0) -> list[bytes]:
-        """Send a message with its present content. ``which`` of the modes, from 1; 0: all."""
+        """Encode a message with its present content. ``which`` selects one of the modes, counted from 1; 0 selects all."""
         if name == "AVAILABLE_MODES":
             return [
                 self._writer.frame(
@@ -286,7 +286,7 @@ class MavlinkVehicle:
         return [] if content is None else [self._writer.frame(name, **content)]
 
     def _content(self, name: str) -> dict[str, Any] | None:
-        """Content of a message; None: unknown, or not available yet."""
+        """Return the content of a message; None if the message is unknown or not available yet."""
         if call := getattr(self, f"_is_{name.lower()}", None):
             return cast("dict[str, Any]", call())
         call = getattr(self, f"_of_{name.lower()}", None)
@@ -375,7 +375,7 @@ class MavlinkVehicle:
 
 
 def _mode(main: float, sub: float) -> int | None:
-    """The requested mode: by parts, as in PX4, or as a whole number, as sent by QGroundControl."""
+    """Return the requested mode, given in parts (as in PX4) or as a whole number (as QGroundControl sends it)."""
     return MODES.get((main, sub)) or (int(main) if main in NAMES else None)
 
 
@@ -384,7 +384,7 @@ def _ms(m: VehicleMotion) -> int:
 
 
 class GroundStationSocket(asyncio.DatagramProtocol):
-    """One socket for both stations."""
+    """Socket for both ground stations: QGroundControl and MAVSDK."""
 
     def __init__(self, station: MavlinkVehicle, instance: int) -> None:
         self._station = station
@@ -396,13 +396,13 @@ class GroundStationSocket(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
-        """Process a datagram from a station; answers go back to its sender."""
+        """Process a datagram from a ground station and send the answers to its sender."""
         if self._transport is not None:
             for frame in self._station.receive(data, time.monotonic()):
                 self._transport.sendto(frame, address)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: no station listens there at present."""
+        """Ignore a closed port: no ground station listens there at present."""
 
     async def send_due(self) -> None:
         """Send due messages while the bridge runs."""
@@ -419,8 +419,8 @@ class GroundStationSocket(asyncio.DatagramProtocol):
 
 
 class MavlinkBridge:
-    """The built-in pilot follows the stations' setpoints; when disarmed, or when the stations are silent, its thrusters
-    stop.
+    """Vehicle whose built-in pilot follows the setpoints of ground stations. Its thrusters stop when it is disarmed, or
+    when the ground stations are silent.
     """
 
     def __init__(self, seat: BridgeOptions, origin: WorldOrigin, instance: int) -> None:
@@ -444,7 +444,9 @@ class MavlinkBridge:
             self.port.close()
 
     def _on_joined(self, broker: AsyncBroker) -> None:
-        """Set the vehicle type before the first heartbeat: stations keep the first one."""
+        """Set the vehicle type before the first heartbeat, because ground stations keep the type of the first
+        heartbeat.
+        """
         self._pilot = pilot_for(broker.actuators)
         self.station.is_boat = isinstance(self._pilot, BoatPilot)
         self._vehicle_present.set()
@@ -477,5 +479,7 @@ class MavlinkBridge:
 def command(
     seat: BridgeOptions, latitude: float | None, longitude: float | None, config: str | None, instance: int
 ) -> None:
-    """Fly with QGroundControl or MAVSDK, without an autopilot. They see, arm and command the vehicle, which a simple pilot steers."""
+    """Fly with QGroundControl or MAVSDK, without an autopilot. Both can see, arm and command the vehicle, and a simple
+    built-in pilot steers it.
+    """
     asyncio.run(MavlinkBridge(seat, origin_of(latitude, longitude, config), instance).run())

@@ -1,4 +1,4 @@
-"""MAVLink 2: declared messages and their frames. No sockets, no clock."""
+"""Codec for MAVLink 2: declarations of messages, and their frames. It uses neither sockets nor a clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TYPES = {
 }  # fmt: skip
 _TARGET = "u8 target_system, u8 target_component"
 _SETPOINT = "f vx, f vy, f vz, f afx, f afy, f afz, f yaw, f yaw_rate"
-#: number, name, fields in the order of the standard; fields after the bar were added later
+#: message number, name, fields in the order of the standard; the fields after the bar were added later
 _DECLARED = (
     (0, "HEARTBEAT", "u8 type, u8 autopilot, u8 base_mode, u32 custom_mode, u8 system_status, u8 mavlink_version"),
     (1, "SYS_STATUS", "u32 onboard_control_sensors_present, u32 onboard_control_sensors_enabled, "
@@ -95,7 +95,7 @@ def _mirrored(crc: int) -> int:
 
 
 def x25(data: bytes, crc: int = 0xFFFF) -> int:
-    """CRC-16/MCRF4XX of MAVLink: the library's CRC with the same polynomial, with all bits reversed."""
+    """Return the CRC-16/MCRF4XX of MAVLink: the library's CRC with the same polynomial, with all bits reversed."""
     return _mirrored(binascii.crc_hqx(data.translate(_MIRRORED), _mirrored(crc)))
 
 
@@ -104,7 +104,7 @@ class _Field:
     name: str
     kind: str
     code: str
-    count: int  #: 0: not an array
+    count: int  #: length of an array; 0: not an array
 
     @property
     def size(self) -> int:
@@ -113,7 +113,7 @@ class _Field:
 
 
 class MessageLayout:
-    """Encoding of one message: fields by size, largest first, then those added later."""
+    """Encoding of one message: fields sorted by size, largest first, then the fields that were added later."""
 
     def __init__(self, number: int, name: str, fields: str) -> None:
         self.number, self.name = number, name
@@ -142,7 +142,7 @@ class MessageLayout:
         return self._struct.pack(*flat)
 
     def unpack(self, payload: bytes) -> dict[str, Any]:
-        """Decode the fields; a sender truncates trailing zeros, and a newer one may append fields."""
+        """Decode the fields. Senders truncate trailing zeros, and newer senders may append fields."""
         flat = iter(self._struct.unpack(payload.ljust(self._struct.size, b"\0")[: self._struct.size]))
         found: dict[str, Any] = {}
         for f in self._fields:
@@ -165,7 +165,7 @@ NUMBERS = {layout.name: layout.number for layout in LAYOUTS.values()}
 
 @dataclass(frozen=True)
 class MavlinkMessage:
-    """A received message. ``fields`` by their names in the standard."""
+    """Received message. ``fields`` maps the field names of the standard to values."""
 
     name: str
     system: int
@@ -174,7 +174,7 @@ class MavlinkMessage:
 
 
 class MavlinkWriter:
-    """Frames of one sender."""
+    """Encoder of one sender's frames."""
 
     def __init__(self, system: int, component: int) -> None:
         self.system, self.component = system, component
@@ -193,7 +193,7 @@ class MavlinkWriter:
 
 
 def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-    """Decode the messages of a datagram, and list reasons for unusable parts. Undeclared messages are skipped."""
+    """Decode the messages of a datagram, and list the reasons for unusable parts. Skip undeclared messages."""
     found: list[MavlinkMessage] = []
     at = 0
     while at < len(data):
@@ -207,15 +207,13 @@ def read(data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
 
 
 class MavlinkStream:
-    """Decode messages from a byte stream that arrives in pieces; after invalid bytes it resynchronises to the next
-    frame.
-    """
+    """Decoder of a byte stream that arrives in pieces. After invalid bytes, it resynchronises to the next frame."""
 
     def __init__(self) -> None:
         self._left = b""
 
     def feed(self, data: bytes) -> tuple[list[MavlinkMessage], list[str]]:
-        """Return the messages that these bytes complete, and reasons for unusable bytes."""
+        """Return the messages that these bytes complete, and the reasons for unusable bytes."""
         found: list[MavlinkMessage] = []
         faults: list[str] = []
         data, at = self._left + data, 0

@@ -1,6 +1,4 @@
-"""Missions of a vehicle without an autopilot: upload and download through MAVLink's mission protocol, and their
-progress.
-"""
+"""Missions of a vehicle without an autopilot: upload and download through MAVLink's mission protocol, and progress."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from wavesim_bridges.pilot import Setpoint
 from wavesim_bridges.vehicle_motion import Array, VehicleMotion
 
 MOST_ITEMS = 500
-RETRY_S, ATTEMPTS = 1.0, 5  #: wall time until a missing item is requested again, and number of attempts
-RADIUS_M = 1.0  #: acceptance radius if the item does not give one
+RETRY_S, ATTEMPTS = 1.0, 5  #: s of wall time until a missing item is requested again; number of attempts
+RADIUS_M = 1.0  #: acceptance radius in m of an item that states none
 WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED = 16, 19, 20, 93, 178
 _GLOBAL, _LOCAL = (0, 3, 5, 6), (1,)  # frames
-#: of MISSION_ACK
+#: results in MISSION_ACK
 ACCEPTED, UNSUPPORTED_FRAME, UNSUPPORTED, NO_SPACE, BAD_X, BAD_Y, BAD_Z, BAD_SEQUENCE, CANCELLED = (
     0,
     2,
@@ -33,11 +31,11 @@ ACCEPTED, UNSUPPORTED_FRAME, UNSUPPORTED, NO_SPACE, BAD_X, BAD_Y, BAD_Z, BAD_SEQ
     13,
     15,
 )
-NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: of MISSION_CURRENT
+NOT_STARTED, ACTIVE, PAUSED, COMPLETE = 2, 3, 4, 5  #: mission states in MISSION_CURRENT
 
 
 class MissionItemRefused(Exception):
-    """An item that cannot be executed; ``reason`` as in MISSION_ACK."""
+    """Mission item that cannot be executed; ``reason`` is the code for MISSION_ACK."""
 
     def __init__(self, reason: int) -> None:
         self.reason = reason
@@ -53,7 +51,9 @@ class _Upload:
 
 
 class MavlinkMission:
-    """Items and progress. ``now`` is wall time in s, for the protocol; progress uses the time of the motion."""
+    """Items of a mission and their progress. ``now`` is wall time in s, for the protocol; progress uses the time of the
+    motion.
+    """
 
     def __init__(self, writer: MavlinkWriter, origin: WorldOrigin) -> None:
         self.items: list[dict[str, Any]] = []
@@ -72,11 +72,11 @@ class MavlinkMission:
     # -- the protocol
 
     def receive(self, m: MavlinkMessage, now: float) -> list[bytes]:
-        """Answer one of ``names``."""
+        """Answer a message whose name is in ``names``."""
         return self._calls[m.name](m, now)
 
     def take_due_frames(self, now: float) -> list[bytes]:
-        """Request a missing item again."""
+        """Request a missing mission item again."""
         up = self._upload
         if up is None or now - up.asked < RETRY_S:
             return []
@@ -124,7 +124,7 @@ class MavlinkMission:
         return [self._ack(who, ACCEPTED)]
 
     def _checked(self, f: dict[str, Any]) -> None:
-        """Refuse a mission that cannot be executed."""
+        """Raise MissionItemRefused for an item that cannot be executed."""
         if f["command"] not in (WAYPOINT, LOITER_TIME, RETURN, DELAY, SPEED):
             raise MissionItemRefused(UNSUPPORTED)
         if f["command"] in (WAYPOINT, LOITER_TIME):
@@ -166,7 +166,7 @@ class MavlinkMission:
     # -- progress
 
     def go_to(self, seq: int) -> bool:
-        """Make this the current item; False if it does not exist."""
+        """Set the current item; return False if it does not exist."""
         if seq and not 0 <= seq < len(self.items):
             return False
         self.current, self._since, self._speed = seq, None, math.nan
@@ -178,7 +178,7 @@ class MavlinkMission:
         return self.current >= len(self.items)
 
     def mission_current_frame(self, state: int = NOT_STARTED) -> list[bytes]:
-        """MISSION_CURRENT."""
+        """Encode MISSION_CURRENT."""
         count = len(self.items)
         state = COMPLETE if count and self.complete else state
         return [
@@ -217,7 +217,7 @@ class MavlinkMission:
         return np.array([*self._origin.metres(1e-7 * f["x"], 1e-7 * f["y"]), -f["z"]])
 
     def setpoint(self) -> Setpoint | None:
-        """Target position: that of the current item, or of the last one before it. None: no target yet."""
+        """Return the position of the current item, or of the last item before it that has one. None: no target yet."""
         for f in self.items[min(self.current, len(self.items) - 1) :: -1] if self.items else ():
             if f["command"] in (WAYPOINT, LOITER_TIME, RETURN):
                 heading = math.radians(f["param4"]) if math.isfinite(f["param4"]) else math.nan

@@ -1,4 +1,6 @@
-"""MOOS-IvP: WaVeSim's physics replaces its simulator, through the variables of a MOOSDB. See docs/bridges/moos.md."""
+"""Bridge to MOOS-IvP: WaVeSim's physics replaces its simulator, through the variables of a MOOSDB. See
+docs/bridges/moos.md.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,15 @@ from wavesim_sdk.wire.items import ActuatorDescription, SensorDescription
 from wavesim_sdk.wire.state import Sensors
 
 PORT = 9000
-BEAT_S = 0.5  #: interval between two heartbeats; a MOOSDB drops a client that is silent for five seconds
-CONNECTION_TIMEOUT_S = 5.0  #: silence after which a MOOSDB counts as lost
-BACKLOG_BYTES = 1 << 20  #: bytes that a MOOSDB may leave unread
+BEAT_S = 0.5  #: s between two heartbeats; a MOOSDB drops a client that is silent for five seconds
+CONNECTION_TIMEOUT_S = 5.0  #: s of silence after which a MOOSDB counts as lost
+BACKLOG_BYTES = 1 << 20  #: maximum number of bytes that a MOOSDB may leave unread
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"
 DESIRED = (THRUST, RUDDER, ELEVATOR, LEFT, RIGHT)
 FULL_SCALE = 100.0
-#: actuators moved by a variable: the first set of which the vehicle has all. A fin's positive angle turns to port or
-#: raises the nose, unless its model has its own coefficients.
+#: actuators that each variable moves: the first set is used whose actuators the vehicle has. A fin's positive angle turns
+#: to port or raises the nose, unless the model has its own coefficients.
 FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
     {
         THRUST: (ServoOutput("propeller"),),
@@ -46,8 +48,8 @@ FRAMES: tuple[dict[str, tuple[ServoOutput, ...]], ...] = (
 def navigation(
     motion: VehicleMotion, through: Sequence[float], origin: WorldOrigin, altitude: float | None
 ) -> dict[str, float]:
-    """A MOOS community's view of its vehicle. ``through``: velocity through the water in the body frame; ``altitude``
-    above the bed, if an instrument measures it.
+    """Return the motion of a vehicle as MOOS variables. ``through`` is the velocity through the water in the body
+    frame, and ``altitude`` the height above the bed, if an instrument measures it.
     """
     north, east, down = map(float, motion.position)
     _, pitch, heading = euler(motion.attitude)
@@ -65,11 +67,11 @@ def navigation(
 
 
 class MoosActuators:
-    """Desired values by variable, and the actuators that they move.
+    """Mapping of desired values, by variable, to the actuators that they move.
 
     Thrust in percent is shaft speed: a force is proportional to its square. Rudder is in percent of its limit, elevator
-    in degrees. A vehicle with two thrusters and no rudder takes DESIRED_THRUST and DESIRED_RUDDER too: their sum to
-    port, their difference to starboard.
+    in degrees. A vehicle with two thrusters and no rudder accepts DESIRED_THRUST and DESIRED_RUDDER too: their sum
+    drives the port thruster, and their difference the starboard one.
     """
 
     def __init__(self, given: Mapping[str, Sequence[ServoOutput]], actuators: Sequence[ActuatorDescription]) -> None:
@@ -88,7 +90,7 @@ class MoosActuators:
         self._count = len(actuators)
 
     def commands(self, desired: Mapping[str, float]) -> list[float | None]:
-        """Commands by position for the present values; actuators without a value are neutral."""
+        """Return the commands for the present values, in actuator order; actuators without a value are neutral."""
         wanted = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
         if self._twin and not {LEFT, RIGHT} & desired.keys():
             ahead, turn = desired.get(THRUST, 0.0), desired.get(RUDDER, 0.0)
@@ -110,14 +112,14 @@ def _command(variable: str, value: float, a: ActuatorDescription) -> float:
 
 
 class SensorVariables:
-    """Instrument values as variables: each value once; several numbers form a text."""
+    """Instrument values as MOOS variables. Each value is published once; several numbers form a text."""
 
     def __init__(self, sensors: Iterable[SensorDescription]) -> None:
         self._sensors = [(s.name, [(f.name, _variable(s.name, f.name)) for f in s.fields]) for s in sensors]
         self._seen: dict[str, int] = {}
 
     def new(self, sensors: Sensors) -> dict[str, float | str]:
-        """Values that arrived since the last call."""
+        """Return the values that have arrived since the last call."""
         found: dict[str, float | str] = {}
         for name, fields in self._sensors:
             value = sensors.get(name)
@@ -138,7 +140,9 @@ def _variable(*names: str) -> str:
 
 
 class MoosCommunity:
-    """Connection to the MOOSDB: opened as soon as it exists, reopened after a loss. ``take`` gets the mail."""
+    """Connection to the MOOSDB. It is opened as soon as the MOOSDB exists and reopened after a loss. ``take`` gets the
+    mail.
+    """
 
     def __init__(
         self,
@@ -155,11 +159,11 @@ class MoosCommunity:
         self._stream: asyncio.StreamWriter | None = None
 
     def now(self) -> float:
-        """MOOS time in s, by the MOOSDB's clock."""
+        """Return MOOS time in s, by the MOOSDB's clock."""
         return time.time() * self.warp + self._ahead
 
     def post(self, values: Mapping[str, float | str]) -> None:
-        """Post to the community; dropped without a connection."""
+        """Post to the community; without a connection, drop the message."""
         if self.warp:
             now = self.now()
             self._send(*(MoosMessage(NOTIFY, key, value, now) for key, value in values.items()))
@@ -168,12 +172,12 @@ class MoosCommunity:
         if self._stream is None or not messages:
             return
         if self._stream.transport.get_write_buffer_size() > BACKLOG_BYTES:
-            self.vehicle.count_dropped("the MOOSDB does not read")
+            self.vehicle.count_dropped("the MOOSDB does not read the data sent to it")
         else:
             self._stream.write(self._writer.packet(*messages))
 
     async def run(self) -> None:
-        """Run for ever."""
+        """Keep the connection open, for ever."""
         told = False
         while True:
             try:
@@ -190,7 +194,7 @@ class MoosCommunity:
             await asyncio.sleep(RECONNECT_S)
 
     async def _run_connection(self) -> None:
-        """Handle one connection to its end: OSError, EOFError, MalformedMessage."""
+        """Handle one connection until it ends with OSError, EOFError or MalformedMessage."""
         async with asyncio.timeout(CONNECTION_TIMEOUT_S):
             reader, self._stream = await asyncio.open_connection(*self.address)
         beat: asyncio.Task[None] | None = None
@@ -238,7 +242,7 @@ class MoosCommunity:
 
 
 class MoosBridge:
-    """A vehicle driven by a MOOS community. MOOS runs on the wall clock: the simulation does not wait for it, so the
+    """Vehicle driven by a MOOS community. MOOS runs on the wall clock, and the simulation does not wait for it, so the
     server must keep pace.
     """
 
@@ -289,7 +293,7 @@ class MoosBridge:
         broker.answer(moves.commands(self._desired_commands()))
 
     def _desired_commands(self) -> dict[str, float]:
-        """Values desired by the community; none if it has been silent."""
+        """Return the values that the community desires; none if it has been silent."""
         flown = time.monotonic() - self._pending_requests <= self.silence
         if self._is_commanded and not flown:
             self.vehicle.options.report("no desired values any more; the vehicle continues with neutral outputs")
@@ -299,7 +303,7 @@ class MoosBridge:
         return self._desired
 
     def _on_mail(self, message: MoosMessage) -> None:
-        """Process mail."""
+        """Process the mail of the community."""
         if self.community.now() - message.time > self.silence * self.community.warp:
             return  # old values that a MOOSDB still stores
         try:
@@ -316,7 +320,7 @@ class MoosBridge:
 
 
 def altitude_of(sensors: Iterable[SensorDescription], values: Sensors) -> float | None:
-    """Altitude above the bed in m, from the first Doppler log or echosounder with an echo."""
+    """Return the altitude above the bed in m, from the first Doppler log or echosounder with an echo."""
     for s in sensors:
         field = {"dvl": "altitude", "echosounder": "range"}.get(s.type)
         value = values.get(s.name)

@@ -1,4 +1,4 @@
-"""Sound for a MOOS community: ranges and packets as texts `name=value,name=value`. No sockets, no clock."""
+"""Sound for a MOOS community: ranges and packets as texts `name=value,name=value`. It uses neither sockets nor a clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = ("pulse", "data", "range request", "range reply")
 
 
 class TransducerClient(Protocol):
-    """Sound requests that a broker accepts."""
+    """Interface of a broker for requests to send sound."""
 
     def ping(self, frequency: float) -> int: ...
     def send(self, payload: bytes, to: int = 0) -> int: ...
@@ -25,7 +25,9 @@ class TransducerClient(Protocol):
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Parse `to=5,text="one, two"`: lower-case names; commas within quotation marks belong to a value."""
+    """Parse a text such as `to=5,text="one, two"`. Names become lower case; commas within quotation marks belong to a
+    value.
+    """
     found: dict[str, str] = {}
     parts = text.split('"')
     parts[1::2] = [part.replace(",", "\0") for part in parts[1::2]]
@@ -40,14 +42,14 @@ def _number(text: str, most: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise MalformedMessage("no number in a text") from None
+        raise MalformedMessage("invalid number in a request") from None
     if not 0.0 <= value <= most:
-        raise MalformedMessage("no number in a text")
+        raise MalformedMessage("invalid number in a request")
     return value
 
 
 def request(variable: str, text: str) -> Callable[[TransducerClient], int]:
-    """Parse a request for the transducer. MalformedMessage if the text requests nothing."""
+    """Parse a request for the transducer. Raise MalformedMessage if the text requests nothing."""
     given = pairs(text)
     if variable == RANGE:
         if "id" in given:
@@ -78,7 +80,7 @@ def _readable(payload: bytes) -> str | None:
 
 
 def reception_variables(r: Reception, vehicle: str, now: float) -> dict[str, str]:
-    """Variables and texts of a reception. ``now``: MOOS time in s."""
+    """Return the variables and texts that report a reception. ``now`` is MOOS time in s."""
     who = str(r.from_address or r.code or f"{r.frequency / 1e3:.1f}kHz")
     said = [f"time={now:.3f}", f"kind={_KINDS[r.kind] if r.kind < len(_KINDS) else r.kind}", f"from={r.from_address}"]
     said += [

@@ -1,7 +1,7 @@
-"""MOOS wire format: messages, and the packets between a MOOSDB and its clients. No sockets, no clock.
+"""Codec for MOOS: messages, and the packets between a MOOSDB and its clients. It uses neither sockets nor a clock.
 
-A client sends :data:`GREETING`, then a packet with its name; the MOOSDB answers with WELCOME or POISON. From then on
-both send packets at any time. All numbers are little-endian.
+A client sends :data:`GREETING`, then a packet with its name. The MOOSDB answers with WELCOME or POISON. From then on,
+both sides send packets at any time. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from wavesim_bridges.core import MalformedMessage
 GREETING = b"ELKS CAN'T DANCE 2/8/10".ljust(32, b"\0")
 NOTIFY, REGISTER, NAME, WELCOME, POISON, TIMING = "N", "R", "i", "W", "K", "T"
 MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far less
-_PACKET = struct.Struct("<iiB")  #: total length, number of messages, compression flag (never used)
-_HEAD = struct.Struct("<iicc")  #: total length, number, type, value type
+_PACKET = struct.Struct("<iiB")  #: head of a packet: total length, number of messages, compression flag (never used)
+_HEAD = struct.Struct("<iicc")  #: head of a message: total length, number, type, value type
 _COUNT = struct.Struct("<i")
-_NUMBERS = struct.Struct("<ddd")  #: time, value, second value
+_NUMBERS = struct.Struct("<ddd")  #: numbers of a message: time, value, second value
 
 
 @dataclass(frozen=True)
 class MoosMessage:
-    """One message. ``kind``: a letter; ``value``: a number, a text, or bytes; ``time`` in s of MOOS time (Unix time and
-    its warp); ``second``: an additional number; ``source``: the sender's name.
+    """MOOS message. ``kind`` is a letter; ``value`` is a number, a text or bytes; ``time`` is MOOS time in s (Unix time
+    with its warp); ``second`` is an additional number; ``source`` is the sender's name.
     """
 
     kind: str
@@ -121,8 +121,8 @@ class MoosReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[MoosMessage]:
-        """Return the messages of the packets that are complete. MalformedMessage: the connection cannot be read any
-        further.
+        """Return the messages of the packets that are complete. Raise MalformedMessage if the connection cannot be read
+        any further.
         """
         self._buffer += data
         while len(self._buffer) >= _COUNT.size:
@@ -137,13 +137,13 @@ class MoosReader:
 
 
 class MoosWriter:
-    """Packets of one client, whose name is in each message."""
+    """Encoder of one client's packets; each message contains the client's name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def greeting(self, now: float) -> bytes:
-        """First packet of a client that receives asynchronously. ``now``: Unix time."""
+        """Encode the first packet of a client that receives asynchronously. ``now`` is Unix time."""
         return GREETING + packed([MoosMessage(NAME, "asynchronous", self.name, now)])
 
     def packet(self, *said: MoosMessage) -> bytes:

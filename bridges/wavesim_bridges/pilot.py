@@ -1,4 +1,6 @@
-"""Simple pilot for vehicles without one: moves to a position or at a velocity, and keeps the vehicle upright."""
+"""Simple pilot for vehicles without an autopilot. It moves to a position or at a velocity, and keeps the vehicle
+upright.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def _vectored_thrusters(x: float, y: float, z: float) -> dict[str, tuple[Place, 
 
 
 _DOWN = (0.0, 0.0, 1.0)
-#: the thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in the models `bluerov2` and `vita1`
+#: thrusters of a BlueROV2 and of a BlueROV2 Heavy, as in the models `bluerov2` and `vita1`
 ROV_THRUSTERS = (
     {
         **_vectored_thrusters(0.156, 0.111, 0.0),
@@ -42,8 +44,8 @@ BOAT = {"port", "starboard"}
 
 
 def allocation(places: Array, directions: Array) -> Array:
-    """Force and torque (6) of unit thrusts (n) at positions in directions (both n x 3, FRD) as a matrix 6 x n. A lever
-    below 0.1 m counts as zero: the hull's stability keeps it level.
+    """Return the 6 x n matrix of forces and torques of n unit thrusts, from their positions and directions (both n x 3,
+    FRD). A lever below 0.1 m counts as zero, because the hull's stability keeps the vehicle level.
     """
     matrix = np.vstack([directions.T, np.cross(places, directions).T])
     matrix[np.abs(matrix).max(axis=1) < 0.1] = 0.0
@@ -56,19 +58,19 @@ def _unset() -> Array:
 
 @dataclass(frozen=True)
 class Setpoint:
-    """Target and speed; NaN: free. ``position`` (m) in NED, ``velocity`` (m/s) in NED, or with ``of_body``: ahead, to
-    starboard and down, by the heading alone.
+    """Target and speed; NaN means free. ``position`` (m) and ``velocity`` (m/s) are in NED. With ``body_velocity``, the
+    velocity is ahead, to starboard and down, in the horizontal frame of the heading.
     """
 
     position: Array = field(default_factory=_unset)
     velocity: Array = field(default_factory=_unset)
     body_velocity: bool = False
-    heading: float = nan  #: rad
+    heading: float = nan  #: heading, rad
     rate: float = nan  #: heading rate, rad/s
     speed: float = nan  #: maximum speed towards the position, m/s
 
     def velocity_ned(self, motion: VehicleMotion, gain: float, level: float, vertical: float) -> Array:
-        """The velocity towards the position."""
+        """Return the velocity in NED, m/s: the set velocity and a velocity towards the position."""
         given = np.where(np.isfinite(self.velocity), self.velocity, 0.0)
         if self.body_velocity:
             heading = float(euler(motion.attitude)[2])
@@ -82,14 +84,17 @@ class Setpoint:
 
 
 class RovPilot:
-    """Force and torque from loops over velocity and attitude, allocated by the pseudo-inverse of the thrusters' matrix.
+    """Pilot of a ROV: control loops for velocity and attitude give force and torque, which the pseudo-inverse of the
+    thrusters' matrix allocates.
 
     The velocity loop integrates, against buoyancy and current. The gains suit about ten to thirty kilogrammes.
     """
 
     CRUISE, VERTICAL, GAIN = 0.8, 0.5, 0.6
-    FORCE, INTEGRAL, MOST = 60.0, 15.0, 60.0  #: N per m/s, N per m, N
-    TORQUE, DAMPING, LEAD = 1.5, 0.9, 1.0  #: Nm per rad, Nm per rad/s, rad
+    #: gains of velocity (N per m/s) and of its integral (N per m), limit of the integral (N)
+    FORCE, INTEGRAL, MOST = 60.0, 15.0, 60.0
+    #: gains of attitude (Nm per rad) and rate (Nm per rad/s), maximum lead of the heading reference (rad)
+    TORQUE, DAMPING, LEAD = 1.5, 0.9, 1.0
 
     def __init__(self, thrusters: dict[str, tuple[Place, Place]], actuators: Sequence[ActuatorDescription]) -> None:
         own = {a.name: (k, a) for k, a in enumerate(actuators)}
@@ -102,12 +107,12 @@ class RovPilot:
         self.rest()
 
     def rest(self) -> None:
-        """Reset: no goal is set."""
+        """Reset the control loops when no goal is set."""
         self._sum = np.zeros(3)
         self._heading = self._turning = nan
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
-        """Commands in actuator order."""
+        """Return the commands in actuator order."""
         missing = setpoint.velocity_ned(motion, self.GAIN, self.CRUISE, self.VERTICAL) - motion.velocity
         self._sum = np.clip(self._sum + seconds * self.INTEGRAL * missing, -self.MOST, self.MOST)
         R = rotation(motion.attitude)
@@ -134,13 +139,15 @@ class RovPilot:
 
 
 class BoatPilot:
-    """Two thrusters at the stern: turn towards the target. Within ``NEAR`` of its position the vehicle stops; towards a
-    position behind it, up to ``BACK`` away, it moves astern.
+    """Pilot of a boat with two stern thrusters, which turns towards its target. Within ``NEAR`` of the target the boat
+    stops; towards a target behind it, up to ``BACK`` away, it moves astern.
     """
 
-    CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0  #: m/s, 1/s, m, m
-    THRUST, DRAG = 0.4, 0.12  #: share of full thrust per m/s
-    STEER, DAMPING, MOST_TURN = 0.5, 0.6, 0.35  #: share per rad, per rad/s
+    #: maximum speed (m/s), speed per distance (1/s), distances at which to stop and to move astern (m)
+    CRUISE, GAIN, NEAR, BACK = 1.2, 0.3, 0.25, 4.0
+    THRUST, DRAG = 0.4, 0.12  #: shares of full thrust per m/s of speed error and of speed
+    #: shares of full thrust per rad and per rad/s, maximum share for turning
+    STEER, DAMPING, MOST_TURN = 0.5, 0.6, 0.35
 
     def __init__(self, actuators: Sequence[ActuatorDescription]) -> None:
         own = {a.name: (k, a) for k, a in enumerate(actuators)}
@@ -150,7 +157,7 @@ class BoatPilot:
         """Do nothing: this pilot keeps no state."""
 
     def commands(self, setpoint: Setpoint, motion: VehicleMotion, seconds: float) -> list[float | None]:
-        """Commands in actuator order."""
+        """Return the commands in actuator order."""
         heading = float(euler(motion.attitude)[2])
         goal, rate = heading, 0.0
         if setpoint.body_velocity:

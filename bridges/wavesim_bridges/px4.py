@@ -1,4 +1,4 @@
-"""PX4 in the loop: WaVeSim's physics and sensors through its simulator interface, MAVLink over TCP. See
+"""Bridge to PX4: WaVeSim's physics and sensors through PX4's simulator interface, MAVLink over TCP. See
 docs/bridges/px4.md.
 """
 
@@ -35,10 +35,10 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
-ANSWER_S = 0.1  #: wall time to wait for an answer
-MOST_GAP_US = 20_000  #: maximum interval between two answers; a longer one is a miss
-GAPS = 8  #: number of recent intervals whose maximum gives the time of the next answer
-MAX_BUFFER_BYTES = 1 << 16  #: unread bytes for PX4 beyond which nothing more is sent
+ANSWER_S = 0.1  #: s of wall time to wait for an answer
+MOST_GAP_US = 20_000  #: maximum interval between two answers, us; a longer interval is a missed answer
+GAPS = 8  #: number of recent intervals between answers whose maximum predicts the next answer
+MAX_BUFFER_BYTES = 1 << 16  #: number of bytes unread by PX4 above which the bridge stops sending
 
 _HORIZONTAL = {
     1: ServoOutput("front-starboard"),
@@ -57,18 +57,18 @@ FRAMES = {
     "differential": {1: ServoOutput("starboard"), 2: ServoOutput("port")},
     "rudder": {1: ServoOutput("propeller"), 2: ServoOutput("rudder")},
 }  # fmt: skip
-ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes whose PX4 gets its position from odometry
+ROVS = ("bluerov2", "bluerov2_heavy")  #: airframes for which PX4 gets its position from odometry
 
 
 class Px4Connection(asyncio.Protocol):
-    """One connection."""
+    """One TCP connection to the bridge."""
 
     def __init__(self, port: Px4Server) -> None:
         self._port, self._stream = port, MavlinkStream()
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Register a connection; a peer that sends MAVLink is the autopilot."""
+        """Register a connection. A peer that sends MAVLink becomes the autopilot."""
         self.transport = cast("asyncio.Transport", transport)
         self.transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -90,18 +90,18 @@ class Px4Connection(asyncio.Protocol):
 
 
 class Px4Server:
-    """Server for the autopilot: one connection at a time, frames every 4 ms of its clock, and the outputs that answer
-    them.
+    """Server for PX4: one connection at a time. It sends a frame every 4 ms of PX4's clock and receives the outputs
+    that answer it.
 
-    The frames set PX4's clock, so it advances by exactly ``FRAME_US`` whatever happens here. An answer carries the time
-    of its frame. Controllers that run slower than the frames answer every second or third one. The bridge predicts the
-    next answer from the last ones, and waits only when it is due.
+    The frames set PX4's clock, which therefore advances by exactly ``FRAME_US`` whatever happens here. An answer
+    carries the time of its frame. Controllers that run slower than the frames answer every second or third frame. The
+    bridge predicts the next answer from the last ones, and waits only when an answer is due.
     """
 
     def __init__(self, vehicle: BridgedVehicle, sensors: Px4Sensors) -> None:
         self.vehicle, self.sensors = vehicle, sensors
         self.client: Px4Connection | None = None
-        self.controls: list[float | None] | None = None  #: the last outputs, -1..1; None: not armed, or none received
+        self.controls: list[float | None] | None = None  #: last outputs, -1..1; None: not armed, or nothing received
         self.misses = 0  #: answers that were not received in time
         self._told_us = 0
         self._answer_us = 0
@@ -113,7 +113,7 @@ class Px4Server:
     # -- receiving
 
     def handle(self, link: Px4Connection, m: MavlinkMessage) -> None:
-        """Process a message."""
+        """Process a message from a connection."""
         if self.client is None:
             self._begin(link)
         elif link is not self.client:
@@ -160,7 +160,7 @@ class Px4Server:
     # -- sending
 
     async def exchange(self, motion: VehicleMotion, ranges: list[float]) -> list[float | None] | None:
-        """Send a frame and wait for its answer. Return the outputs; None: neutral."""
+        """Send a frame and wait for its answer. Return the outputs, or None for neutral outputs."""
         if self.client is None or self.client.transport is None:
             return None
         if self.client.transport.get_write_buffer_size() < MAX_BUFFER_BYTES:
@@ -173,7 +173,9 @@ class Px4Server:
         return None if silent else self.controls
 
     async def _wait(self) -> None:
-        """Wait for the answer to the last frame, if one is due; without controllers, wait for real time."""
+        """Wait for the answer to the last frame, if one is due. If PX4's controllers do not run, keep pace with real
+        time.
+        """
         now = asyncio.get_running_loop().time()
         if not self._is_lockstep:
             self._free_at = max(self._free_at + 1e-6 * FRAME_US, now)
@@ -200,7 +202,7 @@ class Px4Server:
 
 
 class Px4Bridge:
-    """A vehicle driven by PX4. Without PX4 its outputs are neutral, and the simulation does not wait."""
+    """Vehicle driven by PX4. Without PX4, the outputs are neutral, and the simulation does not wait."""
 
     def __init__(
         self, seat: BridgeOptions, outputs: dict[int, ServoOutput], sensors: Px4Sensors, ranges: Sequence[str]
@@ -244,14 +246,14 @@ class Px4Bridge:
     "--output",
     multiple=True,
     metavar="N=ACTUATOR",
-    help="Output to add to the preset or to replace in it; a minus reverses it: 3=-starboard. Repeatable.",
+    help="Output to add to the preset, or to replace in it; a minus sign reverses it: 3=-starboard. Repeatable.",
 )
 @click.option(
     "--instance",
     type=click.IntRange(0, 65535 - PORT),
     default=0,
     show_default=True,
-    help="Instance number (PX4's -i); the TCP port is 4560 plus one per instance.",
+    help="Instance number, as PX4's option `-i`; the TCP port is 4560 plus this number.",
 )
 @click.option(
     "--also",
@@ -267,7 +269,7 @@ class Px4Bridge:
     "ranges",
     multiple=True,
     metavar="SENSOR",
-    help="Sensor whose first value is a downward distance. Repeatable.",
+    help="Sensor whose first value is sent as a downward distance. Repeatable.",
 )
 @origin_options
 def command(

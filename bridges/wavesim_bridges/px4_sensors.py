@@ -1,5 +1,5 @@
-"""PX4's inputs from a vehicle's motion: inertial, magnetic and pressure sensors, satellites, odometry and the true
-state.
+"""Sensor values for PX4, computed from a vehicle's motion: inertial, magnetic and pressure sensors, satellites,
+odometry and the true state.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from wavesim_bridges.mavlink_codec import MavlinkWriter
 from wavesim_bridges.vehicle_motion import GRAVITY, Array, VehicleMotion
 from wavesim_sdk.frames import rotation
 
-FRAME_US = 4000  #: period of PX4's clock between frames: 250 Hz
-SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), with ``GPS`` the satellites (10 Hz)
+FRAME_US = 4000  #: period of frames by PX4's clock, us: 250 Hz
+SLOW = 5  #: every fifth frame carries compass, pressure and odometry (50 Hz), every ``GPS``-th the satellites (10 Hz)
 GPS = 25
-DEEP_M = 0.5  #: depth below which satellites cannot be received
-YEAR = 2026.0  #: year of the magnetic field, WMM2025
-#: standard deviations; PX4 treats a sensor with a constant value as broken
-ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02  #: m/s2, rad/s, gauss, hPa
-PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: m, m/s, rad: accuracy stated by the odometry, which is exact
+DEEP_M = 0.5  #: depth in m below which GPS has no fix
+YEAR = 2026.0  #: year of the magnetic field in the model WMM2025
+#: standard deviations of the noise, because PX4 treats a sensor with a constant value as broken
+ACCELERATION, RATE, FIELD, PRESSURE = 0.02, 0.001, 0.0005, 0.02  #: units: m/s2, rad/s, gauss, hPa
+PLACE, SPEED, ANGLE = 0.01, 0.01, 0.005  #: accuracy that the odometry states, although it is exact: m, m/s, rad
 _INERTIAL, _MAGNETIC, _PRESSURE = 0x3F, 0x1C0, 0x1A00  # bits of fields_updated
 _SURFACE_HPA, _LAPSE, _EXPONENT = 1013.25, 2.25577e-5, 5.25588  # lapse rates of the standard atmosphere, per m
 _TEMPERATURE = 15.0
 
 
 def magnetic_field(origin: WorldOrigin) -> Array:
-    """Return the Earth's magnetic field at the origin in gauss, NED, by the World Magnetic Model, as PX4's declination
-    table does.
+    """Return the Earth's magnetic field at the origin in gauss, NED, by the World Magnetic Model, on which PX4's
+    declination table is based too.
     """
     found = GeoMag(coefficients_file="wmm/WMM_2025.COF").calculate(origin.latitude, origin.longitude, 0.0, YEAR)
     return 1e-5 * np.array([found.x, found.y, found.z], float)
 
 
 def diagonal(*variances: float) -> list[float]:
-    """Return the upper triangle of a 6 x 6 matrix, row by row, as in MAVLink."""
+    """Return the upper triangle of a diagonal 6 x 6 matrix, row by row, as in MAVLink."""
     found = [0.0] * 21
     for k, variance in enumerate(variances):
         found[k * (13 - k) // 2] = variance
@@ -45,10 +45,10 @@ def diagonal(*variances: float) -> list[float]:
 
 
 class Px4Sensors:
-    """Frames for one PX4. ``now_us`` is its clock.
+    """Sensor frames for one PX4. ``now_us`` is the time of PX4's clock, us.
 
-    The barometer measures air pressure at the altitude -depth: PX4 has no model of water, and would take 3 m of it for
-    2 km.
+    The barometer measures air pressure at an altitude of minus the depth. PX4 has no model of water pressure, and would
+    read 3 m of water as 2 km.
     """
 
     def __init__(self, origin: WorldOrigin, odometry: bool, seed: int) -> None:
@@ -60,16 +60,16 @@ class Px4Sensors:
         self.reset()
 
     def reset(self) -> None:
-        """Reset for a new PX4."""
+        """Reset the state for a new PX4."""
         self._number = -1
         self._truth_every = 0
 
     def set_truth_interval(self, us: float) -> None:
-        """Set the requested rate of HIL_STATE_QUATERNION."""
+        """Set the interval at which PX4 requests HIL_STATE_QUATERNION."""
         self._truth_every = max(math.ceil(us / FRAME_US), 1) if 0.0 < us < 1e9 else 0
 
     def frame(self, motion: VehicleMotion, now_us: int, ranges: Sequence[float] = ()) -> bytes:
-        """Return all messages due in the next frame. ``ranges`` in m, downwards; -1: no echo."""
+        """Return all messages that are due in the next frame. ``ranges`` are in m, downwards; -1: no echo."""
         self._number += 1
         n, R = self._number, rotation(motion.attitude)
         slow = n % SLOW == 0

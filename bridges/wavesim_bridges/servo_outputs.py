@@ -1,4 +1,4 @@
-"""Servo outputs of an autopilot and the actuators that they move."""
+"""Mapping of an autopilot's servo outputs to the actuators that they move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wavesim_sdk.wire.items import ActuatorDescription
 
 @dataclass(frozen=True)
 class ServoOutput:
-    """An output. ``sign`` -1: a positive output moves the actuator opposite to its model's positive direction."""
+    """Servo output. With ``sign`` -1, a positive output moves the actuator opposite to its model's positive direction."""
 
     actuator: str
     sign: float = 1.0
@@ -37,7 +37,7 @@ def parsed(text: str) -> tuple[int, ServoOutput]:
 def chosen(
     frames: Mapping[str, Mapping[int, ServoOutput]], frame: str | None, others: Iterable[str]
 ) -> dict[int, ServoOutput]:
-    """Outputs of a preset, extended or replaced by individual ones."""
+    """Return the outputs of a preset, with individual outputs added or replaced."""
     outputs = {**frames.get(frame or "", {}), **dict(map(parsed, others))}
     if not outputs:
         raise WaveSimError("outputs missing: give --frame, or --output for each")
@@ -45,7 +45,7 @@ def chosen(
 
 
 def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> ActuatorDescription:
-    """Return the actuator of an output."""
+    """Return the actuator that an output moves."""
     for a in actuators:
         if a.name == output.actuator:
             return a
@@ -54,9 +54,9 @@ def moved_by(output: ServoOutput, actuators: Sequence[ActuatorDescription]) -> A
 
 
 class Mixer:
-    """Convert outputs -1..1 by number to commands in the actuators' units. Thrust is proportional to the square of the
-    output up to the limit of its direction, as for a motor whose speed follows the output. All other commands are linear up to the
-    actuator's larger limit.
+    """Conversion of outputs -1..1, by number, to commands in the actuators' units. Thrust is proportional to the square
+    of the output, up to the limit in its direction, as for a motor whose speed follows the output. All other commands
+    are linear, up to the actuator's larger limit.
     """
 
     def __init__(self, outputs: Mapping[int, ServoOutput], actuators: Sequence[ActuatorDescription]) -> None:
@@ -72,7 +72,9 @@ class Mixer:
             self.neutral[place] = 0.0
 
     def commands(self, outputs: Sequence[float | None]) -> list[float | None]:
-        """Commands by position; None (keep the command) if the autopilot has no such output or does not use it."""
+        """Return the commands in actuator order; None (keep the last command) if the autopilot has no such output or
+        does not use it.
+        """
         found: list[float | None] = [None] * self._count
         for number, place, sign, ahead, astern, squared in self._scales:
             u = outputs[number - 1] if number <= len(outputs) else None

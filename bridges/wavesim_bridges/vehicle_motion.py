@@ -18,9 +18,9 @@ _HALF = sqrt(0.5)
 
 @dataclass
 class VehicleMotion:
-    """One state. ``position`` (m) and ``velocity`` (m/s) over ground in NED, ``attitude`` the quaternion body to NED (w,
-    x, y, z), ``rates`` (rad/s) and ``force`` in FRD, the specific force at the origin as an accelerometer measures it
-    (m/s2; level at rest: 0, 0, -9.81).
+    """Motion at one time. ``position`` (m) and ``velocity`` (m/s, over ground) are in NED; ``attitude`` is the
+    quaternion from body to NED (w, x, y, z). ``rates`` (rad/s) and ``force`` are in FRD; ``force`` is the specific
+    force at the origin as an accelerometer measures it (m/s2; level at rest: 0, 0, -9.81).
     """
 
     time: float
@@ -31,7 +31,7 @@ class VehicleMotion:
     force: Array
 
     def after(self, seconds: float) -> VehicleMotion:
-        """Extrapolate the motion: fills the time between two steps of the simulation."""
+        """Extrapolate the motion, for times between two steps of the simulation."""
         acceleration = rotation(self.attitude) @ self.force + (0.0, 0.0, GRAVITY)
         w, (x, y, z) = 1.0, 0.5 * seconds * self.rates
         turn = np.array([w, x, y, z]) / sqrt(1.0 + x * x + y * y + z * z)
@@ -42,8 +42,8 @@ class VehicleMotion:
 
 
 def motion_of(state: State) -> VehicleMotion | None:
-    """Motion of a state; None while the server hides it. Without forces (not requested, or not received yet) the body is
-    assumed to move at constant velocity.
+    """Return the motion of a state; None while the server hides it. If the forces are missing (not requested, or not
+    received yet), assume a constant velocity.
     """
     if state.motion is None:
         return None
@@ -71,7 +71,7 @@ def motion_of(state: State) -> VehicleMotion | None:
 
 
 def product(a: Array, b: Array) -> Array:
-    """Product of two quaternions: first b, then a."""
+    """Return the product of two quaternions: rotation b, then rotation a."""
     w, x, y, z = a
     return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ b
 

@@ -216,11 +216,11 @@ def test_requests(variable: str, text: str, asked: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "reason"),
     [
-        ("BRS_RANGE_REQUEST", "id=x", "no number in a text"), ("BRS_RANGE_REQUEST", "id=-1", "no number in a text"),
-        ("BRS_RANGE_REQUEST", "frequency=nan", "no number in a text"), ("BRS_RANGE_REQUEST", "", "range target missing"),
+        ("BRS_RANGE_REQUEST", "id=x", "invalid number in a request"), ("BRS_RANGE_REQUEST", "id=-1", "invalid number in a request"),
+        ("BRS_RANGE_REQUEST", "frequency=nan", "invalid number in a request"), ("BRS_RANGE_REQUEST", "", "range target missing"),
         ("ACOUSTIC_SEND", "to=5", "nothing to send"), ("ACOUSTIC_SEND", "hex=0g", "nothing to send"),
         ("ACOUSTIC_SEND", "text=", "nothing to send"), ("ACOUSTIC_SEND", "text=" + "x" * 300, "too long for a packet"),
-        ("ACOUSTIC_SEND", "to=500,text=x", "no number in a text"), ("NODE_MESSAGE_LOCAL", "hello", "invalid node message"),
+        ("ACOUSTIC_SEND", "to=500,text=x", "invalid number in a request"), ("NODE_MESSAGE_LOCAL", "hello", "invalid node message"),
     ],
 )  # fmt: skip
 def test_requests_that_are_none(variable: str, text: str, reason: str) -> None:
@@ -361,7 +361,7 @@ def test_a_helm_flies_an_auv_and_a_boat(
     said = lauv.said
     for text in (
         "in the community 'lauv', time warp 4", "no desired values any more", f"dropped: {T} is not a number\n",
-        "dropped: no number in a text\n", "dropped: ACOUSTIC_SEND is not a text\n", "dropped: length of a packet\n",
+        "dropped: invalid number in a request\n", "dropped: ACOUSTIC_SEND is not a text\n", "dropped: length of a packet\n",
         "connection to the MOOSDB lost", "waiting for a MOOSDB",
     ):  # fmt: skip
         assert text in said, said

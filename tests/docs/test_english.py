@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from docs import english, glossary
+from docs import texts as texts_module
 from docs.sample import main as sample
 from docs.texts import DOCSTRING, DOCUMENT, HELP, KINDS, MESSAGE, Text, blocks, texts
 
@@ -101,6 +102,36 @@ def test_texts_of_every_kind_are_collected() -> None:
     assert any(t.kind == DOCSTRING and t.file == "docs/english.py" for t in found) is False, "packages only"
     assert any(t.kind == HELP and t.file.endswith(".ts") for t in found)
     assert any("{" in t.words for t in found if t.kind == MESSAGE)
+
+
+def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page.ts").write_text(
+        'import { a } from "./some where.js";\n'
+        "const glsl = `varying vec4 c;\n  void main() { gl_FragColor = vec4(1.0); if (r > 1.0) discard; }`;\n"
+        'c.font = "600 11px system-ui, sans-serif";\n'
+        "c.font = `${11 * ratio}px system-ui, sans-serif`;\n"
+        'h("div", { class: "section warm hidden", title: "Remove this chart" }); // "a comment in quotes"\n'
+        'const label = /["`]/.test(t) ? `there are ${n} vehicles${late ? `, ${late} of them are late` : ""}` : "no vehicles yet";\n'
+    )
+    (tmp_path / "program.py").write_text(
+        '"""A program::\n\n    run this literal block\n\n\\b\nwavesim run     Run a trial\n    with a log.\nwavesim end     End it now\n"""\n'
+        'A = "SELECT name, value FROM metadata"\nB = "{_TARGET}, u16 seq | u8 mission_type"\n'
+        "C = \"default-src 'none'; script-src 'self'\"\nD = \"<models><model name='a'/></models>\"\n"
+        'E = "the value is not a number"\nF = "<sensors> of the fleet cannot inherit"\n'
+    )
+    monkeypatch.setattr(texts_module, "ROOT", tmp_path)
+    monkeypatch.setattr(
+        texts_module,
+        "tracked",
+        lambda *p: ["page.ts"] if p[0].endswith("ts") else ["program.py"] if "*.py" in p[0] else [],
+    )
+    assert [(t.line, t.words) for t in texts() if t.file == "page.ts"] == [
+        (6, "Remove this chart"), (7, "there are {n} vehicles{...}"), (7, ", {late} of them are late"), (7, "no vehicles yet"),
+    ]  # fmt: skip
+    assert [t.words for t in texts() if t.file == "program.py"] == [
+        "A program::", "wavesim run  Run a trial with a log.", "wavesim end  End it now",
+        "the value is not a number", "<sensors> of the fleet cannot inherit",
+    ]  # fmt: skip
 
 
 def test_blocks_of_a_page() -> None:

@@ -130,6 +130,6 @@ def test_pictures_and_figures_by_a_command(log: Path, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<wavesim/>")
     LogWriter(tmp_path / "none.mcap", load(tmp_path / "a.xml"), 1).close()
     told = wavesim("plot", tmp_path / "none.mcap", "--mosaic")
-    assert told.returncode != 0 and "has no frames of a side-scan or a multibeam echosounder" in told.stderr
+    assert told.returncode != 0 and "has no frames of a side-scan sonar or a multibeam echosounder" in told.stderr
     told = wavesim("plot", tmp_path / "none.mcap", "--mosaic", "--geotiff")
     assert told.returncode != 0 and told.stderr.count("\n") == 1 and "needs the latitude and longitude" in told.stderr

@@ -299,7 +299,10 @@ def test_a_vehicles_instruments_are_written_beside_its_configuration(
     fitted = c.check_instruments(body)
     assert fitted["ok"] and [i["name"] for i in fitted["instruments"]] == ["mast"] and fitted["given"] == []
     wrong = {**gps, "attributes": {"hacc": "1 kg"}}
-    assert "'kg' is not a unit of length" in c.check_instruments({**body, "sensors": {**sensors, "children": [wrong]}})["error"]
+    assert (
+        "'kg' is not a unit of length"
+        in c.check_instruments({**body, "sensors": {**sensors, "children": [wrong]}})["error"]
+    )
     assert list(tmp_path.glob("*.xml")) == [loaded.path], "checking leaves nothing"
     saved = load(c.save_instruments({**body, "file_out": "n.xml"})["file"])
     assert [i.name for i in saved.suite(saved.config.fleet.vehicle[0])] == ["mast"]

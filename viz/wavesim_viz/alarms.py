@@ -1,8 +1,7 @@
 """Alarms for the operator: abnormal conditions of bodies, with start, end and acknowledgement.
 
-An alarm is listed as long as its condition holds and until somebody acknowledges it. An instantaneous event (for
-example a crossed fence) is listed until then. The thresholds are a few numbers that a file may change
-(``docs/viewer.md``).
+An alarm is listed while its condition holds, and until a user acknowledges it. An instantaneous event (for example a
+crossed fence) is listed until it is acknowledged. A file can change the thresholds (``docs/viewer.md``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from wavesim_viz.frame import HELD, INVALID, ViewerFrame
 
 CONDITIONS = {
     HELD: "frozen by the server: its state diverged (NaN or infinity)",
-    INVALID: "invalid state: not finite, or beyond the permitted range",
+    INVALID: "invalid state: a value is not finite, or is beyond the permitted range",
 }
 MOST = 300  #: maximum number of alarms kept; the oldest finished ones are removed first
 
@@ -31,16 +30,16 @@ MOST = 300  #: maximum number of alarms kept; the oldest finished ones are remov
 class AlarmRules:
     """Thresholds of the alarms; 0 = never."""
 
-    silent: float = 3.0  #: s of wall time without a datagram from a body's pilot
-    #: periods (plus half a second) without a new value from an instrument that has already produced one
+    silent: float = 3.0  #: maximum wall time in s without a datagram from a body's pilot
+    #: maximum number of periods (plus half a second) without a new value from an instrument that has produced values
     stale: float = 5.0
-    battery: float = 0.2  #: share of the capacity
-    navigation: float = 10.0  #: m of horizontal error of a navigator's estimate
-    sigmas: float = 5.0  #: the same error in standard deviations stated by the navigator
+    battery: float = 0.2  #: minimum share of the capacity
+    navigation: float = 10.0  #: maximum horizontal error of a navigator's estimate, m
+    sigmas: float = 5.0  #: maximum horizontal error in standard deviations that the navigator states
 
     @classmethod
     def read(cls, path: Path) -> AlarmRules:
-        """Read the alarm rules from a TOML file. ConfigError names the fault."""
+        """Read the alarm rules from a TOML file. Raise ConfigError for an invalid file."""
         try:
             told = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -56,17 +55,19 @@ class AlarmRules:
 
 @dataclass
 class BodyHealth:
-    """Data of a source about its bodies beside their motion, by row."""
+    """Data about the bodies of a source other than their motion, by row."""
 
-    silent: dict[int, float] = field(default_factory=dict)  #: s since the last datagram from its pilot
-    removed: set[int] = field(default_factory=set)  #: rows whose pilot was removed by keep-alive
-    stale: dict[tuple[int, str], float] = field(default_factory=dict)  #: instrument -> age of its value, in periods
-    battery: dict[int, float] = field(default_factory=dict)  #: remaining share of the capacity
+    silent: dict[int, float] = field(default_factory=dict)  #: row -> s since the last datagram from the body's pilot
+    removed: set[int] = field(default_factory=set)  #: rows of bodies whose pilot keep-alive removed
+    stale: dict[tuple[int, str], float] = field(
+        default_factory=dict
+    )  #: row and name of an instrument -> age of its value, in periods
+    battery: dict[int, float] = field(default_factory=dict)  #: row -> remaining share of the battery's capacity
 
 
 @dataclass
 class Alarm:
-    """One alarm; times in s of simulation."""
+    """One alarm, with its start and end in s of simulation time."""
 
     id: int
     kind: str
@@ -74,22 +75,22 @@ class Alarm:
     row: int
     text: str
     since: float
-    until: float | None = None  #: None = still active
+    until: float | None = None  #: end of the condition; None = still active
     seen: bool = False
 
 
-Found = Iterable[tuple[str, int, str, str]]  #: kind, row, subject, text
+Found = Iterable[tuple[str, int, str, str]]  #: alarms found now: kind, row, subject, text
 
 
 class AlarmMonitor:
-    """All alarms of a source; the list is sent again when it has changed."""
+    """All alarms of a source. The hub sends the list again when it has changed."""
 
     def __init__(self, rules: AlarmRules | None = None) -> None:
         self.rules = rules or AlarmRules()
         self.clear()
 
     def clear(self) -> None:
-        """Clear everything: simulation time restarted."""
+        """Clear everything, because simulation time has restarted."""
         self.all: list[Alarm] = []
         self._lasting: dict[tuple[str, int, str], Alarm] = {}
         self._time, self.version = -math.inf, 1
@@ -112,7 +113,7 @@ class AlarmMonitor:
                 known.text = text  # sent with the next change
 
     def note(self, notice: Mapping[str, Any]) -> None:
-        """Add an instantaneous event that the server reported."""
+        """Add an instantaneous event that the server has reported."""
         text = str(notice["text"])
         kind = next((k for k in ("fence", "contact", "frozen") if k in text), "notice")
         alarm = self._add(kind, int(notice["row"]), str(notice["name"]), text, float(notice["time"]))
@@ -127,7 +128,7 @@ class AlarmMonitor:
         return alarm
 
     def acknowledge(self, number: int | None) -> bool:
-        """Acknowledge an alarm (None: all). Return whether there was one to acknowledge."""
+        """Acknowledge an alarm (None: all alarms). Return whether there was an alarm to acknowledge."""
         unseen = [a for a in self.all if not a.seen and number in (None, a.id)]
         for a in unseen:
             a.seen = True
@@ -135,7 +136,7 @@ class AlarmMonitor:
         return bool(unseen)
 
     def to_messages(self) -> list[dict[str, Any]]:
-        """Alarms as sent to the page, newest last."""
+        """Return the alarms as they are sent to the page, newest last."""
         return [dataclasses.asdict(a) for a in self.all]
 
     # -- rules ---------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ class AlarmMonitor:
         for k in np.flatnonzero(b[:, 9]):
             yield "faulted", int(b[k, 0]), "", CONDITIONS[int(b[k, 9])]
         for row in vitals.removed:
-            yield "silent", row, "", "its pilot was removed by keep-alive"
+            yield "silent", row, "", "keep-alive removed its pilot"
         for row, silent in vitals.silent.items():
             if 0.0 < rules.silent < silent and row not in vitals.removed:
                 yield "silent", row, "", f"no datagram from its pilot for {silent:.0f} s"
@@ -158,7 +159,7 @@ class AlarmMonitor:
         yield from self._navigation_errors(frame, beliefs)
 
     def _navigation_errors(self, frame: ViewerFrame, beliefs: Iterable[Any]) -> Found:
-        """Check the estimates of navigators against the true positions."""
+        """Compare the estimates of navigators with the true positions."""
         places = {int(r[0]): r for r in frame.bodies}
         for row, *e in beliefs:
             true = places.get(int(row))

@@ -20,21 +20,21 @@ from wavesim_sdk.config.sensors import (
 )
 
 Vector = tuple[float, float, float]
-RIM = 8  #: rays that represent the edge of a cone
+RIM = 8  #: number of rays that represent the edge of a cone
 
 
 def mounting(sensor: SensorConfig) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """R_BS of an instrument from its mount."""
+    """Return R_BS of an instrument from its mount."""
     roll, pitch, yaw = sensor.attitude
     return frames.rotation(frames.quaternion(roll, pitch, yaw))
 
 
 def beams(sensor: SensorConfig) -> dict[str, Any] | None:
-    """Return the beams of an instrument: start and unit vector of each in B (``rays``, six numbers per beam); None if it
-    has none.
+    """Return the beams of an instrument: origin and unit vector of each beam in B (``rays``, six numbers per beam);
+    None if the instrument has no beams.
 
-    ``field``: the value that gives their range. ``level``: the vectors are in W, whatever the attitude. ``turning``:
-    the single beam is rotated from its vector towards ``axis`` by the value `angle`.
+    ``field`` is the value that gives the range of the beams. ``level`` means that the vectors are in W, whatever the
+    attitude. ``turning`` means that the value `angle` rotates the single beam from its vector towards ``axis``.
     """
     level = turning = False
     field = "range"
@@ -72,7 +72,7 @@ def _declared(found: Iterable[RangeBeam]) -> list[Ray]:
 
 
 def _cone(width: float) -> list[Ray]:
-    """Directions of the middle and the edge of a cone around z."""
+    """Return directions at the centre and on the edge of a cone around z."""
     start, a = (0.0, 0.0, 0.0), 0.5 * width
     edge = [2.0 * math.pi * k / RIM for k in range(RIM)] if width else []
     rim = [(math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)) for b in edge]
@@ -80,13 +80,13 @@ def _cone(width: float) -> list[Ray]:
 
 
 def _fan(count: int, width: float) -> list[Ray]:
-    """Directions of beams in the y-z plane, from port to starboard."""
+    """Return directions of beams in the y-z plane, from port to starboard."""
     angles = [width * (k / (count - 1) - 0.5) for k in range(count)]
     return [((0.0, 0.0, 0.0), (0.0, math.sin(a), math.cos(a))) for a in angles]
 
 
 def _janus(dvl: DvlConfig) -> list[Ray]:
-    """Directions of four beams around z, 90 degrees apart."""
+    """Return directions of four beams around z, 90 degrees apart."""
     rays: list[Ray] = []
     for k in range(4):
         c, s = math.cos(dvl.first + k * math.pi / 2.0), math.sin(dvl.first + k * math.pi / 2.0)

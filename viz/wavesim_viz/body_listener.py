@@ -24,7 +24,7 @@ PERIOD_S = 0.1
 
 
 class BodyListener:
-    """Listen to a body in a separate thread until closed."""
+    """Listener session for a body, in a separate thread, until it is closed."""
 
     def __init__(self, row: int, name: str, model: str, server: tuple[str, int], loaded: LoadedConfig | None) -> None:
         self.row, self.name, self.model, self.server, self.loaded = row, name, model, server, loaded
@@ -38,16 +38,16 @@ class BodyListener:
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the server; the thread ends on its own."""
+        """Leave the server. The thread then ends on its own."""
         self._closed.set()
 
     @property
     def has_frame_readers(self) -> bool:
-        """Whether a page shows images of this body."""
+        """Return whether a page shows images of this body."""
         return bool(self._looks)
 
     def open_frames(self, name: str) -> ReceivedFrames:
-        """Subscribe to the frames of an instrument; AttachError gives the reason if that is impossible."""
+        """Subscribe to the frames of an instrument. Raise AttachError with the reason if that is impossible."""
         if self.equipment is None:
             raise AttachError(self.trouble or f"the equipment of '{self.name}' is still being requested")
         there = [s["name"] for s in self.equipment["sensors"] if s["type"] in FRAME_SENSOR_TYPES]
@@ -62,7 +62,7 @@ class BodyListener:
         self._looks = {n: v for n, v in {**self._looks, name: rest}.items() if v}
 
     def _frames(self, broker: Broker, asked: tuple[str, ...]) -> tuple[str, ...]:
-        """Process received data, and request the images that pages show now."""
+        """Process received data, and request the images that pages show at present."""
         looks = self._looks
         for frame in broker.take_frames():
             for look in looks.get(frame.name, ()):
@@ -95,8 +95,8 @@ class BodyListener:
     def _describe(
         self, actuators: tuple[ActuatorDescription, ...], sensors: tuple[SensorDescription, ...]
     ) -> dict[str, Any]:
-        """Build the equipment from the server's data; mounts and actuator laws come from the configuration or the library
-        if the model is the same.
+        """Build the equipment from the server's data. Mounts and actuator laws come from the configuration or the
+        library if their model is the same.
         """
         model = model_of(self.loaded, self.model)
         known = actuators_of(model) if model is not None else ()
@@ -120,7 +120,7 @@ class BodyListener:
         }
 
     def panel(self) -> dict[str, Any]:
-        """Panel data beside the pose."""
+        """Return the panel data other than the pose."""
         kit, state = self.equipment, self._state
         if kit is None or state is None:
             return {}
@@ -153,7 +153,7 @@ class BodyListener:
 
 
 def _actuators(told: tuple[ActuatorDescription, ...]) -> tuple[Actuator, ...]:
-    """Describe the actuators of a model that is not known here."""
+    """Describe the actuators of a model that this machine does not have."""
     numbers = dict.fromkeys(ActuatorKind, 0)
     numbers[ActuatorKind.OTHER] = sum(a.kind == ActuatorKind.BALLAST for a in told)  # they follow the tanks
     found = []

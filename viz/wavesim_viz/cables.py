@@ -10,8 +10,8 @@ from wavesim_viz.frame import decode_text, to_json_value
 
 
 def cable_messages(records: Any) -> list[dict[str, Any]]:
-    """Select the lines that are present from records of the table ``lines``: name, largest tension (N), broken segment
-    (-1: none), node positions (m, W) one after the other.
+    """Return the present lines from records of the table ``lines``: name, maximum tension (N), broken segment (-1:
+    none), and node positions (m, W) one after the other.
     """
     return [
         {

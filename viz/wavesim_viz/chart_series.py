@@ -1,8 +1,8 @@
-"""Time series for charts: from a log complete, from a server since its viewer was started.
+"""Time series for charts: from a log over its whole length, from a server since its viewer was started.
 
 A *line* is ``ROW/KEY``; keys are those of the page: ``motion.depth``, ``nav.error``, ``actuator.NAME``,
-``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are SI, angles of ``motion`` in
-degrees; None if missing.
+``actuator.NAME:command``, ``sensor.NAME.FIELD.NUMBER``, ``force.PART.AXIS``. Values are in SI units, angles of
+``motion`` in degrees; a missing value is None.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from wavesim_sdk.tables import ACTUATION, EFFORT, ESTIMATE, STATE
 from wavesim_viz.xml_trees import RequestFailed
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-ChartSeries = tuple[Array, Array]  #: times in s, values
+ChartSeries = tuple[Array, Array]  #: times in s, and values
 EMPTY_SERIES: ChartSeries = (np.zeros(0), np.zeros(0))
 AXES = ("X", "Y", "Z", "K", "M", "N")
 MOST_LINES, MOST_POINTS = 16, 4000
-MISSING = 10  #: steps of a line without a value before a gap starts
-ABSURD = 1e12  #: larger values are drawn as a gap
+MISSING = 10  #: number of a line's steps without a value before a gap starts
+ABSURD = 1e12  #: magnitude above which values are drawn as a gap
 
 
 def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
@@ -42,8 +42,9 @@ def motion_series(key: str, p: Array, q: Array, speed: Array) -> Array:
 
 
 def navigation_series(key: str, true: Array, believed: Array, sigma: Array) -> Array:
-    """Compute navigation quantities. ``error``: horizontal distance between estimate and truth; ``vertical``: estimated
-    minus true depth; ``sigma``: horizontal standard deviation stated by the navigator, sqrt(north^2 + east^2).
+    """Compute navigation quantities. ``error`` is the horizontal distance between estimate and truth, ``vertical`` the
+    estimated minus the true depth, and ``sigma`` the horizontal standard deviation that the navigator states,
+    sqrt(north^2 + east^2).
     """
     match key:
         case "error":
@@ -56,13 +57,13 @@ def navigation_series(key: str, true: Array, believed: Array, sigma: Array) -> A
 
 
 class LogSeries:
-    """Lines of a log."""
+    """Chart lines of a log."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
 
     def line(self, body: str, key: str, actuators: Sequence[str]) -> ChartSeries:
-        """Return a line of a body; empty if the log has no such data."""
+        """Return a line of a body, which is empty if the log does not have the data."""
         kind, _, rest = key.partition(".")
         if body not in self.log.names:
             return EMPTY_SERIES
@@ -112,8 +113,9 @@ def _seconds(time_ns: Any) -> Array:
 
 
 def aligned(lines: Sequence[ChartSeries], since: float, until: float, points: int) -> dict[str, Any]:
-    """Resample lines for one chart: the times of the first line (and of others before and after it), and the newest value
-    of each line there. A long line keeps the minimum and maximum of each interval, so that no peak is lost.
+    """Resample lines for one chart, to the times of the first line and to the times of other lines before and after it.
+    Each line has its newest value at these times. A long line keeps the minimum and maximum of each interval, so that
+    peaks are not lost.
     """
     times = np.zeros(0)
     for t, _ in lines:

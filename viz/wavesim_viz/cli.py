@@ -1,5 +1,6 @@
-"""``wavesim plot``: pictures of a run. ``wavesim viz``: mission control in the browser. ``wavesim configure``: models.
-``wavesim soundings``: a sea bed of an electronic chart."""
+"""``wavesim plot``: pictures of a run. ``wavesim viz``: mission control in the browser. ``wavesim configure``: vehicle
+models. ``wavesim soundings``: a sea bed from an electronic chart.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ PORT = 9780
 
 
 class PageNotBuilt(WaveSimError):
-    """The page is not built."""
+    """Error: the viewer's page is not built."""
 
     exit_code = 11
 
 
 class WebPortTaken(WaveSimError):
-    """The TCP port is in use."""
+    """Error: the TCP port of the viewer is in use."""
 
     exit_code = 8
 
@@ -38,7 +39,7 @@ class WebPortTaken(WaveSimError):
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the pictures; default: the folder of the log.")
 @click.option(
-    "--mosaic", is_flag=True, help="Draw sonar results instead: mosaic, depths against the true sea bed, targets."
+    "--mosaic", is_flag=True, help="Draw sonar results instead: mosaic, depths compared with the true sea bed, targets."
 )
 @click.option(
     "--cell", type=click.FloatRange(0.01, 100.0), default=0.2, show_default=True, help="With --mosaic: cell size in m."
@@ -65,7 +66,7 @@ def plot(log: Path, out: Path | None, mosaic: bool, cell: float, geotiff: bool) 
 
 def _web_options(command: Callable[..., None]) -> Callable[..., None]:
     options = (
-        click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free one."),
+        click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="TCP port; 0 = any free port."),
         click.option("--address", default="127.0.0.1", show_default=True, help="Address to listen on; an address other than loopback needs a token, which is printed."),
         click.option("--rate", type=click.FloatRange(1, 60), default=20.0, show_default=True, help="Frames per second; the page interpolates between them."),
         click.option("--folder", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(), help="Folder in which the configurator saves files; default: the current folder."),
@@ -83,7 +84,7 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Configuration with the sea bed and missions; default: the server's.",
+    help="Configuration with the sea bed and the missions; default: the server's configuration.",
 )
 @click.option(
     "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
@@ -147,14 +148,15 @@ def viz(
 @click.command()
 @click.argument("cell", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--config", type=click.Path(path_type=Path), help="Configuration that gives the origin of the world.")
+@click.option("--config", type=click.Path(path_type=Path), help="Configuration that defines the origin of the world.")
 @click.option(
     "--origin", nargs=2, type=float, metavar="LAT LON", help="Origin of the world in degrees, instead of --config."
 )
 def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, float] | None) -> None:
     """Convert an electronic chart into soundings.
 
-    CELL is an S-57 cell (*.000). OUT receives its soundings and depth contours as a sea bed for <soundings file="OUT"/>.
+    CELL is an S-57 cell (*.000). OUT receives soundings and depth contours of the cell, as a sea bed for <soundings
+    file="OUT"/>.
     """
     from wavesim_sdk.config import load
     from wavesim_sdk.geodesy import Origin
@@ -184,7 +186,9 @@ def soundings(cell: Path, out: Path, config: Path | None, origin: tuple[float, f
 @click.command()
 @_web_options
 def configure(port: int, address: str, rate: float, folder: Path, open_: bool) -> None:
-    """Create and edit vehicle models in the browser. Place thrusters, fins and sensors, try the model and save it."""
+    """Create and edit vehicle models in the browser. You can place thrusters, fins and sensors, try the model and save
+    it.
+    """
     _page_is_built()
     _serve(None, "configurator", address, _bind(address, port), rate, folder, True, open_, "#configure")
 

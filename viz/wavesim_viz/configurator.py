@@ -1,7 +1,7 @@
-"""Configurator requests: models as trees of XML elements, checked, tested and saved.
+"""Requests of the configurator, which checks, tests and saves models as trees of XML elements.
 
-The page edits the elements themselves, guided by the same declaration as the reader and ``docs/CONFIG.md``. It can
-therefore set everything that the simulator supports, and nothing else.
+The page edits the XML elements themselves. The declaration that guides it is the one that the configuration reader and
+``docs/CONFIG.md`` use, so the page can set everything that the simulator supports, and nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}\.xml")
 
 
 class Configurator:
-    """Handle requests from the page and answer with plain data; write files only in ``folder``."""
+    """Handler of requests from the page. It answers with plain data and writes files only in ``folder``."""
 
     def __init__(self, folder: Path, configuration: Callable[[], str]) -> None:
         self.folder, self._configuration = folder, configuration
@@ -46,7 +46,9 @@ class Configurator:
     # -- contents ----------------------------------------------------------------------------------
 
     def _sources(self) -> dict[str, tuple[Model, Path]]:
-        """Map each model name to the model and its file: the library, the scene's models, and those saved here."""
+        """Map each model name to the model and its file: models of the library, of the scene, and those saved in the
+        folder.
+        """
         found = {}
         for m in library().values():
             found[m.name] = (m, Path(m.place.rpartition(":")[0]))
@@ -106,8 +108,8 @@ class Configurator:
         return found
 
     def vehicle(self, query: Any) -> dict[str, Any]:
-        """Return a body of a configuration: its own <sensors>, its model's looks, and the instruments it gets from
-        elsewhere.
+        """Return a body of a configuration: its own <sensors>, the drawing of its model, and the instruments that it
+        inherits.
         """
         path = self._configuration_of(query)
         element = _body(parse(path.read_bytes()), str(query.get("name", "")))
@@ -124,8 +126,8 @@ class Configurator:
 
     @staticmethod
     def _describe_body(path: Path, element: Any) -> dict[str, Any]:
-        """Return looks and instruments of a body as the reader resolves them; ``given``: instruments that are not its
-        own.
+        """Return the drawing and the instruments of a body as the configuration reader resolves them; ``given`` lists
+        inherited instruments.
         """
         loaded = load(path)
         body = next(b for b in loaded.config.fleet.bodies if b.name == element.get("name"))
@@ -138,7 +140,7 @@ class Configurator:
         }
 
     def import_model(self, body: Any) -> list[Tree]:
-        """Read the models of an uploaded file: WaVeSim's format, or one that `wavesim vehicles import` reads."""
+        """Read the models of an uploaded file, in WaVeSim's format or in a format that `wavesim vehicles import` reads."""
         name, text = Path(_word(body, "file", "model.xml")).name, _of(str, body.get("text", ""), "text")
         if not name or name == "..":
             raise RequestFailed("the file has no name")
@@ -154,7 +156,7 @@ class Configurator:
     # -- checking and testing -------------------------------------------------------------------------
 
     def check(self, body: Any) -> dict[str, Any]:
-        """Return the reader's verdict on a model, and its looks if it can be simulated."""
+        """Return the configuration reader's verdict on a model, and the model's drawing if it can be simulated."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 model = self._read(body.get("model"), Path(folder))
@@ -166,7 +168,7 @@ class Configurator:
         return {"ok": True, "look": model_look(model), "instruments": _instruments(suite), "given": []}
 
     def check_instruments(self, body: Any) -> dict[str, Any]:
-        """Return the reader's verdict on a vehicle with other own instruments."""
+        """Return the configuration reader's verdict on a vehicle with changed own instruments."""
         try:
             with self._draft(body) as (draft, element):
                 return {"ok": True} | self._describe_body(draft, element)
@@ -177,8 +179,8 @@ class Configurator:
 
     @contextlib.contextmanager
     def _draft(self, body: Any) -> Iterator[tuple[Path, Any]]:
-        """Write a configuration with other instruments for one body beside the original: its file names are relative to
-        that folder.
+        """Write a configuration with changed instruments for one body. It is written beside the original, because its
+        file names are relative to that folder.
         """
         base = self._configuration_of(body)
         root = parse(base.read_bytes())
@@ -217,12 +219,12 @@ class Configurator:
         return model
 
     def test_drive(self, body: Any) -> dict[str, Any]:
-        """Simulate the model: ``commands`` (actuator -> value) apply from 1 s on. Return its track, one column per
+        """Simulate the model; ``commands`` (actuator -> value) apply from 1 s on. Return its motion, one column per
         quantity.
         """
         seconds = body.get("seconds", 60.0)
         if not is_number(seconds) or not 1.0 <= seconds <= MOST_SECONDS:
-            raise RequestFailed(f"a test takes 1 to {MOST_SECONDS:g} s")
+            raise RequestFailed(f"invalid duration of a test: expected 1 to {MOST_SECONDS:g} s")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             model = self._read(body.get("model"), folder)
@@ -266,7 +268,7 @@ class Configurator:
         return target
 
     def save(self, body: Any) -> dict[str, Any]:
-        """Write a models file, and beside it a configuration that runs the model with its instruments."""
+        """Write a models file, and beside it a configuration that simulates the model with its instruments."""
         overwrite = body.get("replace") is True
         target = self._target(body.get("file"), overwrite)
         trial = self._target(f"{target.stem}-trial.xml", overwrite)
@@ -285,14 +287,14 @@ class Configurator:
         return {"file": str(target), "trial": str(trial)}
 
     def save_instruments(self, body: Any) -> dict[str, Any]:
-        """Rewrite a configuration with other own instruments of a vehicle."""
+        """Write a configuration with changed own instruments of a vehicle."""
         base = self._configuration_of(body)
         target = self._target_beside(base, body)
         with self._draft(body) as (draft, _):
             return self._put(draft, target)
 
     def mission(self, body: Any) -> dict[str, Any]:
-        """Rewrite the scene's configuration with other waypoints, beacons and fences."""
+        """Write the scene's configuration with changed waypoints, beacons and fences."""
         base = Path(self._configuration())
         if base.suffix != ".xml" or not base.is_file():
             raise RequestFailed("no configuration to change here (the scene comes from a log or another machine)")
@@ -307,8 +309,8 @@ class Configurator:
             return self._put(draft, target) | {"warnings": warnings}
 
     def _target_beside(self, base: Path, body: Any) -> Path:
-        """Return the target file of a changed configuration: beside the original, because its file names are relative to
-        that folder.
+        """Return the target file of a changed configuration, which is beside the original, because its file names are
+        relative to that folder.
         """
         target = self._target(body.get("file_out", body.get("file")), body.get("replace") is True)
         if target.parent.resolve() != base.parent.resolve():
@@ -380,7 +382,7 @@ def _commands(value: Any) -> dict[str, float]:
 
 
 def preset(model: Model, kind: str) -> dict[str, float]:
-    """Build the commands of a turning circle or a step in thrust: 70 % ahead, fins and swivels at half their limits."""
+    """Build the commands for a turning circle or a step in thrust: 70 % ahead; fins and swivels at half their limits."""
     found: dict[str, float] = {}
     forward = [t for t in model.thruster if t.direction[0] > 0.3 * math.dist(t.direction, (0, 0, 0))]
     for t in forward:
@@ -401,7 +403,7 @@ def preset(model: Model, kind: str) -> dict[str, float]:
 
 
 def _waypoints_below_bed(loaded: LoadedConfig, names: Iterable[str]) -> list[str]:
-    """Describe waypoints that lie below the sea bed."""
+    """Return a warning for each waypoint below the sea bed."""
     bed, found = sea_bed(loaded), []
     for vehicle in loaded.config.fleet.vehicle:
         if vehicle.name not in names:
@@ -446,7 +448,7 @@ def _points(points: Any, count: int) -> list[list[float]]:
             or len(p) != count
             or not all(isinstance(v, int | float) and math.isfinite(v) for v in p)
         ):
-            raise RequestFailed(f"a point needs {count} finite numbers")
+            raise RequestFailed(f"invalid point: expected {count} finite numbers")
     return points
 
 

@@ -1,4 +1,4 @@
-"""Limits on open connections: a maximum per address, and time limits for each request."""
+"""Limits on open connections: a maximum number per address, and time limits for each request."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-MAX_PER_ADDRESS = 64  #: maximum of connections per address that are not websockets; a new one closes the oldest
-REQUEST_S = 10.0  #: for the head of a request, and between two requests
-BODY_S = 10.0  #: for the rest of the request
+MAX_PER_ADDRESS = (
+    64  #: maximum number of connections per address, without websockets; a new connection closes the oldest
+)
+REQUEST_S = 10.0  #: maximum time in s for the head of a request, and between two requests
+BODY_S = 10.0  #: maximum time in s for the body of a request
 
 
 class ConnectionLimiter:
-    """Open connections by address, oldest first."""
+    """Open connections by address; the oldest comes first."""
 
     def __init__(self) -> None:
         self._open: dict[str, dict[LimitedRequestHandler, None]] = {}
-        self.closed: Counter[str] = Counter()  #: by address: connections closed to make room for another
+        self.closed: Counter[str] = Counter()  #: address -> number of connections closed to make room for another
 
     def enter(self, handler: LimitedRequestHandler) -> None:
         """Add a connection; close the oldest one if there are too many."""
@@ -63,7 +65,7 @@ class LimitedRequestHandler(web.RequestHandler):
 
 
 def address_of(transport: asyncio.BaseTransport | None) -> str:
-    """Address of the peer of a connection; empty if it is already closed."""
+    """Return the address of a connection's peer; empty if the connection is already closed."""
     name = transport.get_extra_info("peername") if transport is not None else None
     return str(name[0]) if name else ""
 

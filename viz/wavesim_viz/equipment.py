@@ -1,6 +1,6 @@
 """Equipment of a body: its actuators and instruments by name, with units and limits, as plain data for the page.
 
-It is sent once per selected body. The values follow in the same order with each panel message.
+The hub sends it once per selected body. Each panel message then contains the values in the same order.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ ACTUATOR_FAULTS = ("lost", "stuck", "frozen", "reduced", "reversed", "none")
 
 @dataclass(frozen=True)
 class InstrumentDescription:
-    """An instrument as described by shared memory, a log or the server. ``sensor``: its declaration, if known."""
+    """Instrument as shared memory, a log or the server describes it. ``sensor`` is its declaration, if known."""
 
     name: str
     type: str
     period_s: float | None
     sensor: SensorConfig | None = None
-    fields: tuple[Field, ...] = ()  #: the type is not installed here
+    fields: tuple[Field, ...] = ()  #: fields of a type that is not installed here
 
 
 def model_of(loaded: LoadedConfig | None, name: str) -> Model | None:
-    """Find a model by name; None if neither the configuration nor the library has it."""
+    """Find a model by name; return None if neither the configuration nor the library has it."""
     return (loaded.models.get(name) if loaded is not None else None) or library().get(name)
 
 
@@ -101,7 +101,7 @@ def _field(f: Field, labels: list[str] | None, units: list[str] | None) -> dict[
 def _labels(
     told: InstrumentDescription, actuators: Sequence[Actuator], loaded: LoadedConfig | None
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Return names, and units if they differ, of the numbers of a field with one number per part of the body."""
+    """Return the names of a field's numbers, one per part of the body, and their units if they differ."""
     named: dict[str, Callable[[], tuple[list[str] | None, list[str] | None]]] = {
         "encoder": lambda: ([a.name for a in actuators], [a.actual_unit for a in actuators]),
         "rpm": lambda: ([a.name for a in actuators if a.kind is ActuatorKind.THRUSTER], None),

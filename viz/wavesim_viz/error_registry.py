@@ -1,7 +1,8 @@
-"""Containment of the viewer's own errors: each is counted, shown in the page and printed on the console.
+"""Containment of the viewer's own errors. Each error is counted, shown in the page and printed on the console.
 
-A viewer that freezes silently is worse than one that reports missing data. Each item that is read or sent is therefore a
-*part*. A part that raises is left out of the present frame and tried again with the next; all other parts continue.
+A viewer that freezes silently is worse than one that reports missing data. Each item that is read or sent is therefore
+a *part*. A part that raises an exception is left out of the present frame and tried again with the next frame; all
+other parts continue.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 
 import click
 
-MOST_KINDS = 100  #: maximum number of distinct errors; further ones are counted together
+MOST_KINDS = 100  #: maximum number of distinct errors; further errors are counted together
 
 
 def print_line(text: str) -> None:
@@ -22,13 +23,13 @@ def print_line(text: str) -> None:
 
 
 class LogThrottle:
-    """Let the 1st, 10th, 100th ... occurrence of an error through, so that repetitions do not flood the console."""
+    """Filter that passes the 1st, 10th, 100th ... occurrence of an error, so that repetitions do not flood the console."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def count(self, kind: str) -> int:
-        """Return the number of occurrences if it is to be reported, else 0."""
+        """Count an occurrence. Return the number of occurrences if this one is to be reported, otherwise 0."""
         kind = kind if kind in self.counts or len(self.counts) < MOST_KINDS else "others"
         self.counts[kind] += 1
         n = self.counts[kind]

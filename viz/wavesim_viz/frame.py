@@ -1,4 +1,4 @@
-"""State of one moment for a viewer, and its bytes on the websocket.
+"""State at one moment for a viewer, and its bytes on the websocket.
 
 A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float32 (little-endian)::
 
@@ -8,8 +8,9 @@ A frame is a head of 64 bytes, then ``bodies`` and ``signals`` as rows of float3
     16  f8  tick                  40  u4  ticks late             56  f4  water level, m
     24  f4  wanted speed                                         60  u4  jumps of time so far: no motion between
 
-A body's last number is its condition: 0 normal; 1 frozen, because its state diverged (NaN or infinity); 2 invalid state (not finite,
-or beyond the permitted range), with NaN as position. Frames W and B as everywhere; the page converts them to its own axes.
+A body's last number is its condition: 0 normal; 1 frozen, because its state diverged (NaN or infinity); 2 invalid state
+(not finite, or beyond the permitted range), with NaN as position. Vectors are in the frames W and B; the page converts
+them to its own axes.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 _HEAD = struct.Struct("<4sIddffffIIIIfI")
-BODY = 10  #: row, position (3), attitude (4), velocity over ground, condition
-WELL, HELD, INVALID = 0, 1, 2  #: conditions
-FARTHEST, FASTEST = 1e7, 1e5  #: m and m/s; a state beyond these limits is invalid
-SIGNAL = 9  #: number, row of the sender, origin (3), radius, level, level at the source, frequency
+BODY = 10  #: numbers of a body: row, position (3), attitude (4), velocity over ground, condition
+WELL, HELD, INVALID = 0, 1, 2  #: conditions of a body
+FARTHEST, FASTEST = 1e7, 1e5  #: maximum distance (m) and velocity (m/s); a state beyond these limits is invalid
+SIGNAL = 9  #: numbers of a signal: number, row of the sender, origin (3), radius, level, level at the source, frequency
 MOST_SIGNALS = 256
 
 
@@ -37,7 +38,7 @@ def no_signals() -> Array:
 
 @dataclass
 class ViewerFrame:
-    """One frame."""
+    """One frame for the viewers."""
 
     time_s: float
     tick: int
@@ -51,9 +52,9 @@ class ViewerFrame:
     ticks_late: int = 0
     level: float = 0.0
     roster: int = 0
-    #: from a source: 1 = time jumped; as sent: number of jumps so far, because a viewer may miss frames
+    #: from a source, 1 = time jumped; as sent, the number of jumps so far, because a viewer may miss frames
     jumped: int = 0
-    v_WB_B: Any = None  #: velocities over ground in B, one per body; not sent
+    v_WB_B: Any = None  #: velocities over ground in B, one per body, m/s; not sent
 
     def pack(self) -> bytes:
         signals = self.signals[-MOST_SIGNALS:]
@@ -65,7 +66,7 @@ class ViewerFrame:
 
 
 def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) -> Array:
-    """Build the body rows of a frame from table columns; ``held``: mask of frozen bodies."""
+    """Build the body rows of a frame from table columns; ``held`` is the mask of frozen bodies."""
     out = np.empty((len(rows), BODY), np.float32)
     p, q, v = (
         np.asarray(column, float).reshape(len(rows), size) for column, size in ((p_WB_W, 3), (q_WB, 4), (v_WB_B, 3))
@@ -83,9 +84,10 @@ def bodies(rows: Any, p_WB_W: Any, q_WB: Any, v_WB_B: Any, held: Any = False) ->
 
 
 class HeldBodyDetector:
-    """Find frozen bodies: they moved, time advances, and their velocity is exactly zero.
+    """Find frozen bodies: bodies that have moved and whose velocity is exactly zero although time advances.
 
-    Shared memory does not state it, but the water never leaves a moving body without any velocity.
+    Shared memory does not state which bodies are frozen, but a body that moves in water never has exactly zero
+    velocity.
     """
 
     def __init__(self, begun: Mapping[str, Sequence[float]] | None = None) -> None:
@@ -96,7 +98,7 @@ class HeldBodyDetector:
     def update(
         self, tick: int, roster: Sequence[Sequence[Any]], rows: Any, p_WB_W: Any, v_WB_B: Any, w_WB_B: Any
     ) -> Any:
-        """Return one boolean per row."""
+        """Return one boolean per row: whether the body is frozen."""
         if tick == self._tick and len(self._held) == len(rows):
             return self._held
         still = ~(np.any(v_WB_B, axis=1) | np.any(w_WB_B, axis=1))
@@ -126,12 +128,12 @@ def signals(table: Any) -> Array:
 
 
 def decode_text(value: Any) -> str:
-    """Decode the text of a column; a letter that was cut in the middle is dropped."""
+    """Decode the text of a column without a last character whose bytes are incomplete."""
     return bytes(value).decode("utf-8", "replace")
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert a value for JSON: NaN and infinities become null, arrays lists, bytes text."""
+    """Convert a value for JSON: NaN and infinities become null, arrays become lists, and bytes become text."""
     if isinstance(value, float | np.floating):
         number = float(value)
         return number if math.isfinite(number) else None

@@ -1,4 +1,4 @@
-"""History of a server since its viewer was started: for charts and for pages that connect late."""
+"""History of a server since its viewer was started, for charts and for pages that connect late."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from wavesim_viz.frame import INVALID, Array, ViewerFrame, to_json_value
 MAX_SAMPLES, FIRST_S = (
     1500,
     0.25,
-)  #: number of instants; initial minimum interval, which doubles when there are too many
+)  #: maximum number of samples; initial interval between them in s, which doubles when there are too many
 MOST_SENT, MOST_HEARD, MOST_NOTICES = 400, 1600, 400
-TRACK_POINTS = 60_000  #: for all bodies together
+TRACK_POINTS = 60_000  #: maximum number of points of all tracks together
 
 
 class HistorySource(Protocol):
-    """History for charts and late viewers: of a server the viewer's own record, of a log the log."""
+    """History for charts and for pages that connect late. For a server, it is the viewer's own record; for a replay, it
+    is the log.
+    """
 
     def events(self) -> dict[str, Any]:
-        """Newest signals and notices, as in the message ``sounds``."""
+        """Return the newest signals and notices, as in the message ``sounds``."""
 
     def tracks(self) -> dict[str, Any]:
-        """Tracks so far: row -> times and positions, and the navigator's estimates."""
+        """Return the tracks so far: row -> times and positions, and the navigator's estimates."""
 
     def line(self, row: int, key: str) -> ChartSeries:
-        """A line (``chart_series.py``) of a body."""
+        """Return a chart line of a body (see ``chart_series.py``)."""
 
 
 @dataclass
 class MotionSample:
-    """Bodies of a frame, and [row, estimate (3), sigma (3)] of navigators."""
+    """Bodies of one frame, and [row, estimate (3), sigma (3)] of each navigator."""
 
     time: float
     bodies: Array
@@ -51,13 +53,13 @@ class MotionSample:
 
 
 class History:
-    """History of instants, thinned evenly when there are too many, and the newest events."""
+    """History of samples, thinned evenly when there are too many, and of the newest events."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Clear everything: simulation time restarted."""
+        """Clear everything, because simulation time has restarted."""
         self.moments: list[MotionSample] = []
         self._every = FIRST_S
         self._since: dict[int, tuple[Any, float]] = {}  # row -> body in it, and since when
@@ -66,7 +68,7 @@ class History:
         self._notices: deque[dict[str, Any]] = deque(maxlen=MOST_NOTICES)
 
     def add(self, frame: ViewerFrame, roster: Sequence[Sequence[Any]], beliefs: Sequence[Sequence[float]]) -> None:
-        """Add an instant if the last one is long enough ago."""
+        """Add a sample if the last one is old enough."""
         if self.moments and frame.time_s < self.moments[-1].time:
             self.clear()
         if self.moments and frame.time_s - self.moments[-1].time < self._every:

@@ -1,8 +1,8 @@
-"""Distribution from one source to any number of viewers. A frame is read and packed once; each viewer takes the newest one
-when ready.
+"""Distribution from one source to any number of viewers. The hub reads and packs each frame once; each viewer takes the
+newest frame when it is ready.
 
-A slow viewer gets fewer frames, and a frozen one is dropped; no other viewer waits for it. Errors of the viewer itself
-are contained (``error_registry.py``): the affected part of a frame is missing, and the page shows that.
+A slow viewer gets fewer frames, and the hub drops a viewer that hangs. Other viewers never wait. The hub contains its
+own errors (``error_registry.py``): the affected part of a frame is missing, and the page shows an error.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from wavesim_viz.requests import CommanderRequest, ControlRequest, DriveRequest,
 from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
-IDLE_PERIOD_S = 0.2  #: the history continues without viewers
-FROZEN_S = 20.0  #: a viewer that takes nothing for this long is dropped
+IDLE_PERIOD_S = 0.2  #: period in s for reading the history while no page is connected
+FROZEN_S = 20.0  #: s after which a viewer that takes no data is dropped
 _numbers = itertools.count(1)
-MOST_WAITING = 200  #: messages (not frames) per viewer
+MOST_WAITING = 200  #: maximum number of queued messages (not frames) per viewer
 
 
 def encode_message(message: dict[str, Any]) -> str:
-    """Encode a message; ValueError if it contains values that JSON does not support (a page could not read it)."""
+    """Encode a message. Raise ValueError if it contains values that JSON does not support, because a page could not
+    read it.
+    """
     return json.dumps(message, separators=(",", ":"), default=list, allow_nan=False)
 
 
@@ -52,12 +54,13 @@ class Viewer:
         self.watched: int | None = None
         self.kit: dict[str, Any] | None = None  #: equipment last sent for the watched body
         self.panel = ""  #: data last sent for the watched body
-        self.traffic = ""  #: its encounters
+        self.traffic = ""  #: encounters last sent for the watched body
         self.fresh = asyncio.Event()
         self.texts: deque[str] = deque(maxlen=MOST_WAITING)
         self.last_sent = (0, 0, 0)  # frame, scene, roster
-        self.manual_control: ManualControlSession | None = None  #: session of the body that it drives
-        self.pictures: dict[tuple[int, str], int] = {}  #: sonars that it shows, number of images of each that it has
+        self.manual_control: ManualControlSession | None = None  #: session of the body that this page drives
+        #: sonar that this page shows -> number of its images that the page has
+        self.pictures: dict[tuple[int, str], int] = {}
 
     def send(self, message: dict[str, Any]) -> None:
         """Queue a message for this viewer."""
@@ -66,7 +69,7 @@ class Viewer:
 
 
 class Hub:
-    """All viewers of a source (None: only the configurator)."""
+    """All viewers of a source. If the source is None, only the configurator is served."""
 
     def __init__(self, source: ViewerSource | None, rate: float, rules: AlarmRules | None = None) -> None:
         self.source, self.period = source, 1.0 / rate
@@ -74,7 +77,7 @@ class Hub:
         self.viewers: set[Viewer] = set()
         self.dropped = 0
         self.errors = ErrorRegistry()
-        self.refused = LogThrottle()  #: pages disconnected for invalid messages, by kind
+        self.refused = LogThrottle()  #: number of pages disconnected for invalid messages, by kind
         self._frame: tuple[int, bytes] = (0, b"")
         self._scene: tuple[int, str] = (0, "")
         self._roster: tuple[int, str] = (0, "")
@@ -152,7 +155,7 @@ class Hub:
         """Run commands one at a time in a thread, because the commander may block."""
         source = self.source
         if source is None:
-            return False, "no simulation to control here"
+            return False, "this viewer has no simulation to control"
         run = asyncio.get_running_loop().run_in_executor
         try:
             if isinstance(wanted, FaultRequest):
@@ -164,7 +167,7 @@ class Hub:
             return False, f"the viewer could not run this command: {self.errors.record('control', error)}"
 
     def drive(self, viewer: Viewer, wanted: DriveRequest) -> None:
-        """Drive a body from a page: join with the first command, leave on request."""
+        """Drive a body from a page: join with the first command, and leave on request."""
         source, helm = self.source, viewer.manual_control
         if helm is not None and (wanted.shares is None or helm.is_over or helm.body != wanted.body):
             helm.leave()
@@ -183,7 +186,7 @@ class Hub:
         helm.set_shares(wanted.shares)
 
     async def run(self) -> None:
-        """Read the source: at the wanted rate while a page is connected, otherwise rarely, for the history only."""
+        """Read the source at the set rate while a page is connected, and otherwise rarely, for the history."""
         due = time.monotonic()
         while True:
             seen = bool(self.viewers) or isinstance(self.source, ReplaySource)
@@ -228,7 +231,7 @@ class Hub:
             viewer.fresh.set()
 
     def _publish_updates(self, source: ViewerSource, frame: ViewerFrame, now: float) -> None:
-        """Send messages beside the frames, each at its own rate."""
+        """Send the messages other than frames, each at its own rate."""
         part = self.errors.contain
         with part("signals"):
             if (sounds := source.new_signals()) is not None:
@@ -309,13 +312,13 @@ class Hub:
             self._tell_all({"type": "alarms", "alarms": self.alarms.to_messages()})
 
     def acknowledge(self, number: int | None) -> tuple[bool, str]:
-        """Acknowledge an alarm; None: all."""
+        """Acknowledge an alarm; None acknowledges all."""
         done = self.alarms.acknowledge(number)
         self._tell_alarms()
         return done, "acknowledged" if done else "no such alarm to acknowledge"
 
     def _data_of(self, row: int) -> str:
-        """Name the part that reads one body, with the body's name if known."""
+        """Return the name of the part that reads one body, with the body's name if known."""
         name = next((b[1] for b in self._listed or () if b[0] == row), None)
         return f"the data of {f'row {row}' if name is None else repr(name)}"
 

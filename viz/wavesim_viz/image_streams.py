@@ -1,9 +1,9 @@
-"""Images of sonars and cameras for pages: each frame is packed once and kept as long as a page that connects later needs
-it.
+"""Images of sonars and cameras for pages. Each frame is packed once and kept as long as a page that connects later
+needs it.
 
-On the websocket an image is ``WVS1``, the length of its head (u4), the head (JSON, padded with spaces to a multiple of
-4 bytes) and its numbers, little-endian. Samples are u1 (beams, bins); of a camera, rows of red, green, blue. Soundings
-are rows of f4: north, east, down, starboard, sigma (m).
+On the websocket, an image consists of ``WVS1``, the length of its head (u4), the head (JSON, padded with spaces to a
+multiple of 4 bytes) and its numbers, little-endian. The samples of a sonar are u1 (beams, bins); those of a camera are
+rows of red, green, blue. Soundings are rows of f4: north, east, down, starboard, sigma (m).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from wavesim_sdk.log import frames
 from wavesim_sdk.sonars.frames import SOUNDING_COLUMNS, FrameReader, ImagingFrame
 from wavesim_viz.frame import decode_text, to_json_value
 
-#: images kept for a page that connects later: the last circle, a screen of lines, a swath
+#: number of images kept for a page that connects later: the last circle, a screen of lines, a swath
 MAX_KEPT = {"forward": 1, "sidescan": 800, "scanning": 400, "bathymetry": 1500, "camera": 1}
 RETRY_S = 0.5
-MAX_RECEIVED = 64  #: frames that arrived but were not read
+MAX_RECEIVED = 64  #: maximum number of received frames that were not read
 _NUMBERS = (
     "range", "sector", "azimuth", "tilt", "frequency", "altitude", "gain", "tvg", "hold", "absorption", "floor", "span",
 )  # fmt: skip
@@ -38,10 +38,10 @@ class FrameStream(Protocol):
     """Frames of one sonar in time order."""
 
     def new(self) -> tuple[bool, list[ImagingFrame]]:
-        """Return (whether earlier frames are void, frames since the last call), without blocking."""
+        """Return whether earlier frames are void, and the frames since the last call, without blocking."""
 
     def close(self) -> None:
-        """Release the source."""
+        """Release the source of the frames."""
 
 
 class LiveFrames:
@@ -61,7 +61,7 @@ class ReceivedFrames:
     """Frames received over a network."""
 
     def __init__(self, done: Callable[[], None]) -> None:
-        """``done`` is called when no page shows them any more."""
+        """``done`` is called when no page shows the frames any more."""
         self._came: deque[ImagingFrame] = deque(maxlen=MAX_RECEIVED)
         self._done = done
 
@@ -77,10 +77,12 @@ class ReceivedFrames:
 
 
 class LoggedFrames:
-    """Frames of a log. Payloads do not fit into memory: a thread copies them into an unnamed file for random access."""
+    """Frames of a log. Their payloads do not fit into memory, so a thread copies them into an unnamed file for random
+    access.
+    """
 
     def __init__(self, path: Path, body: str, name: str, now: Any) -> None:
-        """``now``: a function that returns the replay time, s."""
+        """``now`` is a function that returns the replay time in s."""
         self._now, self._shown, self._end_offsets = now, 0, [0]
         self._times: list[int] = []
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
@@ -144,7 +146,7 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """One sonar of a source: its newest images."""
+    """Newest images of one sonar or camera."""
 
     def __init__(self, source: Any, row: int, name: str) -> None:
         self._source, self.row, self.name = source, row, name
@@ -155,7 +157,7 @@ class ImageStream:
         self.pictures: deque[bytes] = deque()
 
     def read(self, now: float) -> None:
-        """Take new frames; a restarted server or another body in the row starts a new epoch."""
+        """Take new frames. A restarted server or another body in the row starts a new epoch."""
         version = self._source.scene()[0]
         if self._stream is None or version != self._version:
             if now < self._due:
@@ -179,7 +181,7 @@ class ImageStream:
                 self.pictures.popleft()
 
     def to_message(self) -> dict[str, Any]:
-        """The status message: its error and its epoch, which no image may have announced yet."""
+        """Return the status message with the error and the epoch, because no image may have announced the epoch yet."""
         return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
 
     def _start_epoch(self) -> None:
@@ -187,12 +189,12 @@ class ImageStream:
         self.pictures.clear()
 
     def after(self, number: int) -> list[bytes]:
-        """Kept images after the first ``number``."""
+        """Return the kept images after the first ``number`` images."""
         n = min(self.made - number, len(self.pictures))
         return list(self.pictures)[len(self.pictures) - n :] if n > 0 else []
 
     def close(self) -> None:
-        """Release it: no page shows it any more."""
+        """Release the stream, because no page shows it any more."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None

@@ -1,4 +1,4 @@
-"""Live source: a running server on this machine, read from its shared memory; and the base of all sources."""
+"""Live source, which reads a running server on this machine from shared memory, and the interface of all sources."""
 
 from __future__ import annotations
 
@@ -38,64 +38,66 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 
 RETRY_S = 0.5
-GRACE_NS = 500_000_000  #: permitted age of a value, beyond its periods
-MOST_TOLD = 200  #: maximum of signals sent between two frames; the others are only counted
+GRACE_NS = 500_000_000  #: permitted age of a value in ns, in addition to its periods
+MOST_TOLD = 200  #: maximum number of signals sent between two frames; the others are only counted
 
 
 class ViewerSource(Protocol):
-    """Source of frames for a viewer. One thread calls its methods, and they return at once."""
+    """Source of frames for the viewers. One thread calls its methods, which return at once."""
 
     kind: str
     name: str
     trouble: str  #: reason for missing data; empty = none
 
     def scene(self) -> tuple[int, dict[str, Any]]:
-        """(version, static scene)."""
+        """Return the version and the static scene."""
 
     def roster(self) -> list[list[Any]]:
-        """[row, name, model, type, generation] of the bodies present in the last frame."""
+        """Return [row, name, model, type, generation] of each body in the last frame."""
 
     def frame(self) -> ViewerFrame | None:
-        """The newest frame, None if there is none."""
+        """Return the newest frame; None if there is no frame."""
 
     def new_signals(self) -> dict[str, Any] | None:
-        """Signals since the last call."""
+        """Return the signals since the last call."""
 
     def beliefs(self) -> list[list[float]]:
-        """[row, north, east, down, three standard deviations] of navigators' estimates."""
+        """Return [row, north, east, down, three standard deviations] of each navigator's estimate."""
 
     def sea_components(self) -> list[list[float]] | None:
-        """Present wave components (``sea_surface.py``): the same object while they stay. None: unknown."""
+        """Return the present wave components (``sea_surface.py``), the same object while they do not change. None:
+        unknown.
+        """
 
     def cables(self) -> list[dict[str, Any]]:
-        """Present tethers, moorings and tow cables (``cables.py``)."""
+        """Return the present tethers, moorings and tow cables (``cables.py``)."""
 
     def health(self) -> BodyHealth:
-        """Inputs of alarms beside motion and estimates."""
+        """Return the inputs of alarms other than motion and estimates."""
 
     def weather(self) -> dict[str, Any]:
-        """Flow, wind, water level; clients with their round-trip times."""
+        """Return flow, wind and water level, and the clients with their round-trip times."""
 
     def equipment(self, row: int) -> dict[str, Any] | None:
-        """Equipment of a body (``equipment.py``): the same object until another body takes the row."""
+        """Return the equipment of a body (``equipment.py``), the same object until another body takes the row."""
 
     def panel(self, row: int) -> dict[str, Any] | None:
-        """Present data of one body; actuators and instruments in the order of its equipment."""
+        """Return the present data of one body, with actuators and instruments in the order of its equipment."""
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
-        """Frames of a sonar or camera of a body; WaveSimError gives the reason if there are none."""
+        """Return the frames of a sonar or camera of a body. Raise WaveSimError with the reason if there are none."""
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
-        """Inject a fault into a part; may block."""
+        """Inject a fault into a part. This may block."""
 
     def run_order(self, wanted: CommanderRequest) -> tuple[bool, str]:
-        """Apply a force to a body, move it, change the weather; may block."""
+        """Apply a force to a body, move it, or change the weather. This may block."""
 
     def control(self, verb: str, value: float | None) -> tuple[bool, str]:
-        """Start, stop and so on; may block."""
+        """Start, pause, step or stop the simulation. This may block."""
 
     def close(self) -> None:
-        """Release the source."""
+        """Release the resources of the source."""
 
 
 def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any]:
@@ -110,15 +112,18 @@ def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> dict[str, Any
 
 
 def actuation(record: Any, count: int) -> dict[str, Any]:
-    """Commands and values of a body's actuators, by position."""
+    """Return commands and values of a body's actuators, in actuator order."""
     return {name: to_json_value(record[name][:count]) for name in ("command", "actual", "feedback")}
 
 
-PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")  #: of the forces on a body
+#: components of the forces on a body
+PARTS = ("total", "restoring", "drag", "actuators", "environment", "external", "contact")
 
 
 def effort(record: Any) -> dict[str, Any] | None:
-    """Forces (N) and moments (N m) on a body, total and by component; None if no client requested them from the server."""
+    """Return forces (N) and moments (N m) on a body, total and by component; None if no client has requested them from
+    the server.
+    """
     found = {p: to_json_value(record[p]) for p in PARTS}
     return found if any(any(v for v in six) for six in found.values()) else None
 
@@ -137,7 +142,7 @@ def _session(record: Any, role: str) -> dict[str, Any]:
 
 
 def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) -> dict[str, Any]:
-    """The newest value of an instrument, with its age at a time and its injected faults."""
+    """Return the newest value of an instrument, with its age at a time and its injected faults."""
     there = value["sequence"] > 0 and value["generation"] == entry["generation"]
     return {
         "valid": bool(there and value["valid"]),
@@ -148,7 +153,7 @@ def sensor_value(value: Any, entry: Any, fields: Sequence[str], time_ns: int) ->
 
 
 def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The message about signals and notices; None if there is nothing to send."""
+    """Return the message about signals and notices; None if there is nothing to send."""
     if not len(sent) and not len(receptions) and not missed and not notices:
         return None
     missed += max(0, len(sent) - MOST_TOLD) + max(0, len(receptions) - MOST_TOLD)
@@ -161,7 +166,7 @@ def sound_message(sent: Any, receptions: Any, missed: int, notices: list[dict[st
 
 
 class LiveSource:
-    """Shared memory of a server; waits for it to return after it ends."""
+    """Source that reads the shared memory of a server. When the server ends, it waits for the server to return."""
 
     kind = "live"
 
@@ -297,13 +302,13 @@ class LiveSource:
         return found
 
     def _instruments_of(self, row: int) -> list[Any]:
-        """Records of the table `instruments` of a body, in suite order."""
+        """Return a body's records of the table `instruments`, in the order of its instruments."""
         table = self.state.vehicles["instruments"].snapshot()[1]
         mine = table[table["body"] == row]
         return list(mine[np.argsort(mine["number"])])
 
     def _sessions_of(self, row: int) -> list[dict[str, Any]]:
-        """Clients connected to a body: its pilot first, including a removed one."""
+        """Return the clients of a body: its pilot first, even if the pilot was removed."""
         pilot = self.state.clients()[row]
         found = []
         if pilot["status"]:
@@ -323,7 +328,7 @@ class LiveSource:
         return known[1]
 
     def _describe(self, row: int, who: Any, entries: list[Any]) -> dict[str, Any]:
-        """Equipment of a body from shared memory, with mounts and limits from the configuration."""
+        """Return the equipment of a body from shared memory, with mounts and limits from the configuration."""
         name, model = decode_text(who["name"]), decode_text(who["model"])
         found = model_of(self._loaded, model)
         suite = self._loaded.suite_by_name(name, model) if self._loaded is not None and found is not None else ()
@@ -336,7 +341,7 @@ class LiveSource:
         return body_equipment(row, int(who["generation"]), found, told, self._loaded)
 
     def _fields(self, type_: str) -> tuple[Field, ...]:
-        """Fields of a type as described by the layout in shared memory."""
+        """Return the fields of a sensor type as the layout in shared memory describes them."""
         layout = next((t for t in self.state.vehicles.layout if t["name"] == type_), None)
         fields = layout["fields"][HEAD_COLUMNS:] if layout is not None else []
         return tuple(Field(f["name"], f["type"], f["unit"], f["doc"], tuple(f["shape"])) for f in fields)
@@ -369,12 +374,12 @@ class LiveSource:
 
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         if (who := self._named(row)) is None:
-            raise AttachError("that body is not in the simulation")
+            raise AttachError("the body is not in the simulation")
         return image_streams.LiveFrames(FrameReader.open(self.name, who, name))
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:
         if (who := self._named(wanted.row)) is None:
-            return False, "that body is not in the simulation"
+            return False, "the body is not in the simulation"
         return self._command(
             "fault", body=who, part=wanted.part, kind=wanted.kind, amount=wanted.amount or None,
             field=wanted.field or None,
@@ -384,13 +389,13 @@ class LiveSource:
         if wanted.row is None:
             return self._command(wanted.verb, **wanted.values)
         if (who := self._named(wanted.row)) is None:
-            return False, "that body is not in the simulation"
+            return False, "the body is not in the simulation"
         if wanted.verb == "mission":
             return self._mission(who, wanted.values["points"])
         return self._command(wanted.verb, **{**wanted.values, "body": who})
 
     def _named(self, row: int) -> str | None:
-        """Name of the body in a row, if any."""
+        """Return the name of the body in a row, if any."""
         there = 0 <= row < len(self._identity) and self._identity["present"][row]
         return decode_text(self._identity[row]["name"]) if there else None
 

@@ -1,7 +1,7 @@
-"""Manual control: a page drives a body as its pilot, through the protocol that every broker uses.
+"""Manual control: a page drives a body as its pilot, with the protocol that every broker uses.
 
-Dead man's rule: a command holds for :data:`DEADMAN_S` of wall time. When the user releases the keys, or the page or its
-network stalls or fails, every actuator returns to neutral. Closing the page makes the session leave the body.
+Dead man's rule: a command holds for :data:`DEADMAN_S` of wall time. Every actuator returns to neutral when the user
+releases the keys, or when the page or its network stalls. If the page closes, its session leaves the body.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.wire.items import ActuatorDescription
 
-DEADMAN_S = 0.5  #: wall time for which a command from a page holds
-PERIOD_S = 0.05  #: interval between two commands to the server
+DEADMAN_S = 0.5  #: s of wall time for which a command from a page holds
+PERIOD_S = 0.05  #: s between two commands to the server
 
 
 def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescription]) -> list[float | None]:
-    """Convert shares of the range to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest permitted value),
-    None = unchanged.
+    """Convert shares of the actuators' ranges to commands: 1 = maximum, -1 = minimum, 0 = neutral (0, or the nearest
+    permitted value), None = unchanged.
     """
     found: list[float | None] = []
     for k, a in enumerate(actuators):
@@ -34,7 +34,7 @@ def command(shares: Sequence[float | None], actuators: Sequence[ActuatorDescript
 
 
 class ManualControlSession:
-    """One page's session as the pilot of a body. ``notify`` sends (success, text) to the page."""
+    """Session of a page as the pilot of a body. ``notify`` sends (success, text) to the page."""
 
     def __init__(self, server: str, body: str, notify: Callable[[bool, str], None]) -> None:
         self.server, self.body, self.notify = server, body, notify
@@ -44,15 +44,15 @@ class ManualControlSession:
 
     @property
     def is_over(self) -> bool:
-        """Whether the session has ended."""
+        """Return whether the session has ended."""
         return self._task.done()
 
     def set_shares(self, shares: Sequence[float | None]) -> None:
-        """Set the page's wanted shares for a short time."""
+        """Set the shares that the page commands, which hold for a short time."""
         self._shares, self._until = shares, time.monotonic() + DEADMAN_S
 
     def leave(self) -> None:
-        """Leave the body with its actuators at neutral."""
+        """Leave the body, with its actuators at neutral."""
         self._task.cancel()
 
     async def _drive(self) -> None:

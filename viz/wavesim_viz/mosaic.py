@@ -1,8 +1,8 @@
-"""Survey results from the frames of a log: the mosaic of a side-scan, depths of a multibeam echosounder against the true
-bed, detected and missed targets.
+"""Survey results from the frames of a log: mosaic of a side-scan sonar, depths of a multibeam echosounder compared with
+the true bed, detected and missed targets.
 
-Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range becomes
-ground range over a level bed at the altitude of the ping.
+Frames are placed by their true poses, so that differences from the truth come from the sonar alone. Slant range is
+converted to ground range over a level bed at the altitude of the ping.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from wavesim_sdk.sonars.frames import FRAME_KINDS, SOUNDING_COLUMNS, ImagingFram
 from wavesim_viz.scene import of_log
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: threshold above the median of the surroundings for a detected target; speckle alone almost never exceeds it
+#: threshold in dB above the median of the surroundings for a detected target; speckle alone almost never exceeds it
 SEEN_DB = 12.0
-SURROUNDING_BINS = 40  #: samples to either side that form the surroundings
-SHARES = (0.5, 99.5)  #: percentiles of levels from black to white
+SURROUNDING_BINS = 40  #: number of samples on either side that form the surroundings
+SHARES = (0.5, 99.5)  #: percentiles of the levels that are drawn black and white
 
-MOST_CELLS = 10**8  #: of a grid
+MOST_CELLS = 10**8  #: maximum number of cells of a grid
 
 
 @dataclass(frozen=True)
 class MosaicGrid:
-    """Means on square cells: (north, east), starting in the south-west; NaN = no data."""
+    """Means on square cells, indexed by (north, east) from the south-west corner; NaN = no data."""
 
     values: Array
     south: float
@@ -48,13 +48,13 @@ class MosaicGrid:
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
-        """West, east, south, north, m."""
+        """Return the limits in m: west, east, south, north."""
         n, e = self.values.shape
         return self.west, self.west + e * self.cell, self.south, self.south + n * self.cell
 
 
 def grid_points(north: Array, east: Array, values: Array, cell: float, like: MosaicGrid | None = None) -> MosaicGrid:
-    """Bin points into a grid, or into the cells of another."""
+    """Average points in the cells of a grid, or in the cells of another grid."""
     if like is None:
         south, west = (math.floor(float(x.min()) / cell) * cell for x in (north, east))
         shape = tuple(int((float(x.max()) - low) / cell) + 1 for x, low in ((north, south), (east, west)))
@@ -68,15 +68,15 @@ def grid_points(north: Array, east: Array, values: Array, cell: float, like: Mos
 
 
 def sidescan_lines(path: Path, body: str, name: str) -> Iterator[tuple[ImagingFrame, Array]]:
-    """Return frames of a side-scan and their levels (2, bins), only those with a known altitude."""
+    """Return those frames of a side-scan sonar that have a known altitude, and their levels (2, bins)."""
     for frame in frames(path, body, name):
         if math.isfinite(float(frame.record["altitude"])):
             yield frame, np.asarray(frame.levels, float)
 
 
 def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
-    """Place the levels of a side-scan on the ground, in dB above the median of all samples at the same angle, which
-    removes the angular dependence. Overlapping lines are averaged in power.
+    """Place the levels of a side-scan sonar on the ground, in dB above the median of all samples at the same angle.
+    This removes the dependence on the angle. Overlapping lines are averaged in power.
     """
     places, angles, found = [], [], []
     for frame, levels in sidescan_lines(path, body, name):
@@ -98,7 +98,7 @@ def mosaic(path: Path, body: str, name: str, cell: float) -> MosaicGrid:
 
 
 def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, MosaicGrid]:
-    """Return (sounded depths, true depths of the points) on the same cells."""
+    """Return the sounded depths, and the true depths at the same points, on the same cells."""
     points = []
     for frame in frames(path, body, name):
         s = dict(zip(SOUNDING_COLUMNS, frame.samples.T, strict=True))
@@ -113,8 +113,8 @@ def depths(path: Path, body: str, name: str, cell: float) -> tuple[MosaicGrid, M
 
 
 def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) -> dict[str, tuple[float, float]]:
-    """Return for each target (largest level above its surroundings in dB, slant range at that moment in m); a target that
-    was never within the beam has none.
+    """Return, for each target, its largest level above the surroundings in dB and the slant range at that time in m. A
+    target that was never within the beam has no entry.
     """
     found: dict[str, tuple[float, float]] = {}
     for frame, levels in sidescan_lines(path, body, name):
@@ -139,8 +139,8 @@ def targets(path: Path, body: str, name: str, wanted: tuple[TargetConfig, ...]) 
 
 
 def draw(path: Path, folder: Path, cell: float, geotiff: bool = False) -> Iterator[str]:
-    """Draw all pictures that the log has data for; yield lines of text: pictures, figures, the table of targets.
-    ``geotiff``: grids for charts too.
+    """Draw all pictures for which the log has data. Yield lines of text: the pictures, figures and the table of
+    targets. With ``geotiff``, also write the grids as GeoTIFF.
     """
     with usable(path):
         yield from _draw(path, folder, cell, geotiff)
@@ -187,7 +187,7 @@ def _draw(path: Path, folder: Path, cell: float, geotiff: bool) -> Iterator[str]
             yield f"depth minus true bed: {len(wrong)} cells of {measured.cell:g} m, median {np.median(wrong):+.3f} m, rms {rms:.3f} m ({100 * rms / depth:.2f} % of depth)"  # fmt: skip
         any_ = any_ or kind in ("sidescan", "bathymetry")
     if not any_:
-        raise LogError(f"{path} has no frames of a side-scan or a multibeam echosounder")
+        raise LogError(f"{path} has no frames of a side-scan sonar or a multibeam echosounder")
 
 
 def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ...]) -> Iterator[str]:
@@ -202,17 +202,18 @@ def _table(found: dict[str, tuple[float, float]], wanted: tuple[TargetConfig, ..
         yield f"{t.name:16} {t.shape:10} {told}"
 
 
-#: GeoTIFF 1.1: keys with one number each, then those with values in another tag
+#: keys of GeoTIFF 1.1: those with one number each, then those with values in another tag
 _KEYS = (
     (1024, 1), (1025, 1), (2048, 4326), (3072, 32767), (3074, 32767), (3075, 1), (3076, 9001),
 )  # fmt: skip
-_DOUBLES = (3080, 3081, 3082, 3083, 3092)  #: longitude and latitude of the origin, its coordinates, the scale there
+#: keys for longitude and latitude of the origin, its coordinates, and the scale at the origin
+_DOUBLES = (3080, 3081, 3082, 3083, 3092)
 
 
 def geo(made: MosaicGrid, out: Path, origin: tuple[float, float]) -> str:
-    """Write a grid as GeoTIFF, NaN where there are no data; return its name. ``origin``: latitude and longitude (rad) of
-    north 0, east 0. The projection is a transverse Mercator there; within kilometres its metres are those of the
-    tangent plane.
+    """Write a grid as GeoTIFF, with NaN where data is missing; return the file name. ``origin`` is the latitude and
+    longitude (rad) of north 0, east 0. The projection is a transverse Mercator at the origin; within kilometres, its
+    metres equal those of the tangent plane.
     """
     doubles = (math.degrees(origin[1]), math.degrees(origin[0]), 0.0, 0.0, 1.0)
     keys = [(key, 0, 1, value) for key, value in _KEYS] + [(key, 34736, 1, k) for k, key in enumerate(_DOUBLES)]

@@ -52,7 +52,7 @@ _STYLE: Any = {
 
 
 class LoggedRun:
-    """A log with the data that all pictures need."""
+    """Log with the data that all pictures need."""
 
     def __init__(self, path: Path) -> None:
         self.log: Log = read(path)
@@ -67,7 +67,7 @@ class LoggedRun:
         return self.log.get(f"/state/{name}", STATE)
 
     def actuators(self, name: str) -> list[dict[str, str]]:
-        """Name, kind and unit of a body's actuators, in the order of the actuation columns."""
+        """Return name, kind and unit of a body's actuators, in the order of the actuation columns."""
         found: list[dict[str, str]] = self.log.bodies[self.rows[name]].get("actuators", [])
         return found
 
@@ -77,10 +77,10 @@ class LoggedRun:
 
 
 def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
-    """Draw every picture that the log has data for, in this many processes (forks: for callers without threads). Return
-    their paths.
+    """Draw every picture for which the log has data, in parallel processes. The processes are forked, so the caller
+    must not have threads. Return the paths of the pictures.
 
-    Raises WaveSimError if one of them fails, after an error message of its process.
+    Raise WaveSimError if one of the processes fails; the process prints the error.
     """
     folder.mkdir(parents=True, exist_ok=True)
     targets = [folder / f"{name}.png" for name in PICTURES]
@@ -100,7 +100,7 @@ def draw(run: LoggedRun, folder: Path, processes: int = 1) -> list[Path]:
 
 
 def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
-    """Draw pictures that the log has data for."""
+    """Draw these pictures if the log has data for them."""
     with plt.rc_context(_STYLE), usable(run.log):
         for target in targets:
             figure = PICTURES[target.stem](run)
@@ -110,7 +110,7 @@ def _make(run: LoggedRun, targets: Sequence[Path]) -> None:
 
 
 def tracks(run: LoggedRun) -> Figure | None:
-    """Draw tracks, true and estimated, over the sea bed; depth over time beneath."""
+    """Draw true and estimated tracks over the sea bed, and below them depth over time."""
     if not run.vehicles:
         return None
     figure = plt.figure(figsize=(10, 11.2))
@@ -197,7 +197,7 @@ def _obstacles(run: LoggedRun, chart: Axes) -> None:
 
 
 def _cables(run: LoggedRun, chart: Axes) -> list[Any]:
-    """Draw lines as they lie at the end, from above; return their nodes (n, 2), east and north."""
+    """Draw mooring lines and cables at the end of the run, from above; return their nodes (n, 2), east and north."""
     ways, label = [], "line at the end"
     for topic, series in run.log.series.items():
         if topic.startswith("/lines/") and len(series.records):
@@ -266,7 +266,7 @@ def _fit_limits(chart: Axes, ways: Sequence[Any]) -> None:
 
 
 def _bottom_under(run: LoggedRun, profile: Axes, name: str, colour: str) -> bool:
-    """Whether an echosounder measured it."""
+    """Draw the sea bed under a vehicle as its echosounder measured it; return whether there are measurements."""
     state, sounded = run.state(name), False
     for (body, _), echo in run.log.by_type("echosounder").items():
         good = echo.records["valid"] == 1
@@ -308,7 +308,7 @@ def navigation(run: LoggedRun) -> Figure | None:
     error.legend(ncols=3, fontsize=7, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderpad=0.1)
     spread.set_title("Distribution")
     spread.set_xlabel("error (m)")
-    spread.set_ylabel("% of the time below")
+    spread.set_ylabel("% of the time below this error")
     residual.set_title("Range residuals (measured minus expected by the filter)")
     residual.set_xlabel("time (s)")
     residual.set_ylabel("residual (m)")
@@ -393,7 +393,7 @@ def motion(run: LoggedRun) -> Figure | None:
 def _plot_actuation(
     run: LoggedRun, name: str, ax: Axes, kinds: tuple[str, ...], title: str, labels: dict[str, tuple[str, float]]
 ) -> None:
-    """Draw the actuators of some kinds; the axis has the unit of their values."""
+    """Draw the actuators of some kinds; the axis is labelled with the unit of their values."""
     series = run.log.get(f"/actuation/{name}", ACTUATION)
     t, actual = series.time_ns * 1e-9, series.records["actual"]
     mine = [(i, a) for i, a in enumerate(run.actuators(name)) if a["kind"] in kinds]
@@ -407,7 +407,7 @@ def _plot_actuation(
     ax.set_ylabel(" / ".join(dict.fromkeys(labels[a["unit"]][0] for _, a in mine)))
 
 
-#: pictures by file name
+#: file name of a picture -> function that draws it
 PICTURES: dict[str, Callable[[LoggedRun], Figure | None]] = {
     "tracks": tracks,
     "navigation": navigation,

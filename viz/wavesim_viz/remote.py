@@ -1,5 +1,5 @@
-"""Remote source: a server on another machine, through an observer session; details of a body through a listener
-session.
+"""Remote source: a server on another machine, through an observer session. A listener session provides the details of a
+body.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 
 RETRY_S = 2.0
 MOST_LISTENING = 8  #: maximum number of bodies with a listener session
-LISTENER_IDLE_S = 5.0  #: a session ends when no page has shown its body for this long
-LIFE_S = 20.0  #: a sphere is drawn for at most this long (simulated)
+LISTENER_IDLE_S = 5.0  #: s after which a session ends if no page shows its body
+LIFE_S = 20.0  #: maximum simulation time in s for which the sphere of a signal is drawn
 
 
 class RemoteSource:
-    """An observer session that rejoins after it is lost."""
+    """Observer session that rejoins after it is lost."""
 
     kind = "remote"
 
@@ -72,7 +72,7 @@ class RemoteSource:
         self._observer.link.close()
 
     def _rejoin(self, why: str) -> None:
-        """Rejoin, as often as necessary."""
+        """Rejoin the server, as often as necessary."""
         self.trouble = f"{why}; retrying"
         self._observer.link.close()
         while not self._closed.wait(RETRY_S):
@@ -181,7 +181,7 @@ class RemoteSource:
         }
 
     def _listener(self, row: int) -> BodyListener | None:
-        """The session that listens to the body in a row."""
+        """Return the session that listens to the body in a row."""
         now, name = time.monotonic(), self._observer.names.get(row)
         self._end_unasked(now)
         if name is None:
@@ -196,7 +196,7 @@ class RemoteSource:
         return listening
 
     def _end_unasked(self, now: float) -> None:
-        """Close sessions that were not used lately, and those of bodies that left."""
+        """Close the sessions that were not used lately, and those of bodies that left."""
         for row, (listening, asked) in list(self._listening.items()):
             if (asked < now - LISTENER_IDLE_S and not listening.has_frame_readers) or self._observer.names.get(
                 row
@@ -211,7 +211,7 @@ class RemoteSource:
     def open_frames(self, row: int, name: str) -> image_streams.FrameStream:
         heard = self._listener(row)
         if heard is None:
-            raise AttachError("that body is not in the simulation, or too many bodies are shown")
+            raise AttachError("the body is not in the simulation, or the viewer shows too many bodies")
         return heard.open_frames(name)
 
     def fault(self, wanted: FaultRequest) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""Replay of a log: any moment, at any speed."""
+"""Replay of a log, from any time and at any speed."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from wavesim_viz.requests import CommanderRequest, FaultRequest
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 
 TRACK_POINTS = 3000
-#: losses that carry information: not those by distance, band or echo
+#: losses that carry information: all except those by distance, band or echo
 LOSSES = tuple(o for o in Outcome if o not in (Outcome.HEARD, Outcome.FADED, Outcome.OUT_OF_BAND, Outcome.ECHO))
 COMPARED_PREFIX = "other:"
-MOST_LOSSES = 400  #: maximum number of loss marks
-BELIEF_S = 5.0  #: an estimate is shown for this long
+MOST_LOSSES = 400  #: maximum number of losses marked on the time slider
+BELIEF_S = 5.0  #: s for which an estimate is shown
 VERBS = ("start", "resume", "pause", "stop", "step", "speed", "seek")
 
 
 class ReplaySource:
-    """One log with its own clock, which all viewers share."""
+    """Source that plays one log with its own clock, which all viewers share."""
 
     kind = "replay"
 
     def __init__(self, path: Path, other: Path | None = None) -> None:
-        """``other``: a log whose lines are drawn for comparison."""
+        """``other`` is a log whose chart lines are drawn for comparison."""
         self.other = ReplaySource(other) if other is not None else None
         self.log: Log = read(path)
         self.name, self.trouble = path.name, ""
@@ -69,7 +69,7 @@ class ReplaySource:
             row: (b, s) for row, b in self.log.bodies.items() if len((s := self.log.get(f"/state/{b['name']}", STATE)).time_ns)
         }  # fmt: skip
         if not self._series:
-            raise LogError(f"{path} contains no states: there is nothing to play")
+            raise LogError(f"{path} contains no states to replay")
         if lacking := [r.log.damage_notice for r in (self, self.other) if r is not None and r.log.damage_notice]:
             self._scene["warning"] = "; ".join(lacking)
         self._lines = LogSeries(self.log)
@@ -93,7 +93,9 @@ class ReplaySource:
         self._jumped, self._is_restarted = True, False
 
     def _hold_intervals(self) -> dict[str, list[tuple[int, bool]]]:
-        """Name -> times when a body was frozen because its state diverged, and when it was moved and continued."""
+        """Return name -> times at which a body was frozen because its state diverged, and at which it was moved and
+        continued.
+        """
         found: dict[str, list[tuple[int, bool]]] = {}
         for t, m in self.log.json.get("/frozen", []):
             for name in m["bodies"]:
@@ -104,8 +106,8 @@ class ReplaySource:
         return {name: sorted(changes) for name, changes in found.items()}
 
     def _sea_of_log(self) -> tuple[SeaSurface | None, list[tuple[int, SeaState]]]:
-        """The sea that acted on bodies, None if the log does not contain it; and its states with their start times, as
-        changed by commands.
+        """Return the sea that acted on bodies (None if the log does not contain it), and its states with their start
+        times, as commands changed them.
         """
         seed = self.log.metadata.get("seed", "")
         if self._loaded is None or not seed.isdecimal():
@@ -123,7 +125,7 @@ class ReplaySource:
 
     @staticmethod
     def _default_look(body: dict[str, Any]) -> dict[str, Any]:
-        """A model of which the log has only the name."""
+        """Return a placeholder for a model of which the log has only the name."""
         kind = {"buoy": "sphere", "surface": "box"}.get(body["type"], "cylinder")
         size = {"sphere": [1.0] * 3, "box": [2.0, 0.8, 0.6], "cylinder": [2.0, 0.2, 0.2]}[kind]
         return {
@@ -133,7 +135,7 @@ class ReplaySource:
         }  # fmt: skip
 
     def _signal_ends(self) -> Any:
-        """Time (s) until which each signal is drawn: its last arrival, apart from losses by distance."""
+        """Return the time (s) until which each signal is drawn: its last arrival, without losses by distance."""
         last: dict[int, int] = {}
         for r in self._receptions:
             if r["outcome"] != Outcome.FADED:
@@ -143,7 +145,7 @@ class ReplaySource:
     # -- the clock --------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Time in the log that is shown."""
+        """Return the time in the log that is shown, in s."""
         wall = time.monotonic()
         if self.playing:
             self._at = min(self._at + (wall - self._wall) * self.speed, self.end)
@@ -257,7 +259,7 @@ class ReplaySource:
         ]
 
     def events(self) -> dict[str, Any]:
-        """The newest signals and notices up to now."""
+        """Return the newest signals and notices before the present time."""
         t = self._told_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
         heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]
@@ -331,14 +333,14 @@ class ReplaySource:
         }
 
     def _at_time(self, topic: str, table: Table) -> Any:
-        """The newest record of a topic; None before the first."""
+        """Return the newest record of a topic; None before the first record."""
         series = self.log.get(topic, table)
         k = int(np.searchsorted(series.time_ns, self._at * 1e9, "right")) - 1
         return series.records[k] if k >= 0 else None
 
     def equipment(self, row: int) -> dict[str, Any] | None:
-        """Equipment of a body: the instruments with values in the log, as its configuration declares them. None: no such
-        body.
+        """Return the equipment of a body: the instruments that have values in the log, as the configuration declares
+        them. None: no such body.
         """
         if row not in self._series:
             return None
@@ -353,7 +355,9 @@ class ReplaySource:
         return self._kits[row]
 
     def marks(self) -> list[dict[str, Any]]:
-        """Events for the time slider: notices, faults, commands, joins and leaves, losses that carry information."""
+        """Return the events for the time slider: notices, faults, commands, joins and leaves, and losses that carry
+        information.
+        """
         told = self.log.json
         found = [(t, "notice", f"{m['body']}: {m['text']}") for t, m in told.get("/notices", [])]
         found += [
@@ -361,13 +365,13 @@ class ReplaySource:
             for t, m in told.get("/frozen", [])
         ]
         found += [
-            (t, "fault", f"{m['body']}: {m['part']} {m['kind'] if m['begins'] else 'mended'}")
+            (t, "fault", f"{m['body']}: {m['part']} {m['kind'] if m['begins'] else 'cleared'}")
             for t, m in told.get("/faults", [])
         ]
         found += [(t, "command", m["verb"]) for t, m in told.get("/commands", []) if m["verb"] != "fault"]
         start = self.start * 1e9
         found += [
-            (t, "join", f"{m['name']} {'came' if m['present'] else 'left'}")
+            (t, "join", f"{m['name']} {'joined' if m['present'] else 'left'}")
             for t, m in told.get("/bodies", [])
             if t > start
         ]
@@ -384,7 +388,9 @@ class ReplaySource:
         return [{"time": t * 1e-9, "kind": kind, "text": text} for t, kind, text in sorted(found)]
 
     def line(self, row: int, key: str) -> ChartSeries:
-        """A line of a chart over the whole log; ``other:KEY``: of the body with that name in the comparison log."""
+        """Return a chart line over the whole log. ``other:KEY`` is the line of the body of the same name in the
+        comparison log.
+        """
         if key.startswith(COMPARED_PREFIX):
             name = self._series[row][0]["name"] if row in self._series else None
             rows = (
@@ -416,7 +422,7 @@ class ReplaySource:
         return False, "a replay does not accept changes"
 
     def tracks(self) -> dict[str, Any]:
-        """The complete track of each body, thinned: row -> times and positions; and its navigator's estimates."""
+        """Return the complete track of each body, thinned: row -> times and positions, and its navigator's estimates."""
         found = {}
         for row, (body, series) in self._series.items():
             thin = slice(None, None, max(1, len(series.time_ns) // TRACK_POINTS))
@@ -436,18 +442,18 @@ class ReplaySource:
 
 
 def _state_at(changes: list[tuple[int, bool]], time_ns: float) -> bool:
-    """The newest of (time, state) up to a time; False before the first."""
+    """Return the newest state in (time, state) pairs up to a time; False before the first."""
     k = bisect.bisect_right(changes, (time_ns, True)) - 1
     return changes[k][1] if k >= 0 else False
 
 
 def _between(q: Any, r: Any, f: float) -> Any:
-    """Attitude between two close ones."""
+    """Interpolate between two attitudes that are close together."""
     mixed = (1.0 - f) * q + f * (r if float(q @ r) >= 0.0 else -r)
     return mixed / np.linalg.norm(mixed)
 
 
 def _span(records: Any, column: str, since: float, until: float) -> Any:
-    """Records with since < time <= until."""
+    """Return the records with since < time <= until."""
     a, b = np.searchsorted(records[column], [since * 1e9, until * 1e9], "right")
     return records[a:b]

@@ -1,4 +1,4 @@
-"""Messages from a page on its websocket, validated here before anything acts on them."""
+"""Messages that a page sends on its websocket, which are validated here before they have any effect."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from wavesim_sdk.errors import WaveSimError
 MOST_ROW = 1 << 24
 MOST_VALUE = 1e12
 MOST_LETTERS, MOST_WORD, MOST_VALUES = 32, 64, 8
-MOST_WAYPOINTS = 1000  #: of a mission
-MOST_PICTURES = 8  #: sonars that a page may show
+MOST_WAYPOINTS = 1000  #: maximum number of waypoints of a mission
+MOST_PICTURES = 8  #: maximum number of sonars and cameras that a page may show
 COMMANDER_VERBS = ("push", "pose", "weather")
 
 
 class InvalidRequest(WaveSimError):
-    """A page sent a message that the viewer's page never sends; ``kind`` is counted."""
+    """Error: a page sent a message that the viewer's own page never sends. The viewer counts errors by ``kind``."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -28,21 +28,21 @@ class InvalidRequest(WaveSimError):
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """Request the data of one body; None: of no body."""
+    """Request the data of one body; None: request no data."""
 
     row: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class PicturesRequest:
-    """Request the frames of these sonars, (row, name) each, and of no others."""
+    """Request the frames of exactly these sonars; each is given as (row, name)."""
 
     sonars: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ControlRequest:
-    """Start, stop, seek and so on."""
+    """Control the simulation or the replay: start, stop, seek and other verbs."""
 
     verb: str
     value: float | None
@@ -61,15 +61,15 @@ class FaultRequest:
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgeRequest:
-    """Acknowledge an alarm; None: all."""
+    """Acknowledge an alarm; None acknowledges all."""
 
     number: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class CommanderRequest:
-    """Apply a force, move a body, change the weather, send a mission: a commander verb with its values; ``row`` None: not
-    for a body.
+    """Commander verb with its values: apply a force, move a body, change the weather, or send a mission. ``row`` is
+    None if the verb does not concern a body.
     """
 
     verb: str
@@ -79,7 +79,7 @@ class CommanderRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriveRequest:
-    """Drive a body from a page: shares of its actuator ranges, -1 to 1; None: leave."""
+    """Drive a body from a page. The values are shares of the actuators' ranges, -1 to 1; None: leave the body."""
 
     body: str
     shares: tuple[float | None, ...] | None
@@ -101,7 +101,7 @@ Request = (
 
 
 def parse_request(text: str) -> Request:
-    """Decode the request in a message from a page; :class:`InvalidRequest` if it is not valid."""
+    """Decode the request in a message from a page. Raise :class:`InvalidRequest` if it is not valid."""
     try:
         message = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -136,18 +136,18 @@ def _sonar(given: Any) -> tuple[int, str]:
     match given:
         case [row, name]:
             return _row(row), _word(name)
-    raise InvalidRequest("sonar", "a sonar must be given as [row, name]")
+    raise InvalidRequest("sonar", "invalid sonar: expected [row, name]")
 
 
 def _values(given: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:
     if len(given) > MOST_VALUES:
-        raise InvalidRequest("values", f"an order takes at most {MOST_VALUES} values")
+        raise InvalidRequest("values", f"too many values in a command: the maximum is {MOST_VALUES}")
     found: dict[str, float | list[float]] = {}
     for name, value in given.items():
         numbers = [_value(v) for v in (value if isinstance(value, list) and len(value) <= most else [value])]
         good = [v for v in numbers if v is not None]
         if len(good) != len(numbers):
-            raise InvalidRequest("number", "expected a number as value")
+            raise InvalidRequest("number", "invalid value: expected a number")
         found[_word(name)] = good if isinstance(value, list) else good[0]
     return found
 
@@ -160,7 +160,7 @@ def _row(value: Any) -> int:
 
 def _word(value: Any, least: int = 1) -> str:
     if not isinstance(value, str) or not least <= len(value) <= MOST_WORD or not value.isprintable():
-        raise InvalidRequest("word", f"a word may have at most {MOST_WORD} letters")
+        raise InvalidRequest("word", f"invalid word: expected at most {MOST_WORD} printable characters")
     return value
 
 
@@ -168,8 +168,8 @@ def _value(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidRequest("number", "expected a number as value")
+        raise InvalidRequest("number", "invalid value: expected a number")
     # an integer beyond the range of a float is compared before it is converted
     if not -MOST_VALUE <= value <= MOST_VALUE or not math.isfinite(value):
-        raise InvalidRequest("number", f"a value must lie within {MOST_VALUE:g}")
+        raise InvalidRequest("number", f"invalid value: expected a number from -{MOST_VALUE:g} to {MOST_VALUE:g}")
     return value

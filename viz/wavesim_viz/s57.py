@@ -1,6 +1,6 @@
 """Electronic charts (IHO S-57 cell, ``*.000``, with the updates beside it), read with GDAL from the extra ``charts``.
 
-For the page: areas, lines, soundings and marks in latitude and longitude. For a world: points of the sea bed.
+The page gets areas, lines, soundings and marks in latitude and longitude. A world gets points of the sea bed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.geodesy import Origin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: object classes that are drawn; areas and lines with the attribute of their depth
+#: object classes that are drawn; for areas and lines, with the attribute that states their depth
 AREAS = {"DEPARE": "DRVAL1", "DRGARE": "DRVAL1", "LNDARE": ""}
 LINES = {"DEPCNT": "VALDCO", "COALNE": "", "SLCONS": ""}
 MARKS = (
@@ -42,16 +42,18 @@ MISSING_GDAL = "electronic charts (S-57) need GDAL: pip install 'wavesim-viz[cha
 
 @dataclass
 class ChartCell:
-    """Content of a cell. Paths are rows of latitude and longitude in degrees; depths in m, NaN if not stated."""
+    """Content of a cell. Paths are rows of latitude and longitude in degrees; depths are in m, NaN if the cell does not
+    state them.
+    """
 
     name: str
-    areas: list[tuple[str, float, list[Array]]] = field(default_factory=list)  #: class, minimum depth, rings
-    lines: list[tuple[str, float, Array]] = field(default_factory=list)  #: class, depth, path
-    soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: latitude, longitude, depth
-    marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: class, name, latitude, longitude
+    areas: list[tuple[str, float, list[Array]]] = field(default_factory=list)  #: areas: class, minimum depth, rings
+    lines: list[tuple[str, float, Array]] = field(default_factory=list)  #: lines: class, depth, path
+    soundings: Array = field(default_factory=lambda: np.zeros((0, 3)))  #: soundings: latitude, longitude, depth
+    marks: list[tuple[str, str, float, float]] = field(default_factory=list)  #: marks: class, name, latitude, longitude
 
     def to_message(self) -> dict[str, Any]:
-        """Content for the page."""
+        """Return the content for the page."""
         return {
             "name": self.name,
             "areas": [{"kind": k, "depth": _number(d), "rings": [_flat(r) for r in rings]} for k, d, rings in self.areas],
@@ -61,7 +63,7 @@ class ChartCell:
         }  # fmt: skip
 
     def bed(self, origin: Origin) -> Array:
-        """Return (n, 3) north, east, depth in m of soundings and of the points of depth contours, in a world with an
+        """Return north, east and depth in m, (n, 3), of soundings and of points of depth contours, in a world with this
         origin.
         """
         lines = [np.column_stack([p, np.full(len(p), d)]) for kind, d, p in self.lines if kind == "DEPCNT"]
@@ -73,7 +75,7 @@ class ChartCell:
 
 
 def read_cell(path: Path) -> ChartCell:
-    """Read a cell. ConfigError if it is not one, or if GDAL is not installed."""
+    """Read a cell. Raise ConfigError if the file is not an S-57 cell, or if GDAL is not installed."""
     try:
         import pyogrio
         import shapely
@@ -113,7 +115,7 @@ def read_cell(path: Path) -> ChartCell:
 def _features(
     pyogrio: Any, shapely: Any, path: Path, layer: str, there: set[str]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Shapes of a layer with their attributes."""
+    """Return the shapes of a layer with their attributes."""
     if layer not in there:
         return
     meta, _, shapes, columns = pyogrio.raw.read(path, layer=layer)
@@ -128,7 +130,7 @@ def _parts(shapely: Any, shape: Any, kind: str) -> list[Any]:
 
 
 def _places(shapely: Any, shape: Any) -> Array:
-    """Rows of latitude and longitude."""
+    """Return rows of latitude and longitude."""
     found: Array = shapely.get_coordinates(shape)[:, ::-1]
     return found
 

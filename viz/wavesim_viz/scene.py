@@ -1,4 +1,4 @@
-"""Static scene: sea bed, obstacles, models and missions as plain data for the page."""
+"""Static scene for the page: sea bed, obstacles, models and missions as plain data."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BED_POINTS, BED_SHARE = 97, 0.5
 
 
 def shape(model: Model) -> dict[str, Any]:
-    """Return primitive and size (length, width, height) of a model."""
+    """Return the primitive shape of a model and its size (length, width, height) in m."""
     found = shape_of(model)
     return {"kind": found.kind, "size": list(found.size)}
 
 
 def model_look(model: Model) -> dict[str, Any]:
-    """Describe the drawing of a model."""
+    """Describe how to draw a model."""
     return {
         "name": model.name,
         "type": model.type,
@@ -92,7 +92,9 @@ def describe(loaded: LoadedConfig) -> dict[str, Any]:
 
 
 def empty(name: str) -> dict[str, Any]:
-    """Build the scene of a server whose configuration is not on this machine: models of the library, no bed."""
+    """Build the scene of a server whose configuration is not on this machine, with models of the library and without a
+    bed.
+    """
     return {
         "name": name, "file": "", "origin": None, "sound": {"speed": 1500.0, "noise": 60.0}, "bed": None, "boxes": [],
         "piers": [], "triangles": [], "waves": None, "fences": [], "bodies": [],
@@ -101,7 +103,9 @@ def empty(name: str) -> dict[str, Any]:
 
 
 def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
-    """Build the scene of a log: its configuration without referenced files, and the sea bed that they defined."""
+    """Build the scene of a log, from its configuration (without the files to which it refers) and the sea bed that
+    these files defined.
+    """
     loaded: LoadedConfig | None = None
     try:
         loaded, surveyed = load_standalone(log.metadata.get("configuration", ""))
@@ -115,6 +119,6 @@ def of_log(log: Log) -> tuple[dict[str, Any], LoadedConfig | None]:
 
 
 def text(scene: dict[str, Any]) -> dict[str, Any]:
-    """Convert for JSON."""
+    """Convert a value for JSON."""
     found: dict[str, Any] = to_json_value(scene)
     return found

@@ -9,7 +9,7 @@ from wavesim_sdk.ocean.surface import S_AMPLITUDE, S_EAST, S_FREQUENCY, S_NORTH,
 
 
 class SeaState(NamedTuple):
-    """Significant height (m), peak frequency (rad/s), direction of travel (rad); None: as configured."""
+    """State of the sea: significant height (m), peak frequency (rad/s), direction of travel (rad); None: as configured."""
 
     height: float | None = None
     peak: float | None = None
@@ -20,17 +20,17 @@ AS_CONFIGURED = SeaState()
 
 
 class SeaSurface:
-    """Sea of a configuration with a seed; recomputed only when its state has changed."""
+    """Sea of a configuration with a seed. Its waves are recomputed only when its state has changed."""
 
     def __init__(self, loaded: LoadedConfig, seed: int, depth: float | None = None) -> None:
-        """``depth`` in m: used if the soundings of the bed are not available."""
+        """``depth`` in m is used if the soundings of the bed are not available."""
         self._loaded, self._seed, self._depth = loaded, seed, depth
         self._of: SeaState | None = None
         self._components: list[list[float]] = []
 
     def components(self, state: SeaState = AS_CONFIGURED) -> list[list[float]]:
-        """Return for each component: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m), phase
-        (rad). Empty: calm.
+        """Return the wave components: amplitude (m), angular frequency (rad/s), wave number north and east (rad/m),
+        phase (rad) of each. The result is empty for a calm sea.
         """
         if state != self._of:
             sea = sea_components(self._loaded, self._seed, *state, self._depth)

@@ -1,4 +1,4 @@
-"""Raster charts in a file: Web Mercator tiles as MBTiles 1.3 or PMTiles 3."""
+"""Raster charts from files with Web Mercator tiles: MBTiles 1.3 or PMTiles 3."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ from urllib.parse import quote
 
 from wavesim_sdk.errors import ConfigError
 
-#: first bytes of image formats, and their types
+#: first bytes of an image format -> its type
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-DEEPEST = 24  #: zoom level
+DEEPEST = 24  #: maximum zoom level
 MOST_LETTERS = 200
-ARCHIVE = b"PMTiles"  #: first bytes of a file of that kind
+ARCHIVE = b"PMTiles"  #: first bytes of a PMTiles file
 
 
 @dataclass(frozen=True)
 class TilesetInfo:
-    """Description for the page."""
+    """Description of a chart for the page."""
 
     name: str
     attribution: str
-    least: int  #: zoom level
+    least: int  #: minimum zoom level
     most: int
 
 
 class Tileset(Protocol):
-    """A read-only file of tiles."""
+    """File of tiles, opened read-only."""
 
     described: TilesetInfo
 
     def tile(self, z: int, x: int, y: int) -> tuple[bytes, str] | None:
-        """Return an image and its type; rows count from the north, as on the web. None outside the chart."""
+        """Return the image of a tile and its type; None outside the chart. Rows count from the north, as in web maps."""
 
     def close(self) -> None:
         """Close the file."""
 
 
 def open_tiles(path: Path) -> Tileset:
-    """Open a file of either format, detected by its first bytes. Raises ConfigError if it contains no images."""
+    """Open a file of either format, which is detected by the first bytes. Raise ConfigError if the file contains no
+    images.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(len(ARCHIVE))
@@ -52,7 +54,7 @@ def open_tiles(path: Path) -> Tileset:
 
 
 class MBTiles:
-    """Tiles in an SQLite database."""
+    """Tiles in an SQLite database (MBTiles)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,7 +90,7 @@ class MBTiles:
 
 
 class PMTiles:
-    """Tiles in one archive with a directory."""
+    """Tiles in an archive with a directory (PMTiles)."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -137,7 +139,7 @@ def _is_tile(z: int, x: int, y: int) -> bool:
 def _require_raster(path: Path, kind: str | None, told: str) -> None:
     if kind is None:
         raise ConfigError(
-            f"its tiles are not raster images (format: {told}); PNG, JPEG and WebP are supported, vector tiles are not: convert them with QGIS (Generate XYZ tiles, MBTiles)",
+            f"its tiles are not raster images (format: {told}); use PNG, JPEG or WebP, and convert vector tiles with QGIS (Generate XYZ tiles, MBTiles)",
             str(path),
         )
 

@@ -1,5 +1,5 @@
-"""Encounters of a selected surface vessel: distance and time of the closest points of approach if all vessels keep course
-and speed.
+"""Encounters of a selected surface vessel: distance and time of the closest points of approach, if all vessels keep
+course and speed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from wavesim_sdk.encounters import closest_approach, domain, role
 from wavesim_viz.frame import INVALID, ViewerFrame, to_json_value
 
 MOST_TOLD = 60
-STOPPED_SPEED = 0.05  #: m/s: below this speed the heading counts as course
+STOPPED_SPEED = 0.05  #: speed in m/s below which the heading counts as course
 
 
 def encounter_table(
     frame: ViewerFrame, roster: Sequence[Sequence[Any]], row: int, models: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the encounters of the surface vessel in ``row``: its length, the radii of its domain (m), and one entry per
-    other vessel. An entry has row, range in m, true bearing, course and speed over ground in rad and m/s, DCPA in m,
-    TCPA in s, own role by the rules, and the positions of both vessels at that time, north and east. The earliest
-    closest point of approach comes first. None if the body is not a surface vessel, or its model is unknown.
+    """Return the encounters of the surface vessel in ``row``: its length, the radii of its domain (m), and one entry
+    per other vessel. An entry has row, range (m), true bearing and course over ground (rad), speed over ground (m/s),
+    DCPA (m), TCPA (s), own ship's role by the collision regulations, and the positions of both vessels at the closest
+    point of approach, north and east. The earliest closest point of approach comes first. None if the body is not a
+    surface vessel, or its model is unknown.
     """
     kinds = {b[0]: (b[3], b[2]) for b in roster}
     kind, model = kinds.get(row, ("", ""))

@@ -1,8 +1,8 @@
-"""Web server: one page, one websocket, and the requests of the configurator.
+"""Web server of the viewer: one page, one websocket, and the requests of the configurator.
 
-Safe by default: it listens on loopback and answers only to its own host name (against DNS rebinding). A websocket or a
-change must come from the page itself, and the page loads nothing from elsewhere. Viewers are read-only unless the user
-started the viewer with ``--control``. On another address every request needs a token.
+The server is safe by default. It listens on loopback and answers only to its own host name (against DNS rebinding). A
+websocket or a change must come from the page itself, and the page loads nothing from other servers. Viewers are
+read-only unless the user started the viewer with ``--control``. On another address every request needs a token.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ from wavesim_viz.tiles import Tileset
 from wavesim_viz.xml_trees import RequestFailed
 
 STATIC = Path(__file__).parent / "static"
-MOST_VIEWERS, MOST_EACH = 64, 16  #: total, and per address other than this machine's; a new one closes the oldest
-MOST_BYTES = 1 << 20  #: of a request
+MOST_VIEWERS, MOST_EACH = (
+    64,
+    16,
+)  #: maximum number of viewers, in total and per address of another machine; a new viewer closes the oldest
+MOST_BYTES = 1 << 20  #: maximum size of a request
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self' {ws} blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -57,7 +60,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class AccessPolicy:
-    """Rights of viewers."""
+    """Access rights of viewers, and the tokens that grant them."""
 
     address: str
     port: int
@@ -88,7 +91,9 @@ class AccessPolicy:
 
     @property
     def cookie(self) -> str:
-        """Name of the token cookie: browsers send cookies to all ports of an address."""
+        """Return the name of the token cookie. It contains the port, because browsers send cookies to all ports of an
+        address.
+        """
         return f"wavesim_token_{self.port}"
 
     def url(self, token: str = "") -> str:
@@ -104,13 +109,13 @@ ACCESS, HUB, CONFIGURATOR = (
 
 
 def role_of(request: web.Request) -> str:
-    """Return the access level of the sender of a request: control, view or none."""
+    """Return the access level of a request's sender: control, view or none."""
     access = request.app[ACCESS]
     return access.role(request.query.get("token") or request.cookies.get(access.cookie, ""))
 
 
 def _netloc(address: str) -> str | None:
-    """Return host and port of an address; None if it is invalid, such as `http://[::1`."""
+    """Return host and port of an address; None if the address is invalid, such as `http://[::1`."""
     try:
         return urlsplit(address).netloc
     except ValueError:
@@ -119,15 +124,17 @@ def _netloc(address: str) -> str | None:
 
 @web.middleware
 async def guard_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Check and answer every request."""
+    """Check every request before it is answered."""
     access = request.app[ACCESS]
     if access.names and request.headers.get("Host", "") not in access.names:
-        return web.Response(status=421, text=f"this viewer answers only as {' or '.join(sorted(access.names))}\n")
+        return web.Response(
+            status=421, text=f"wrong host name: this viewer answers only as {' or '.join(sorted(access.names))}\n"
+        )
     foreign = _netloc(request.headers.get("Origin", "")) != request.headers.get("Host")
     if foreign and (request.method != "GET" or request.path == "/ws"):
-        return web.Response(status=403, text="only the viewer's own page may do this\n")
+        return web.Response(status=403, text="only the viewer's own page may send this request\n")
     if not role_of(request):
-        return web.Response(status=403, text="this viewer needs the token in the address that `wavesim viz` printed\n")
+        return web.Response(status=403, text="missing or invalid token: open the address that `wavesim viz` printed\n")
     if "token" in request.query:  # move it from the address bar into a cookie
         moved = web.Response(status=303, headers={"Location": request.path})
         moved.set_cookie(access.cookie, request.query["token"], httponly=True, samesite="Strict")
@@ -178,8 +185,8 @@ async def appearance(request: web.Request) -> web.StreamResponse:
 
 
 async def series(request: web.Request) -> web.StreamResponse:
-    """Return lines of a chart: ``?line=ROW/KEY`` once or more, with ``since``, ``until`` (s) and the number of
-    ``points``.
+    """Return lines of a chart. The query has ``line=ROW/KEY`` once or more, ``since`` and ``until`` (s), and the number
+    of ``points``.
     """
     lines = request.query.getall("line", [])
     try:
@@ -187,17 +194,19 @@ async def series(request: web.Request) -> web.StreamResponse:
         since, until = (float(request.query.get(k, f)) for k, f in (("since", "-inf"), ("until", "inf")))
         points = int(request.query.get("points", "1200"))
     except ValueError:
-        raise RequestFailed("expected line=ROW/KEY, and numbers for since, until and points") from None
+        raise RequestFailed(
+            "invalid query: line must be ROW/KEY, and the values of since, until and points must be numbers"
+        ) from None
     if any(not 0 <= row < MOST_ROW for row, _ in wanted):
         raise RequestFailed("there is no such row")
     if not 0 < len(wanted) <= MOST_LINES or not 0 < points <= MOST_POINTS:
-        raise RequestFailed(f"expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
+        raise RequestFailed(f"invalid query: expected 1 to {MOST_LINES} lines and at most {MOST_POINTS} points")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
 
 
 async def kit(request: web.Request) -> web.StreamResponse:
-    """Return the equipment of a body, for charts: ``?row=``."""
+    """Return the equipment of the body in ``?row=``, for charts."""
     source, row = request.app[HUB].source, request.query.get("row", "")
     if source is None or not row.isdecimal() or len(row) > 9 or int(row) >= MOST_ROW:
         raise RequestFailed("body missing: add ?row=NUMBER")
@@ -228,7 +237,7 @@ async def chart(request: web.Request) -> web.StreamResponse:
 
 
 async def websocket(request: web.Request) -> web.StreamResponse:
-    """Handle a viewer's websocket session."""
+    """Serve the websocket session of a viewer."""
     hub = request.app[HUB]
     ws = web.WebSocketResponse(heartbeat=20.0, compress=False, max_msg_size=65536)
     await ws.prepare(request)
@@ -253,7 +262,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
     try:
         async for message in ws:
             if message.type is not WSMsgType.TEXT:
-                raise InvalidRequest("bytes", "binary message: the viewer's page sends text only")
+                raise InvalidRequest("bytes", "invalid message: it is binary, but the viewer's page sends only text")
             await _act(hub, viewer, parse_request(message.data), may_control)
     except InvalidRequest as error:  # not the viewer's page: close its socket only
         hub.count_invalid_request(error.kind, str(error))
@@ -265,7 +274,7 @@ async def websocket(request: web.Request) -> web.StreamResponse:
 
 
 def _evict_idle_viewer(hub: Hub, address: str) -> None:
-    """Make room for another viewer from an address, so that idle sockets cannot lock others out."""
+    """Close the oldest viewer of an address if there are too many, so that idle sockets cannot lock others out."""
     each = Counter(v.address for v in hub.viewers)
     crowd = address if each[address] >= MOST_EACH and not _is_local(address) else ""
     if not crowd and len(hub.viewers) >= MOST_VIEWERS:
@@ -275,7 +284,7 @@ def _evict_idle_viewer(hub: Hub, address: str) -> None:
 
 
 def _is_local(address: str) -> bool:
-    """Whether an address is this machine's."""
+    """Return whether an address is this machine's."""
     return ipaddress.ip_address(address.partition("%")[0] or "::").is_loopback
 
 
@@ -286,7 +295,7 @@ async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> 
     elif isinstance(wanted, PicturesRequest):
         hub.watch_pictures(viewer, wanted.sonars)
     elif not may_control:
-        text = "This viewer is read-only; for commands, start it with: wavesim viz --control"
+        text = "this viewer is read-only; to send commands, start it with: wavesim viz --control"
         viewer.send({"type": "reply", "ok": False, "text": text})
     elif isinstance(wanted, DriveRequest):
         hub.drive(viewer, wanted)
@@ -298,7 +307,7 @@ async def _act(hub: Hub, viewer: Viewer, wanted: Request, may_control: bool) -> 
         viewer.send({"type": "reply", "ok": ok, "text": said})
 
 
-WORKERS, MOST_WORK = 2, 16  #: configurator requests in progress, and including waiting ones
+WORKERS, MOST_WORK = 2, 16  #: maximum number of configurator requests in progress, and of those in progress or waiting
 WORK = web.AppKey("work", concurrent.futures.ThreadPoolExecutor)
 WAITING = web.AppKey("waiting", dict[str, int])
 TILES: web.AppKey[Tileset | None] = web.AppKey("tiles")
@@ -310,7 +319,7 @@ def json_call(method: Callable[[Configurator, Any], Any], changes: bool = False)
 
     async def call(request: web.Request) -> web.StreamResponse:
         if changes and role_of(request) != "control":
-            raise RequestFailed("this viewer is read-only; start it with --control to write files and run programs")
+            raise RequestFailed("this viewer is read-only; to write files and run programs, start it with --control")
         try:
             async with asyncio.timeout(BODY_S):
                 body = await request.json() if request.method == "POST" else dict(request.query)
@@ -342,7 +351,7 @@ def make_app(
     tiles: Tileset | None = None,
     cell: ChartCell | None = None,
 ) -> web.Application:
-    """Build the application; ``source`` None = only the configurator."""
+    """Build the web application. If ``source`` is None, it serves only the configurator."""
     app = web.Application(middlewares=[guard_requests], client_max_size=MOST_BYTES)
     hub = Hub(source, rate, rules)
     app[ACCESS], app[HUB], app[TILES], app[CELL] = access, hub, tiles, cell

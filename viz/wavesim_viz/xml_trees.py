@@ -1,4 +1,4 @@
-"""Models as trees of XML elements, and the declaration of their permitted content, as plain data for the page."""
+"""Trees of XML elements of models, and declarations of their permitted content, as plain data for the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tree = dict[str, Any]
 
 
 class RequestFailed(WaveSimError):
-    """A request that cannot be fulfilled; the text is for the user."""
+    """Request that cannot be fulfilled; the text explains the reason to the user."""
 
 
 def to_tree(element: etree._Element) -> Tree:
@@ -72,7 +72,7 @@ def declared(of: type) -> dict[str, Any]:
 
 
 def written(value: Any, quantity: str, kind: str) -> str:
-    """Format a default for display."""
+    """Format a default value for display."""
     if kind == "flag":
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -90,7 +90,7 @@ def classes(root: type, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse(data: bytes) -> Any:
-    """Parse an uploaded file with its comments; InvalidRequest if it cannot be read."""
+    """Parse an uploaded file with its comments. Raise InvalidRequest if it cannot be read."""
     try:
         return xml.parse(data, comments=True)
     except ConfigError as error:

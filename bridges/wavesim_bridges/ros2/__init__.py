@@ -1,4 +1,4 @@
-"""ROS 2 without ROS: a vehicle as a node, by DDS. See docs/bridges/ros2.md."""
+"""Bridge to ROS 2 without a ROS installation: a vehicle becomes a node, over DDS. See docs/bridges/ros2.md."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ PERIOD_S = 0.01
 
 
 @bridge("ros2", period=PERIOD_S)
-@click.option("--config", required=True, help="The server's configuration, for the mounts and noise of instruments.")
 @click.option(
-    "--layout", default="wavesim", show_default=True, help="Layout of topic names: wavesim, vrx, uuv or a FILE.toml."
+    "--config", required=True, help="Configuration of the server, which defines mounts and noise of the instruments."
+)
+@click.option(
+    "--layout",
+    default="wavesim",
+    show_default=True,
+    help="Layout of topic names: wavesim, vrx, uuv or your own FILE.toml.",
 )
 @click.option("--also", multiple=True, metavar="VEHICLE", help="Further vehicle in the same process. Repeatable.")
 @click.option(
@@ -33,7 +38,7 @@ PERIOD_S = 0.01
     "--distro", default="jazzy", show_default=True, help="ROS distribution: humble, iron, jazzy, kilted, lyrical."
 )
 @click.option(
-    "--clock/--no-clock", default=True, help="Publish /clock; enable it in one bridge per server. Default: on."
+    "--clock/--no-clock", default=True, help="Publish /clock; only one bridge per server may do so. Default: on."
 )
 @click.option("--tf/--no-tf", default=True, help="Publish the true pose on /tf. Default: on.")
 @click.option(
@@ -43,13 +48,15 @@ PERIOD_S = 0.01
     show_default=True,
     help="Clock of message stamps: simulation or wall-clock time.",
 )
-@click.option("--lockstep", is_flag=True, help="Wait for the controller's next commands in each step.")
+@click.option("--lockstep", is_flag=True, help="In each step, wait for the controller's next commands.")
 @click.option(
     "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
-    help="Time in s (wall-clock and simulation) without commands after which a controller counts as gone; 0 = never.",
+    help="Time in s without commands, by wall clock and simulation clock, after which a controller counts as gone; 0 = never.",
 )  # fmt: skip
 def command(seat: BridgeOptions, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
-    """Bridge a vehicle to ROS 2, which need not be installed. It covers sensors, odometry, tf, clock, commands and services."""
+    """Bridge a vehicle to ROS 2, which need not be installed. The bridge covers sensors, odometry, tf, clock, commands
+    and services.
+    """
     try:
         from wavesim_bridges.ros2.bridge import Ros2Options, run_vehicles
         from wavesim_bridges.ros2.message_types import DISTROS

@@ -1,4 +1,6 @@
-"""Commands to a whole body: a wrench that is allocated to its thrusters, a velocity that the built-in pilot holds."""
+"""Commands to a whole body: a wrench, which is allocated to the thrusters, and a velocity, which the built-in pilot
+holds.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ def _vector(v: Message) -> tuple[float, float, float]:
 
 
 class WrenchAllocator:
-    """Allocation of a wrench at the body's origin to thrusts (N); if one would exceed its limit, all are scaled by one
-    factor.
+    """Allocation of a wrench at the body's origin to thrusts (N). If one thrust would exceed its limit, all thrusts are
+    scaled by one factor.
     """
 
     def __init__(self, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]) -> None:
@@ -39,15 +41,15 @@ class WrenchAllocator:
     def for_thrusters(
         cls, thrusters: Sequence[Thruster], actuators: Sequence[ActuatorDescription]
     ) -> WrenchAllocator | None:
-        """Return None if commands alone cannot produce a wrench: a single thruster, swivelling thrusters, or shafts
-        commanded by speed.
+        """Return the allocation for these thrusters; None if commands alone cannot produce a wrench, because of a
+        single thruster, swivelling thrusters, or shafts commanded by speed.
         """
         newtons = {a.name for a in actuators if a.unit == "N"}
         fixed = [t for t in thrusters if t.swivel is None and t.deflector is None and t.name in newtons]
         return cls(thrusters, actuators) if len(fixed) == len(thrusters) > 1 else None
 
     def thrusts(self, message: Message) -> dict[int, float]:
-        """Commands by actuator for a Wrench in the body frame (forward, left, up)."""
+        """Return the commands by actuator for a Wrench in the body frame (forward, left, up)."""
         wrench = np.concatenate([frd_to_flu(np.array(_vector(v))) for v in (message.force, message.torque)])
         thrusts = self._inverse @ wrench
         limits = [a.maximum if u > 0.0 else -a.minimum for u, a in zip(thrusts, self._own, strict=True)]
@@ -57,7 +59,7 @@ class WrenchAllocator:
 
 
 def built_in_pilot(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatPilot | None:
-    """The built-in pilot; None if it does not support the vehicle."""
+    """Return the built-in pilot; None if it does not support the vehicle."""
     try:
         return pilot_for(actuators)
     except BrokerError:
@@ -65,6 +67,6 @@ def built_in_pilot(actuators: Sequence[ActuatorDescription]) -> RovPilot | BoatP
 
 
 def twist_setpoint(message: Message) -> Setpoint:
-    """Goal from a Twist in the body frame: ahead, to port, up (m/s), and yaw rate (rad/s, to port)."""
+    """Return the goal for a Twist in the body frame: ahead, to port, up (m/s), and yaw rate (rad/s, to port)."""
     ahead, left, up = _vector(message.linear)
     return Setpoint(velocity=np.array([ahead, -left, -up]), body_velocity=True, rate=-_vector(message.angular)[2])

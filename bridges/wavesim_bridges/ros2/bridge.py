@@ -1,4 +1,4 @@
-"""A vehicle as a ROS 2 node: publishes measurements, pose and time, and receives commands."""
+"""Vehicle as a ROS 2 node, which publishes measurements, pose and time, and receives commands."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from wavesim_sdk.errors import BrokerError, WaveSimError
 from wavesim_sdk.wire.items import Reception
 from wavesim_sdk.wire.state import State, Value
 
-BEAT_S = 0.1  #: wall time after which a stopped clock is published again
-LOOK_S = 0.02  #: interval between checks whether the vehicle has joined
+BEAT_S = 0.1  #: s of wall time after which a stopped clock is published again
+LOOK_S = 0.02  #: s between checks whether the vehicle has joined
 FAREWELL_S = 1.0
 TRIGGER, PARAMETERS, TEXT = "std_srvs/srv/Trigger", "rcl_interfaces/srv/SetParameters", "std_msgs/msg/String"
 TF, ODOMETRY, CLOCK = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
@@ -39,35 +39,35 @@ KINDS = ("pulse", "data", "range request", "range reply")
 
 @dataclass(frozen=True)
 class Ros2Options:
-    """Options of the bridge."""
+    """Options of the ROS 2 bridge."""
 
     layout: str = "wavesim"
     domain: int = 0
     distro: str = "jazzy"
     clock: bool = True
     tf: bool = True
-    wall: bool = False  #: stamps in wall time
-    lockstep: bool = False  #: each step waits for the controller
+    wall: bool = False  #: whether messages are stamped with wall time
+    lockstep: bool = False  #: whether each step waits for the controller
     silence: float = 1.0
 
 
 class Ros2Clock:
-    """ROS time of all vehicles of a process: it never goes back. A restarted run continues from the end of the last
-    one.
+    """ROS time of all vehicles of a process, which never decreases. A restarted run continues from the end of the last
+    run.
     """
 
     def __init__(self, node: DdsNode, publish: bool, wall: bool, gap_ns: int) -> None:
         self._make, self._wall, self._gap = told.MessageFactory(node.types), wall, gap_ns
         self._message = node.types.new(CLOCK)
         self._writer = node.writer("/clock", CLOCK) if publish and not wall else None
-        self._offsets = [0]  #: start of each run
-        self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> its run, and the time in it
+        self._offsets = [0]  #: ROS time at the start of each run, ns
+        self._runs: dict[str, tuple[int, int]] = {}  #: vehicle -> index of its run, time in that run (ns)
         self._wall_ns = 0
         self.now = 0
         self._published = 0.0
 
     def step(self, vehicle: str, time_ns: int) -> None:
-        """Update the time of a vehicle's run."""
+        """Store the time of a vehicle's run."""
         run, before = self._runs.get(vehicle, (0, 0))
         if time_ns < before:
             run += 1
@@ -80,7 +80,7 @@ class Ros2Clock:
             self._publish()
 
     def stamp(self, vehicle: str, time_ns: int) -> int:
-        """ROS time for a time in the vehicle's run."""
+        """Return the ROS time for a time in the vehicle's run."""
         run, now = self._runs[vehicle]
         return self._wall_ns - (now - time_ns) if self._wall else max(self._offsets[run] + time_ns, 0)
 
@@ -98,7 +98,7 @@ class Ros2Clock:
 
 
 class StaticTransforms:
-    """/tf_static of a node: one message with all transforms."""
+    """Publisher of /tf_static: one message with all transforms of a node."""
 
     def __init__(self, node: DdsNode) -> None:
         self._writer, self._new = node.writer("/tf_static", TF, latched=True), node.types.new(TF)
@@ -121,7 +121,7 @@ class SharedNode:
 
 
 class Ros2Instruments:
-    """The messages of a vehicle's instruments, each value once."""
+    """Messages of a vehicle's instruments; each value is published once."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Ros2Instruments:
         declared = {i.name: i for i in suite}
         if strange := sorted(fields.keys() - declared.keys()):
             raise BrokerError(
-                f"the vehicle has a sensor '{strange[0]}' that is not in --config; is that the server's configuration?"
+                f"the vehicle has a sensor '{strange[0]}' that is not in --config; use the server's configuration"
             )
         make = told.MessageFactory(shared.node.types)
         self._all = {
@@ -180,7 +180,7 @@ class Ros2Instruments:
 
 
 class Ros2Bridge:
-    """One vehicle, driven by the sender of commands; without a controller its outputs are neutral."""
+    """Vehicle that the sender of commands drives; without a controller, the outputs are neutral."""
 
     def __init__(
         self, seat: BridgeOptions, layout: TopicLayout, shared: SharedNode, loaded: LoadedConfig, wishes: Ros2Options
@@ -220,13 +220,13 @@ class Ros2Bridge:
             early.cancel()
 
     async def _early(self) -> None:
-        """Create the topics before the run begins."""
+        """Create the topics as soon as the vehicle has joined, before the run begins."""
         while self.vehicle.broker is None:
             await asyncio.sleep(LOOK_S)
         self._on_joined(self.vehicle.broker)
 
     def _on_joined(self, broker: AsyncBroker) -> tuple[CommandTopics, Ros2Instruments]:
-        """Create everything that depends on the vehicle's equipment; called once."""
+        """Create everything that depends on the vehicle's equipment, once."""
         if self._has is None:
             commands = CommandTopics(
                 self.shared.node,
@@ -300,10 +300,12 @@ class Ros2Bridge:
             self._bearing.write(new(PARAMS)(self._make.header(stamp, self._frames.base), params))
 
     def _send(self, message: Message) -> None:
-        """Send sound: `{"to": 3, "text": "..."}`, or "hex"; `{"range_to": 3}`; `{"ping": 25000}`."""
+        """Send sound for a message such as `{"to": 3, "text": "..."}` (or "hex"), `{"range_to": 3}` or `{"ping":
+        25000}` (Hz).
+        """
         broker = self.vehicle.broker
         if broker is None:
-            raise MalformedMessage("there is no server now")
+            raise MalformedMessage("the server is not connected")
         try:
             asked = json.loads(message.data)
             if "range_to" in asked:
@@ -341,7 +343,7 @@ class Ros2Bridge:
             node.reader(self.layout.acoustics("send"), TEXT, self._send)
 
     def _on_command_topic(self, message: Message) -> None:
-        """Execute an order from a topic, for clients that cannot call WaVeSim's services; the result is printed."""
+        """Execute a command from a topic, for clients that cannot call WaVeSim's services, and print the result."""
 
         async def later() -> None:
             done, text = await self._execute_command(message.data.split())
@@ -357,7 +359,7 @@ class Ros2Bridge:
         """
         broker = self.vehicle.broker
         if broker is None:
-            return False, "there is no server now"
+            return False, "the server is not connected"
         try:
             match words:
                 case [verb] if verb in VERBS:
@@ -366,7 +368,7 @@ class Ros2Bridge:
                     name, _, field = self._part(part)
                     request = broker.fault(name, kind, float(*amount), field=field)
                 case _:
-                    return False, "unknown order: use start, pause, stop, or fault PART[.FIELD] KIND [AMOUNT]"
+                    return False, "unknown command: use start, pause, stop, or fault PART[.FIELD] KIND [AMOUNT]"
             return True, await broker.wait(request)
         except (WaveSimError, ValueError) as error:
             return False, str(error)

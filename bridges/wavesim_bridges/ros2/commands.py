@@ -1,4 +1,4 @@
-"""Controllers' actuator commands, and how long they are valid."""
+"""Actuator commands of controllers, and how long they are valid."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SUSPICIOUS_SHARE, LONG_S = (
 
 
 class CommandTopics:
-    """The last command of each topic. ``silence``: s of wall time and of simulation time after which a silent controller
-    counts as gone; 0: never.
+    """Last command of each topic. ``silence`` is the time in s, by wall clock and by simulation clock, after which a
+    silent controller counts as gone; 0: never.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class CommandTopics:
             self.neutral = [self._rest(a) for a in actuators]
             self._values = list(self.neutral)
             node.reader(topic, ARRAY, self._all(topic))
-        self._wish: Setpoint | None = None  #: a velocity command
+        self._wish: Setpoint | None = None  #: velocity command that the built-in pilot holds
         self._pilot, self._piloted = body_commands.built_in_pilot(actuators), math.nan
         shared = body_commands.WrenchAllocator.for_thrusters(thrusters, actuators)
         if (topic := layout.command("wrench")) and shared is not None:
@@ -65,7 +65,7 @@ class CommandTopics:
             node.reader(topic, body_commands.TWIST, self._on_twist(topic))
 
     def current_commands(self, now: float, motion: VehicleMotion | None = None) -> list[float | None]:
-        """Commands by position at a simulation time; ``motion`` is the true one."""
+        """Return the commands in actuator order at a simulation time; ``motion`` is the true motion."""
         if self._fresh or now < self._heard_at:
             self._heard_at = now
         late = min(time.monotonic() - self._heard, now - self._heard_at)
@@ -81,8 +81,8 @@ class CommandTopics:
         return list(self._values)
 
     async def wait_for_commands(self) -> None:
-        """Wait until every topic of the controller was received since the last step, or it is silent. Without a
-        controller, do not wait.
+        """Wait until every topic of the controller has a new message since the last step, or the controller is silent.
+        Without a controller, do not wait.
         """
         limit = time.monotonic() + (self.silence or STACK_TIMEOUT_S)
         while self._used - self._fresh:
@@ -146,7 +146,7 @@ class CommandTopics:
         return min(max(0.0, a.minimum), a.maximum)
 
     def _warn_small_commands(self, now: float) -> None:
-        """Report once that commands are suspiciously small, probably in another unit."""
+        """Report once that commands are so small that their unit is probably wrong."""
         shares = [
             abs(v) / max(abs(a.minimum), abs(a.maximum), 1e-9)
             for v, a in zip(self._values, self.actuators, strict=True)
@@ -157,7 +157,7 @@ class CommandTopics:
         if not self._warned and now - self._since >= LONG_S and 0.0 < self._greatest < SUSPICIOUS_SHARE:
             self._warned = True
             self._say(
-                f"commands stay below {100 * SUSPICIOUS_SHARE:g} % of the actuators' limits: are they in their units ({self._units()})?"
+                f"commands stay below {100 * SUSPICIOUS_SHARE:g} % of the actuators' limits; check that they are in the actuators' units ({self._units()})"
             )
 
     def _units(self) -> str:

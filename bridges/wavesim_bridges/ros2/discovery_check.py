@@ -1,4 +1,6 @@
-"""Diagnosis for a node without peers: participants in its DDS domain, and other domains in use on this machine."""
+"""Diagnosis for a node without peers: counts participants in its DDS domain, and finds other domains in use on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,18 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsParticipant
 from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
-QUIET_S = 10.0  #: wall time without a matching reader or writer before a report
-MAX_DOMAIN = 100  #: ports of higher domains overlap with ephemeral ports
+QUIET_S = 10.0  #: s of wall time without a matching reader or writer before a report
+MAX_DOMAIN = 100  #: highest domain to check: ports of higher domains overlap with ephemeral ports
 PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,
     10,
     250,
-)  #: participants of a domain listen at 7400 + 250 domain + 10, 12, ..., for multicast at + 0
+)  #: participants of a domain listen at ports 7400 + 250 domain + 10, 12, ...; for multicast, at + 0
 _SOCKETS = Path("/proc/net/udp")
 
 
 def domains_of(ports: Iterable[int]) -> list[int]:
-    """Find domains with participants from the open UDP ports."""
+    """Find the domains that have participants, from the open UDP ports."""
     found = set()
     for port in ports:
         domain, place = divmod(port - PORTS, PORTS_PER_DOMAIN)
@@ -40,7 +42,7 @@ def _ports() -> list[int]:
 
 
 def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
-    """Explain in one line why a node has no peers: ``others`` participants are in its domain."""
+    """Explain in one line why a node has no peers; ``others`` is the number of other participants in its domain."""
     if others:
         return (
             f"{others} other participant{'s are' if others > 1 else ' is'} in DDS domain {domain}, but none uses a topic "
@@ -61,7 +63,7 @@ def verdict(domain: int, others: int, domains: Iterable[int]) -> str:
 async def check_discovery(
     participant: DomainParticipant, domain: int, met: Callable[[], bool], say: Callable[[str], None]
 ) -> None:
-    """Report once if no peer has appeared by then."""
+    """Report once if no peer has appeared after ``QUIET_S``."""
     await asyncio.sleep(QUIET_S)
     if met():
         return

@@ -1,4 +1,4 @@
-"""ROS 2 messages: definitions of a distribution and additional ones, with serialisation, hashes and DDS names."""
+"""ROS 2 messages: definitions of a distribution and additional definitions, with serialisation, hashes and DDS names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from wavesim_bridges.core import MalformedMessage
 
-#: all distributions have the same definitions here, except sensor_msgs/Range (variance from Iron on) and
+#: distributions. Their definitions used here are equal, except sensor_msgs/Range (variance from Iron on) and
 #: rmw_dds_common/Gid
 DISTROS = {name.removeprefix("ROS2_").lower(): name for name in Stores.__members__ if name.startswith("ROS2_")}
 for _old in ("dashing", "eloquent", "foxy", "galactic"):
@@ -24,7 +24,7 @@ _SEQUENCE: Any = idl.sequence
 Message = Any  #: a message as a Python object with the fields of its definition
 
 _HEADER = "std_msgs/Header header\n"
-#: definitions outside a distribution's own packages: other packages, and services
+#: definitions that are not in a distribution's own packages: those of other packages, and of services
 ADDED = {
     "marine_acoustic_msgs/msg/Dvl": _HEADER
     + """uint8 velocity_mode
@@ -58,14 +58,14 @@ float32[] ranges
     "ros_gz_interfaces/msg/ParamVec": _HEADER + "rcl_interfaces/Parameter[] params\n",
     "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped": _HEADER + "float64 data\n",
 }
-#: request and reply of a service
+#: types of request and reply by service type
 SERVICES = {
     "std_srvs/srv/Trigger": ("uint8 structure_needs_at_least_one_member\n", "bool success\nstring message\n"),
     "rcl_interfaces/srv/SetParameters": ("Parameter[] parameters\n", "SetParametersResult[] results\n"),
 }
-#: header before the fields of each request and reply, as in rmw_cyclonedds: the caller's number and the call's
+#: header before the fields of each request and reply, as in rmw_cyclonedds: numbers of the caller and of the call
 _CALL = struct.Struct("<Qq")
-_HEAD = 4  #: bytes of encapsulation
+_HEAD = 4  #: number of bytes of the encapsulation header
 
 
 class MessageTypes:
@@ -84,7 +84,7 @@ class MessageTypes:
         self._structs: dict[str, type[IdlStruct]] = {}
 
     def new(self, name: str) -> Callable[..., Message]:
-        """Constructor of messages of a type such as `sensor_msgs/msg/Imu`."""
+        """Return the constructor of messages of a type such as `sensor_msgs/msg/Imu`."""
         return cast("Callable[..., Message]", self.store.types[name])
 
     def packed(self, message: Message) -> bytes:
@@ -97,9 +97,9 @@ class MessageTypes:
         return data[:_HEAD] + _CALL.pack(*call) + data[_HEAD:]
 
     def read_call(self, data: bytes, name: str) -> tuple[tuple[int, int], Message]:
-        """Deserialise a request or a reply; return it and the identity of the call."""
+        """Deserialise a request or a reply; return the identity of the call and the message."""
         if len(data) < _HEAD + _CALL.size:
-            raise MalformedMessage("no message of this type")
+            raise MalformedMessage("not a message of this type")
         call = _CALL.unpack_from(data, _HEAD)
         return call, self.read(data[:_HEAD] + data[_HEAD + _CALL.size :], name)
 
@@ -108,23 +108,23 @@ class MessageTypes:
         try:
             return self.store.deserialize_cdr(data, name)
         except (SerdeError, AssertionError) as error:
-            raise MalformedMessage("no message of this type") from error
+            raise MalformedMessage("not a message of this type") from error
 
     def hash(self, name: str) -> str:
-        """Type hash by REP 2016, which peers compare."""
+        """Return the type hash by REP 2016, which peers compare."""
         return self.store.hash_rihs01(name)
 
     def has(self, name: str, field: str) -> bool:
-        """Whether a message has a field: some exist only in later distributions."""
+        """Return whether a message has a field; some fields exist only in later distributions."""
         return any(f == field for f, _ in self.store.fielddefs[name][1])
 
     def length(self, name: str) -> int:
-        """Whether a message consists only of an array."""
+        """Return the length of the array that is the only field of a message."""
         ((_, (_, array)),) = self.store.fielddefs[name][1]
         return int(array[1])
 
     def struct(self, name: str) -> type[IdlStruct]:
-        """DDS type. DDS handles serialised bytes only: rosbags writes and reads them."""
+        """Return the DDS type for a message. DDS handles only serialised bytes, which rosbags writes and reads."""
         if name not in self._structs:
             fields: dict[str, Any] = {"caller": idl.uint64, "call": idl.int64} if "/srv/" in name else {}
             fields |= {f: self._field(*described) for f, described in self.store.fielddefs[name][1]}
@@ -147,7 +147,7 @@ class MessageTypes:
 
 
 def dds_name(name: str) -> str:
-    """DDS name of a type such as `sensor_msgs/msg/Imu`."""
+    """Return the DDS name of a type such as `sensor_msgs/msg/Imu`."""
     package, kind, short = name.split("/")
     return f"{package}.{kind}.dds_.{short}_"
 

@@ -1,4 +1,4 @@
-"""A ROS 2 node without ROS: topics and services over Cyclone DDS, on the loopback interface only."""
+"""ROS 2 node without ROS: topics and services over Cyclone DDS, on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from wavesim_bridges.core import MalformedMessage
 from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
-DEPTH = 10  #: samples kept for slow readers
-MOST_READ = 64  #: maximum samples taken at once
+DEPTH = 10  #: number of samples kept for slow readers
+MOST_READ = 64  #: maximum number of samples taken at once
 MOST_PARTICIPANTS = 32
-ANNOUNCED_S = 1  #: interval between announcements: the maximum discovery time of later peers
-CALLER_S, LOOK_S = 1.0, 0.01  #: maximum wait of an answer for its caller's reader, and the polling interval
+ANNOUNCED_S = 1  #: s between announcements, which is the maximum discovery time of later peers
+CALLER_S, LOOK_S = 1.0, 0.01  #: s that an answer waits at most for its caller's reader; polling interval in s
 #: RELIABLE also serves readers that request BEST_EFFORT; writers never wait
 _OFFERED = (
     Policy.Reliability.Reliable(duration(milliseconds=0)), Policy.History.KeepLast(DEPTH),
@@ -61,7 +61,7 @@ def legal(name: str) -> str:
 
 
 class TopicWriter:
-    """Publisher on a topic. ``readers`` is their number; without readers, nothing is sent."""
+    """Publisher on a topic. ``readers`` is the number of readers; without readers, it sends nothing."""
 
     def __init__(
         self, node: DdsNode, topic: str, type_: str, qos: Qos, latched: bool = False, inside: str = "rt"
@@ -74,7 +74,7 @@ class TopicWriter:
 
     @property
     def has_readers(self) -> bool:
-        """Whether a message would reach a reader, now or later."""
+        """Return whether a message would reach a reader, now or later."""
         return self._latched or self.readers > 0
 
     def write(self, message: Message) -> None:
@@ -93,14 +93,14 @@ class TopicWriter:
 
 
 class DdsNode:
-    """Topics and services until closed. ``say`` prints a line for people, ``drop`` counts unusable messages."""
+    """Node with topics and services. ``say`` prints a line for the user; ``drop`` counts an unusable message."""
 
     def __init__(
         self, types: MessageTypes, name: str, domain: int, say: Callable[[str], None], drop: Callable[[str], None]
     ) -> None:
         self.types, self.name, self.say, self.drop = types, name, say, drop
-        self.message_counts: Counter[str] = Counter()  #: messages by topic
-        self.met_participant = False  #: a peer reads or writes one of this node's topics
+        self.message_counts: Counter[str] = Counter()  #: number of messages received by topic
+        self.met_participant = False  #: whether a peer reads or writes one of this node's topics
         self._loop = asyncio.get_running_loop()
         self._entities: list[Any] = []
         self._writers: list[TopicWriter] = []
@@ -118,7 +118,7 @@ class DdsNode:
         self._graph = TopicWriter(self, "ros_discovery_info", graph, Qos(*_LATCHED), latched=True, inside="")
 
     def writer(self, topic: str, type_: str, latched: bool = False) -> TopicWriter:
-        """Create a publisher; ``latched``: late joiners get the last message."""
+        """Create a publisher. If it is ``latched``, late joiners get the last message."""
         qos = _LATCHED if latched else _OFFERED
         self._writers.append(TopicWriter(self, topic, type_, self._qos(qos, type_), latched))
         return self._writers[-1]
@@ -181,7 +181,7 @@ class DdsNode:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     def close(self) -> None:
-        """Leave; later calls do nothing."""
+        """Leave the DDS domain; later calls do nothing."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
@@ -226,14 +226,16 @@ class DdsNode:
         return watch
 
     def call_in_loop(self, call: Callable[[], None]) -> None:
-        """Move an event from DDS's threads into the loop."""
+        """Pass a call from DDS's threads to the event loop."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             if not self._closed:
                 self._loop.call_soon_threadsafe(call)
 
 
 class _EntityListener(Listener):
-    """Events of a writer or a reader; called in DDS's threads. ``count``: writers of a reader's topic."""
+    """Listener for events of a writer or a reader, called in DDS's threads. ``count`` is the number of writers of a
+    reader's topic.
+    """
 
     def __init__(
         self, node: DdsNode, topic: str, writer: TopicWriter | None = None, turn: Callable[[], None] | None = None
@@ -271,4 +273,4 @@ class _EntityListener(Listener):
 
     def _refused(self, text: str, policy: int) -> None:
         what = _POLICIES.get(policy, f"policy {policy}")
-        self._node.call_in_loop(lambda: self._node.say(f"{self._topic}: {text} ({what}): they cannot communicate"))
+        self._node.call_in_loop(lambda: self._node.say(f"{self._topic}: {text} ({what}), so they cannot communicate"))

@@ -29,8 +29,8 @@ from wavesim_sdk.wire.state import Value
 
 PASCAL = 1e4  #: Pa per dbar
 METRE_PER_DBAR = 1e4 / (1025.0 * 9.80665)
-UNKNOWN = 1e6  #: m2 or rad2: a filter gets no information from it
-FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: FRD to FLU, and back
+UNKNOWN = 1e6  #: variance in m2 or rad2 from which a filter gets no information
+FRD_TO_FLU = np.diag([1.0, -1.0, -1.0])  #: matrix from FRD to FLU, and back
 IMU, RANGE, FIX = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Range", "sensor_msgs/msg/NavSatFix"
 TWIST, POSE = "geometry_msgs/msg/TwistWithCovarianceStamped", "geometry_msgs/msg/PoseWithCovarianceStamped"
 ARRAY, NUMBER, JOINTS = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Float64", "sensor_msgs/msg/JointState"
@@ -55,7 +55,7 @@ class FrameNames:
 
 
 class MessageFactory:
-    """Nested message types."""
+    """Constructors of the message types that other messages contain."""
 
     def __init__(self, types: MessageTypes) -> None:
         self.types = types
@@ -64,7 +64,7 @@ class MessageFactory:
         self._quaternion = types.new("geometry_msgs/msg/Quaternion")
 
     def time(self, stamp: int) -> Message:
-        """ns since the epoch."""
+        """Return a Time message for a stamp in ns since the epoch."""
         return self._time(*divmod(stamp, 1_000_000_000))
 
     def header(self, stamp: int, frame: str) -> Message:
@@ -77,7 +77,7 @@ class MessageFactory:
         return self._point(float(v[0]), float(v[1]), float(v[2]))
 
     def quaternion(self, q: Array) -> Message:
-        """Quaternion message from w, x, y, z."""
+        """Return a Quaternion message from w, x, y, z."""
         w, x, y, z = map(float, q)
         return self._quaternion(x, y, z, w)
 
@@ -92,7 +92,7 @@ class MessageFactory:
         return self.types.new("geometry_msgs/msg/TransformStamped")(self.header(stamp, parent), child, body)
 
     def numbers(self, values: Sequence[float], labels: Sequence[tuple[str, int]]) -> Message:
-        """Float64MultiArray; a label and a size for each field."""
+        """Return a Float64MultiArray with a label and a size for each field."""
         dimension, layout = (
             self.types.new("std_msgs/msg/MultiArrayDimension"),
             self.types.new("std_msgs/msg/MultiArrayLayout"),
@@ -102,13 +102,13 @@ class MessageFactory:
 
 @dataclass(frozen=True)
 class MountedInstrument:
-    """An instrument of a vehicle, its frames, and the means to create its messages."""
+    """Instrument of a vehicle, with its frames and the factory for its messages."""
 
     instrument: InstrumentConfig
     frames: FrameNames
     factory: MessageFactory
-    fields: tuple[tuple[str, int], ...] = ()  #: fields of its value, with the count of numbers of each
-    actuators: tuple[Actuator, ...] = ()  #: of its body
+    fields: tuple[tuple[str, int], ...] = ()  #: names of the fields of a value, with the count of numbers in each field
+    actuators: tuple[Actuator, ...] = ()  #: actuators of the body
 
     @property
     def declared(self) -> SensorConfig:
@@ -116,18 +116,20 @@ class MountedInstrument:
 
     @property
     def q_BS(self) -> Array:
-        """Its attitude in the body, FRD to FRD."""
+        """Attitude of the instrument in the body, FRD to FRD."""
         return quaternion(*self.declared.attitude)
 
     def variance(self, sigma: float) -> float:
-        """Variance of a value whose noise has this standard deviation at noise="1"."""
+        """Return the variance of a value whose noise has this standard deviation at noise="1"."""
         return (self.declared.noise * sigma) ** 2
 
     def new(self, name: str, *values: Any) -> Message:
         return self.factory.types.new(name)(*values)
 
 
-Stamped = Callable[[MountedInstrument, Value, int], Message | None]  #: the instrument, its value, its stamp
+Stamped = Callable[
+    [MountedInstrument, Value, int], Message | None
+]  #: converts an instrument's value with its stamp to a message
 
 
 def _all_finite(*values: float) -> bool:
@@ -139,7 +141,7 @@ def _diagonal(*variances: float) -> Array:
 
 
 def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """The IMU's message without attitude."""
+    """Return the Imu message without attitude."""
     p = cast("ImuConfig", s.declared).resolved
     if not _all_finite(*v.force, *v.rates):
         return None
@@ -153,7 +155,7 @@ def _imu(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def attitude_covariance(s: MountedInstrument) -> Array:
-    """Covariance of an AHRS about the world's axes; heading is less accurate than tilt."""
+    """Return the covariance of an AHRS about the world's axes; heading is less accurate than tilt."""
     return _diagonal(*(s.variance(n) for n in (fixed.TILT_SIGMA, fixed.TILT_SIGMA, fixed.HEADING_SIGMA)))
 
 
@@ -170,7 +172,7 @@ def _ahrs(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def with_attitude(imu: MountedInstrument, message: Message, ahrs: MountedInstrument, v: Value) -> Message:
-    """The IMU's message with the attitude of its link, from an AHRS of the body."""
+    """Return the Imu message with the attitude of its link, from an AHRS of the body."""
     q = product(quaternion(v.roll, v.pitch, v.heading), imu.q_BS)
     message.orientation, message.orientation_covariance = (
         imu.factory.quaternion(attitude_enu(q)),
@@ -192,13 +194,13 @@ def _fix(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def no_fix(s: MountedInstrument, stamp: int) -> Message:
-    """Fix of a satellite receiver; none under water."""
+    """Return the message of a satellite receiver that has no fix under water."""
     status = s.new("sensor_msgs/msg/NavSatStatus", -1, 1)
     return s.new(FIX, s.factory.header(stamp, s.frames.link), status, math.nan, math.nan, math.nan, np.zeros(9), 0)
 
 
 def _twist(s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float] | Array, covariance: Array) -> Message:
-    """A velocity; components that are not measured are marked by -1."""
+    """Return a velocity message; components that are not measured are marked by -1."""
     full = np.zeros((6, 6))
     full[:3, :3] = covariance
     full[3, 3] = -1.0
@@ -209,7 +211,7 @@ def _twist(s: MountedInstrument, frame: str, stamp: int, linear: Sequence[float]
 
 
 def _pose(s: MountedInstrument, stamp: int, place: Sequence[float], variances: Sequence[float]) -> Message:
-    """A position in the world; components that are not measured have a huge variance."""
+    """Return a pose message for a position in the world; components that are not measured have a huge variance."""
     body = s.factory.pose(place, np.array([1.0, 0.0, 0.0, 0.0]))
     with_covariance = s.new("geometry_msgs/msg/PoseWithCovariance", body, _diagonal(*variances, *[UNKNOWN] * 3))
     return s.new(POSE, s.factory.header(stamp, s.frames.world), with_covariance)
@@ -233,7 +235,7 @@ def _pressure(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _pressure_kpa(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """The format of UUV Simulator."""
+    """Return the pressure in kPa, as UUV Simulator publishes it."""
     message = _pressure(s, v, stamp)
     if message is not None:
         message.fluid_pressure, message.variance = 1e-3 * message.fluid_pressure, 1e-6 * message.variance
@@ -258,7 +260,9 @@ def _number(field: str) -> Stamped:
 
 
 def _velocity_covariance(s: MountedInstrument, v: Value, sigma: float, locked: bool) -> Array:
-    """Covariance (3, 3) in S of a velocity from all beams of a Doppler log, or from those with bottom lock."""
+    """Return the covariance (3, 3) in S of a velocity from all beams of a Doppler log, or only from those with bottom
+    lock.
+    """
     along, _ = fixed.dvl_beams(cast("DvlConfig", s.declared))
     if locked:
         along = along[np.isfinite(v.beams[: len(along)])]
@@ -281,7 +285,7 @@ def _dvl_water(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _dvl(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Velocity over the bottom; through the water without bottom lock."""
+    """Return the velocity over the bottom; without bottom lock, the velocity through the water."""
     p = cast("DvlConfig", s.declared)
     bottom = _all_finite(*v.bottom)
     velocity = v.bottom if bottom else v.water
@@ -322,14 +326,14 @@ def _altitude(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _beams(s: MountedInstrument) -> tuple[Array, Array]:
-    """Directions and origins in the link, FLU."""
+    """Return directions and origins of the beams in the link frame, FLU."""
     p: Any = s.declared
     along, places = fixed.ranger_beams(p) if s.instrument.type == "ranger" else fixed.multibeam_beams(p)
     return along @ FRD_TO_FLU, places @ FRD_TO_FLU
 
 
 def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Points where beams hit."""
+    """Return a cloud of the points that the beams hit."""
     along, places = _beams(s)
     distance = np.array(v.range[: len(along)])
     hit = np.isfinite(distance)
@@ -341,7 +345,7 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """All beams; NaN without a hit."""
+    """Return the ranges of all beams; NaN without a hit."""
     along, _ = _beams(s)
     ranges = np.array(v.range[: len(along)], np.float32)
     flags = [s.new("marine_acoustic_msgs/msg/DetectionFlag", int(not np.isfinite(r))) for r in ranges]
@@ -352,7 +356,7 @@ def _sonar(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _scan(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """One ray, at the angle of the beam."""
+    """Return a scan of one ray, at the angle of the beam."""
     p: Any = s.declared
     distance = v.range if math.isfinite(v.range) else math.inf
     ranges, none = np.array([distance], np.float32), np.zeros(0, np.float32)
@@ -376,7 +380,7 @@ def _uwb(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
 
 
 def _wind(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """The apparent wind on board."""
+    """Return the apparent wind on board."""
     if not _all_finite(v.speed, v.angle) or not isinstance(s.declared, AnemometerConfig):
         return None
     moving = -v.speed * math.cos(v.angle), v.speed * math.sin(v.angle), 0.0
@@ -394,7 +398,9 @@ def _battery(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def joints(make: MessageFactory, actuators: Sequence[Actuator], values: Sequence[float], stamp: int) -> Message:
-    """Actuators as joints: angles (rad), shafts (rad/s), thrust (N); 0 for quantities that a joint does not have."""
+    """Return the actuators as joints: angles (rad), shaft speeds (rad/s), thrusts (N); 0 for quantities that a joint
+    does not have.
+    """
     of = {"rad": 0, "1/s": 1, "N": 2}
     scale = 1.0, 2.0 * math.pi, 1.0
     rows = np.zeros((3, len(actuators)))
@@ -410,7 +416,7 @@ def _encoder(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """Shafts only."""
+    """Return the joint states of the shafts alone."""
     thrusters = [a for a in s.actuators if a.kind == ActuatorKind.THRUSTER]
     turning = [
         (a.name, n / 60.0 * 2.0 * math.pi) for a, n in zip(thrusters, v.numbers, strict=False) if math.isfinite(n)
@@ -420,20 +426,20 @@ def _rpm(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 
 def _numbers(s: MountedInstrument, v: Value, stamp: int) -> Message:
-    """All fields of an instrument, in the units of its table."""
+    """Return all fields of an instrument, in the units of its table."""
     return s.factory.numbers(v.numbers, s.fields)
 
 
 @dataclass(frozen=True)
 class SensorOutput:
-    """A ROS message type of a sensor."""
+    """ROS message type for the values of a sensor."""
 
     type: str
     to_message: Stamped
 
 
-NUMBERS = SensorOutput(ARRAY, _numbers)  #: available for every sensor
-#: type of sensor -> name of the output in a layout -> the output
+NUMBERS = SensorOutput(ARRAY, _numbers)  #: output that is available for every sensor
+#: sensor type -> name of the output in a layout -> output
 OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "imu": {"raw": SensorOutput(IMU, _imu), "data": SensorOutput(IMU, _imu)},
     "ahrs": {"data": SensorOutput(IMU, _ahrs)},
@@ -469,7 +475,7 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
 
 
 def mounting(s: MountedInstrument) -> list[Message]:
-    """Static transforms of an instrument: its link on the body, its own axes, its beam direction."""
+    """Return the static transforms of an instrument: its link on the body, its own axes, its beam direction."""
     p = s.declared
     w, x, y, z = s.q_BS
     none, turned = np.zeros(3), math.sqrt(0.5)

@@ -1,4 +1,4 @@
-"""Layouts: names of topics and frames. Each is a file in `layouts`, or a user's file."""
+"""Layouts, which define the names of topics and frames. A layout is a file in `layouts`, or a user's file."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _COMMAND = {"topic", "type", "sign", "unit", "rotor_constant"}
 
 @dataclass(frozen=True)
 class CommandTopic:
-    """The command topic of one actuator."""
+    """Command topic of one actuator."""
 
     topic: str
     type: str
     actuator: ActuatorDescription
     sign: float = 1.0
-    rotor_constant: float = 0.0  #: N/(rad/s)2, if a shaft speed represents a thrust
-    shaft: bool = False  #: whether the number is in rad/s
+    rotor_constant: float = 0.0  #: thrust per square of shaft speed, N/(rad/s)2, if the topic carries a shaft speed
+    shaft: bool = False  #: whether the topic carries rad/s
 
     def value(self, number: float) -> float:
-        """Convert to the actuator's unit and limits."""
+        """Convert a number to the actuator's unit and limits."""
         a, u = self.actuator, self.sign * number
         if self.shaft and a.unit == "N":
             u *= self.rotor_constant * abs(u)
@@ -54,7 +54,7 @@ class CommandTopic:
 
 
 class TopicLayout:
-    """A layout for one vehicle."""
+    """Layout for one vehicle."""
 
     def __init__(self, text: str, file: str, vehicle: str) -> None:
         self.file, self.vehicle = file, vehicle
@@ -68,7 +68,7 @@ class TopicLayout:
 
     @classmethod
     def find(cls, name: str, vehicle: str) -> TopicLayout:
-        """Load a preset by name, or a file."""
+        """Load a preset by name, or a layout file."""
         if name in presets():
             return cls((files(__package__) / "layouts" / f"{name}.toml").read_text(), f"{name}.toml", vehicle)
         path = Path(name)
@@ -83,12 +83,12 @@ class TopicLayout:
             raise WaveSimError(f"cannot read the layout {name}: {error}") from None
 
     def topic(self, name: str) -> str:
-        """Topic of the vehicle by key, such as `start`."""
+        """Return a topic of the vehicle by its key, such as `start`."""
         return self._place(name)
 
     @property
     def odometry(self) -> str:
-        """Topic of the true motion; empty: none."""
+        """Topic of the true motion; empty: no topic."""
         return self._place(self._plain("odometry"))
 
     @property
@@ -97,16 +97,16 @@ class TopicLayout:
         return self._place(self._plain("joints"))
 
     def acoustics(self, what: str) -> str:
-        """Topic of `heard`, `send` or `range_bearing`."""
+        """Return the topic of `heard`, `send` or `range_bearing`."""
         return self._place(self._table("acoustics").get(what, ""))
 
     @property
     def map(self) -> str:
-        """The parent frame of the world; empty: none."""
+        """Parent frame of the world; empty: no parent."""
         return self._filled(self._table("frames").get("map", ""))
 
     def frames(self, sensor: str = "") -> FrameNames:
-        """Frames of the vehicle and of a sensor."""
+        """Return the frames of the vehicle and of a sensor."""
         f = {key: self._filled(text, sensor=sensor) for key, text in self._table("frames").items()}
         link = f.get("link", f"{self.vehicle}/{sensor}_link")
         stem = link.removesuffix("_link")
@@ -114,14 +114,14 @@ class TopicLayout:
         return FrameNames(f.get("world", "odom"), base, link, f"{stem}_frd", f"{stem}_beam")
 
     def outputs(self, type_: str, sensor: str) -> list[tuple[str, str, SensorOutput]]:
-        """(name, topic, output) for a sensor of a type."""
+        """Return (name, topic, output) of each topic for a sensor of a type."""
         table = self._table("sensors")
         if type_ in OUTPUTS:
             return [(o, self._place(t, sensor=sensor), OUTPUTS[type_][o]) for o, t in table.get(type_, {}).items()]
         return [(o, self._place(t, sensor=sensor), NUMBERS) for o, t in table.get(OTHER, {}).items()]
 
     def commands(self, actuators: Sequence[ActuatorDescription]) -> list[CommandTopic]:
-        """Command topics of the actuators."""
+        """Return the command topics of the actuators."""
         found, table, count = [], self._table("commands"), dict.fromkeys(_KINDS.values(), 0)
         words = {number: word for word, number in _KINDS.items()}
         for a in actuators:
@@ -134,7 +134,9 @@ class TopicLayout:
                         f"'{a.name}' is commanded in {a.unit or 'a share'}, but this layout's thrusters expect N"
                     )
                 if shaft and a.unit == "N" and constant <= 0.0:
-                    self._refuse(f"'{a.name}' is commanded in N: rad/s need a rotor_constant above 0")
+                    self._refuse(
+                        f"'{a.name}' is commanded in N, but this layout uses rad/s: add a rotor_constant above 0"
+                    )
                 found.append(
                     CommandTopic(topic, given.get("type", FLOAT), a, float(given.get("sign", 1)), constant, shaft)
                 )
@@ -142,7 +144,9 @@ class TopicLayout:
         return found
 
     def command(self, what: str) -> str:
-        """Topic of an array for all actuators (`all`), of a `wrench` or a `twist` for the body; empty: none."""
+        """Return the topic of an array for all actuators (`all`), or of a `wrench` or a `twist` for the body; empty: no
+        topic.
+        """
         return self._place(self._table("commands").get(what, {}).get("topic", ""))
 
     # -- the file
@@ -169,7 +173,7 @@ class TopicLayout:
         raise WaveSimError(f"{self.file}: {text}")
 
     def _check(self) -> None:
-        """Refuse invalid entries."""
+        """Raise WaveSimError for an invalid entry."""
         for key, value in self._read.items():
             if key in _PLAIN:
                 self._text(key, value)

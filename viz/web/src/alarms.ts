@@ -20,7 +20,7 @@ export class AlarmList {
   constructor(private readonly store: SceneStore, private readonly choose: (row: number) => void, private readonly acknowledge: (id: number | null) => void) {
     this.all = h("button", { id: "seen-all", onclick: () => this.acknowledge(null) }, "Acknowledge all");
     const heads = ["since", "until", "what", "body", ""].map((t, k) => h("th", { class: k < 2 ? "n" : "" }, t));
-    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, h("span", { class: "soft" }, "alarms stay listed until acknowledged"), h("span", { class: "grow" }), this.all),
+    this.element = h("div", { class: "pane" }, h("div", { class: "events-head" }, h("span", { class: "soft" }, "alarms stay in the list until they are acknowledged"), h("span", { class: "grow" }), this.all),
       h("div", { class: "list", id: "alarms" }, h("table", {}, h("thead", {}, h("tr", {}, ...heads, h("th", {}))), this.body), this.none));
   }
 

@@ -117,15 +117,15 @@ function stroke(c: CanvasRenderingContext2D, tint: string, dash: number[] = [], 
 /** Legend entries: sample and text. */
 export function symbolLegend(): HTMLElement {
   const lines: [Sample, string][] = [
-    [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle, bow forward; to scale if larger than this"],
+    [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle with its bow; to scale if it is larger than this symbol"],
     [(c) => drawTriangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
     [(c) => drawCorners(c, 22, 12, 11), "the selected body"],
-    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "estimated position: where the navigator believes it is, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)"],
+    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "position that the navigator estimates, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)"],
     [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
-    [(c) => stroke(c, cssVariable("--ink"), [], 1), "estimated track of the navigator"],
+    [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
     [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],
     [(c) => stroke(c, "#ff9f43"), "fence"],
-    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "a signal: its present wavefront, in the sender's colour"],
+    [(c) => { c.strokeStyle = bodyColour(1); c.lineWidth = 1.6; c.beginPath(); c.arc(22, 12, 9, 0, 7); c.stroke(); }, "present wavefront of a signal, in the sender's colour"],
     [(c) => stroke(c, "#5bd68a", [], 1.2), "heard"],
     [(c) => stroke(c, "#ff6b6b", [], 1.2), "lost"],
   ];

@@ -45,14 +45,14 @@ export class CommanderForms {
     const line = (...children: HTMLElement[]): HTMLElement => h("div", { class: "row order" }, ...children);
     this.body = h("div", {},
       line(h("span", { class: "soft" }, "External force (body axes)"), ...push.elements, ...turn.elements, h("button", { id: "push", onclick: shove }, "push"), h("button", { id: "push-end", onclick: () => send("push", { force: [0, 0, 0], torque: [0, 0, 0] }) }, "Clear")),
-      line(h("span", { class: "soft" }, "Move to"), ...place.elements, ...attitude.elements, h("button", { id: "pose", title: "Enter all three numbers of a position, and all three of an attitude", onclick: pose }, "Apply")));
+      line(h("span", { class: "soft" }, "Move to"), ...place.elements, ...attitude.elements, h("button", { id: "pose", title: "Enter all three numbers of a position and all three numbers of an attitude", onclick: pose }, "Apply")));
     this.world = h("div", {}, h("h3", {}, "Weather"), line(...weather.elements, h("button", { id: "weather", onclick: change }, "change")));
     this.element = h("div", { class: "pane" }, h("div", { class: "list orders", id: "orders" }, this.none, this.title, this.body, this.world));
   }
 
   update(): void {
     const may = this.store.hello?.control === true && this.store.hello.kind === "live";
-    setText(this.none, may ? "" : "commands need a running server on this machine and `wavesim viz --control`");
+    setText(this.none, may ? "" : "to send commands, you need a running server on this machine and `wavesim viz --control`");
     for (const e of this.element.querySelectorAll("button")) if (e.disabled === may) e.disabled = !may;
     setText(this.who, this.store.chosen === null ? "(select one)" : this.store.name(this.store.chosen));
     toggleClass(this.body, "hidden", this.store.chosen === null || !may);

@@ -76,7 +76,7 @@ export class Configurator {
     this.back.classList.toggle("hidden", !sea);
     this.write = write;
     for (const id of ["save", "import", "try-turn", "try-step"]) this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
-    if (!write) this.verdict.textContent = "this viewer is read-only; start it with --control to check, test and save models";
+    if (!write) this.verdict.textContent = "this viewer is read-only; to check, test and save models, start it with --control";
   }
 
   show(on: boolean): void { this.visible = on; this.root.classList.toggle("hidden", !on); }
@@ -239,7 +239,7 @@ export class Configurator {
 
   private chosenForm(): void {
     const t = this.chosen;
-    if (!t) { setChildren(this.chosenBox, h("h3", {}, "Element"), h("div", { class: "soft" }, "Click a thruster, fin, sensor or centre in the view or on the left; drag its arrows or enter numbers.")); return; }
+    if (!t) { setChildren(this.chosenBox, h("h3", {}, "Element"), h("div", { class: "soft" }, "Click a thruster, a fin, a sensor or a centre in the view or on the left; then drag its arrows or enter numbers.")); return; }
     const of = this.ruleOf(t), rule = this.rule(of);
     setChildren(this.chosenBox, h("h3", {}, `${t.tag} ${t.attributes["name"] ?? ""}`), h("div", { class: "soft" }, rule.doc), ...rule.keys.filter((k) => k.kind !== "numbers").map((k) => this.field(t, k)));
   }
@@ -360,7 +360,7 @@ export class Configurator {
     c.fill();
     c.fillStyle = cssVariable("--soft");
     c.font = "22px system-ui, sans-serif";
-    c.fillText(`${(e1 - e0).toFixed(1)} m wide, ${(n1 - n0).toFixed(1)} m high; north up`, 14, 2 * size - 16);
+    c.fillText(`${(e1 - e0).toFixed(1)} m wide, ${(n1 - n0).toFixed(1)} m high; north is up`, 14, 2 * size - 16);
     return canvas;
   }
 

@@ -66,7 +66,7 @@ export class FleetList {
 
 const MOST_ROWS = 250, DEG = 180 / Math.PI;
 const ABOUT: Record<string, string> = {
-  "measured m": "Two-way range as measured by the querying node", "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes", "error m": "Measured minus true range; uses the one-way range if the two-way range is missing",
+  "measured m": "Two-way range as measured by the querying node", "one-way m": "One-way range from the receiver's measured travel time, with the clock errors of both nodes", "error m": "Measured minus true range; the one-way range is used if the two-way range is missing",
   "bearing °": "Direction of arrival as measured by a USBL head, in the body frame: azimuth from forward to starboard, elevation down from the horizontal",
 };
 
@@ -109,7 +109,7 @@ export class SignalList {
       this.body.prepend(...rows);
       while (this.body.children.length > MOST_ROWS) this.body.lastChild?.remove();
     }
-    setText(this.counts, this.missed ? `${this.missed} not shown: too many at once` : "");
+    setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived at once` : "");
   }
 
   private wants(e: Sent | Reception): boolean {

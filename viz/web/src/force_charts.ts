@@ -5,7 +5,7 @@ import type { BodyCharts, SeriesLabel } from "./body_charts";
 import type { Forces, Panel } from "./websocket";
 
 const PARTS: [keyof Forces, string][] = [
-  ["total", "Sum of all components: mass (with added mass) times acceleration"], ["restoring", "Weight, buoyancy, ballast"], ["drag", "Hull: drag, lift, Coriolis"],
+  ["total", "Sum of all components, which equals mass (with added mass) times acceleration"], ["restoring", "Weight, buoyancy, ballast"], ["drag", "Hull: drag, lift, Coriolis"],
   ["actuators", "Thrusters and fins"], ["environment", "Wind and waves"], ["external", "External force set by a command"], ["contact", "Mooring, and contact with bodies, obstacles and sea bed"],
 ];
 const AXES = ["X", "Y", "Z", "K", "M", "N"];

@@ -5,9 +5,9 @@ import { symbolLegend } from "./chart_symbols";
 
 export const KEY_BINDINGS: [string, string][] = [
   ["Space", "start, pause or resume"], ["N", "single step (hold for repeated steps)"], ["X", "stop"], ["+  −", "faster, slower"],
-  ["1  2  3  4", "free camera, follow the selected body, top view, chart"], ["W A S D  E Q", "move the camera (also arrow keys and page up, down); mouse: rotate, pan, zoom"],
-  ["H", "whole scene"], ["O", "onboard view of the selected body"], ["B  Shift+B", "next, previous body"], ["Esc", "clear selection"],
-  ["L  T  R  G  I  C", "show or hide names, tracks, sound spheres, arrows, instrument beams, traffic"], ["U  V  K", "show or hide the sea surface, its waves, the sky"], ["Z", "enlarge bodies or draw them to scale"], ["M  J", "draw a mission, drive a vehicle"],
+  ["1  2  3  4", "view: free camera, follow the selected body, top view, chart"], ["W A S D  E Q", "move the camera (also with the arrow, Page Up and Page Down keys); mouse: rotate, pan, zoom"],
+  ["H", "whole scene"], ["O", "onboard view of the selected body"], ["B  Shift+B", "select the next or previous body"], ["Esc", "clear selection"],
+  ["L  T  R  G  I  C", "show or hide names, tracks, sound spheres, arrows, instrument beams or traffic"], ["U  V  K", "show or hide the sea surface, its waves or the sky"], ["Z", "enlarge bodies or draw them to scale"], ["M  J", "draw a mission; drive a vehicle"],
   ["[  ]", "show or hide the side panels"], ["Shift+L", "switch between light and dark"], ["?", "show or hide this help"],
 ];
 
@@ -42,6 +42,6 @@ export function showKeyHelp(): void {
   const old = document.querySelector(".help");
   if (old) { old.remove(); return; }
   const line = ([keys, text]: [string, string]): HTMLElement => { const td = h("td", {}); for (const key of keys.split("  ")) appendChildren(td, h("kbd", {}, key), " "); return h("tr", {}, td, h("td", {}, text)); };
-  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))), h("div", {}, h("h2", {}, "Legend"), symbolLegend(), h("p", { class: "soft" }, "Positions are north, east and depth in metres; headings count from north to east. See the viewer's guide (docs/viewer.md).")));
+  const box = h("div", { class: "box" }, h("div", {}, h("h2", {}, "Keys"), h("table", {}, h("tbody", {}, ...KEY_BINDINGS.map(line)))), h("div", {}, h("h2", {}, "Legend"), symbolLegend(), h("p", { class: "soft" }, "Positions are north, east and depth in metres; headings count clockwise from north. See the viewer's guide (docs/viewer.md).")));
   document.body.append(h("div", { class: "help", onclick: (e: MouseEvent) => { if ((e.target as HTMLElement).classList.contains("help")) showKeyHelp(); } }, box));
 }

@@ -257,7 +257,7 @@ class App {
       h("div", { class: "brand" }, h("img", { src: "/static/icon.svg", alt: "" }), "WaVeSim", this.stats["name"]),
       this.stats["state"],
       h("div", { class: "group" }, this.button("start", "▶", "Start or resume (space)", () => this.control("start")), this.button("pause", "❚❚", "Pause (space)", () => this.control("pause")), this.button("step", "▸|", "Single step (N)", () => this.control("step", this.stepTicks())), this.button("stop", "■", "Stop (X)", () => this.control("stop")), speed),
-      this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "delay, maximum (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
+      this.stat("time", "elapsed"), this.stat("factor", "real-time factor"), this.stat("late", "delay, maximum delay (late ticks)", true), this.stat("vehicles", "vehicles"), this.stat("buoys", "buoys"), this.stat("signals", "signals"), this.stat("clients", "clients (round trip)", true), this.stat("fps", "frames/s", true),
       h("span", { class: "grow" }),
       h("div", { class: "group" }, h("button", { title: "Configure vehicle models", onclick: () => { location.hash = "#configure"; } }, "models"), h("button", { title: "Switch between light and dark (Shift+L)", onclick: () => this.theme() }, "◐"), h("button", { id: "do-help", title: "Keyboard shortcuts and legend (?)", onclick: () => showKeyHelp() }, "?")),
     );
@@ -267,14 +267,14 @@ class App {
     const may = this.store.hello?.control ?? false;
     for (const key of ["start", "pause", "step", "stop"]) {
       this.buttons[key]!.disabled = !may;
-      if (!may) this.buttons[key]!.title = "This viewer is read-only; for commands, start it with: wavesim viz --control";
+      if (!may) this.buttons[key]!.title = "This viewer is read-only; to send commands, start it with: wavesim viz --control";
     }
     const speed = this.stats["speed"] as HTMLSelectElement;
     speed.disabled = !may;
     if (this.store.hello?.kind === "replay") speed.querySelector("option[value='0']")?.remove(); // a replay always has a speed, also while paused
     const write = this.store.hello?.write ?? false, mission = this.buttons["mission"]!;
     mission.disabled = !write || this.store.hello?.kind !== "live";
-    mission.title = mission.disabled ? "Missions are saved to a file: this needs a running server on this machine and `wavesim viz --control`" : "Draw waypoints, beacons and fences (M)";
+    mission.title = mission.disabled ? "To save missions to a file, you need a running server on this machine and `wavesim viz --control`" : "Draw waypoints, beacons and fences (M)";
   }
 
   private stepTicks(): number { return this.store.hello?.kind === "replay" ? 25 : 1; }
@@ -320,7 +320,7 @@ class App {
     const shown = h("details", { class: "shown", id: "shown" }, h("summary", {}, "show"), h("div", {}, ...SWITCHES.map((s) => toggle(...s)), this.heights));
     return h("div", { class: "tools" }, mode("free", "free", "1"), mode("follow", "follow", "2"), mode("top", "top view", "3"), mode("chart", "chart", "4"), h("button", { title: "Whole scene (H)", onclick: () => this.home() }, "⌂"), shown,
       this.button("mission", "mission", "", () => this.mission.toggle()), h("button", { id: "do-helm", title: "Drive a vehicle with the keyboard or a gamepad (J)", onclick: () => this.helm.toggle() }, "drive"),
-      ...this.camera.buttons, h("button", { id: "link", title: "Link to the current view: put it into the address bar and copy it", onclick: () => this.share() }, "link"));
+      ...this.camera.buttons, h("button", { id: "link", title: "Put a link to the current view into the address bar and copy it", onclick: () => this.share() }, "link"));
   }
 
   private toggle(name: Shown): void { this.view.show[name] = !this.view.show[name]; localStorage.setItem("wavesim-show", JSON.stringify(this.view.show)); this.wake(); }

@@ -113,13 +113,13 @@ export class MissionEditor {
       h("div", { class: "row" }, h("h3", { class: "grow" }, "Mission"), this.where),
       h("div", { class: "row" }, choice("waypoint", "waypoints"), choice("survey", "survey"), choice("beacon", "beacons"), choice("fence", "fences")),
       this.tool === "survey" ? h("div", { class: "row" }, field("spacing m", this.spacing, (v) => { this.spacing = v; }), field("heading °", this.heading, (v) => { this.heading = v; })) : null,
-      this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Add parallel legs over the area as waypoints", onclick: () => this.lay(parallelLegs(this.draft!.area, this.spacing, this.heading)) }, "add legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "Circle around the point with the spacing as radius", onclick: () => this.lay(circlePoints(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
+      this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "lay-legs", disabled: this.draft!.area.length < 3, title: "Add parallel legs over the area as waypoints", onclick: () => this.lay(parallelLegs(this.draft!.area, this.spacing, this.heading)) }, "add legs"), h("button", { id: "lay-circle", disabled: this.draft!.area.length !== 1, title: "Add a circle around the point, with the spacing as radius", onclick: () => this.lay(circlePoints(this.draft!.area[0]!, this.spacing)) }, "circle")) : null,
       this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, select(this.vehicle, this.vehicles(), (v) => { this.vehicle = v; }), this.afloat ? null : field("depth m", this.depth, (v) => { this.depth = v; }), field("m/s", this.speed, (v) => { this.speed = v; })) : null,
       this.tool === "beacon" ? h("div", { class: "row" }, field("depth m", this.depth, (v) => { this.depth = v; })) : null,
       this.tool === "fence" ? h("div", { class: "row" }, "keep", select(this.keep, ["inside", "outside"], (v) => { this.keep = v; }), h("button", { id: "close-fence", disabled: this.drawing.length < 3, onclick: () => this.closeFence() }, "close fence")) : null,
       this.tool === "waypoint" || this.tool === "survey" ? this.table() : null,
       this.info,
-      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "mission-send", disabled: !this.draft!.waypoints.get(this.vehicle)?.length, title: "Send to the program that drives it now, if that program accepts missions; the result appears under Notices", onclick: () => this.send() }, `send to ${this.vehicle || "nobody"}`)) : null,
+      this.tool === "waypoint" || this.tool === "survey" ? h("div", { class: "row" }, h("button", { id: "mission-send", disabled: !this.draft!.waypoints.get(this.vehicle)?.length, title: "Send the waypoints to the program that drives the vehicle, if that program accepts missions; the result appears under Notices", onclick: () => this.send() }, `send to ${this.vehicle || "…"}`)) : null,
       h("div", { class: "row" }, h("button", { onclick: () => this.back() }, "undo"), h("button", { id: "start-over", onclick: () => this.startOver() }, "start over")),
       h("div", { class: "row" }, name, h("label", { class: "row" }, replace, "replace"), h("button", { class: "on", id: "mission-save", onclick: () => void this.save() }, "save")),
       this.warning,
@@ -131,8 +131,8 @@ export class MissionEditor {
     const d = this.chart.draft;
     if (!this.open || !d) return;
     const points = d.waypoints.get(this.vehicle) ?? [], end = this.trip(points).at(-1);
-    const ways = `${points.length} new waypoints for ${this.vehicle || "nobody"}` + (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
-    this.info.textContent = this.tool === "waypoint" ? ways : this.tool === "survey" ? `${d.area.length} corners of the area; ${ways}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next one`;
+    const ways = `${points.length} new waypoints for ${this.vehicle || "no vehicle"}` + (end ? `: ${formatNumber(end.distance, 0)} m, ${lasting(end.time)}` : "");
+    this.info.textContent = this.tool === "waypoint" ? ways : this.tool === "survey" ? `${d.area.length} corners of the area; ${ways}` : this.tool === "beacon" ? `${d.beacons.length} new beacons` : `${d.fences.length} fences; ${this.drawing.length} corners of the next fence`;
   }
 
   private clicked(n: number, e: number): void {

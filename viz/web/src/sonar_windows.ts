@@ -29,8 +29,8 @@ class SonarWindow {
   private readonly told = h("div", { class: "told" });
   private readonly under = h("div", { class: "under" });
   private readonly colouring = h("select", { title: "Colours", onchange: () => { this.stale = true; this.changed(); } }, ...PALETTE_NAMES.map((c) => h("option", { value: c }, c)));
-  private readonly contrast: HTMLButtonElement = h("button", { title: "Contrast: from the data, or the full scale", onclick: () => { toggleClass(this.contrast, "on", !this.contrast.classList.contains("on")); this.stale = true; this.changed(); } }, "auto");
-  private readonly ground: HTMLButtonElement = h("button", { class: "ground hidden", title: "Range along the beam, or over the ground", onclick: () => { toggleClass(this.ground, "on", !this.ground.classList.contains("on")); setText(this.ground, this.ground.classList.contains("on") ? "ground" : "slant"); this.stale = true; this.changed(); } }, "slant");
+  private readonly contrast: HTMLButtonElement = h("button", { title: "Fit the contrast to the data, or use the full scale", onclick: () => { toggleClass(this.contrast, "on", !this.contrast.classList.contains("on")); this.stale = true; this.changed(); } }, "auto");
+  private readonly ground: HTMLButtonElement = h("button", { class: "ground hidden", title: "Show range along the beam, or over the ground", onclick: () => { toggleClass(this.ground, "on", !this.ground.classList.contains("on")); setText(this.ground, this.ground.classList.contains("on") ? "ground" : "slant"); this.stale = true; this.changed(); } }, "slant");
 
   constructor(readonly row: number, readonly name: string, title: string, place: number, stage: HTMLElement, private readonly scene: THREE.Object3D, close: () => void, private readonly changed: () => void) {
     const button = h("button", { class: "close", title: "Close", onclick: close }, "×"), head = h("div", { class: "head" }, h("b", { class: "grow" }, title), this.ground, this.contrast, this.colouring, button);

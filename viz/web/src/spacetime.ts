@@ -37,10 +37,10 @@ export class SpaceTime {
       const button = h("button", { id, title, onclick: () => { toggleClass(button, "on", act()); this.update(); } }, text);
       return button;
     };
-    this.freeze = toggle("freeze", "freeze", "Hold the picture; drag it to go back in time", () => { this.frozen = this.frozen === null ? this.store.time : null; return this.frozen !== null; });
+    this.freeze = toggle("freeze", "freeze", "Freeze the display; drag it to go back in time", () => { this.frozen = this.frozen === null ? this.store.time : null; return this.frozen !== null; });
     this.element = h("div", { class: "pane" },
       h("div", { class: "events-head" }, span, this.freeze, toggle("sound-own", "selected only", "Signals from and to the selected body", () => (this.own = !this.own)), toggle("sound-ranges", "ranges only", "Range requests and replies", () => (this.ranges = !this.ranges)),
-        toggle("sound-far", "by range", "Vertical axis: range from the selected body, instead of one lane per body", () => (this.far = !this.far)), slot, this.reasons),
+        toggle("sound-far", "by range", "Show the range from the selected body on the vertical axis, instead of one lane per body", () => (this.far = !this.far)), slot, this.reasons),
       h("div", { class: "sound-place" }, this.canvas, this.told));
     new ResizeObserver(() => this.update()).observe(this.canvas); // the heading may have wrapped to another line
     let held: number | null = null;

@@ -24,7 +24,7 @@ export function meetingLabel(m: Meeting, store: SceneStore): string { return `${
 export function timeLeft(m: Meeting, store: SceneStore): number { return m.tcpa - (store.time - (store.traffic?.time ?? store.time)); }
 
 const COLUMNS: [title: string, about: string][] = [
-  ["vessel", ""], ["range m", ""], ["bearing", "True bearing from own ship"], ["course", "Course over ground"], ["speed m/s", "Speed over ground"], ["DCPA m", "Distance at the closest point of approach (DCPA) if both keep course and speed"],
+  ["vessel", ""], ["range m", ""], ["bearing", "True bearing from own ship"], ["course", "Course over ground"], ["speed m/s", "Speed over ground"], ["DCPA m", "Distance at the closest point of approach (DCPA) if both vessels keep course and speed"],
   ["TCPA", "Time to the closest point of approach (TCPA), min:s; 'past' if it is over"], ["own ship's role", "By COLREG rules 13 to 15 and 17, from present positions, courses and speeds"],
 ];
 
@@ -45,7 +45,7 @@ export class TrafficList {
 
   update(): void {
     const t = this.store.traffic, others = t?.others ?? [], order = others.map((m) => m.row).join();
-    setText(this.about, !t ? "select a surface vessel as own ship" : `own ship: ${this.store.name(t.row)}; domain radii: ${formatNumber(t.least, 1)} and ${formatNumber(t.preferred, 1)} m, ${formatNumber(t.least / t.length, 0)} and ${formatNumber(t.preferred / t.length, 0)} ship lengths${others.length ? "" : "; no other surface vessel present"}`);
+    setText(this.about, !t ? "select a surface vessel to make it own ship" : `own ship: ${this.store.name(t.row)}; domain radii: ${formatNumber(t.least, 1)} and ${formatNumber(t.preferred, 1)} m, ${formatNumber(t.least / t.length, 0)} and ${formatNumber(t.preferred / t.length, 0)} ship lengths${others.length ? "" : "; no other surface vessel present"}`);
     for (const m of others) {
       let row = this.rows.get(m.row);
       if (!row) {

@@ -63,7 +63,7 @@ export class ViewRecorder {
     recorder.start(1000);
     this.recorder = recorder;
     toggleClass(this.film, "on", true);
-    toast("recording; press ● film again to stop");
+    toast("recording; press ● film again to stop it");
   }
 }
 

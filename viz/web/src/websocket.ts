@@ -81,7 +81,7 @@ export type Message =
   | ({ type: "hello" } & Hello)
   | { type: "scene"; scene: SceneText }
   | { type: "roster"; bodies: RosterEntry[] }
-  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number; anew?: boolean } // anew: the list restarts with these
+  | { type: "sounds"; sent: Sent[]; receptions: Reception[]; notices: NoticeText[]; missed: number; anew?: boolean } // anew: these replace the whole list
   | { type: "marks"; marks: TimelineMark[] }
   | { type: "tracks"; whole: boolean; bodies: Record<string, TrackText> }
   | { type: "alarms"; alarms: Alarm[] }
