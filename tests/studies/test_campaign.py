@@ -1,4 +1,4 @@
-"""Campaigns: what a file may say, designs, runs that end in every way, resuming, and the same table whoever runs it."""
+"""Campaigns: valid files, designs, runs that end in every way, resuming, and the same table with any workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of a campaign: dask's, of a scheduler that runs already; and nothing in a campaign's file that is taken and has no effect."""
+"""Workers of a campaign with dask and an existing scheduler, and the refusal of keys without effect."""
 
 from __future__ import annotations
 
