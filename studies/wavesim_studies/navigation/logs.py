@@ -76,7 +76,7 @@ class EstimationCase:
 
 
 def vehicles(log: Log) -> list[str]:
-    """List the vehicles for which the log has true states, and an inertial unit or an AHRS."""
+    """List the vehicles whose log contains true states, and values of an inertial unit or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 

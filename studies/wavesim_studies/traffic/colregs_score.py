@@ -1,8 +1,8 @@
 """Score of a vessel by the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
 The score of a pair is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run is the
-score of its worst pair times the worst part of its economy. The parts of the economy are extra distance, lost time,
-changes of course, and whether the mission was completed.
+score of its worst pair times the worst part of its economy. Its parts measure extra distance, lost time, changes of
+course, and the completion of the mission.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class EncounterScore:
 
 @dataclass(frozen=True)
 class ColregsScore:
-    """Score of a run: its pairs, the extra distance, and the parts of its economy (each 0 to 1): way, time, courses,
+    """Score of a run: its pairs, the extra distance, and the parts of its economy (from 0 to 1): way, time, courses,
     mission.
     """
 

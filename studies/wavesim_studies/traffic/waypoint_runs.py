@@ -68,7 +68,7 @@ class WaypointRoute:
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """Count the corners passed in order, over all rounds. A corner counts if the vessel is within the distance of
+        """Count the corners passed in order, in every round. A corner counts if the vessel is within the distance of
         its arc plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
