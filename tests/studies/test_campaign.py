@@ -272,7 +272,7 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
         ("kubernetes", {"quiet": True}),
         ("scale", 4),
     ]
-    with pytest.raises(ConfigError, match='invalid option "memory 2GB", expected NAME=VALUE'):
+    with pytest.raises(ConfigError, match='invalid option "memory 2GB": use NAME=VALUE'):
         clusters.made(WorkersConfig(kind="slurm", options="queue=short; memory 2GB"), 1)
     with pytest.raises(ConfigError, match="requires `hosts`"):
         clusters.check(WorkersConfig(kind="ssh"))

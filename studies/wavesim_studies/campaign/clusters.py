@@ -19,7 +19,7 @@ def options_of(workers: WorkersConfig) -> dict[str, Any]:
     for piece in filter(None, map(str.strip, workers.options.split(";"))):
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals or not name.isidentifier():
-            raise ConfigError(f'<workers options="...">: invalid option "{piece}", expected NAME=VALUE')
+            raise ConfigError(f'<workers options="...">: invalid option "{piece}": use NAME=VALUE')
         if name in options:
             raise ConfigError(f'<workers options="...">: "{name}" appears twice')
         try:

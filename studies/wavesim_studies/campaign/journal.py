@@ -1,4 +1,4 @@
-"""Journal of a campaign: each run and its outcome, committed one by one.
+"""Journal of a campaign: the outcome of each run, committed one by one.
 
 The process that started the campaign is its only writer.
 """
@@ -98,7 +98,7 @@ class Journal:
             raise WaveSimError(f"no results in {self.path}: {error}") from None
 
     def states(self) -> dict[str, tuple[str, int]]:
-        """Return (status, attempts) of all runs, by key."""
+        """Return the status and the number of attempts of all runs, by key."""
         return {k: (s, a) for k, s, a in self._read("select key, status, attempts from runs")}
 
     def table(self, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:

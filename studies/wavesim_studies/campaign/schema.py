@@ -12,7 +12,7 @@ DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "truncated")
 
 @dataclass(frozen=True)
 class FactorTarget:
-    """Key of the configuration that follows a factor."""
+    """Key of the configuration whose value follows a factor."""
 
     path: str = text(
         "Path of the key: the elements below <wavesim> and then the key, as in `fleet/vehicle[lauv]/position`. If"
