@@ -73,7 +73,7 @@ def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("fleet/vehicle[a]/positon", "0 0 1 m", "'position'"),
         ("fleet/vessel[a]/position", "0 0 1 m", "no element <vessel"),
         ("fleet/vehicle[a]/mooring/length", "1 m", "add one"),
-        ("time/step", "1 s", "above the greatest"),
+        ("time/step", "1 s", "above the maximum, 0.1 s"),
         ("time/step", "20", "no unit"),
         ("fleet/vehicle[a]/truth", "half", "not allowed"),
     ],

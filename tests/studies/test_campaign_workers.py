@@ -131,7 +131,7 @@ LAB = '<run kind="lab" duration="1 s"/>'
     [
         (f'{LAB}<design kind="grid" points="8"/><factor name="a" values="1">{KEY}</factor>', "<design points=...> has no effect"),
         (f'{LAB}<design kind="sobol" points="8" strength="2"/><factor name="a" low="0" high="1">{KEY}</factor>', "<design strength"),
-        (f'{LAB}<design kind="sobol" points="8"/>', "<design> has no effect.*needs a <factor>"),
+        (f'{LAB}<design kind="sobol" points="8"/>', "<design> has no effect.*requires a <factor>"),
         (f'{LAB}<design kind="grid"><point set="a=1"/></design><factor name="a" values="1">{KEY}</factor>', "<point> has no effect"),
         (f'{LAB}<design kind="seeds"/><factor name="a" values="1">{KEY}</factor>', "<factor> has no effect.*replicates"),
         (f'{LAB}<factor name="a" values="1 | 2" low="3">{KEY}</factor>', "<factor low"),
