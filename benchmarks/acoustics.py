@@ -32,7 +32,7 @@ C = 1500.0
 
 
 def world(nodes: int, reach: float) -> Any:
-    """A medium with silent water up to ``reach`` and nodes that all have one kind of transducer."""
+    """Return a medium with silent water up to ``reach`` and nodes that all have the same type of transducer."""
     level = 20.0 * math.log10(reach) + 0.005 * reach + 60.0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.xml"
@@ -46,7 +46,7 @@ def world(nodes: int, reach: float) -> Any:
 
 
 def pulse(acoustics: Any, level: float) -> Any:
-    """What is sent: 10 ms at 25 kHz."""
+    """Return the benchmark signal: 10 ms at 25 kHz."""
     wanted = medium_memory.make_record(medium_memory.EMISSION)
     p = wanted[0]
     p.frequency, p.source_level, p.duration, p.band, p.query_source = 25e3, level, 0.01, 200.0, -1
@@ -56,7 +56,7 @@ def pulse(acoustics: Any, level: float) -> Any:
 
 @nb.njit(cache=True, error_model="numpy")
 def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
-    """Straight motion of all nodes."""
+    """Move all nodes along straight lines."""
     after = places[tick & 1]
     for j in range(start.shape[0]):
         place = after[j]
@@ -67,7 +67,7 @@ def drift(places: Any, start: Any, speed: Any, tick: int, h: float) -> None:
 
 @nb.njit(cache=True, error_model="numpy")
 def pairwise(origins: Any, times: Any, done: Any, places: Any, now: float, reach: float) -> int:
-    """Every live signal against every node: who has been passed by the front since the last tick?"""
+    """Compare every live signal with every node: which nodes has the wavefront passed since the last tick?"""
     heard = 0
     for s in range(origins.shape[0]):
         radius = C * (now - times[s])
@@ -85,7 +85,7 @@ def pairwise(origins: Any, times: Any, done: Any, places: Any, now: float, reach
 def measure(
     nodes: int, live: int, side: float, reach: float, seconds: float = 4.0, twin: bool = True
 ) -> dict[str, float]:
-    """Mean cost per tick with about ``live`` signals under way."""
+    """Return the mean cost per tick while about ``live`` signals are travelling."""
     loaded = world(nodes, reach)
     model = loaded.model("n")
     assert model.transducer is not None
@@ -165,7 +165,7 @@ def _flat() -> Any:
 
 
 def memory(emissions: int = 100_000) -> tuple[int, int]:
-    """Bytes of the medium after a tenth and after all of many emissions."""
+    """Return the size of the medium in bytes after a tenth and after all of many emissions."""
     loaded = world(50, 1500.0)
     t = loaded.model("n").transducer
     assert t is not None
@@ -197,7 +197,7 @@ def memory(emissions: int = 100_000) -> tuple[int, int]:
 
 
 def picture(path: Path, rows: list[list[dict[str, float]]]) -> None:
-    """Cost against nodes, signals and arrivals."""
+    """Draw the cost against nodes, signals and arrivals."""
     import matplotlib
 
     matplotlib.use("Agg")

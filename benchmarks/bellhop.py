@@ -31,8 +31,9 @@ NONE = 1e-20  #: where no ray comes
 
 @dataclass(frozen=True)
 class Case:
-    """Profile (depths, speeds), fluid bottom (m/s, relative density, dB per wavelength), source depth, launch angles to
-    either side (deg), receivers (depth, range, half a window, m)."""
+    """A case: profile (depths, speeds), fluid bottom (m/s, relative density, dB per wavelength), source depth, launch
+    angles to either side (deg), and receivers (depth, range, half a window, m).
+    """
 
     frequency: float
     z: Array
@@ -72,7 +73,7 @@ CASES = {
 
 
 def theirs(program: Path, case: Case) -> list[float]:
-    """Transmission loss in dB at each receiver, by Bellhop."""
+    """Return the transmission loss in dB at each receiver, computed by Bellhop."""
     depths = sorted({r[0] for r in case.receivers})
     ranges = np.unique(np.concatenate([np.linspace(x - w, x + w, STEPS) for _, x, w in case.receivers]))
     deep = case.z[-1]
@@ -99,7 +100,9 @@ def theirs(program: Path, case: Case) -> list[float]:
 
 
 def ours(case: Case, steps: int = STEPS) -> tuple[list[float], list[bool]]:
-    """The same by the rays and tubes of the medium, and whether a caustic was bounded in the window."""
+    """Return the transmission loss by the rays and tubes of the medium, and whether a caustic was bounded in the
+    window.
+    """
     z, c, none = case.z, case.c, np.zeros((0, 2))
     fan, found, out = (
         np.zeros(n, t.dtype).view(np.recarray)

@@ -40,7 +40,9 @@ ONE = '<vehicle name="v{}" model="bluerov2" position="{} 0 5 m" client="required
 
 
 def ask(ports: list[int], frames: int) -> list[float]:
-    """Wall time of servo frames, each sent after the answer to the one before; of all ports, each going its own way."""
+    """Measure the wall time of servo frames, each sent after the answer to the previous one. All ports run
+    independently.
+    """
     with contextlib.ExitStack() as stack:
         socks = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in ports]
         poll, times = select.poll(), list[float]()
@@ -73,7 +75,7 @@ def told(name: str, times: list[float]) -> None:
 
 
 def flown(count: int, frames: int, together: bool = False) -> list[float]:
-    """Round trips of so many bridges at once, and how fast the world ran."""
+    """Measure the round trips of this many simultaneous bridges, and the speed of the world."""
     server = Server(VEHICLES.format("".join(ONE.format(k, 5 * k) for k in range(count))), "0")
     bridges = []
     try:
@@ -101,7 +103,9 @@ def flown(count: int, frames: int, together: bool = False) -> list[float]:
 
 
 def sixteen(seconds: float = 20.0) -> None:
-    """Twelve ROVs that hold a depth each and four boats that go to a point each, one world, an autopilot of its own for each."""
+    """Run twelve ROVs that hold a depth and four boats that drive to a point, in one world, each with its own
+    autopilot.
+    """
     rovs, boats = range(12), range(12, 16)
     depths, goals = {k: 3.0 + 0.5 * k for k in rovs}, {k: (8.0, 10.0 * k + 6.0) for k in boats}
     boat = '<vehicle name="v{}" model="otter" position="0 {} 0 m" client="required"/>'
@@ -146,7 +150,9 @@ def sixteen(seconds: float = 20.0) -> None:
 
 
 def px4(count: int, period: float, seconds: float = 20.0) -> None:
-    """So many ROVs of one bridge, a PX4 each (threads of one process) that answers every frame of 4 ms."""
+    """Run this many ROVs on one bridge, each with its own PX4 stand-in (threads of one process) that answers every
+    frame of 4 ms.
+    """
     fleet = "".join(
         f'<vehicle name="v{k}" model="vita1" position="{5 * k} 0 5 m" client="required"/>' for k in range(count)
     )

@@ -54,7 +54,7 @@ def go(factors, seed):
 
 
 def descendants(pid: int, command: bytes) -> list[int]:
-    """Processes that a process has started, and they, with a word in their command."""
+    """Return a process and its descendants whose command contains a word."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -84,7 +84,9 @@ def table(p: CampaignPlan, times: bool = False) -> list[dict[str, Any]]:
 
 
 def runs(folder: Path) -> None:
-    """The same table by one and two workers; what a run costs beyond its simulation; rows again from their own files."""
+    """Compare the tables of one and two workers, measure the cost of a run beyond its simulation, and repeat rows from
+    their own files.
+    """
     found = {}
     for workers in (1, 2):
         p = plan(folder, "many")
@@ -112,7 +114,9 @@ def runs(folder: Path) -> None:
 
 
 def cost(folder: Path) -> None:
-    """What a run costs beyond its simulation: runs of one tick by one worker, with file, engine, table of states, metrics, journal."""
+    """Measure the cost of a run beyond its simulation: runs of one tick by one worker, with file, engine, table of
+    states, metrics and journal.
+    """
     p = plan(folder, "cheap", more='<run duration="20 ms"/>')
     q = plan(folder, "one", 1, more='<run duration="20 ms"/>')  # what starting costs
 
@@ -130,7 +134,7 @@ def cost(folder: Path) -> None:
 
 
 def kill(folder: Path) -> None:
-    """A worker is killed every 20 runs, the client after 300; it is started again."""
+    """Kill a worker every 20 runs and the client after 300, then start the campaign again."""
     p = plan(folder, "killed")
     command = [
         sys.executable,
@@ -176,7 +180,7 @@ def kill(folder: Path) -> None:
 
 
 def resume(folder: Path) -> None:
-    """How long it takes to find that ten thousand runs are done."""
+    """Measure the time to recognise that ten thousand runs are finished."""
     p = plan(folder, "long", 16384)
     with Journal(p.folder, new=True) as journal, journal._base:
         rows = [(r.key, r.number, r.point, r.replicate, r.seed, "{}", 1, "ok", '{"metrics": {}}') for r in p.rows]
@@ -188,7 +192,7 @@ def resume(folder: Path) -> None:
 
 
 def gate(folder: Path) -> None:
-    """How often it lets equal campaigns pass, and catches one that is 10 % worse: 100 pairs, correlated by 0.9."""
+    """Count how often the gate passes equal campaigns, and fails one that is 10 % worse: 100 pairs, correlated by 0.9."""
     from wavesim_studies.campaign.metrics import CampaignMetric
 
     random, verdicts = np.random.default_rng(1), {"equal": Counter[str](), "10 % worse": Counter[str]()}
@@ -209,7 +213,7 @@ def gate(folder: Path) -> None:
 
 
 def harm(folder: Path) -> None:
-    """Runs that crash or hang, a folder that takes nothing, a disk that is full: what the table and the last line say."""
+    """Check the table and the last line for runs that crash or hang, a read-only folder, and a full disk."""
     (folder / "bad.py").write_text(BAD)
     ways, limit = ("crash", "hang", "deaf", "busy", "well"), 3.0
     text = f"""<campaign name="bad" seed="1"><design kind="grid"/><run kind="function" program="bad.py:go" timeout="{limit:g} s"/>
@@ -240,7 +244,7 @@ def harm(folder: Path) -> None:
 
 
 def dask(folder: Path) -> None:
-    """The same table by dask's workers, one of which is killed on the way."""
+    """Compare the table of dask workers, one of which is killed during the run, with that of the pool."""
     more = '<workers kind="{}" count="2"/>'
     p = plan(folder, "pool", 256, more.format("pool"))
     runner.run(p, quiet=True)

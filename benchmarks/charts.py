@@ -32,7 +32,7 @@ FIELDS = (("depth", "m"), ("speed", "m/s"), ("heading", "°"), ("pitch", "°"), 
 
 
 def log(folder: Path) -> Path:
-    """Bodies on circles that dive."""
+    """Write a log of bodies that move on circles and dive."""
     body = '<vehicle name="v{0}" model="lauv" position="{0} 0 10 m"/>'
     fleet = "".join(map(body.format, range(BODIES)))
     (folder / "c.xml").write_text(f'<wavesim name="charts"><fleet>{fleet}</fleet></wavesim>')

@@ -39,7 +39,7 @@ def beds(folder: Path) -> dict[str, str]:
 
 
 def made(folder: Path, bed: str, sound: str, nodes: int) -> Simulation:
-    """A sea with a sender in the middle and so many nodes around it, on a spiral."""
+    """Return a sea with a sender in the middle and this many nodes around it, on a spiral."""
     sim = Simulation(
         load_text(
             f"<wavesim files='{folder}'><time step='20 ms'/><world density='1000 kg/m3'>{bed}</world>"
@@ -59,7 +59,7 @@ def made(folder: Path, bed: str, sound: str, nodes: int) -> Simulation:
 
 
 def spent(sim: Simulation, ping: bool) -> float:
-    """Processor time of the ticks of a signal, s."""
+    """Return the processor time in s of the ticks of a signal."""
     if ping:
         sim.ping(0, 25e3)
     before = time.process_time()

@@ -33,7 +33,7 @@ FOLDER = Path(tempfile.mkdtemp())
 
 
 def decoder(data: bytes) -> None:
-    """Any bytes as a datagram of either side."""
+    """Decode any bytes as a datagram of either side."""
     for from_client in (True, False):
         try:
             codec.decode_body(data, codec.decode_header(data, from_client))
@@ -45,12 +45,12 @@ def decoder(data: bytes) -> None:
 
 
 def _fails(error: Exception) -> None:
-    """What the sessions would only count is what is looked for here."""
+    """Raise errors that sessions would only count, because this search looks for them."""
     raise error
 
 
 def session(data: bytes) -> None:
-    """A server and a client with a session, and datagrams with right headers and any bodies."""
+    """Pass datagrams with valid headers and arbitrary bodies to a server and a client with a session."""
     sessions, client, now = sessions_for_tests(on_error=_fails), ClientSession(Join(name="a")), 100.0
     for _ in range(3):
         now += 0.3
@@ -71,7 +71,7 @@ def session(data: bytes) -> None:
 
 
 def configuration(data: bytes) -> None:
-    """Any bytes as a configuration."""
+    """Read any bytes as a configuration."""
     path = FOLDER / "c.xml"
     path.write_bytes(data)
     with contextlib.suppress(ConfigError):
@@ -79,12 +79,12 @@ def configuration(data: bytes) -> None:
 
 
 def commander(data: bytes) -> None:
-    """Any bytes in the commander's queue."""
+    """Pass any bytes to the queue of the commander."""
     parse_command(data)
 
 
 def log_reader(data: bytes) -> None:
-    """Any bytes as a log."""
+    """Read any bytes as a log."""
     path = FOLDER / "x.mcap"
     path.write_bytes(b"\x89MCAP0\r\n" + data)
     with contextlib.suppress(LogError):
@@ -92,7 +92,7 @@ def log_reader(data: bytes) -> None:
 
 
 def devices(data: bytes) -> None:
-    """Any bytes from the hosts of virtual devices."""
+    """Pass any bytes from hosts to the virtual devices."""
     out: list[bytes] = []
     for device in (
         seabird.SeaBirdDevice(37, out.append),
@@ -110,7 +110,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 
 def seeds(name: str) -> list[bytes]:
-    """Good inputs to begin with."""
+    """Write valid inputs with which the search begins."""
     root = Path(__file__).parent.parent
     datagrams = [codec.encode(message, token, sequence, ack) for token, sequence, ack, message in VECTORS]
     found = {

@@ -31,7 +31,7 @@ BED = '<world><bed depth="200 m"/></world>'
 
 @dataclass
 class Guest:
-    """A body that the configuration does not name, and its client."""
+    """A body that the configuration does not name, with its client."""
 
     session: ClientSession
     leave_at: float
@@ -40,7 +40,7 @@ class Guest:
 
 @dataclass
 class Churn:
-    """Guests that come and go over one socket."""
+    """Guests that join and leave over one socket."""
 
     port: int
     rate: float  #: joins per second
@@ -59,7 +59,7 @@ class Churn:
         self._begun, self._asked = time.monotonic(), 0
 
     def run(self, until: float, step_ns: int) -> None:
-        """Let them come and go."""
+        """Let the guests join and leave."""
         while (now := time.monotonic()) < until:
             while self._asked < (now - self._begun) * self.rate and len(self.guests) < self.names:
                 self._asked += 1
@@ -93,7 +93,7 @@ class Churn:
 
 
 def soaklog(seconds: float, speed: float) -> None:
-    """100 bodies logged at 10 Hz, 2000 joins a minute."""
+    """Log 100 bodies at 10 Hz, with 2000 joins a minute."""
     auvs = "".join(
         f'<vehicle name="s{k}" model="{("lauv", "remus100")[k % 2]}" position="{40 * (k % 10)} {40 * (k // 10)} 20 m"/>'
         for k in range(100)
@@ -149,7 +149,7 @@ def soaklog(seconds: float, speed: float) -> None:
 
 
 def stall(seconds: float) -> None:
-    """SIGSTOP of the front, then of the engine, longer than anybody may be silent."""
+    """Send SIGSTOP to the front, then to the engine, for longer than a client may be silent."""
     names = [f"v{k}" for k in range(8)]
     fleet = "".join(
         f'<vehicle name="{n}" model="lauv" position="{50 * k} 0 10 m" client="optional"/>' for k, n in enumerate(names)
@@ -193,7 +193,7 @@ def stall(seconds: float) -> None:
 
 
 def rows(seconds: float) -> None:
-    """Bodies that follow each other in a few rows, beside one that pings twenty times a second."""
+    """Let bodies follow each other in a few rows, beside a body that pings twenty times a second."""
     fleet = '<vehicle name="v" model="lauv" position="50 20 10 m" client="optional"/>'
     server = Server(
         f'<time step="4 ms"/><network acoustic_rate="100 Hz"/><shared vehicles="6"/>{BED}<fleet>{fleet}</fleet>', "1"
@@ -216,7 +216,7 @@ def rows(seconds: float) -> None:
 
 
 def forge(seconds: float) -> None:
-    """Datagrams with a keyed session's token, from its own address, as many as one core makes."""
+    """Send forged datagrams with the token and from the address of a session with keys, as many as one core can make."""
     key = secrets.token_bytes(32)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "keys"
@@ -252,7 +252,7 @@ def forge(seconds: float) -> None:
 
 
 def _forger(sock: socket.socket, data: bytearray, seconds: float) -> int:
-    """A process that sends them; returns the end of a pipe that tells how many."""
+    """Start a process that sends the datagrams. Return the end of a pipe that reports their number."""
     out, into = os.pipe()
     if os.fork():
         os.close(into)

@@ -43,7 +43,7 @@ CORE = """<models><model name="core" type="underwater"><cylinder length="2 m" ra
 
 @kernel
 def step_all(table: Any, blocks: Any, h: float) -> None:
-    """The motion of some blocks by itself, as it stands in the tick otherwise."""
+    """Return a kernel that computes only the motion of some blocks, as the tick does it."""
     w = tick.unpack_tick_state(table)
     integrators.step_all(
         w.bodies.blocks,
@@ -59,7 +59,7 @@ def step_all(table: Any, blocks: Any, h: float) -> None:
 
 
 def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
-    """n vehicles on a wide grid, taking the models in turn; AUVs deep and under way, others afloat."""
+    """Return n vehicles on a wide grid with the models in turn, AUVs deep and under way, others afloat."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.xml"
         path.write_text(
@@ -76,15 +76,16 @@ def fleet(n: int, names: Sequence[str], extra: str = "") -> Simulation:
 
 
 def step(sim: Simulation, blocks: np.ndarray | None = None) -> Callable[[], None]:
-    """One short step of the kernel alone, or one of each of these blocks, to be called: the work is the same, and nothing flies
-    away."""
+    """Return a function that makes one short step of the kernel, or one step for each of these blocks. The work is the
+    same as in a run, but no vehicle moves far.
+    """
     whole, table = sim._current_tick_state()
     chosen = whole.fleet.sequence if blocks is None else blocks
     return lambda: step_all(table, chosen, 1e-6)
 
 
 class NumpyTwin:
-    """The equations of the LAUV over arrays of all vehicles (n, ...): what one would write first."""
+    """Compute the equations of the LAUV over arrays of all vehicles (n, ...), as a first NumPy version would do it."""
 
     def __init__(self, sim: Simulation, n: int) -> None:
         b = np.stack([sim.fleet.body(k) for k in range(n)])
@@ -162,7 +163,7 @@ class NumpyTwin:
 
 
 def best(run: Callable[[], object], repeats: int) -> float:
-    """Least time of seven series, in s per run."""
+    """Return the minimum time of seven series, in s per run."""
     times = []
     for _ in range(7):
         start = time.perf_counter()
@@ -173,26 +174,28 @@ def best(run: Callable[[], object], repeats: int) -> float:
 
 
 def peak() -> float:
-    """Multiply-adds of one core: flop/s of a 512 x 512 matrix product in float64."""
+    """Return the multiply-adds of one core: flop/s of a 512 x 512 matrix product in float64."""
     a = np.random.default_rng(1).random((512, 512))
     out = np.empty_like(a)
     return 2 * 512**3 / best(lambda: np.dot(a, a, out=out), 20)
 
 
 def per_vehicle(sim: Simulation, n: int) -> float:
-    """Kernel time per vehicle and step, ns."""
+    """Return the kernel time per vehicle and step in ns."""
     return best(step(sim), max(3, 60_000 // max(n, 8))) / n * 1e9
 
 
 def of_one_vehicle() -> tuple[float, float]:
-    """(a call of the kernel from Python that has nothing to do, a step within a call of a thousand), ns."""
+    """Return the time in ns of a call of the kernel from Python without work, and of a step within a call of a thousand
+    steps.
+    """
     sim = fleet(1, ["lauv"])
     none, many = (np.zeros(n, sim.fleet.sequence.dtype) for n in (0, 1000))
     return best(step(sim, none), 20_000) * 1e9, best(step(sim, many), 40) / 1000 * 1e9
 
 
 def by_threads(count: int, n: int, names: Sequence[str], rounds: int = 9) -> list[tuple[float, float]]:
-    """(by one thread, by so many), ns of wall time per vehicle and tick, in turn."""
+    """Return the wall time in ns per vehicle and tick with one thread and with this many, measured in turn."""
     fleets = fleet(n, names), fleet(n, names)
     fleets[1].threads.count, fleets[1].threads.min_bodies = count, 0
     found = []

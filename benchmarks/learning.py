@@ -31,7 +31,7 @@ OUT = Path("runs/learning")
 
 
 def cost(act: Callable[[], object], times: int = 20) -> float:
-    """Processor time in ns for each copy."""
+    """Return the processor time in ns for each copy and step."""
     start = time.process_time()
     for _ in range(times):
         act()
@@ -39,7 +39,7 @@ def cost(act: Callable[[], object], times: int = 20) -> float:
 
 
 def speed() -> None:
-    """In turn, medians of nine."""
+    """Measure the variants in turn and print medians of nine."""
     actions = np.random.default_rng(1).uniform(-1.0, 1.0, (COPIES, 6)).astype(np.float32)
     first = np.random.default_rng(2).normal(size=(32, 64)).astype(np.float32)[:26]
     second, third = (np.random.default_rng(3).normal(size=s).astype(np.float32) for s in ((64, 64), (64, 6)))
@@ -77,7 +77,9 @@ def speed() -> None:
 
 
 def shells() -> None:
-    """The shells of other packages, those that are installed: steps a second of processor time, and times the core's own; medians of nine."""
+    """Measure the adapters for installed packages: steps per second of processor time, and ratio to the time of the
+    core; medians of nine.
+    """
     from wavesim_sdk.errors import WaveSimError
 
     actions = np.random.default_rng(1).uniform(-1.0, 1.0, (COPIES, 6)).astype(np.float32)
@@ -103,7 +105,9 @@ def shells() -> None:
 
 
 def beside() -> None:
-    """Gymnasium's vectors of MuJoCo (`pip install 'gymnasium[mujoco]'`) in turn with ours in one run, steps a second; medians of seven."""
+    """Measure Gymnasium's vectors of MuJoCo (`pip install 'gymnasium[mujoco]'`) in turn with ours: steps per second,
+    medians of seven.
+    """
     import gymnasium
 
     core, actions = Core("StationKeeping", COPIES), np.zeros((COPIES, 6), np.float32)
@@ -127,7 +131,7 @@ def beside() -> None:
 
 
 def scores() -> None:
-    """300 episodes of each task."""
+    """Score the baselines over 300 episodes of each task."""
     for task in TASKS:
         for name, vary in (("as in the book", 0.0), ("varied", 1.0)):
             core = Core(task, 300, vary=vary)
@@ -140,7 +144,7 @@ def scores() -> None:
 
 
 def train(samples: float = 6e6, limit: float = 900.0) -> None:
-    """A policy for station keeping, its curve, and its score over episodes that it has not seen."""
+    """Train a policy for station keeping, draw its learning curve, and score it over unseen episodes."""
     OUT.mkdir(parents=True, exist_ok=True)
     curve: list[dict[str, float]] = []
 
@@ -157,7 +161,7 @@ def train(samples: float = 6e6, limit: float = 900.0) -> None:
 
 
 def draw(curve: list[dict[str, float]], out: Path) -> None:
-    """Reward a step, and successes among the episodes that ended, over the samples; means of 16 updates."""
+    """Draw the reward per step and the success rate of ended episodes over the samples, as means of 16 updates."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")

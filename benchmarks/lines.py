@@ -15,7 +15,7 @@ LINE = """<line name="l{k}" length="30 m" diameter="10 mm" mass="0.3 kg/m" stiff
 
 
 def world(lines: str, bodies: str) -> Simulation:
-    """Fifty of something."""
+    """Return a world with fifty lines or bodies."""
     text = (
         f"<wavesim><world><bed depth='100 m'/></world><shared vehicles='64'/><fleet>{bodies}{lines}</fleet></wavesim>"
     )
@@ -26,7 +26,7 @@ def world(lines: str, bodies: str) -> Simulation:
 
 
 def cost(sim: Simulation) -> float:
-    """Processor time of a tick, the least of several series, us."""
+    """Return the processor time of a tick in us, the minimum of several series."""
     found = []
     for _ in range(SERIES):
         before = time.process_time()
@@ -36,7 +36,7 @@ def cost(sim: Simulation) -> float:
 
 
 def main() -> None:
-    """The table of docs/evidence/performance.md."""
+    """Print the table of docs/evidence/performance.md."""
     empty = cost(world("", ""))
     vehicles = "".join(f"<vehicle name='v{k}' model='lauv' position='{9 * k} 0 50 m'/>" for k in range(LINES))
     vehicle = (cost(world("", vehicles)) - empty) / LINES

@@ -48,7 +48,7 @@ _PLACES = {
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one signal."""
+    """The result of one signal."""
 
     kind: str
     phase: str
@@ -60,19 +60,21 @@ class Row:
 
     @property
     def wanted(self) -> tuple[int, str]:
-        """Exit code of the trial, and a part of what it says."""
+        """Return the expected exit code of the trial and a part of its output."""
         return expected(self.kind, self.phase, self.signal)
 
     @property
     def green(self) -> bool:
-        """Whether all is as it should be: only who was killed leaves anything, which the next start of the name removes."""
+        """Return whether the result is as expected. Only a killed process may leave objects, which the next start of
+        the name removes.
+        """
         code, text = self.wanted
         killed = self.kind == "supervisor" and self.signal is signal.SIGKILL
         return self.code == code and text in self.said and not self.alive and (killed or not self.left)
 
 
 def expected(kind: str, phase: str, what: signal.Signals) -> tuple[int, str]:
-    """Exit code and words of the trial."""
+    """Return the expected exit code of the trial and a part of its output."""
     if what is signal.SIGKILL:
         if kind == "supervisor":
             return -signal.SIGKILL, ""
@@ -89,7 +91,7 @@ def expected(kind: str, phase: str, what: signal.Signals) -> tuple[int, str]:
 
 
 def _descendants(pid: int) -> dict[int, str]:
-    """The children of a process, see :func:`_what`."""
+    """Return the children of a process: PID -> name; see :func:`_what`."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -100,7 +102,7 @@ def _descendants(pid: int) -> dict[int, str]:
 
 
 def _what(pid: int) -> str:
-    """The name of a part of a server, else a process' command line."""
+    """Return the name of a part of a server, or the command line of another process."""
     name = Path(f"/proc/{pid}/comm").read_text().strip()
     line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     return name if line and name.startswith(("wavesim-", "emulator-")) else line
@@ -115,7 +117,7 @@ def _until(condition: Callable[[], bool], over: Callable[[], bool] = lambda: Fal
 
 
 class Stage:
-    """One trial, and a viewer."""
+    """One trial, with a viewer."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -130,7 +132,7 @@ class Stage:
         self._state: SharedState | None = None
 
     def pid(self, kind: str) -> int:
-        """Of a kind of process; 0 while there is none."""
+        """Return the PID of a process by name; 0 if there is none."""
         if kind == "supervisor":
             return self.trial.pid
         if kind == "viewer":
@@ -138,14 +140,14 @@ class Stage:
         return next((p for p, line in _descendants(self.trial.pid).items() if _PLACES[kind] in line), 0)
 
     def run_state(self) -> RunState | None:
-        """Whether time runs; None while there is no server."""
+        """Return whether the clock runs; None if there is no server."""
         with contextlib.suppress(WaveSimError):
             self._state = self._state or SharedState(self.name)
             return self._state.run_state()
         return None
 
     def stands(self) -> bool:
-        """Whether all are there but the program, which waits."""
+        """Return whether all processes are ready except the program, which waits."""
         with contextlib.suppress(WaveSimError):
             if self.run_state() is not None and self.pid("program"):
                 with Commander(self.name) as commander:
@@ -159,7 +161,7 @@ class Stage:
         )
 
     def reach(self, phase: str, kind: str) -> None:
-        """Wait until the trial is in a phase and the process is there."""
+        """Wait until the trial is in a phase and the process exists."""
 
         def over() -> bool:
             return self.trial.poll() is not None
@@ -179,7 +181,7 @@ class Stage:
             _until(lambda: self.run_state() is RunState.ENDED)
 
     def close(self) -> None:
-        """End what is left of it."""
+        """End all remaining processes of the trial."""
         for process in (self.trial, self.viewer):
             if process is not None and process.poll() is None:
                 process.send_signal(signal.SIGCONT)
@@ -199,7 +201,7 @@ def _staged() -> Iterator[Stage]:
 
 
 def row(kind: str, phase: str, what: signal.Signals) -> Row:
-    """One trial with one signal."""
+    """Run one trial and send one signal."""
     with _staged() as stage:
         stage.reach(phase, kind)
         family = {stage.trial.pid: "trial", **_descendants(stage.trial.pid)}
@@ -227,7 +229,7 @@ def row(kind: str, phase: str, what: signal.Signals) -> Row:
 
 
 def _alive(family: dict[int, str]) -> dict[int, str]:
-    """Those of some processes that run still, and are what they were."""
+    """Return those of some processes that still run and are the same as before."""
     found = {}
     for pid, line in family.items():
         with contextlib.suppress(OSError):
@@ -240,7 +242,7 @@ def _alive(family: dict[int, str]) -> dict[int, str]:
 
 
 def table(kinds: tuple[str, ...] = KINDS) -> int:
-    """Print all rows; returns how many are not as they should be."""
+    """Print all rows. Return the number of unexpected results."""
     bad = 0
     print(
         "| process | phase | signal | exit code | the last line that the user reads | what stays behind |\n|---|---|---|---|---|---|"

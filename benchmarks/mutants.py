@@ -125,7 +125,7 @@ FIXTURES = "from tests.conftest import config, name, queue_name, root  # noqa: F
 
 
 def prepare(module: str, again: bool) -> None:
-    """A folder as mutmut wants it."""
+    """Create a folder in the layout that mutmut requires."""
     folder, (file, tests) = FOLDER / module, MODULES[module]
     if not again:
         shutil.rmtree(folder, ignore_errors=True)
@@ -156,7 +156,7 @@ def prepare(module: str, again: bool) -> None:
 
 
 def mutmut(module: str, program: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program over mutmut in a module's folder."""
+    """Run a mutmut command in the folder of a module."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
@@ -165,7 +165,7 @@ def mutmut(module: str, program: str, *arguments: str, given: str = "") -> subpr
 
 
 def outcome(module: str) -> dict[str, str]:
-    """What became of each mutant in the last run of mutmut."""
+    """Return the result of each mutant in the last run of mutmut."""
     data = json.loads((FOLDER / module / "mutants" / f"{MODULES[module][0]}.meta").read_text())
     return {
         name: next((state for state, codes in STATES.items() if code in codes), "crashed")
@@ -174,7 +174,7 @@ def outcome(module: str) -> dict[str, str]:
 
 
 def measure(module: str, children: int, again: bool, quiet: bool) -> Counter[str] | None:
-    """Run mutmut over a module and say what came of it; None if the tests fail without any change."""
+    """Run mutmut over a module and return the result; None if the tests fail without any change."""
     kept = FOLDER / module / "states.json"  # mutmut forgets what it knows when its settings change
     states: dict[str, str] = json.loads(kept.read_text()) if again else {}
     left = [name for name, state in states.items() if state not in KILLED]
@@ -218,12 +218,12 @@ def main() -> int:
 
 
 def killed(counts: Counter[str]) -> float:
-    """Their share."""
+    """Return the share of killed mutants."""
     return sum(counts[state] for state in KILLED) / max(counts.total(), 1)
 
 
 def line(what: str, counts: Counter[str]) -> str:
-    """What became of some mutants."""
+    """Return the results of some mutants."""
     said = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
     return f"{what:12} {counts.total():4} mutants, {100 * killed(counts):5.1f} % killed; {said}"
 

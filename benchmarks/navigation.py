@@ -16,7 +16,7 @@ from wavesim_studies.navigation import logs
 
 
 def mowing() -> None:
-    """Final errors of a hundred runs of an hour, in % of the distance."""
+    """Print the final errors of a hundred runs of an hour, in % of the distance."""
     o = Voyage(3600.0, 5.0)
     for name, scale in (("Doppler log", 0.0), ("Doppler log 0.2 % wrong", 0.002)):
         found = 100.0 * lawn_mower(o, 100, scale)
@@ -25,7 +25,9 @@ def mowing() -> None:
 
 
 def log() -> None:
-    """An hour of an inertial unit at 100 Hz, AHRS, Doppler log, a state wanted at each sample: rows, filter, smoother; processor time."""
+    """Filter an hour of an inertial unit at 100 Hz, an AHRS and a Doppler log, with a state at each sample. Print the
+    processor time of rows, filter and smoother.
+    """
     o = Voyage(3600.0, 100.0)
     made = logged(o)
     for kind in ("cold", "warm"):

@@ -62,7 +62,7 @@ class Server:
 
 
 class Clients:
-    """Many sessions over few sockets; keep-alive answered, states counted by session."""
+    """Many sessions over few sockets. Keep-alive messages are answered, and states are counted by session."""
 
     def __init__(self, port: int, count: int, rate: float) -> None:
         self.sockets = [open_socket("127.0.0.1", 0) for _ in range(-(-count // PER_SOCKET))]
@@ -104,7 +104,7 @@ class Clients:
                 sock.send(out)
 
     def run(self, seconds: float, sample: Callable[[], None] = lambda: None) -> tuple[int, int]:
-        """(datagrams, lost) within some seconds; ``sample`` is called about a hundred times a second."""
+        """Return (datagrams, lost) within some seconds. ``sample`` is called about a hundred times a second."""
         self.count[:] = 0
         self.gaps = 0
         limit = time.monotonic() + seconds
@@ -121,7 +121,7 @@ class Clients:
 
 
 def raw(rate: float, size: int, seconds: float, ready: object) -> None:
-    """Datagrams by plain sendto: the limit."""
+    """Send datagrams by plain sendto, as the limit."""
     sender, receiver = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
     receiver.bind(("127.0.0.1", 0))
     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
@@ -170,7 +170,7 @@ def load(count: int, rate: float) -> None:
 
 
 def round_trip() -> None:
-    """From a command to the state that shows it, against the tick."""
+    """Measure the delay from a command to the state that shows its effect, against the tick."""
     for tick in (1, 4, 20):
         body = '<vehicle name="v" model="lauv" position="0 0 10 m" client="optional"/>'
         server = Server(f'<time step="{tick} ms"/><world><bed depth="200 m"/></world><fleet>{body}</fleet>', "1")
@@ -198,9 +198,10 @@ def round_trip() -> None:
 
 
 def talking(modem: bool, tick: int, simulated: float = 40.0) -> tuple[float, float, float]:
-    """(simulated seconds per second of the engine alone, receptions, ranges a second): 100 vehicles and 20 beacons, ten ranges
-    asked for a second in ticks of ``tick`` ms: each from one beacon by modem (everybody hears the packet, one answers), or from
-    all at once by a pulse (everybody hears, all twenty answer)."""
+    """Return simulated seconds per second of the engine alone, receptions and ranges per second, for 100 vehicles and
+    20 beacons with ten range requests per second in ticks of ``tick`` ms. With a modem, all nodes receive the packet
+    and one beacon answers; with a pulse, all nodes receive it and all twenty beacons answer.
+    """
 
     def node(k: int) -> str:
         inner = f'<modem address="{k + 1}" frequency="25 kHz" bit_rate="5000" preamble="10 ms"/>' if modem else ""
@@ -251,7 +252,7 @@ def library() -> None:
 
 
 def sealing() -> None:
-    """What keys cost: a datagram of 300 bytes sealed and opened, beside encoding and decoding it."""
+    """Measure the cost of keys: sealing and opening a datagram of 300 bytes, beside encoding and decoding it."""
     state = StateMessage(25, 100_000_000, 1, 0, (0.5,) * 16, (0.0,) * 10, None, ())
     a, b = (seal.SessionSeal(bytes(32), bytes(16), 7, 9, is_client=c) for c in (True, False))
     n = 20_000
@@ -289,7 +290,7 @@ else:
 
 
 def lockstep(period: float, how: str, forked: bool = False) -> None:
-    """Ten brokers, processes of their own, waited for at every period: ten commands, or a program that forks."""
+    """Run ten lockstep brokers in separate processes, as ten commands or as forks of one program."""
     fleet = "".join(
         f'<vehicle name="v{k}" model="lauv" position="{50 * k} 0 20 m" client="required"/>' for k in range(10)
     )

@@ -38,7 +38,7 @@ CONFIG = """<wavesim name="page"><world><waves height="1 m" peak="0.9 rad/s" spr
 
 
 def log(folder: Path) -> Path:
-    """Vehicles on circles, a minute of them."""
+    """Write a log of one minute with vehicles on circles."""
     body = '<vehicle name="v{}" model="{}" position="{} {} 10 m"/>'
     models = ["otter" if k < VESSELS else "lauv" for k in range(VEHICLES)]
     (folder / "c.xml").write_text(
@@ -66,7 +66,7 @@ def log(folder: Path) -> Path:
 
 
 def below(pid: int) -> list[int]:
-    """All processes that a process started, and those that they did."""
+    """Return all descendants of a process."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -78,7 +78,7 @@ def below(pid: int) -> list[int]:
 
 
 def measure(page: Any, processes: list[int], count: str, seconds: float) -> str:
-    """Frames by the wall's clock and by that of the browser's processes."""
+    """Return the frames per second of wall time and of processor time of the browser."""
     page.wait_for_timeout(3000)
     first, cpu, at = page.evaluate(count), sum(map(cpu_s, processes)), time.monotonic()
     page.wait_for_timeout(1000 * seconds)
@@ -88,7 +88,7 @@ def measure(page: Any, processes: list[int], count: str, seconds: float) -> str:
 
 
 def look(page: Any, seconds: float, others: list[int]) -> None:
-    """The measurements."""
+    """Run the measurements."""
     page.wait_for_function(f"() => window.wavesim && wavesim.store.rows.length === {VEHICLES}")
     page.evaluate(
         "(() => { window.drawn = 0; const old = wavesim.chart.render; wavesim.chart.render = function (...a) { drawn++; return old.apply(this, a) } })()"

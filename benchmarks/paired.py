@@ -59,7 +59,7 @@ def world(inner: str) -> Any:
 
 
 def least(run: Callable[[], object], times: int) -> float:
-    """Least wall time of some runs, s."""
+    """Return the minimum wall time of some runs in s."""
     found = []
     for _ in range(times):
         start = time.perf_counter()
@@ -69,7 +69,7 @@ def least(run: Callable[[], object], times: int) -> float:
 
 
 def digest(simulation: Any, records: list[Any]) -> str:
-    """Of the state of all bodies, and of records."""
+    """Return the digest of the states of all bodies, and of records."""
     found = hashlib.sha256(simulation.state().tobytes() + simulation.actuation().tobytes())
     for record in records:
         found.update(record.tobytes())
@@ -77,7 +77,7 @@ def digest(simulation: Any, records: list[Any]) -> str:
 
 
 def sound(environment: str, acoustics: str) -> tuple[float, str]:
-    """us per tick of ten vehicles that talk, and the digest of what came of it."""
+    """Return us per tick of ten vehicles that communicate, and the digest of the result."""
     simulation = world(
         f'<time step="4 ms"/><shared vehicles="16" signals="64"/><world>{environment}</world>{acoustics}<fleet>{FLEET}</fleet>'
     )
@@ -102,7 +102,9 @@ def sound(environment: str, acoustics: str) -> tuple[float, str]:
 
 
 def contact() -> tuple[float, str]:
-    """us per tick of bodies afloat, at rest on the bed and against each other, and the digest of their state."""
+    """Return us per tick of bodies afloat, at rest on the bed and in contact with each other, and the digest of their
+    states.
+    """
     simulation = world(CONTACT)
     for k, model in enumerate(("box-buoy", "buoy", "vita1", "lauv", "supply", "jolner", "otter", "bluerov2")):
         simulation.enter(f"afloat {k}", model, (60.0 + 60.0 * k, 0.0, 0.0))
@@ -116,7 +118,7 @@ def contact() -> tuple[float, str]:
 
 
 def resting() -> tuple[float, str]:
-    """us per tick of each of five bodies at rest on the bed, and the digest of their state."""
+    """Return us per tick of each of five bodies at rest on the bed, and the digest of their states."""
     simulation = world('<time step="4 ms"/><shared vehicles="8" signals="4"/><world><bed depth="12 m"/></world>')
     for k in range(5):
         simulation.push(simulation.enter(f"lying {k}", "lauv", (0.1 * k, 4.0 * k, 11.85)), (0.0, 0.0, 100.0))
@@ -125,7 +127,7 @@ def resting() -> tuple[float, str]:
 
 
 def figures() -> tuple[dict[str, float], dict[str, str]]:
-    """Of the checkout whose sources are imported."""
+    """Measure the checkout whose sources are imported."""
     from wavesim_sdk.config import library
     from wavesim_server import cache
 
@@ -155,7 +157,7 @@ def figures() -> tuple[dict[str, float], dict[str, str]]:
 
 
 def half(root: Path) -> tuple[dict[str, float], dict[str, str]]:
-    """The figures of a checkout, by a process of its own, this file on its sources."""
+    """Return the figures of a checkout, measured by a separate process that runs this file on its sources."""
     path = os.pathsep.join(str(root / part) for part in (*PARTS, "."))
     run = subprocess.run(
         [sys.executable, __file__, "--figures"], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True

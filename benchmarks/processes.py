@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def memory_mb(pid: int) -> float:
-    """Proportional set size: shared pages counted once."""
+    """Return the proportional set size: shared pages are divided among their users."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
@@ -15,13 +15,13 @@ def memory_mb(pid: int) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time."""
+    """Return the user and system time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid: int) -> dict[str, int]:
-    """The server's processes by name."""
+    """Return the processes of the server by name."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

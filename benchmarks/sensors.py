@@ -48,7 +48,7 @@ def configuration(inner: str) -> LoadedConfig:
 
 
 class Fleet:
-    """Bodies some 30 m from each other that carry one sensor of a type, in as many different mountings as ``suites``."""
+    """Return bodies about 30 m from each other that carry one sensor of a type, in ``suites`` different mountings."""
 
     def __init__(self, name: str, bodies: int, suites: int = 1) -> None:
         of = {e.name: e.load() for e in entry_points(group="wavesim.emulators")}[name]
@@ -75,7 +75,7 @@ class Fleet:
         self.station = SensorBank(of(loaded), 1, np.zeros(bodies, SENSORS[name].dtype))
 
     def best(self, ticks: int) -> float:
-        """Seconds for a value of all of them."""
+        """Return the seconds for one value of all bodies."""
         best, rows = np.inf, np.arange(len(self.state))
         for tick in range(ticks):
             view = FleetSnapshot(tick, tick * 4_000_000, rows, self.identity, self.state, self.tables, (1,))
@@ -86,7 +86,7 @@ class Fleet:
 
 
 def emulators(against: Path | None) -> None:
-    """Milliseconds; with another checkout, in turns with it: values per second of this one as a share of that one's."""
+    """Measure the emulators in ms. With another checkout, measure in turn and return the ratio of values per second."""
     print(f"{'ms per value of all bodies':28} {'1':>8} {'10':>8} {'100':>8} {'1000':>8} {'1000, five suites':>18}")
     for name in SENSORS:
         here = dict.fromkeys((*COUNTS, FIVE), np.inf)
@@ -108,7 +108,7 @@ def emulators(against: Path | None) -> None:
 
 
 def before(checkout: Path, name: str) -> dict[int, float]:
-    """The same measured with the packages of another checkout."""
+    """Measure with the packages of another checkout."""
     path = os.pathsep.join(str(checkout / p) for p in ("broker_sdk", "server", "emulators"))
     arguments = json.dumps({"world": WORLD, "names": [name], "counts": list(COUNTS), "ticks": TICKS})
     script = str(Path(__file__).with_name("sensors_before.py"))
@@ -123,7 +123,9 @@ def before(checkout: Path, name: str) -> dict[int, float]:
 
 
 def bodies() -> None:
-    """What the bodies cost a beam: a multibeam of 64 beams and a single one on each of 1000, the closer the more to look at."""
+    """Measure the cost of other bodies for a beam: a multibeam of 64 beams and a single beam on each of 1000 bodies.
+    Closer bodies cost more.
+    """
     print(f"\n{'ms, 1000 bodies, apart by':28} {'300 m':>8} {'30 m':>8} {'10 m':>8} {'3 m':>8}")
     for name in ("echosounder", "dvl", "multibeam"):
         line = f"{name:28}"
@@ -161,7 +163,7 @@ def rays() -> None:
 
 
 def latency() -> None:
-    """From the publication of a tick to that of the value of a sensor due at it, as a third process sees it."""
+    """Measure the time from the publication of a tick to that of a due sensor value, as seen by a third process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.xml"
         body = '<vehicle name="v" model="lauv" position="0 0 10 m" client="none"/>'

@@ -56,7 +56,7 @@ def main(world: str, names: list[str], counts: list[int], ticks: int) -> None:
 
 
 def place(state: Any) -> None:
-    """Bodies some 30 m from each other, 1 to 8 m deep."""
+    """Return bodies about 30 m from each other, 1 to 8 m deep."""
     rng = np.random.default_rng(1)
     side = 15.0 * np.sqrt(len(state))
     state["q_WB"][:, 0] = 1.0

@@ -29,7 +29,7 @@ TURNS = 9
 
 
 def world(folder: Path) -> tuple[scene.SonarScene, Any]:
-    """Rolling ground as 40 000 soundings, walls and posts."""
+    """Return rolling ground as 40 000 soundings, with walls and posts."""
     n, e = np.meshgrid(np.arange(-200.0, 200.0, 2.0), np.arange(-200.0, 200.0, 2.0))
     depth = 20.0 + 1.5 * np.sin(n / 13.0) + np.cos(e / 9.0)
     (folder / "bed.txt").write_text(
@@ -44,7 +44,7 @@ def world(folder: Path) -> tuple[scene.SonarScene, Any]:
 
 
 def cpu(of: Callable[[], object]) -> float:
-    """Seconds of the processor."""
+    """Return processor time in s."""
     begun = time.process_time()
     of()
     return time.process_time() - begun

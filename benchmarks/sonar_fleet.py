@@ -23,7 +23,7 @@ RATES = (5.0, 5.0, 10.0, 10.0)
 
 
 def spent(pid: int) -> float:
-    """Processor time of a process and of the children that it waited for, s; of those that run too."""
+    """Return the processor time in s of a process and its children, ended or running."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

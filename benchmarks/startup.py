@@ -19,7 +19,7 @@ IMPORTS = ("", "numpy", "wavesim_sdk.wire", "wavesim_sdk.onboard", "wavesim_sdk.
 
 
 def measured(root: Path, module: str) -> tuple[float, ...]:
-    """Processor time in ms, modules, our modules, bytes of their sources."""
+    """Return the processor time in ms, the number of modules and of our modules, and the bytes of their sources."""
     code = f"""
 import os, sys, time
 {f"import {module}" if module else ""}

@@ -29,7 +29,7 @@ FLOOR = "  the floor of its multiply-adds, ns"
 
 
 def of_a_core() -> dict[str, float]:
-    """Figures of the checkout whose sources are imported."""
+    """Measure the checkout whose sources are imported."""
     from benchmarks import acoustics, kernel, network, paired
     from wavesim_sdk.config import library
     from wavesim_server import cache
@@ -62,7 +62,7 @@ def of_a_core() -> dict[str, float]:
 
 
 def of(root: Path) -> dict[str, float]:
-    """The same by a process of its own; this file on the sources and the benchmarks of a checkout, which lacks nothing of them."""
+    """Measure a checkout in a separate process that runs this file on its sources and benchmarks."""
     path = os.pathsep.join(str(root / part) for part in (*PARTS, "."))
     run = subprocess.run(
         [sys.executable, __file__, "--figures"], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True

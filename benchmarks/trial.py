@@ -63,7 +63,7 @@ def real_time_factor() -> None:
 
 
 def lateness(busy: bool, seconds: float = 15.0) -> None:
-    """Ticks of 4 ms in real time, with a bounded flood of foreign datagrams at the front if ``busy``."""
+    """Measure ticks of 4 ms in real time, with a bounded flood of foreign datagrams at the front if ``busy``."""
     config = ROOT / "config.xml"
     server = subprocess.Popen(
         [*CLI, "serve", str(config), "--name", "bench", "--port", "0", "--log", "", "--speed", "1"],

@@ -28,7 +28,7 @@ NAME = "bench-viewer"
 
 @contextlib.contextmanager
 def server(vehicles: int, folder: Path) -> Iterator[None]:
-    """A fleet that drifts, in real time."""
+    """Publish a fleet that drifts, in real time."""
     side = int(vehicles**0.5) + 1
     bodies = "".join(
         f'<vehicle name="v{k}" model="lauv" position="{10 * (k % side)} {10 * (k // side)} {5 + k % 7} m"/>'
@@ -54,7 +54,7 @@ def server(vehicles: int, folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def viewer() -> Iterator[tuple[int, int]]:
-    """(process, port) of `wavesim viz`."""
+    """Start `wavesim viz`; return (process, port)."""
     process = subprocess.Popen(
         [*CLI, "viz", "--server", NAME, "--port", "0", "--rate", str(RATE)], stderr=subprocess.PIPE
     )
@@ -68,7 +68,7 @@ def viewer() -> Iterator[tuple[int, int]]:
 
 
 async def look(port: int, until: float, watch: bool) -> tuple[int, int]:
-    """(frames, bytes) that one viewer takes."""
+    """Return the number of frames and bytes that one viewer receives."""
     frames = size = 0
     url = f"http://127.0.0.1:{port}"
     async with aiohttp.ClientSession() as session, session.ws_connect(f"{url}/ws", origin=url, max_msg_size=0) as ws:
@@ -84,7 +84,7 @@ async def look(port: int, until: float, watch: bool) -> tuple[int, int]:
 
 
 def frozen(port: int) -> socket.socket:
-    """A viewer that asked for everything and reads nothing."""
+    """Connect a viewer that subscribes to all data and reads nothing."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.connect(("127.0.0.1", port))

@@ -31,12 +31,12 @@ _CODE = re.compile(r"``.*?``|`[^`\n]*`|\]\([^)]*\)|<[^<> ][^<>]*>|\{[^{}]*\}|htt
 
 
 def prose(words: str) -> str:
-    """The words without code, link targets and placeholders."""
+    """Return the words without code, link targets and placeholders."""
     return _CODE.sub("x", words)
 
 
 def banned(found: Iterable[Text]) -> Iterator[str]:
-    """Phrases that readers stumble over, each with the reason and what to write."""
+    """Yield phrases that readers stumble over, each with the reason and a better wording."""
     rules = [(re.compile(r["pattern"], re.IGNORECASE), r) for r in RULES["banned"]]
     for text in found:
         words = prose(text.words)
@@ -46,7 +46,7 @@ def banned(found: Iterable[Text]) -> Iterator[str]:
 
 
 def page_rules(found: Iterable[Text]) -> Iterator[str]:
-    """Long table cells and long paragraphs."""
+    """Yield long table cells and long paragraphs."""
     for text in found:
         if text.kind != DOCUMENT:
             continue
@@ -57,7 +57,9 @@ def page_rules(found: Iterable[Text]) -> Iterator[str]:
 
 
 def harper(found: Iterable[Text], program: str | None = None) -> Iterator[str]:
-    """What the grammar checker Harper says, rules aside that do not fit technical pages (``harper_ignore``)."""
+    """Yield the findings of the grammar checker Harper, except for rules that do not fit technical pages
+    (``harper_ignore``).
+    """
     program = program or str(Path(sys.executable).parent / "harper")
     listed = list(found)
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +80,7 @@ def harper(found: Iterable[Text], program: str | None = None) -> Iterator[str]:
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """Every command with its words."""
+    """Return every command with its help text."""
 
     def walk(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
         yield words, command
@@ -92,7 +94,9 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def help_rules(found: Iterable[tuple[str, click.Command]]) -> Iterator[str]:
-    """Help that does not begin with an imperative verb, or whose first line is cut off in the list of commands."""
+    """Yield help texts that do not begin with an imperative verb, or whose first line is cut off in the list of
+    commands.
+    """
     listed = list(found)
     widest = collections.defaultdict(int)
     for words, _ in listed:
@@ -110,7 +114,7 @@ def help_rules(found: Iterable[tuple[str, click.Command]]) -> Iterator[str]:
 
 
 def public_classes(files: Iterable[tuple[str, str]] | None = None) -> Iterator[tuple[str, str]]:
-    """Name and file of each public class at the top of a module of the packages."""
+    """Return name and file of each public class at the top level of a module of the packages."""
     if files is None:
         files = ((f, (ROOT / f).read_text()) for f in tracked(*(f"{p}/*.py" for p in PACKAGES if p != "examples")))
     for file, source in files:
@@ -120,7 +124,7 @@ def public_classes(files: Iterable[tuple[str, str]] | None = None) -> Iterator[t
 
 
 def class_names(found: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Two public classes of one name, unless they are one idea (``same_idea``)."""
+    """Yield public classes that share a name, unless they share a concept (``same_idea``)."""
     places = collections.defaultdict(list)
     for name, file in found:
         places[name].append(file)
@@ -131,7 +135,7 @@ def class_names(found: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 @click.command()
 def main() -> None:
-    """Check every text that a person reads, and print what breaks a rule."""
+    """Check every text that a person reads, and print each finding."""
     found = texts()
     broken = [
         *banned(found), *page_rules(found), *help_rules(commands()), *class_names(public_classes()), *glossary.unknown(public_classes()), *harper(found)

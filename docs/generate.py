@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def between(text: str, name: str, content: str) -> str:
-    """Replace what stands between <!-- name:begin --> and <!-- name:end -->."""
+    """Replace the text between <!-- name:begin --> and <!-- name:end -->."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(text):
@@ -30,7 +30,7 @@ def between(text: str, name: str, content: str) -> str:
 
 
 def offsets(table: tables.Table) -> str:
-    """Where each column of a record stands."""
+    """Return the position of each column of a record."""
     rows = ["| offset | column | type | unit | meaning |", "|---|---|---|---|---|"]
     for f in table.fields:
         at = table.dtype.fields[f.name][1]  # type: ignore[index]
@@ -40,7 +40,7 @@ def offsets(table: tables.Table) -> str:
 
 
 def commands() -> str:
-    """The help of every command."""
+    """Return the help of every command."""
     group = click.Group("wavesim")
     for entry in sorted(entry_points(group="wavesim.commands"), key=lambda e: e.value):
         for command in entry.load()():
@@ -67,7 +67,7 @@ def commands() -> str:
 
 
 def campaign_page() -> str:
-    """The page of campaigns, with its keys and metrics."""
+    """Return the page of campaigns, with its keys and metrics."""
     text = (ROOT / "docs/campaigns.md").read_text()
     text = between(text, "keys", "\n".join(export.reference_sections(Campaign, {Campaign: "campaign"}, "###")).rstrip())
     rows = [f"| `{k.name}` | {k.unit or '-'} | {k.better or '-'} | {k.doc} |" for k in LIBRARY.values()]
@@ -75,7 +75,7 @@ def campaign_page() -> str:
 
 
 def ardupilot_parameters() -> str:
-    """ArduPilot's parameters, as the shipped files have them: the files that share a value in one row."""
+    """Return ArduPilot's parameters from the shipped files, with the files that share a value in one row."""
     where: dict[tuple[str, str, str], list[str]] = {}
     for name, path in parameter_files().items():
         for parameter in parameters(path):
@@ -88,7 +88,7 @@ def ardupilot_parameters() -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every generated file and what it should hold."""
+    """Return every generated file with its expected content."""
     protocol = (ROOT / "docs/PROTOCOL.md").read_text()
     for name, content in {
         **protocol_export.protocol_tables(),

@@ -17,12 +17,12 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a name: ``LineOfSight``, ``line_of_sight`` and ``line-of-sight`` have the same three."""
+    """Return the words of a name: ``LineOfSight``, ``line_of_sight`` and ``line-of-sight`` have the same three words."""
     return [w.lower() for w in _WORD.findall(name)]
 
 
 def vocabulary(page: str) -> set[str]:
-    """Every word that the page allows: its terms and names, and the list of its section *Words in names*."""
+    """Return every word that the page allows: its terms and names, and the list of its section *Words in names*."""
     lines = page.splitlines()
     cells = [line.strip("|").split("|") for line in lines if line.startswith("| ")]
     refused = {w for row in cells if len(row) == 5 for w in words_of(row[4])}
@@ -42,7 +42,7 @@ def _known(word: str, allowed: set[str]) -> bool:
 
 
 def declared() -> Iterator[tuple[str, str]]:
-    """What is bound beside classes: the place and the name of each table column, message and configuration key."""
+    """Yield the place and the name of each table column, message and configuration key."""
     for table in vars(tables).values():
         if isinstance(table, tables.Table):
             yield "table", table.name
@@ -66,7 +66,7 @@ def declared() -> Iterator[tuple[str, str]]:
 
 
 def unknown(classes: Iterable[tuple[str, str]] = (), page: str | None = None) -> Iterator[str]:
-    """Names with a word that the glossary does not have; ``classes`` are pairs of name and file."""
+    """Yield names that contain a word that is not in the glossary. ``classes`` are pairs of name and file."""
     allowed = vocabulary(PAGE.read_text() if page is None else page)
     names = [*((f"class in {file}", name) for name, file in classes), *declared()]
     for place, name in names:

@@ -37,7 +37,7 @@ SIZE = {"width": 1440, "height": 860}
 
 
 def keep(name: str, picture: bytes | Path) -> None:
-    """A picture as a PNG with a palette, no wider than a page."""
+    """Write a picture as a PNG with a palette, not wider than a page."""
     with Image.open(io.BytesIO(picture) if isinstance(picture, bytes) else picture) as image:
         plain = image.convert("RGB")
         for colours, dither in ((256, True), (256, False), (128, False), (64, False)):
@@ -50,7 +50,9 @@ def keep(name: str, picture: bytes | Path) -> None:
 
 
 def palette(plain: Image.Image, colours: int) -> Image.Image:
-    """Most of the colours for what is shaded, where each covers as many pixels; the others so that small dots keep theirs."""
+    """Select a palette: most colours for shaded areas, which cover many pixels, and the others so that small dots keep
+    theirs.
+    """
     dots, found = 3 * colours // 8, Image.new("P", (1, 1))
     shaded = plain.quantize(colours - dots, Image.Quantize.MEDIANCUT).getpalette() or []
     found.putpalette(
@@ -61,7 +63,7 @@ def palette(plain: Image.Image, colours: int) -> Image.Image:
 
 
 def trial(config: str) -> Path:
-    """The folder of a trial; it is run where there is none."""
+    """Return the folder of a trial; run the trial if the folder does not exist."""
     path = ROOT / config
     folder = RUNS / ("demo" if config == "config.xml" else path.stem)
     if not (folder / "table.json").is_file():
@@ -76,7 +78,7 @@ def trial(config: str) -> Path:
 
 @contextlib.contextmanager
 def opened(*arguments: str | Path, hash_: str = "") -> Iterator[Page]:
-    """A page of a viewer."""
+    """Open a page of a viewer."""
     viewer = subprocess.Popen([*CLI, *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True)
     assert viewer.stderr is not None
     url = "http://" + viewer.stderr.readline().split("http://")[1].split()[0]
@@ -93,7 +95,9 @@ def opened(*arguments: str | Path, hash_: str = "") -> Iterator[Page]:
 
 
 def at(page: Page, time: float, before: float = 0.0) -> None:
-    """A replay at one moment, drawn to its end; ``before``: played from so long before, so that what happened is there."""
+    """Show a replay at one moment, completely drawn. ``before`` plays from this much earlier, so that recent events are
+    visible.
+    """
     page.wait_for_function("() => window.wavesim && wavesim.store.rows.length > 0")
     page.evaluate("(t) => { wavesim.link.control('pause'); wavesim.link.control('seek', t) }", time - before)
     page.wait_for_function(f"() => Math.abs(wavesim.store.time - {time - before}) < 0.2")
@@ -107,7 +111,7 @@ def at(page: Page, time: float, before: float = 0.0) -> None:
 
 
 def drawn(page: Page) -> None:
-    """Nothing moves any more, and no message covers the picture."""
+    """Wait until nothing moves and no message covers the picture."""
     page.evaluate("() => { document.querySelectorAll('.toast').forEach(t => t.remove()); wavesim.app.wake() }")
     page.wait_for_function("() => !wavesim.app.turning")  # as sharp as the screen
 
@@ -194,7 +198,7 @@ def mission() -> None:
 
 
 def click_chart(page: Page, places: list[tuple[float, float]]) -> None:
-    """Clicks at places (north, east) of the chart."""
+    """Click at positions (north, east) of the chart."""
     for north, east in places:
         page.evaluate("([n, e]) => wavesim.chart.onClick(n, e)", [north, east])
 
@@ -221,7 +225,7 @@ def boats() -> None:
 
 
 def encounter() -> None:
-    """Imazu's case 13 as a live trial: own ship sees by radar and AIS alone."""
+    """Run Imazu's case 13 as a live trial, in which own ship detects others only by radar and AIS."""
     subprocess.run([*CLI, "traffic", "trials", str(RUNS / "imazu"), "13"], check=True, stdout=subprocess.DEVNULL)
     with opened("viz", trial("runs/imazu/imazu-13.xml") / "run.mcap") as page:
         at(page, 262.0)
@@ -233,7 +237,7 @@ def encounter() -> None:
 
 
 def report() -> None:
-    """A campaign that takes seconds: how far a vehicle is set off by a current, with its propeller at different speeds."""
+    """Run a short campaign: how far a current displaces a vehicle with its propeller at different speeds."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         (here / "fly.py").write_text(
@@ -260,7 +264,7 @@ def report() -> None:
 
 
 def tutorials() -> None:
-    """What following them leaves behind."""
+    """Draw the pictures of the tutorials from the results of following them."""
     left = {
         "vehicle": {
             "tutorial-pike": "pike.png",
@@ -278,7 +282,9 @@ def tutorials() -> None:
 
 
 def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
-    """Tracks of encounters around the meeting, with a dot every twenty seconds: own ship among those who hold their course."""
+    """Draw tracks of encounters around the meeting, with a dot every twenty seconds: own ship among vessels that hold
+    their course.
+    """
     from matplotlib.figure import Figure
 
     from wavesim_studies.traffic import encounters
@@ -306,7 +312,9 @@ def imazu(path: Path, cases: tuple[int, ...] = (5, 14)) -> None:
 
 
 def ways(path: Path) -> None:
-    """Odin on the way-points of the NTNU thesis, in calm water and in a gale: the way from above, and how far it is from its lines."""
+    """Draw Odin on the waypoints of the NTNU thesis, in calm water and in a gale: the track from above, and its
+    distance from the route.
+    """
     from matplotlib.figure import Figure
 
     from wavesim_sdk.config import load
@@ -333,7 +341,7 @@ def ways(path: Path) -> None:
 
 
 def traffic() -> None:
-    """Those of docs/traffic.md."""
+    """Draw the pictures of docs/traffic.md."""
     imazu(IMAGES / "imazu.png")
     ways(IMAGES / "usv-mission.png")
     print(IMAGES / "imazu.png", IMAGES / "usv-mission.png", sep="\n")

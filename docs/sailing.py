@@ -26,7 +26,7 @@ DRAWN = {"port": "tab:red", "starboard": "tab:green", "zig-zag": "tab:blue"}
 
 
 def table(runs: list[ManoeuvreRun]) -> str:
-    """One row for each model: speeds, turning circle, greatest tilts."""
+    """Return one row for each model: speeds, turning circle and largest tilts."""
     lines = [
         "| model | meant for | full ahead m/s | published m/s, deg/s | full astern m/s | turning circle m | rate deg/s | maximum tilt in calm water, deg | Hs m: "
         "maximum tilt adrift / full ahead, deg |",
@@ -55,14 +55,16 @@ def table(runs: list[ManoeuvreRun]) -> str:
 
 
 def published(model: Model) -> str:
-    """Speed and rate of turn of the vehicle itself."""
+    """Return the speed and rate of turn of the real vehicle."""
     p = model.performance or Performance(source="")
     figures = [f"{p.speed:g}" if p.speed else "-"] + ([f"{math.degrees(p.turn_rate):g}"] if p.turn_rate else [])
     return ", ".join(figures)
 
 
 def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
-    """One row for each model: speeds, what a push leaves behind, spiral, overshoots, turning circle, the vehicle itself."""
+    """Return one row for each model: speeds, effect of a push, spiral, overshoots, turning circle, and the real
+    vehicle.
+    """
     lines = [
         "| model | m/s | yaw rate remaining after a push, deg/s | stable: model / vehicle | spiral: difference of yaw rates amidships, deg/s | overshoots 10/10, deg "
         "| 20/20, deg | turning diameter, lengths | share of speed left in the turn |",
@@ -93,7 +95,7 @@ def manoeuvre_table(found: list[ManoeuvreTrial]) -> str:
 
 
 def picture(runs: list[ManoeuvreRun], path: Path) -> None:
-    """Tracks of the first minute and a half of what has a helm, in lengths of the vehicle."""
+    """Draw the tracks of the first minute and a half of steered models, in lengths of the vehicle."""
     models = [m for m in library().values() if any(r.model == m.name and r.manoeuvre == "zig-zag" for r in runs)]
     columns = 4
     figure, axes = plt.subplots(math.ceil(len(models) / columns), columns, figsize=(14, 9), layout="constrained")

@@ -62,7 +62,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    """Links as they stand in the repository, to where their pages are in the site."""
+    """Change links as they are in the repository into links to pages of the site."""
     here = page.file.src_uri
     folder = "" if here in TOP else posixpath.join("docs", posixpath.dirname(here))
     tops = {source: p for p, source in TOP.items()}
@@ -83,6 +83,6 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Nothing is fetched from elsewhere: the theme would ask a server for a worker that runs from files."""
+    """Remove requests to other servers: the theme would load a worker that runs from files."""
     up = "../" * page.file.dest_uri.count("/")
     return _SHIM.sub(f'src="{up}worker.js"', output)

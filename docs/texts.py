@@ -29,7 +29,7 @@ _DATA = re.compile(
 
 @dataclass(frozen=True)
 class Text:
-    """One text: its kind, file, line and words; placeholders of messages stand in braces."""
+    """One text: its kind, file, line and words. Placeholders of messages are in braces."""
 
     kind: str
     file: str
@@ -39,18 +39,20 @@ class Text:
 
 
 def tracked(*patterns: str) -> list[str]:
-    """Files that git tracks, as paths relative to the project."""
+    """Return the files that git tracks, as paths relative to the project."""
     done = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
     return [f for f in done.stdout.splitlines() if "node_modules" not in f]
 
 
 def pages() -> list[str]:
-    """The Markdown pages, as paths relative to the project."""
+    """Return the Markdown pages, as paths relative to the project."""
     return tracked("*.md")
 
 
 def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
-    """Paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code and headings are left out."""
+    """Yield the paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code and headings
+    are left out.
+    """
     fence, paragraph, start = "", [], 0
 
     def flush() -> Iterator[tuple[int, str, bool]]:
@@ -95,7 +97,7 @@ def _documents() -> Iterator[Text]:
 
 
 def literal(node: ast.AST) -> str | None:
-    """The words of a string, an f-string or a sum of them; what is filled in stands in braces."""
+    """Return the words of a string, an f-string or a sum of them, with placeholders in braces."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -233,5 +235,5 @@ def _typescript() -> Iterator[Text]:
 
 
 def texts() -> list[Text]:
-    """All texts, in the order of files and lines."""
+    """Return all texts, in the order of files and lines."""
     return [*_documents(), *_python(), *_typescript()]

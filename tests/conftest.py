@@ -1,4 +1,4 @@
-"""Fixtures: configurations, real servers in processes of their own, the folder of real data."""
+"""Fixtures: configurations, real servers in their own processes, and the folder of real data."""
 
 from __future__ import annotations
 

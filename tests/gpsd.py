@@ -1,4 +1,4 @@
-"""gpsd as a judge of what our instruments say."""
+"""gpsd as an independent check of the output of our instruments."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Programs of ours as forks of one process that has imported them and loaded the kernels.
+"""Starts our programs as forks of one process that has imported them and loaded the kernels.
 
-Two hundred tests want a server.  Starting one costs 1.4 s of processor time, most of it imports and kernels that are the same each time;
-here a fork has them at once.  What it does then is what the command does.  Where a test starts a program with an environment of its
-own it gets a new interpreter.
+Two hundred tests need a server. Starting one costs 1.4 s of processor time, mostly for imports and kernels that are
+always the same; a fork has them at once. The fork then does what the command does. A test that starts a program with
+its own environment gets a new interpreter.
 """
 
 from __future__ import annotations

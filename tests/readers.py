@@ -1,4 +1,4 @@
-"""Readers of ROS logs that are not ours: each gives every message of a file, and is compared with our own reader."""
+"""Independent readers of ROS logs: each reads every message of a file and is compared with our own reader."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ LETTERS = ("a", "Z", "0", "-", "_", ".", "/", " ", "\u00e9", "\u65e5", "\U0001f6
 
 
 class Absurd:
-    """Draws values. ``words`` are names that mean something in the world at hand."""
+    """Draws values. ``words`` are names that have a meaning in the world."""
 
     def __init__(self, r: random.Random, words: Sequence[str], families: Mapping[str, Mapping[int, Any]]) -> None:
         self.random, self.words, self._families = r, list(words), families
@@ -28,7 +28,7 @@ class Absurd:
     # -- what the declaration allows -----------------------------------------------------------------
 
     def good(self, d: Description) -> Any:
-        """A value that a checker takes: ordinary, or at the bounds."""
+        """Return a valid value, ordinary or at the bounds."""
         if d.get("nil") and self.random.random() < 0.25:
             return None
         return _GOOD[d["type"]](self, d)
@@ -91,7 +91,7 @@ class Absurd:
     # -- what it does not allow ----------------------------------------------------------------------
 
     def bad(self, d: Description) -> Any:
-        """A value that is well-formed msgpack and not what was declared."""
+        """Return a value that is well-formed msgpack but not as declared."""
         r = self.random
         if r.random() < 0.5:
             return self.nonsense()
@@ -116,13 +116,15 @@ class Absurd:
         return self.nonsense()
 
     def nonsense(self) -> Any:
-        """Anything that msgpack can carry."""
+        """Return any value that msgpack can encode."""
         return self.random.choice(_NONSENSE)
 
     # -- records -------------------------------------------------------------------------------------
 
     def record(self, items: Sequence[Description], bad: float, known: Mapping[str, Any] | None = None) -> list[Any]:
-        """The values of a record; each is ``bad`` with that chance, unless ``known`` has one for it."""
+        """Return the values of a record. Each is invalid with the probability ``bad``, unless ``known`` contains a
+        value for it.
+        """
         r = self.random
         values = [
             known[i["name"]] if known and i["name"] in known else self.bad(i) if r.random() < bad else self.good(i)
@@ -135,7 +137,7 @@ class Absurd:
         return values
 
     def item(self, family: str, bad: float, number: int | None = None) -> list[Any]:
-        """A numbered item, such as a request: of that number, or any."""
+        """Return a numbered item, such as a request, with this number or any."""
         r, records = self.random, self._families[family]
         number = r.choice(sorted(records)) if number is None else number
         values = [number, *self.record(records[number], bad)]
@@ -145,14 +147,14 @@ class Absurd:
 
 
 class _Torn:
-    """Bytes that travel as a text and are no UTF-8."""
+    """Bytes that are sent as a text but are not valid UTF-8."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
 
 
 def packed(value: Any) -> bytes:
-    """As msgpack, torn texts included."""
+    """Encode a value as msgpack, including invalid texts."""
     if isinstance(value, _Torn):
         return bytes((0xA0 | len(value.data),)) + value.data
     if isinstance(value, list | tuple):

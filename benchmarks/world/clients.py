@@ -24,7 +24,7 @@ SAID = [t for t, (from_client, inside, _) in MESSAGES.items() if from_client and
 
 
 class Client(Program):
-    """A program that does something now and then, by dice."""
+    """A program with random actions."""
 
     def __init__(self, world: World, name: str, r: random.Random, role: Role, body: str) -> None:
         super().__init__(world, name, r, role, body)
@@ -40,7 +40,7 @@ class Client(Program):
         self.lockstep_ticks = r.choice((0, 1, 2, 5)) if role is Role.PILOT else 0
 
     def start(self, now: float) -> None:
-        """The program begins."""
+        """Start the program."""
         super().start(now)
         self._next.at(now + 0.1 * self.random.random())
 
@@ -64,7 +64,7 @@ class Client(Program):
             self.session.estimate([self.random.choice((None, 1.0, -1e308)) for _ in range(10)])
 
     def ask(self, now: float) -> None:
-        """A request as programs make them."""
+        """Send a random valid request."""
         r = self.random
         self.request(
             r.choice(
@@ -82,7 +82,7 @@ class Client(Program):
         )
 
     def request(self, request: Any) -> None:
-        """Ask for something."""
+        """Send this request if the program has joined."""
         if isinstance(request, items.Subscribe):
             self._period_ns = max(self._period_ns, request.state_period_ns)
         if self._joined() and self.session is not None:
@@ -92,7 +92,7 @@ class Client(Program):
                 self.world.note("overflow", self.name)
 
     def ask_absurd(self, now: float, kind: int | None = None) -> None:
-        """A request of absurd values, some of which are malformed; it travels as all others do."""
+        """Send a request of invalid values, some of which are malformed. It is sent like any other request."""
         if self._joined() and self.session is not None:
             self._period_ns = math.inf  # nobody knows what it asked for
             for _ in range(self.random.choice((1, 1, 3, 20))):
@@ -118,7 +118,7 @@ class Client(Program):
         )
 
     def say_absurd(self, now: float) -> None:
-        """A datagram of absurd values, past all that a program's session would send."""
+        """Send a datagram of invalid values, past everything that the program's session would send."""
         session = self.session
         if session is None or not self._joined():
             return
@@ -133,7 +133,7 @@ class Client(Program):
             self.say(kind, packed(values))
 
     def say(self, kind: Type, body: bytes, ack: int | None = None) -> None:
-        """Any body, sealed as the session wants it."""
+        """Send any datagram body, sealed as the session requires."""
         session = self.session
         assert session is not None
         session._sequence += 1
@@ -144,7 +144,7 @@ class Client(Program):
         self._send(data)
 
     def join_absurd(self, now: float) -> None:
-        """The session goes on with a join that is absurd, or altered."""
+        """Continue the session with a JOIN that is invalid or altered."""
         session = self.session
         if session is None or not session._cookie:
             return
@@ -170,7 +170,7 @@ class Client(Program):
         return header + body
 
     def mum(self, now: float) -> None:
-        """From now on it acknowledges nothing, and asks much."""
+        """From now on, acknowledge nothing and send many requests."""
         session = self.session
         if session is None or not self._joined():
             return
@@ -190,41 +190,42 @@ class Client(Program):
         self._due.at(now)
 
     def repeat(self, now: float) -> None:
-        """Old datagrams once more."""
+        """Send old datagrams again."""
         for data in self.random.sample(list(self._own), min(len(self._own), 5)):
             self.world.network.send(data, self.address, ADDRESS)
 
     def deaf(self, now: float) -> None:
-        """It reads nothing for a while, but sends."""
+        """Read nothing for a while, but continue to send."""
         self._harmed = self._deaf = now + self.random.uniform(0.1, 1.5)
 
     def freeze(self, now: float) -> None:
-        """It does nothing for a while."""
+        """Do nothing for a while."""
         self._harmed = self._deaf = self._mute = now + self.random.uniform(0.1, 1.5)
 
     def move(self, now: float) -> None:
-        """The network gave it another address. Who spoke at the one before and did not stay for the server's question there
-        proved nothing: it may be taken for silent."""
+        """Give the client another address. If it did not stay at the previous address until the server validated it, it
+        proved nothing there and may be considered silent.
+        """
         weather = self.world.network.weather
         if self._spoke <= now < self._spoke + 2.0 * (weather.delay + weather.jitter):
             self._harmed = max(self._harmed, now)
         self._go(self.world.new_address())
 
     def vanish(self, now: float) -> None:
-        """It dies without a word."""
+        """Kill the program without a farewell."""
         self.gone = True
         self.world.network.close(self.address)
         self._due.stop()
 
     def leave(self, now: float) -> None:
-        """It leaves in order, and comes again as somebody new."""
+        """Leave in order, and join again as a new client."""
         if self.session is not None:
             self.session.leave()
             soon = 0.01 if self.world.loud else 1.0  # its row may be another's before the engine has heard of it
             self.world.clock.at(now + soon * self.random.random(), self._again)
 
     def resume(self, now: float) -> None:
-        """It died and comes back, with what it remembers and perhaps other wishes."""
+        """Kill the program and start it again with its memory, and perhaps other settings."""
         r = self.random
         changed: dict[str, Any] = {"previous": self.last_token}
         if r.random() < 0.3:
@@ -238,7 +239,7 @@ class Client(Program):
         self.begin(self.join(**changed), now, self.world.new_address() if r.random() < 0.7 else None)
 
     def forget(self, now: float) -> None:
-        """It died and comes back without any memory, while its old session lives."""
+        """Start the program again without its memory, while its old session is still alive."""
         self.begin(self.join(), now, self.world.new_address())
 
 

@@ -10,7 +10,7 @@ Act = Callable[[float], None]  #: is given the time at which it happens
 
 
 class Clock:
-    """Acts in the order of their times; those of the same time in the order in which they were planned."""
+    """Acts in the order of their times. Acts of the same time run in the order in which they were planned."""
 
     def __init__(self, now: float) -> None:
         self.now = now
@@ -19,13 +19,13 @@ class Clock:
         self._count = 0
 
     def at(self, when: float, act: Act) -> None:
-        """Plan an act; what is late already happens next."""
+        """Plan an act. A time in the past counts as now."""
         if when < math.inf:
             self._count += 1
             heapq.heappush(self._planned, (max(when, self.now), self._count, act))
 
     def step(self, until: float) -> bool:
-        """Let the next act happen; False if there is none before ``until``."""
+        """Run the next act. Return False if there is none before ``until``."""
         if not self._planned or self._planned[0][0] > until:
             self.now = max(self.now, until)
             return False
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Timer:
-    """One act of an actor that is planned anew again and again: only the earliest plan counts."""
+    """One act of an actor that is planned repeatedly. Only the earliest plan counts."""
 
     __slots__ = ("_act", "_clock", "due")
 
@@ -44,13 +44,13 @@ class Timer:
         self._clock, self._act, self.due = clock, act, math.inf
 
     def at(self, when: float) -> None:
-        """Act at a time, unless it is planned for an earlier one."""
+        """Plan the act for a time, unless it is planned for an earlier time."""
         if when < self.due:
             self.due = max(when, self._clock.now)
             self._clock.at(self.due, self._ring)
 
     def stop(self) -> None:
-        """Plan nothing."""
+        """Cancel the plan."""
         self.due = math.inf
 
     def _ring(self, now: float) -> None:

@@ -19,31 +19,31 @@ SELF = (2**22 + 1, 1)
 
 
 def value(body: int, number: int, tick: int, count: int) -> Any:
-    """The numbers of a sensor of a body at a tick: exact in binary, and different for everybody."""
+    """Return the numbers of a sensor of a body at a tick: exact in binary, and different for each body."""
     return body * 1e9 + number * 1e7 + float(tick) + np.arange(count) / 1024.0
 
 
 class Bell:
-    """How the engine asks one, without semaphores."""
+    """The signalling between the engine and an emulator, without semaphores."""
 
     def __init__(self) -> None:
         self.emulator: Emulator | None = None
         self.done = False
 
     def ask(self) -> None:
-        """Answers to earlier questions are forgotten."""
+        """Signal the emulator, and discard answers to earlier signals."""
         self.done = False
         if self.emulator is not None:
             self.emulator.asked()
 
     def wait_answer(self, timeout: float = 0.0) -> bool:
-        """Whether it has answered."""
+        """Return whether the emulator has answered."""
         done, self.done = self.done, False
         return done
 
 
 class Emulator:
-    """All instruments of one type."""
+    """An emulator of all instruments of one type."""
 
     def __init__(self, world: World, sensor: str, r: random.Random, bell: Bell, vehicles: SharedMemoryArea) -> None:
         self.world, self.sensor, self.random, self._bell, self._vehicles = world, sensor, r, bell, vehicles
@@ -55,7 +55,7 @@ class Emulator:
         bell.emulator = self
 
     def start(self, now: float) -> None:
-        """The process begins: it claims its table."""
+        """Start the process, which claims its table."""
         self.state = "well"
         self.table.header[OWNER], self.table.header[OWNER_START] = SELF
         self.table.header[SYNCHRONOUS] = 0 if self.free else 1
@@ -63,7 +63,7 @@ class Emulator:
             self.world.clock.at(now + 0.1, self._by_itself)
 
     def asked(self) -> None:
-        """A value is due."""
+        """Schedule the answer to a value that is due."""
         tick = int(self.table.header[DUE])
         if self.state == "well":
             self.world.clock.at(self.world.clock.now + self.delay, lambda now: self._answer(tick))
@@ -101,7 +101,7 @@ class Emulator:
     # -- what goes wrong -------------------------------------------------------------------------------
 
     def misbehave(self, now: float) -> None:
-        """Something of what happens to processes."""
+        """Cause a random failure of a process."""
         how = self.random.choice(("die", "freeze", "garbage", "start", "header"))
         self.world.note(f"emulator {how}", self.sensor)
         if how == "die":
@@ -120,6 +120,6 @@ class Emulator:
             self.start(now)
 
     def mend(self, now: float) -> None:
-        """Whoever tends the processes starts it again."""
+        """Restart the process after a failure."""
         self.free = False
         self.start(now)

@@ -48,7 +48,7 @@ ALLOWED: dict[str, int] = {
 
 
 def hold(world: World) -> None:
-    """After each step."""
+    """Check the invariants after each step."""
     server = world.server
     engine, front = server.engine, server.front
     if engine.command_executor._traced:
@@ -72,7 +72,7 @@ def _last_line(traces: set[str]) -> str:
 
 
 def _limits(world: World) -> None:
-    """Nobody waits longer than the time limit, as long as there is an engine."""
+    """Check that no participant waits longer than the time limit while there is an engine."""
     witness, server, now = world.witness, world.server, world.clock.now
     if server.engine.is_over or now < server.stood:
         return
@@ -92,7 +92,7 @@ def _limits(world: World) -> None:
 
 
 def _bounds(front: Front, world: World) -> None:
-    """Queues and tables have their bounds."""
+    """Check the bounds of queues and tables."""
     sessions, engine = front.sessions, world.server.engine
     network = world.scene.loaded.config.network
     lengths = {
@@ -111,7 +111,7 @@ def _bounds(front: Front, world: World) -> None:
 
 
 def _crew(front: Front) -> None:
-    """Every session is known to the front by its role, and nobody else is."""
+    """Check that the front knows every session by its role, and no others."""
     crew = front.crews.by_token.keys() | front.observers.by_token.keys()
     if crew != front.sessions.by_token.keys():
         raise Broken(f"crew and sessions differ: crew {sorted(crew)}, sessions {sorted(front.sessions.by_token)}")
@@ -126,7 +126,7 @@ def _crew(front: Front) -> None:
 
 
 def _bodies(world: World, front: Front) -> None:
-    """Occupants = identity = crew."""
+    """Check that occupants, identity and crew agree."""
     server = world.server
     identity = server.areas["vehicles"]["identity"].latest
     shown = {int(row): bytes(identity["name"][row]).decode() for row in np.flatnonzero(identity["present"])}
@@ -147,12 +147,14 @@ def _bodies(world: World, front: Front) -> None:
 
 
 def said(world: World) -> dict[int, tuple[int, int]]:
-    """How many events and requests every session was told so far."""
+    """Return how many events and requests were sent to each session so far."""
     return {token: (len(b.events.said), len(b.requests.said)) for token, b in world.books.items()}
 
 
 def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
-    """After the calm: whoever is alive is served, and nothing of what was said ``before`` is owed to anybody."""
+    """After the calm phase, check that every live client is served, and that nothing that was sent ``before`` is
+    outstanding.
+    """
     server = world.server
     front, engine = server.front, server.engine
     assert front is not None
@@ -189,7 +191,7 @@ def at_rest(world: World, before: dict[int, tuple[int, int]]) -> None:
 
 
 def _answered(world: World, client: Client, book: Book) -> None:
-    """Every request that the server has was answered; sound waits for the next step of a lockstep client."""
+    """Check that the server answered every request. Sound waits for the next step of a lockstep client."""
     if world.server.engine.is_over:
         return
     for number in book.unanswered:
@@ -199,7 +201,7 @@ def _answered(world: World, client: Client, book: Book) -> None:
 
 
 def _served(world: World, client: Client, running: bool) -> None:
-    """A live client hears of its body: states by wall time, or steps as long as time runs."""
+    """Check that a live client receives its body: states by wall time, or steps while the clock runs."""
     assert client.welcome is not None
     if client.role is Role.OBSERVER or world.server.engine.is_over:  # its bodies come and go no more
         return
@@ -219,7 +221,7 @@ def _served(world: World, client: Client, running: bool) -> None:
 
 
 def nobody_left(world: World) -> None:
-    """After all have left: only the residents are there."""
+    """After all clients have left, check that only resident bodies remain."""
     front, engine = world.server.front, world.server.engine
     assert front is not None
     if front.sessions.by_token:
@@ -234,7 +236,7 @@ def nobody_left(world: World) -> None:
 
 
 def nothing_left(world: World, before: dict[str, int]) -> None:
-    """Later: nothing holds more than at the beginning."""
+    """Later, check that no container is larger than at the beginning."""
     over = world.server.engine.is_over
     for place, size in world.server.sizes().items():
         if over and place.startswith(("front.pending_commands", "front._backlog", "engine.")):

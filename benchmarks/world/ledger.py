@@ -20,13 +20,15 @@ from wavesim_sdk.wire.session import Session
 
 @dataclass
 class Mail:
-    """One direction of a session: what one side queued, in order, and how much of it the other side was handed."""
+    """One direction of a session: the items that one side queued, in order, and how many of them the other side
+    received.
+    """
 
     said: list[bytes] = field(default_factory=list)
     heard: int = 0
 
     def hear(self, number: int, item: Any, who: str) -> None:
-        """The receiver was handed an item."""
+        """Record that the receiver got an item."""
         if number != self.heard + 1:
             raise Broken(f"not once and in order: {who} got item {number} after {self.heard}")
         if number > len(self.said):
@@ -38,7 +40,7 @@ class Mail:
 
 
 class Book:
-    """Both directions of a session, and what became of its requests."""
+    """Both directions of a session, and the results of its requests."""
 
     def __init__(self, who: str) -> None:
         self.who = who
@@ -52,7 +54,7 @@ class Book:
         self.since = 0  #: tick at which the server let it in; a WELCOME that is said again tells a later one
 
     def server_side(self, session: Session) -> None:
-        """Watch the server's end, from the moment it is made."""
+        """Watch the server's end from its creation."""
         self.server = session
         self.events.said += [msgpack.packb(item) for item in session.outbox.unacknowledged()]
         _watch(session.outbox, "push", lambda result, item: self.events.said.append(msgpack.packb(item)))
@@ -65,7 +67,7 @@ class Book:
         _watch(session._inbox, "accept", lambda result, *_: self._events(result))
 
     def adopt(self, client: Book) -> None:
-        """The client of this session is known: its book and this one go on as one."""
+        """Merge the records of both ends once the client of this session is known."""
         self.requests.said = client.requests.said
         self.liar = client.liar = self.liar or client.liar
         client.requests, client.events, client.answers = self.requests, self.events, self.answers
@@ -96,7 +98,7 @@ class Book:
 
     @property
     def unanswered(self) -> list[int]:
-        """Requests that the server has and that were not answered."""
+        """Return the numbers of requests that the server received and did not answer."""
         return [n for n in range(1, self.requests.heard + 1) if not self.answers[n]]
 
 

@@ -26,7 +26,7 @@ Said = dict[str, list[Any]]  #: by topic: what it is about, in order
 
 
 class Told:
-    """What the engine told for the log."""
+    """The records that the engine sent for the log."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -43,7 +43,7 @@ class Told:
         server.engine.emit = watched  # type: ignore[method-assign]  # to hear what it tells
 
     def said(self) -> Said:
-        """All of it, as the log should have it."""
+        """Return all records as the log should contain them."""
         found: Said = defaultdict(list)
         for event, names in self._events:
             for topic, what in _entries(event, names, self._server.loaded):
@@ -52,7 +52,7 @@ class Told:
 
 
 def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) -> Iterator[tuple[str, Any]]:
-    """(topic, what the log holds of it) of an event."""
+    """Yield each topic of an event and what the log stores under it."""
     match event:
         case messages.LogRecordsEvent(_, table, rows, records):
             whose = np.frombuffer(rows, np.int64)
@@ -79,7 +79,7 @@ def _entries(event: messages.EngineEvent, names: dict[int, str], loaded: Any) ->
 
 
 def _held(path: Path, suites: Any) -> Said:
-    """The same of a file."""
+    """Return the contents of a file by topic."""
     found: Said = defaultdict(list)
     whole = log.read(path)
     for topic, series in whole.series.items():
@@ -98,13 +98,13 @@ def _held(path: Path, suites: Any) -> Said:
 
 
 def _within(some: Sequence[Any], whole: Sequence[Any]) -> bool:
-    """Whether some of a list stand in its order."""
+    """Return whether some items of a list occur in its order."""
     rest = iter(whole)
     return all(any(s == w for w in rest) for s in some)
 
 
 def compare(server: Server, told: Told, path: Path, losses: bool) -> None:
-    """Every file of the run; ``losses``: not everything could be written, but nothing else may be there."""
+    """Check every file of the run. With ``losses``, records may be missing, but there must be no others."""
     said = told.said()
     bodies = {b.name: [i.name for i in server.loaded.suite(b)] for b in server.loaded.config.fleet.bodies}
 

@@ -14,7 +14,7 @@ Receive = Callable[[bytes, Address, float], None]
 
 @dataclass
 class Weather:
-    """How bad the network is; shares of datagrams, times in seconds."""
+    """The quality of the network: shares of datagrams, and times in seconds."""
 
     loss: float = 0.0
     double: float = 0.0
@@ -26,7 +26,7 @@ class Weather:
 
     @classmethod
     def draw(cls, r: random.Random) -> Weather:
-        """Calm, bad or terrible."""
+        """Return a good, bad or terrible network."""
         how = r.random()
         if how < 0.3:
             return cls(delay=r.uniform(0.0, 0.02))
@@ -43,7 +43,9 @@ class Weather:
 
 
 class Network:
-    """Carries datagrams between addresses. ``damaged`` is told of each address whose datagram was changed on its way."""
+    """Carries datagrams between addresses. ``damaged`` is called with each address whose datagram was changed on its
+    way.
+    """
 
     def __init__(self, clock: Clock, r: random.Random, weather: Weather, damaged: Callable[[Address], None]) -> None:
         self.weather = weather
@@ -55,15 +57,15 @@ class Network:
         )
 
     def open(self, address: Address, receive: Receive) -> None:
-        """From now on datagrams for an address go there."""
+        """From now on, deliver the datagrams for an address to this receiver."""
         self._places[address] = receive
 
     def close(self, address: Address) -> None:
-        """What is under way to an address is lost."""
+        """Drop all datagrams that are on their way to an address."""
         self._places.pop(address, None)
 
     def send(self, data: bytes, source: Address, target: Address) -> None:
-        """Carry a datagram, or not."""
+        """Carry or lose a datagram."""
         r, w = self._random, self.weather
         if self.tap is not None:
             self.tap(data, source, target)
@@ -82,7 +84,7 @@ class Network:
             self._clock.at(self._clock.now + after, _Flight(self, sent, source, target))
 
     def slip(self, data: bytes, source: Address, target: Address, after: float) -> None:
-        """Carry a datagram of somebody on the way, who may give any source; it takes no other's dice."""
+        """Carry a datagram of an attacker, who may state any source. It does not use the random numbers of others."""
         self._clock.at(self._clock.now + after, _Flight(self, data, source, target))
 
     def _damage(self, data: bytes) -> bytes:
@@ -95,7 +97,7 @@ class Network:
         return bytes(changed)
 
     def arrive(self, data: bytes, source: Address, target: Address, now: float) -> None:
-        """A datagram is there."""
+        """Deliver a datagram."""
         place = self._places.get(target)
         if place is not None:
             self.carried += 1
@@ -103,7 +105,7 @@ class Network:
 
 
 class _Flight:
-    """A datagram under way."""
+    """A datagram that is on its way."""
 
     __slots__ = ("data", "network", "source", "target")
 

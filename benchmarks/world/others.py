@@ -26,7 +26,7 @@ VERBS = {verb: v for verb, v in commands.VERBS.items() if verb != "mission"}  # 
 
 
 class Commander:
-    """Whoever writes into the commander's queue."""
+    """A tool that writes into the commander's queue."""
 
     def __init__(self, world: World, r: random.Random) -> None:
         self.world, self.random = world, r
@@ -38,13 +38,13 @@ class Commander:
         self.shutdown = r.random() < 0.05
 
     def start(self, now: float) -> None:
-        """Time shall run."""
+        """Start the clock."""
         self.world.clock.at(now + 0.1, lambda at: self.send("start"))
         if not self.calm:
             self._next.at(now + 0.2)
 
     def send(self, verb: str, **arguments: Any) -> None:
-        """One command."""
+        """Send one command."""
         self._id += 1
         message = {"verb": verb, "reply": "/wavesim.world.reply.1", "id": self._id, **arguments}
         try:
@@ -67,7 +67,7 @@ class Commander:
             del self.waiting[command["id"]]  # nobody is there
 
     def replied(self, message: dict[str, Any], ok: bool) -> bool:
-        """A reply came; whether somebody waited for it."""
+        """Handle a reply, whether or not it is awaited."""
         self.world.note("reply", message["verb"][:40], ok)
         return self.waiting.pop(message["id"], None) is not None
 
@@ -115,7 +115,7 @@ class Commander:
 
 
 class Stranger:
-    """Somebody on the network who has no session, and sees those of others."""
+    """A sender on the network that has no session, and sees the sessions of others."""
 
     def __init__(self, world: World, r: random.Random) -> None:
         self.world, self.random = world, r
@@ -125,12 +125,12 @@ class Stranger:
         self._cookie = b""
 
     def start(self, now: float) -> None:
-        """Begin."""
+        """Start sending."""
         self.world.network.open(self.address, self._receive)
         self._next.at(now)
 
     def _receive(self, data: bytes, source: Address, now: float) -> None:
-        """It keeps the cookie, and forgets all else."""
+        """Keep the cookie and forget everything else."""
         try:
             header = codec.decode_header(data, from_client=False)
             if header.type is Type.CHALLENGE:
@@ -167,7 +167,7 @@ class Stranger:
         self._send(self._header(kind, flags=self.random.randrange(2)) + body)
 
     def _token(self) -> None:
-        """In the name of somebody's session, from elsewhere."""
+        """Send a datagram that pretends to be from a session, from another address."""
         tokens = sorted(self.world.books)
         token = self.random.choice(tokens) if tokens else 5
         kind = self.random.choice([t for t, (mine, inside, _) in MESSAGES.items() if mine and inside])
@@ -187,9 +187,10 @@ class Stranger:
 
 
 class Thief:
-    """Somebody on the way between clients and server, who has no key (after Dolev and Yao): he sees every datagram, copies it and lets
-    the copy arrive first, replays and forges in anybody's name and from any address, and hands on to a client what the server
-    asks of him. He can hold nothing back. None of it may cost a session anything."""
+    """An attacker between clients and server without a key (after Dolev and Yao). The attacker sees every datagram,
+    copies it and delivers the copy first, replays and forges datagrams of any client from any address, and relays
+    challenges of the server to clients. The attacker cannot hold datagrams back. None of this may affect a session.
+    """
 
     def __init__(self, world: World, r: random.Random) -> None:
         self.world, self.random = world, r
@@ -200,7 +201,7 @@ class Thief:
         self._forgeries: deque[bytes] = deque(maxlen=200)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the attack."""
         self.world.network.tap = self._watch
         self.world.network.open(self.address, self._asked)
 
@@ -231,12 +232,13 @@ class Thief:
         return bytes(changed)
 
     def said(self, data: bytes, source: Address) -> bool:
-        """Whether a datagram is of his making, or comes from where he is."""
+        """Return whether the attacker made a datagram, or sent it from its own address."""
         return source == self.address or data in self._forgeries
 
     def touches(self, front: Front, data: bytes) -> tuple[Any, ...]:
-        """What nothing of his may change of the session that a datagram names: unless he relayed it to himself, and this is a copy
-        of what its client says."""
+        """Return the values of a session that the attacker's datagram must not change. Return nothing if the attacker
+        relayed it to its own address and it is an exact copy of what the client sends.
+        """
         token = int.from_bytes(data[8:16], "little")
         s = front.sessions.by_token.get(token)
         if s is None or (s.address == self.address and data not in self._forgeries):
@@ -245,7 +247,7 @@ class Thief:
         return (s.address, s.last_heard, s.newest_sequence, s.inbox.received, len(s.outbox), s.datagrams_in, *window)
 
     def _asked(self, data: bytes, source: Address, now: float) -> None:
-        """The server asks him to prove himself: only the client can answer that."""
+        """Relay a challenge of the server: only the client can answer it."""
         if self._relays and not self.world.calm and self._seen and self.random.random() < 0.3:
             token = data[8:16]
             client = next((its for said, its in reversed(self._seen) if said[8:16] == token), None)

@@ -30,7 +30,7 @@ LEAST_S = 0.002  #: between two turns of a program
 
 
 class Program:
-    """One of them; what it does besides, :class:`~benchmarks.world.clients.Client` says."""
+    """A program. :class:`~benchmarks.world.clients.Client` adds its random actions."""
 
     thinks: float  #: greatest time for a step
     lockstep_ticks: int
@@ -58,11 +58,11 @@ class Program:
     # -- sessions --------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
-        """The program begins."""
+        """Start the program."""
         self.begin(self.join(), now)
 
     def join(self, **changed: Any) -> Join:
-        """What it asks for."""
+        """Return the JOIN that the program sends."""
         r = self.random
         model = NEWCOMERS.get(self.body, "")
         wanted: dict[str, Any] = {
@@ -79,7 +79,7 @@ class Program:
         return Join(**{**wanted, **changed})
 
     def begin(self, join: Join, now: float, address: Address | None = None) -> None:
-        """Another session, in place of the one there was."""
+        """Start another session in place of the present one."""
         if address is not None or self.session is None:
             self._go(self.address if address is None else address)
         self.session = ClientSession(join, self.world.scene.key(join.name), self.random)
@@ -90,14 +90,15 @@ class Program:
         self._due.at(now)
 
     def _go(self, address: Address) -> None:
-        """Be at an address from now on."""
+        """Use an address from now on."""
         self.world.network.close(self.address)
         self.address, self._spoke = address, math.inf
         self.world.network.open(address, self._receive)
 
     def _told_elsewhere(self) -> bool:
-        """Whether its session was ended, other than for its silence, while the server had it at an address before: the BYE went
-        there, and who speaks from elsewhere gets none."""
+        """Return whether the session was ended, other than for silence, while the server had its previous address. The
+        BYE was sent there, and the new address receives none.
+        """
         front = self.world.server.front
         if front is None or self.session is None:
             return False
@@ -105,12 +106,12 @@ class Program:
         return over is not None and over.session.address != self.address and "no sign of life" not in over.text
 
     def _well(self, now: float) -> bool:
-        """Whether it was served and has spoken as it should."""
+        """Return whether the program was served and has sent what it should."""
         return self.world.clean and self.honest and now - self._harmed > LOST_S + 0.6 and not self._told_elsewhere()
 
     @property
     def live(self) -> bool:
-        """Whether it believes in its session."""
+        """Return whether the program considers its session to be alive."""
         return not self.gone and self.session is not None and self.welcome is not None and self._joined()
 
     def _joined(self) -> bool:
@@ -118,16 +119,16 @@ class Program:
 
     @property
     def period(self) -> float:
-        """Wall time between its states, as it asked last."""
+        """Return the wall time between states that the program requested last."""
         return self._period_ns * 1e-9
 
     @property
     def honest(self) -> bool:
-        """Whether what the protocol promises holds for it."""
+        """Return whether the guarantees of the protocol apply to this session."""
         return self.book is not None and not self.book.liar
 
     def lie(self) -> None:
-        """From here on nothing is promised to this session."""
+        """From now on, no guarantee applies to this session."""
         if self.book is not None:
             self.book.liar = True
             known = self.world.books.get(self.session.token) if self.session is not None else None
@@ -196,7 +197,7 @@ class Program:
                 self._happened(event)
 
     def _happened(self, event: Any) -> None:
-        """What is told of a body that came with this session came about after it."""
+        """Check that an event about a body that joined with this session is from after the join."""
         welcome = self.welcome
         if welcome is None or self.role is not Role.PILOT or welcome.resumed != Resumption.NEW or not self.honest:
             return
@@ -251,7 +252,9 @@ class Program:
         self._due.at(now)
 
     def _nonsense(self, tick: int, count: int) -> None:
-        """The program itself is told what cannot be sent; nothing of it goes out, nothing waits for it."""
+        """Check that the program itself is informed about data that cannot be sent, and that nothing of it is sent or
+        awaited.
+        """
         assert self.session is not None
         for bad in ([float("nan")], [1e300], ["1"], [[1.0]], [0.0] * 100):
             try:
@@ -261,18 +264,18 @@ class Program:
             raise Broken(f"a program's mistake was not told: {bad}")
 
     def quit(self) -> None:
-        """The end of the world: leave in order."""
+        """Leave in order at the end of the world."""
         self._quits = True
         if self.session is not None and not self.gone:
             self.session.leave()
             self._due.at(self.world.clock.now)
 
     def wake(self) -> None:
-        """All is well again: it reads and sends."""
+        """Recover: read and send as usual."""
         self._deaf = self._mute = 0.0
         self._due.at(self.world.clock.now)
 
 
 def _named(codes: type[IntEnum], code: int) -> str:
-    """The name of a code; it may be another on its way where nothing is sealed."""
+    """Return the name of a code. Without a seal, the code may have been changed on its way."""
     return codes(code).name if code in list(codes) else str(code)

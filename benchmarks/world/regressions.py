@@ -40,7 +40,9 @@ ENOUGH = 3  #: seeds that find a defect; the shortest is taken
 
 @dataclass(frozen=True)
 class Regression:
-    """``finds``: how what is found begins; ``defects``: numbers in docs/evidence/reliability.md."""
+    """A fixed defect. ``finds`` is the beginning of the failure; ``defects`` are numbers in
+    docs/evidence/reliability.md.
+    """
 
     defects: tuple[int, ...]
     out: Callable[[], contextlib.AbstractContextManager[Any]]
@@ -48,13 +50,13 @@ class Regression:
     seed: int
 
     def run(self) -> Report:
-        """The seed without the mend."""
+        """Run the seed without the fix."""
         with self.out():
             return run(self.seed)
 
 
 def _unchecked(record: type[Any]) -> Callable[[Any], Any]:
-    """As if a record declared nothing but how many items it has."""
+    """Declare only the number of items of a record."""
     count = len(schema_of(record).fields)
     return lambda values: record(*[*values, *[None] * count][:count])
 
@@ -67,32 +69,32 @@ def _message(kind: Type) -> Any:
 
 
 def actuate_unchecked() -> Any:
-    """Whatever stands in ACTUATE goes on to the engine."""
+    """Pass any content of ACTUATE to the engine."""
     return _message(Type.ACTUATE)
 
 
 def done_unchecked() -> Any:
-    """Whatever stands in DONE goes on to the engine."""
+    """Pass any content of DONE to the engine."""
     return _message(Type.DONE)
 
 
 def estimate_unchecked() -> Any:
-    """Whatever stands in ESTIMATE goes on to the tables and the log."""
+    """Pass any content of ESTIMATE to the tables and the log."""
     return _message(Type.ESTIMATE)
 
 
 def observe_unchecked() -> Any:
-    """Whatever stands in OBSERVE is taken."""
+    """Accept any content of OBSERVE."""
     return mock.patch.dict(REQUESTS._decode, {Request.OBSERVE: _unchecked(REQUESTS.records[Request.OBSERVE])})
 
 
 def join_unchecked() -> Any:
-    """Whatever stands in JOIN is taken, from anybody."""
+    """Accept any content of JOIN, from any client."""
     return mock.patch.object(joining._WHOLE, "decode", _unchecked(Join))
 
 
 def program_unchecked() -> Any:
-    """A program may answer NaN."""
+    """Allow a program to answer NaN."""
 
     def done(self: ClientSession, tick: int, command: Any, estimate: Any = None) -> None:
         self._done = Done(tick, self._outbox.last, command, estimate)
@@ -105,7 +107,7 @@ def program_unchecked() -> Any:
 
 
 def endless_refusals() -> Any:
-    """A client that acknowledges nothing ends the front."""
+    """Let a client that acknowledges nothing end the front."""
 
     def push(self: ServerSessions, session: Session, event: Any) -> None:
         session.outbox.push(EVENTS.encode(event))
@@ -115,7 +117,7 @@ def endless_refusals() -> Any:
 
 
 def engine_uncontained() -> Any:
-    """A model that is unstable at this step ends the engine."""
+    """Let a model that is unstable at this time step end the engine."""
     return mock.patch.object(CommandExecutor, "_enter", _enter)
 
 
@@ -128,7 +130,7 @@ def _enter(self: CommandExecutor, c: Any) -> None:
 
 
 def resume_unchecked() -> Any:
-    """Resuming skips admission: any period is taken."""
+    """Skip admission when a session resumes: any period is accepted."""
     lockstep = AdmissionPolicy._lockstep
 
     def lenient(self: AdmissionPolicy, join: Join) -> int:
@@ -142,7 +144,7 @@ def resume_unchecked() -> Any:
 
 @contextlib.contextmanager
 def one_datagram() -> Iterator[None]:
-    """A state of any size goes in one datagram."""
+    """Send a state of any size in one datagram."""
     state_datagrams.divide_sensors.cache_clear()
     state_datagrams.cached_template.cache_clear()
     with mock.patch.object(state_datagrams, "MAX_BODY_BYTES", 10**6), mock.patch.object(codec, "MAX_DATAGRAM", 1200):
@@ -152,7 +154,7 @@ def one_datagram() -> Iterator[None]:
 
 
 def whole_records() -> Any:
-    """A record that is larger than its ring waits for room that never comes."""
+    """Let a record that is larger than its ring wait for room that never comes."""
 
     def push(self: Ring, kind: int, payload: bytes) -> PushResult:
         return PushResult.DONE if self._append(kind, payload) else PushResult.FULL
@@ -161,7 +163,7 @@ def whole_records() -> Any:
 
 
 def silent_pieces() -> Any:
-    """The reader is told of whole records only, and makes no room for the rest of a large one."""
+    """Signal only whole records to the reader, so that it makes no room for the next pieces of a large record."""
 
     def push_backlog(self: Engine) -> bool:
         while self._backlog and self.events.push(*self._backlog[0]):
@@ -173,7 +175,7 @@ def silent_pieces() -> Any:
 
 
 def log_that_must_begin() -> Any:
-    """A disk that is full when the log begins ends the front."""
+    """Let a full disk at the beginning of the log end the front."""
 
     def begin(self: LogWriter) -> None:
         try:
@@ -189,7 +191,7 @@ def log_that_must_begin() -> Any:
 
 
 def stale_welcome() -> Any:
-    """WELCOME after resuming says tick 0 and that time stands."""
+    """Send tick 0 and a stopped clock in the WELCOME after resuming."""
     real = joining.make_welcome
 
     def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
@@ -199,7 +201,7 @@ def stale_welcome() -> Any:
 
 
 def new_or_resumed() -> Any:
-    """WELCOME does not say how it came about."""
+    """Leave out of the WELCOME whether the session is new or resumed."""
     real = joining.make_welcome
 
     def welcome(session: Session, clock: tuple[int, int], keepalive: tuple[float, float]) -> Any:
@@ -213,7 +215,7 @@ def new_or_resumed() -> Any:
 
 
 def expired_is_new() -> Any:
-    """A token that is not known silently gives a fresh session."""
+    """Give a new session silently for an unknown token."""
     real = joining.resolve_join
 
     def wanted(body: Any, owner: str, by_token: Any, *more: Any) -> Any:
@@ -232,7 +234,7 @@ JOIN_PREVIOUS = [i.name for i in schema_of(Join).fields].index("previous")
 
 
 def stalled_requests() -> Any:
-    """A malformed request takes those beside it along, again and again."""
+    """Let a malformed request block the requests beside it repeatedly."""
     real = ServerSessions._handle
 
     def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
@@ -248,7 +250,7 @@ def stalled_requests() -> Any:
 
 
 def nested_requests() -> Any:
-    """The same where one of them is nested too deep."""
+    """Let a request that is nested too deeply block the requests beside it."""
     real = codec.unpack_body
 
     def unpack(plain: bytes, kind: Type) -> Any:
@@ -264,7 +266,7 @@ def nested_requests() -> Any:
 
 
 def address_is_fixed() -> Any:
-    """A session ends when its client gets another address."""
+    """End a session when its client gets another address."""
 
     def elsewhere(*_: Any) -> Any:
         raise codec.Dropped("address")
@@ -273,7 +275,7 @@ def address_is_fixed() -> Any:
 
 
 def locked_out() -> Any:
-    """The join of a session that is over is dropped without a word."""
+    """Drop the JOIN of an ended session without an answer."""
     real = ServerSessions._join
 
     def join(self: ServerSessions, body: Any, size: int, address: Any, now: float, owner: Any) -> Any:
@@ -288,7 +290,7 @@ def locked_out() -> Any:
 
 
 def no_repeats() -> Any:
-    """What was lost is not sent again."""
+    """Never repeat lost messages."""
     return mock.patch.object(reliable.RttEstimator, "timeout", lambda self, repeats=0: 1e9)
 
 
@@ -296,7 +298,7 @@ def no_repeats() -> Any:
 
 
 def orphans_crew() -> Any:
-    """The crew of a newcomer stays when the body leaves whose pilot a front before this one knew."""
+    """Keep the crew of a newcomer when the body leaves whose pilot joined an earlier front."""
 
     def body_leaves(self: Front, row: int, silent: bool) -> None:
         from wavesim_server.messages import LeaveCommand
@@ -309,12 +311,12 @@ def orphans_crew() -> Any:
 
 
 def epochs_anew() -> Any:
-    """Numbers of sessions begin anew with the front."""
+    """Number sessions from the beginning with each front."""
     return mock.patch.object(Crews, "start_new_epochs", lambda self, dice: None)
 
 
 def endless_barrier() -> Any:
-    """A lockstep client that does not answer holds everybody up."""
+    """Let a lockstep client that does not answer delay all others without limit."""
     real = Barrier.take_replies
 
     def opened(self: Barrier, now: float) -> Any:
@@ -324,7 +326,7 @@ def endless_barrier() -> Any:
 
 
 def late_answers() -> Any:
-    """A lockstep client whose answers come after the next question is never waited for again."""
+    """Never wait again for a lockstep client whose answers come after the next step."""
     real = ServerSessions._handle
 
     def handle(self: ServerSessions, session: Session, message: Any, now: float) -> Any:
@@ -337,21 +339,21 @@ def late_answers() -> Any:
 
 
 def requests_of_the_gone() -> Any:
-    """Nothing that was asked by who left is forgotten."""
+    """Keep the requests of a client that has left."""
     from wavesim_server.network.requests import RequestHandler as Service
 
     return mock.patch.object(Service, "discard", lambda self, session: None)
 
 
 def copies_recorded() -> Any:
-    """A copy that arrives first, from elsewhere, moves the replay window."""
+    """Let a copy that arrives first from another address move the replay window."""
     real = codec.open_body
     return mock.patch.object(codec, "open_body", lambda data, header, seal=None, record=True: real(data, header, seal))
 
 
 @contextlib.contextmanager
 def forged_life() -> Iterator[None]:
-    """Whatever comes in the name of a session is a sign of life."""
+    """Count every datagram that names a session as a sign of life."""
     real = ServerSessions._receive_in_session
 
     def of_session(self: ServerSessions, session: Session, header: Any, data: bytes, address: Any, now: float) -> Any:
@@ -367,7 +369,7 @@ def forged_life() -> Iterator[None]:
 
 @contextlib.contextmanager
 def blamed_for_standing_still() -> Iterator[None]:
-    """The time in which the front itself stood still counts as silence of its clients, and they are looked at before they are heard."""
+    """Count the time of a stall of the front as silence of its clients, and check them before their datagrams are read."""
 
     def wakes(self: Server, now: float) -> None:
         self._turn_front(now)
@@ -382,7 +384,7 @@ def blamed_for_standing_still() -> Iterator[None]:
 
 
 def rows_without_generations() -> Any:
-    """Who has a row hears all that is told of it, also of the body before."""
+    """Send everything about a row to its present client, including reports about the previous body."""
     real = acoustic_events.push_signal_events
 
     def tell(sent: Any, receptions: Any, senders: Any, receivers: Any, *more: Any) -> None:
@@ -393,7 +395,7 @@ def rows_without_generations() -> Any:
 
 @contextlib.contextmanager
 def unseen_bodies() -> Iterator[None]:
-    """A body that only a front which crashed knew of stays, and is taken for that of who joins anew in its row."""
+    """Keep a body that only a crashed front knew, and use it for a client that joins later in the same row."""
     enters, roster = CommandExecutor._enter, Front._on_body_presence
 
     def enter(self: CommandExecutor, c: EnterCommand) -> None:
@@ -408,7 +410,7 @@ def unseen_bodies() -> Iterator[None]:
 
 
 def names_by_row() -> Any:
-    """What is told for the log of the body that a row had stands under the name of the one that it has."""
+    """Log records of the previous body of a row under the name of the present body."""
 
     def table(self: EngineEventDispatcher, log: LogWriter, e: LogRecordsEvent) -> None:
         log.table(e.tick * self.step_ns, e.table, np.frombuffer(e.rows, np.int64), e.records)
@@ -457,7 +459,9 @@ REGRESSIONS: dict[str, Regression] = {
 
 
 def find(seeds: Sequence[int]) -> int:
-    """Tell for each the seed that finds it in the fewest steps of the first three that do; 1 if there is none for some."""
+    """Print for each regression the seed, of the first three that find it, that needs the fewest steps; 1 if no seed
+    finds it.
+    """
     lost = 0
     for name, regression in REGRESSIONS.items():
         found: list[tuple[int, int, str]] = []

@@ -10,12 +10,12 @@ KEPT = 25  #: of the last things that happened
 
 
 class Broken(BaseException):  # no containment may catch it
-    """Something that must hold does not."""
+    """An invariant is violated."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One run of one seed."""
+    """The result of one run of one seed."""
 
     seed: int
     hash: str
@@ -28,7 +28,7 @@ class Report:
 
     @property
     def kind(self) -> str:
-        """The first words of what broke: the same for seeds that find the same."""
+        """Return the first words of the failure, which are the same for seeds that find the same fault."""
         return self.broken.split(":")[0][:80]
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Report:
 
 
 class Trace:
-    """What happened, told as little as possible: a hash of all of it, counts, and the last of it for people."""
+    """Summary of the events of a world: a hash of all of them, counts, and the last ones for people."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -51,23 +51,23 @@ class Trace:
         self._last: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=KEPT)
 
     def note(self, now: float, what: str, *more: object) -> None:
-        """Something happened: ``what`` is one of few words, ``more`` its particulars."""
+        """Record an event. ``what`` is one of a few words, and ``more`` has the details."""
         self.counts[what] += 1
         self._last.append((now, what, more))
         self._hash.update(f"{now:.9f} {what} {more}".encode("utf-8", "replace"))
 
     def data(self, data: bytes) -> None:
-        """Bytes that belong to the hash alone."""
+        """Add bytes only to the hash."""
         self._hash.update(data)
 
     @property
     def hash(self) -> str:
-        """Equal for equal runs."""
+        """Return a value that is equal for equal runs."""
         return self._hash.hexdigest()
 
     @property
     def last(self) -> tuple[str, ...]:
-        """The last things, a line each."""
+        """Return the last events, one line each."""
         return tuple(f"{now:9.4f} {what} {' '.join(map(_short, more))}".rstrip() for now, what, more in self._last)
 
 

@@ -16,13 +16,13 @@ TOLD = 5  #: seeds of each kind of fault that are told
 
 
 def run(seed: int, without: frozenset[str] = frozenset()) -> Report:
-    """One world from beginning to end."""
+    """Run one world from beginning to end."""
     with altered():
         return World(seed, without).run()
 
 
 def check(seed: int, twice: bool) -> Report:
-    """The same; ``twice``: a second run must be the same to the byte."""
+    """Run one world. With ``twice``, a second run must be the same to the byte."""
     report = run(seed)
     if twice and not report.broken:
         again = run(seed)
@@ -45,7 +45,7 @@ def _reports(tasks: Sequence[tuple[int, bool]], workers: int) -> Iterator[Report
 
 
 def hunt(seeds: range, workers: int, twice: int) -> int:
-    """Run many; tells what was found. The number of seeds that broke, as an exit code."""
+    """Run many worlds and print the failures. Return the number of failed seeds as exit code."""
     begun = told = time.monotonic()
     tasks = [(seed, bool(twice) and seed % twice == 0) for seed in seeds]
     counts: Counter[str] = Counter()
@@ -75,14 +75,14 @@ def hunt(seeds: range, workers: int, twice: int) -> int:
 
 
 def replay(seed: int, without: frozenset[str]) -> int:
-    """One seed again."""
+    """Repeat one seed."""
     report = run(seed, without)
     print(report)
     return int(bool(report.broken))
 
 
 def shrink(seed: int, without: frozenset[str]) -> int:
-    """Leave out of a world that breaks one part after the other, as long as it breaks in the same way."""
+    """Leave out one part after another of a failing world, as long as it fails in the same way."""
     report = run(seed, without)
     if not report.broken:
         print(report)

@@ -55,7 +55,7 @@ def _text(
     sensors: str = _SENSORS,
     vehicles: int = 8,
 ) -> str:
-    """A configuration. The time limits are short, so that a short run meets all of them."""
+    """Return a configuration. Its time limits are short, so that a short run reaches all of them."""
     return f"""<wavesim name="world" seed="5">
   <time step="{step}" {time}/>
   {_WORLD}
@@ -93,22 +93,22 @@ class Scene:
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Names of the configured bodies that take a pilot."""
+        """Return the names of configured bodies that accept a pilot."""
         return tuple(b.name for b in self.loaded.config.fleet.bodies if b.client != "none")
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Names that mean something here."""
+        """Return the names that have a meaning in this scene."""
         found = {b.name for b in self.loaded.config.fleet.bodies} | set(NEWCOMERS) | set(_WORDS)
         found |= {i.name for b in self.loaded.config.fleet.bodies for i in self.loaded.suite(b)}
         return tuple(sorted(found))
 
     def keyring(self, r: random.Random) -> Keyring | None:
-        """The server's keys."""
+        """Return the keys of the server."""
         return Keyring([KeyHolder(name, key) for name, key in KEYS.items()]) if self.sealed else None
 
     def key(self, name: str) -> bytes | None:
-        """The key that a client of a name has, where keys are wanted."""
+        """Return the key of a client by name, if keys are required."""
         return KEYS.get(name, KEYS["*"]) if self.sealed else None
 
 
@@ -123,7 +123,7 @@ _WORDS = (
 
 @functools.cache
 def folder() -> Path:
-    """Where this process keeps its files."""
+    """Return the folder in which this process stores its files."""
     made = Path(tempfile.mkdtemp(prefix="wavesim-world-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     keys = made / "clients.keys"
@@ -134,7 +134,7 @@ def folder() -> Path:
 
 @functools.cache
 def scene(name: str) -> Scene:
-    """One of :data:`NAMES`."""
+    """Return the scene of one of :data:`NAMES`."""
     path = folder() / f"{name}.xml"
     path.write_text(_TEXTS[name])
     return Scene(name, load(path), _SEALED in _TEXTS[name])

@@ -48,7 +48,7 @@ _NOT_OURS = frozenset({"loaded", "config", "areas", "log", "_log", "vehicles", "
 
 @functools.cache
 def _made(name: str) -> dict[str, tuple[SharedMemoryArea, bytearray, bytes]]:
-    """Areas of a scene, and their bytes as they are at first."""
+    """The shared-memory areas of a scene, and their initial bytes."""
     made = {}
     for area, tables in area_tables(scenes.scene(name).loaded).items():
         new = SharedMemoryArea.create_private(tables)
@@ -59,7 +59,9 @@ def _made(name: str) -> dict[str, tuple[SharedMemoryArea, bytearray, bytes]]:
 
 
 def _areas(scene: Scene) -> dict[str, SharedMemoryArea]:
-    """Empty areas. One world lives after the other, so they are used again: to make them costs as much as a tenth of a world."""
+    """Return empty areas. One world lives after another, so the areas are reused: creating them would take a tenth of
+    the time of a world.
+    """
     found = {}
     for name, (area, memory, first) in _made(scene.name).items():
         memory[:] = first
@@ -68,7 +70,7 @@ def _areas(scene: Scene) -> dict[str, SharedMemoryArea]:
 
 
 class Disk(io.BytesIO):
-    """A file on a disk with only so much room."""
+    """A file on a disk of limited size."""
 
     def __init__(self, room: float) -> None:
         super().__init__()
@@ -80,11 +82,11 @@ class Disk(io.BytesIO):
         return super().write(data)
 
     def close(self) -> None:
-        """What was written can still be read."""
+        """Close the file; the part that was written can be read."""
 
 
 class Server:
-    """Engine, front, and what lies between them."""
+    """Engine, front and the queues between them."""
 
     def __init__(self, world: World, scene: Scene, r: random.Random) -> None:
         self.world, self.scene = world, scene
@@ -124,7 +126,7 @@ class Server:
         self._look = Timer(world.clock, self._take_events)
 
     def start(self, now: float) -> None:
-        """Both processes begin."""
+        """Start both processes."""
         self.engine.begin(now)
         self._begin_front(now, again=False)
         self._engine_due.at(now)
@@ -132,12 +134,12 @@ class Server:
     # -- SIGSTOP and SIGCONT -------------------------------------------------------------------------
 
     def stand_still(self, part: str, now: float, seconds: float) -> None:
-        """A process is stopped: nothing of it moves, and what is sent to it waits."""
+        """Stop a process: it does nothing, and its inputs wait."""
         self._still, self.stood = part, now + seconds
         self.world.clock.at(self.stood, self.go_on)
 
     def go_on(self, now: float) -> None:
-        """It is continued."""
+        """Continue a stopped process."""
         if not self._still:
             return
         self._still, self.stood = "", now
@@ -145,7 +147,7 @@ class Server:
         self._wakes(now)
 
     def _wakes(self, now: float) -> None:
-        """What the front does first: it looks at the socket before it looks at its sessions; the engine is heard sooner or later."""
+        """Run the front: it reads the socket before it checks its sessions, and reads the engine at a random time."""
         if self._dice.random() < 0.5:
             self._take_events(now)
         self._read(now)
@@ -175,12 +177,12 @@ class Server:
         self.world.turned(now)
 
     def _ping(self) -> None:
-        """A body that is always there makes a noise, which all others hear."""
+        """Let a resident body emit a sound that all others receive."""
         with contextlib.suppress(ValueError):  # its transducer is busy
             self.engine.sim.ping(self._resident, 25_000.0)
 
     def wake_engine(self) -> None:
-        """Commands wait, or an emulator has answered."""
+        """Run the engine, because commands wait or an emulator has answered."""
         self._engine_due.at(self.world.clock.now + ENGINE_S)
 
     def _events_wait(self) -> None:
@@ -219,7 +221,7 @@ class Server:
             self._front_due.at(max(due, now + self.seldom))
 
     def receive(self, data: bytes, source: Address, now: float) -> None:
-        """A datagram arrived."""
+        """Deliver a datagram to the front."""
         if self._still == "front":
             self._unread.append(lambda at: self.receive(data, source, at))
         elif self.front is not None:
@@ -241,7 +243,7 @@ class Server:
             self.front.event(kind, payload, now)
 
     def command(self, message: dict[str, Any], now: float) -> bool:
-        """A command of the queue; whether somebody took it."""
+        """Deliver a command of the queue. Return whether a process took it."""
         if self.front is None:
             return False
         if self._still == "front":
@@ -271,7 +273,7 @@ class Server:
             self.world.replied(message, reply)
 
     def crash(self, lose: Callable[[], bool]) -> None:
-        """The front's process is killed. ``lose``: whether it had taken the next record of the engine already."""
+        """Kill the process of the front. ``lose`` states whether it had already taken the next record of the engine."""
         self.front = None
         self._still, self._unread = "", []  # SIGKILL ends who is stopped, too
         self._engine_due.at(self.world.clock.now)
@@ -282,12 +284,12 @@ class Server:
                 break
 
     def restart(self, now: float) -> None:
-        """The supervisor starts another."""
+        """Start another front, as the supervisor does."""
         if self.front is None:
             self._begin_front(now, again=True)
 
     def finish(self, now: float) -> None:
-        """Both processes end in order: what the engine told last is heard, the log is closed."""
+        """End both processes in order: the last records of the engine are read, and the log is closed."""
         assert self.front is not None
         for _ in range(1000):
             told = self.engine.flush()
@@ -298,16 +300,16 @@ class Server:
 
     @property
     def lost(self) -> bool:
-        """Whether something that was told may be missing in the log."""
+        """Return whether records may be missing in the log."""
         return len(self.disks) > 1 or self.room < float("inf") or self.engine.events.dropped > 0
 
     def sizes(self) -> dict[str, int]:
-        """How much everything holds."""
+        """Return the sizes of all containers."""
         return sizes({"front": self.front, "engine": self.engine}, _NOT_OURS)
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way between the two."""
+        """Return whether no data is under way between the two processes."""
         front = self.front
         if front is None or front._backlog or self.engine._backlog:
             return False

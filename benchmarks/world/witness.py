@@ -35,7 +35,7 @@ class Standing:
 
 
 class Witness:
-    """Sees the simulation itself, not what is published of it."""
+    """Observes the simulation itself instead of its published data."""
 
     def __init__(self, server: Server, trace: Trace) -> None:
         self._server, self._trace = server, trace
@@ -66,15 +66,15 @@ class Witness:
                 self._there[row] = occupant, engine.now
 
     def came(self, row: int) -> float:
-        """When the body of a row came."""
+        """Return the time at which the body of a row entered."""
         return self._there[row][1]
 
     def digest(self) -> bytes:
-        """Of all that the simulation did."""
+        """Return a digest of everything that the simulation did."""
         return self._hash.digest()
 
     def turned(self, now: float) -> None:
-        """The engine had a turn."""
+        """Record that the engine ran."""
         engine = self._server.engine
         tick = engine.sim.tick
         if not engine.awaits_release:
@@ -88,7 +88,9 @@ class Witness:
             self.asks = Standing(tick, now)
 
     def welcomed(self, client: Program, welcome: Welcome) -> None:
-        """Tick and run state were those of some moment since the client asked; how it came to its body is true."""
+        """Check that tick and run state were true at a moment since the client's request, and that the statement about
+        its body is true.
+        """
         first = max(bisect_right(self._clock, (client.joined_at, 2**62, 0)) - 1, 0)
         if not any((tick, state) == (welcome.tick, welcome.run_state) for _, tick, state in self._clock[first:]):
             raise Broken(
@@ -107,7 +109,7 @@ class Witness:
             raise Broken(f"how it came: {client.name} has row {welcome.id}")
 
     def told(self, client: Program, state: State, dirty: set[str]) -> None:
-        """Motion and sensors of a state were those of the body at that tick."""
+        """Check that motion and sensor values of a state were those of the body at that tick."""
         assert client.welcome is not None
         engine, row = self._server.engine, client.welcome.id
         if state.tick > engine.sim.tick or state.time_ns != state.tick * engine.sim.step_ns:
@@ -143,11 +145,11 @@ class Witness:
                 raise Broken(f"values of the future: {client.name} at tick {state.tick} was told {name} of tick {tick}")
 
     def replied(self, reply: CommandReply) -> None:
-        """A reply to the commander."""
+        """Check a reply to the commander."""
         if "the server failed" in reply.text:
             raise Broken(f"a command failed inside the server: {reply.text}")
 
     def read_logs(self) -> None:
-        """What was logged equals what happened."""
+        """Check that the log equals the events."""
         server = self._server
         compare(server, self._told, scenes.folder() / "run.mcap", server.lost)

@@ -64,7 +64,7 @@ _FAMILIES = {
 
 @contextlib.contextmanager
 def altered() -> Iterator[None]:
-    """What differs from the product while worlds live, and at no other time: others in this process must not feel it."""
+    """Patches of the product while worlds run, removed afterwards so that other users of this process are not affected."""
     with contextlib.ExitStack() as stack:
         for module in (reliable, server):
             stack.enter_context(mock.patch.object(module, "MAX_PENDING", PENDING))
@@ -75,7 +75,7 @@ def altered() -> Iterator[None]:
 
 
 class World:
-    """See above. ``without`` leaves parts out: clients, habits (`NAME.habit`), plagues."""
+    """A world; see the module. ``without`` leaves out parts: clients, habits (`NAME.habit`), plagues."""
 
     def __init__(self, seed: int, without: frozenset[str] = frozenset()) -> None:
         self.seed, self.without = seed, without
@@ -120,7 +120,7 @@ class World:
             self.clock.at(BEGIN_S + self.length * self.stream("stall at").random(), self._stall)
 
     def stream(self, of: str) -> random.Random:
-        """Random numbers of one part: what another part draws does not change them."""
+        """Return random numbers for one part, which do not depend on draws of other parts."""
         return random.Random(f"{self.seed} {of}")
 
     def _weather(self) -> Weather:
@@ -147,7 +147,7 @@ class World:
 
     @property
     def parts(self) -> list[str]:
-        """What can be left out."""
+        """Return the parts that can be left out."""
         names = [c.name for c in self.clients]
         habits = [f"{c.name}.{h}" for c in self.clients for h in c.habits]
         others = [f"stranger-{k}" for k in range(len(self.strangers))] + [
@@ -162,7 +162,7 @@ class World:
 
     @property
     def clean(self) -> bool:
-        """Whether every datagram arrives as it was sent, and nothing of the server died."""
+        """Return whether every datagram arrives unchanged and no part of the server was killed."""
         weather = self._weather()
         bad = weather.loss + weather.flip + weather.cut + weather.late
         return bad == 0.0 and "crash" not in self.plagues and not self.server.engine.is_over
@@ -170,31 +170,33 @@ class World:
     # -- what the actors ask of it ---------------------------------------------------------------------
 
     def note(self, what: str, *more: object) -> None:
-        """Something happened."""
+        """Record an event."""
         self.trace.note(self.clock.now, what, *more)
 
     def new_address(self) -> Address:
-        """An address that nobody had."""
+        """Return an address that no participant had."""
         self._addresses += 1
         return f"10.0.{self._addresses >> 8}.{self._addresses & 255}", 5000 + self._addresses
 
     def index(self, name: str) -> int:
-        """A small number for a name."""
+        """Return a small number for a name."""
         return self._names.setdefault(name, len(self._names) + 1)
 
     def absurd(self, r: random.Random) -> Absurd:
-        """What draws absurd values with somebody's dice."""
+        """Return a source of invalid values that uses these random numbers."""
         return Absurd(r, self.scene.words, _FAMILIES)
 
     def _damaged(self, address: Address) -> None:
-        """A datagram from or to an address is not what was sent. Seals find it out; without them nothing holds any more."""
+        """Record that a datagram from or to an address was changed. Sealed sessions detect this; for others no
+        guarantee applies any more.
+        """
         if not self.scene.sealed:
             for client in self.clients:
                 if client.address == address:
                     client.lie()
 
     def token(self, client: Program) -> None:
-        """A client learned its token: both ends of its session are known."""
+        """Record that a client learned its token, so that both ends of its session are known."""
         assert client.session is not None and client.book is not None
         book = self.books.get(client.session.token)
         if book is None:
@@ -204,17 +206,17 @@ class World:
         book.adopt(client.book)
 
     def replied(self, message: dict[str, Any], reply: CommandReply) -> None:
-        """The front answered the commander."""
+        """Check an answer of the front to the commander."""
         if not self.commander.replied(message, reply.ok):
             raise Broken(f"a reply to nothing: {message} got {reply}")
         self.witness.replied(reply)
 
     def check_welcome(self, client: Program, welcome: Welcome) -> None:
-        """What a WELCOME says is true."""
+        """Check that the statements of a WELCOME are true."""
         self.witness.welcomed(client, welcome)
 
     def check_state(self, client: Program, state: State) -> None:
-        """What a state says was so."""
+        """Check that the content of a state was true."""
         self.witness.told(client, state, {e.sensor for e in self.emulators if e.dirty})
 
     # -- the server ------------------------------------------------------------------------------------
@@ -240,7 +242,7 @@ class World:
         front.sessions.receive = watched  # type: ignore[method-assign]  # to see what goes in and comes out
 
     def turned(self, now: float) -> None:
-        """The engine had a turn."""
+        """Record that the engine ran."""
         self.witness.turned(now)
 
     def _crash(self, now: float) -> None:
@@ -269,7 +271,7 @@ class World:
     # -- its life --------------------------------------------------------------------------------------
 
     def run(self) -> Report:
-        """From the beginning to the end."""
+        """Run the world from beginning to end."""
         broken, trouble, heard = "", "", io.StringIO()
         with contextlib.redirect_stderr(heard):
             try:

@@ -16,8 +16,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def load(path: Path, what: str, least: int = 0) -> list[Array]:
-    """Return the arrays that ``np.savez`` wrote to a file. Raise WaveSimError if the file is not a valid ``what`` of
-    ``least`` arrays or more.
+    """Return the arrays that ``np.savez`` wrote to a file. Raise WaveSimError if the file is not a valid ``what`` with
+    at least ``least`` arrays.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -53,7 +53,9 @@ class DenseNetwork:
         return x
 
     def gradients(self, d: Array) -> list[Array]:
-        """Return the gradients of a loss whose derivative by the output of the last call is ``d``."""
+        """Return the gradients of a loss, where ``d`` is the derivative of the loss with respect to the output of the
+        last call.
+        """
         found: list[Array] = []
         for k in range(len(self.parameters) - 2, -1, -2):
             x = self._kept[k // 2]

@@ -1,4 +1,4 @@
-"""Bridges, each the command in a process of its own."""
+"""Fixtures: bridges, each as a command in its own process."""
 
 from __future__ import annotations
 

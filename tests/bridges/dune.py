@@ -1,5 +1,7 @@
-"""The bridge as a process, and a stand-in for DUNE, written from the description of IMC: it hears a simulated state, controls depth and heading by it as an
-LAUV's on-board software does, and asks for a thruster and four fins."""
+"""The bridge as a process, and a stand-in for DUNE written from the description of IMC. The stand-in receives a
+simulated state, controls depth and heading as the on-board software of an LAUV does, and commands a thruster and four
+fins.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A stand-in for a ground station, written from the documents of MAVLink's services, with a codec of its own: what
-QGroundControl asks a vehicle on connecting, in its order, and what its user does then. Whatever needs an answer has to get it."""
+"""A stand-in for a ground station, written from the documents of MAVLink's services with its own codec. It sends the
+requests of QGroundControl on connecting, in the same order, and then those of its user. Every request that needs an
+answer must get one.
+"""
 
 from __future__ import annotations
 

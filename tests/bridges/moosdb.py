@@ -1,5 +1,7 @@
-"""A stand-in for a MOOSDB and its apps, written from the description of their protocol, and a helm: a process of MOOS-IvP
-that holds course, depth and speed by NAV_X and the others, and asks for thrust, rudder and elevator."""
+"""A stand-in for a MOOSDB and its apps, written from the description of their protocol, with a helm like that of
+MOOS-IvP. The helm holds course, depth and speed by NAV_X and similar variables, and commands thrust, rudder and
+elevator.
+"""
 
 from __future__ import annotations
 

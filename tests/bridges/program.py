@@ -1,4 +1,4 @@
-"""A command in a process of its own, and what it says."""
+"""A command in its own process, with its output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A stand-in for PX4's side of its simulator's interface, written from its description with a codec of its own: a TCP client
-whose clock is what it is told, that answers each frame once its controllers run, and flies by what the sensors say."""
+"""A stand-in for PX4's side of the simulator interface, written from its description with its own codec. It is a TCP
+client that takes its time from the simulator, answers each frame once its controllers run, and flies by the sensor
+values.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A stand-in for nodes of ROS 2: messages declared from their definitions, written and read by Cyclone's own codec (the bridge's
-are rosbags'); controllers as users write them."""
+"""A stand-in for ROS 2 nodes. Messages are declared from their definitions and encoded by Cyclone's own codec, while
+the bridge uses that of rosbags. The controllers are written as users write them.
+"""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""What the stand-ins for flight stacks share."""
+"""Code shared by the stand-ins for flight stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ArduPilot's JSON physics: its bytes, and vehicles that a stand-in flies."""
+"""ArduPilot's JSON interface: its bytes, and vehicles controlled by a stand-in."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""ArduPilot's parameters for our vehicles: the files that are shipped, read by a stand-in that measures and holds depth as ArduSub
-does, below 12 m."""
+"""ArduPilot parameter files for our vehicles: the shipped files, read by a stand-in that measures and holds depth below
+12 m as ArduSub does.
+"""
 
 from __future__ import annotations
 

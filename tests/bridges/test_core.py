@@ -1,4 +1,4 @@
-"""What all bridges share: servers that come and go."""
+"""Code shared by all bridges: servers that start and stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IMC byte by byte, and LAUVs that a stand-in for DUNE flies."""
+"""IMC byte by byte, and LAUVs controlled by a stand-in for DUNE."""
 
 from __future__ import annotations
 

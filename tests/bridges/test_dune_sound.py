@@ -1,4 +1,4 @@
-"""Modem, long baseline and operators of a vehicle that DUNE flies."""
+"""Modem, long baseline and operators of a vehicle that DUNE controls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MAVLink without an autopilot: its bytes, what a station is answered, and vehicles that MAVSDK sends."""
+"""MAVLink without an autopilot: its bytes, answers to a ground station, and vehicles controlled by MAVSDK."""
 
 from __future__ import annotations
 

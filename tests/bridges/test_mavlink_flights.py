@@ -1,4 +1,4 @@
-"""MAVLink without an autopilot: vehicles that MAVSDK and stand-ins for ground stations send."""
+"""MAVLink without an autopilot: vehicles controlled by MAVSDK and by stand-ins for ground stations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vehicles that autopilots fly: BlueROV2 with T200 thrusters, a model ship, a WAM-V. Shortly sailed, by hand."""
+"""Short runs of the vehicles that autopilots control: BlueROV2 with T200 thrusters, a model ship, and a WAM-V."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MOOS byte by byte, its variables, and vehicles that a stand-in for a MOOS-IvP community flies."""
+"""MOOS byte by byte, its variables, and vehicles controlled by a stand-in for a MOOS-IvP community."""
 
 from __future__ import annotations
 

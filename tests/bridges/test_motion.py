@@ -1,4 +1,4 @@
-"""Frames of others: ENU and FLU beside NED and FRD, judged by SciPy; and what lies between two steps."""
+"""Frames of other systems: ENU and FLU against NED and FRD, checked by SciPy, and interpolation between two steps."""
 
 from __future__ import annotations
 

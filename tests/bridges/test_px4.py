@@ -1,4 +1,4 @@
-"""PX4 in the loop: the bytes, and vehicles that a stand-in flies."""
+"""PX4 in the loop: its bytes, and vehicles controlled by a stand-in."""
 
 from __future__ import annotations
 

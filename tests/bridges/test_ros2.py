@@ -1,4 +1,4 @@
-"""ROS 2: bytes against another codec, hashes, layouts, a clock that never falls."""
+"""ROS 2: bytes against another codec, hashes, layouts, and a clock that never goes back."""
 
 from __future__ import annotations
 

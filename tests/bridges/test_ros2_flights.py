@@ -1,4 +1,6 @@
-"""Vehicles that nodes of a stand-in for ROS 2 fly: another codec, another DDS, controllers as users write them."""
+"""Vehicles controlled by stand-ins for ROS 2 nodes, with another codec, another DDS, and controllers as users write
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What instruments say in ROS 2: frames by SciPy, covariances by draws."""
+"""Instruments in ROS 2: frames checked by SciPy, covariances checked by random draws."""
 
 from __future__ import annotations
 

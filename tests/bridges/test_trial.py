@@ -1,4 +1,6 @@
-"""A trial with the programs of three stacks on board: each bridge is started by it, finds its stack, flies it and ends with it."""
+"""A trial with the programs of three stacks on board: the trial starts each bridge, which finds its stack, controls the
+vehicle and ends with the trial.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is imported is what the other simulator computes; what has no place here is named, and refused unless it is wanted so."""
+"""Imported models compute what the other simulator computes. Unsupported values are named, and refused unless the user
+allows them.
+"""
 
 from __future__ import annotations
 

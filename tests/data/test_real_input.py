@@ -1,4 +1,4 @@
-"""Real soundings and a real water column: the emulators follow the data, judged by other interpolators."""
+"""Real soundings and a real water column: the emulators follow the data, checked by other interpolators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odin's sea trial again: her recorded commands through a live server, beside the track that her author's simulator gives."""
+"""Odin's sea trial: its recorded commands in a live server, compared with the track of its author's simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories of other simulators, with the same terms configured; and what our better terms change."""
+"""Trajectories of other simulators with the same terms configured, and the effect of our additional terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A multibeam echosounder over the real harbour: gridded, it is the bed that it came from; through KMALL too."""
+"""A multibeam echosounder over the real harbour: its gridded soundings give the original bed, also through KMALL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sound through a real server: packets between brokers, a storm of pings, the modem on a serial port and a socket."""
+"""Sound through a real server: packets between brokers, many simultaneous pings, and the modem on a serial port and a
+socket.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The crew of one AUV: a broker drives it while a GPS, an echosounder, a Doppler log and a modem, each a program of its own,
-serve clients of other people; each is killed and comes back, and nobody else notices."""
+"""The crew of one AUV: a broker controls it while a GPS, an echosounder, a Doppler log and a modem, each a separate
+program, serve other clients. Each program is killed and returns without affecting the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One configuration and seed, one hash: ten networked lockstep brokers, with viewers, under load, on one and two threads."""
+"""One configuration and seed give one hash: ten networked lockstep brokers, with viewers, under load, on one and two
+threads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every sensor killed, frozen and swapped while a server runs: stale values are withheld in time, nothing else changes."""
+"""Every sensor is killed, frozen and replaced while a server runs: stale values are withheld in time, and nothing else
+changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A vehicle with more instruments than a datagram holds: its state comes in parts, open and sealed, and whole to every broker."""
+"""A vehicle with more instruments than fit a datagram: its state is sent in parts, open and sealed, and arrives
+complete at every broker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lockstep with real processes: at real time it keeps wall time, whatever the period."""
+"""Lockstep with real processes: at real-time pace it follows wall time for any period."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bad links between real clients and a real server: every event once and in order, states fresh, no growth."""
+"""Lossy links between real clients and a real server: every event arrives once and in order, states stay current, and
+memory does not grow.
+"""
 
 from __future__ import annotations
 

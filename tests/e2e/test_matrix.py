@@ -1,4 +1,6 @@
-"""A few rows of `python -m benchmarks.reliability matrix`: what a trial says when a part of it is killed or stands still."""
+"""Some rows of `python -m benchmarks.reliability matrix`: reports of a trial when one of its processes is killed or
+stopped.
+"""
 
 from __future__ import annotations
 

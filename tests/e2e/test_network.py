@@ -1,4 +1,4 @@
-"""A real server over real UDP: keys, observers, the watchdog, taking over."""
+"""A real server over real UDP: keys, observers, the watchdog, and takeover of a body."""
 
 from __future__ import annotations
 

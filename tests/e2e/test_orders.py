@@ -1,4 +1,6 @@
-"""What is done to a run over the network and by the clock, on a real server: it happens, and the log has all of it."""
+"""Commands over the network and scheduled commands on a real server: they are executed, and the log contains all of
+them.
+"""
 
 from __future__ import annotations
 

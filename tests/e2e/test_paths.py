@@ -1,4 +1,6 @@
-"""Addresses over real UDP: somebody on the way copies what a client says and delivers it first, from a port of his own."""
+"""Addresses over real UDP: an attacker on the path copies the datagrams of a client and delivers them first, from its
+own port.
+"""
 
 from __future__ import annotations
 

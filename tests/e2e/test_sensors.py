@@ -1,4 +1,6 @@
-"""Sensors of a running server: started together, killed, frozen, swapped, broken on command; NMEA read by others."""
+"""Sensors of a running server: started together, killed, frozen, replaced, and with injected faults; NMEA read by other
+programs.
+"""
 
 from __future__ import annotations
 

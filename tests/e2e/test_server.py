@@ -1,4 +1,4 @@
-"""A real server: commander, clients that come and go, stopped and running."""
+"""A real server: commander, clients that join and leave, stopped and running clock."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Frames of an imaging sonar and of a camera from their process to a program, over a network that loses; the process frozen, killed
-and replaced meanwhile."""
+"""Frames of an imaging sonar and a camera, from their process to a program over a lossy network, while the process is
+frozen, killed and replaced.
+"""
 
 from __future__ import annotations
 

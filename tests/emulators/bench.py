@@ -1,4 +1,4 @@
-"""One emulator and some bodies that stand where they are put, without a server."""
+"""One emulator and some fixed bodies, without a server."""
 
 from __future__ import annotations
 

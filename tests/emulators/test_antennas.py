@@ -1,4 +1,6 @@
-"""What works above the water alone stands there unless the configuration says otherwise, and who puts it into the water is told."""
+"""Devices that work only above the water are placed there by default, and a warning is given if the configuration puts
+them under water.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beams that start where they are mounted, that end at the water as it stands and at other bodies, never at their own."""
+"""Beams start at their mounting, and end at the water surface and at other bodies, but never at their own body."""
 
 from __future__ import annotations
 

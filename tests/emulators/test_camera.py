@@ -1,4 +1,6 @@
-"""Cameras: light against closed forms, geometry against the lens, a tag found by another's detector, frames through the rings."""
+"""Cameras: light against closed forms, geometry against the lens, a tag found by an independent detector, and frames
+through the rings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An emulator meets a server: it refuses one that runs something else, and answers for the instruments that are there."""
+"""An emulator attaches to a server: it refuses another configuration, and serves the instruments that are present."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the emulators compute, without a server: poses in, values out, against geometry, formulas and other people's code."""
+"""Values of the emulators without a server: computed from poses, and compared with geometry, formulas and independent
+code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sonars as sensors: declared, refused, served by a process, their frames in rings."""
+"""Sonars as sensors: declaration, refusals, their process, and their frames in rings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kernel against a slow, obvious twin."""
+"""Each sonar kernel against a slow, obvious twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Instruments of many kinds on many bodies: who is computed when, faults of fields, states that survive a swap, streams."""
+"""Instruments of many types on many bodies: which are computed when, faults of fields, states that survive a
+replacement, and random streams.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every instrument of a body whose pose and motion are tiny, or as large as they may be: values are there as at zero, and finite."""
+"""Every instrument of a body whose pose and motion are tiny or at their limits: values are finite, and near zero they
+equal those at zero.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of clients in other languages share: bodies to be told of, vectors of the page, broken datagrams."""
+"""Code shared by the tests of clients in other languages: bodies, vectors of the protocol page, and broken datagrams."""
 
 from __future__ import annotations
 

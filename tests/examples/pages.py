@@ -1,4 +1,4 @@
-"""Code blocks of the documents, and a reader who follows a page by the letter.
+"""Code blocks of the documents, and a reader that follows a page step by step.
 
 What stands on the fence tells the reader what to do::
 

@@ -1,4 +1,6 @@
-"""The C client, written from docs/PROTOCOL.md: compiled with all warnings and sanitizers, judged, flown, and fed rubbish."""
+"""The C client, written from docs/PROTOCOL.md: compiled with all warnings and sanitizers, checked for conformance, run,
+and given invalid input.
+"""
 
 from __future__ import annotations
 

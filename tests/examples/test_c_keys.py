@@ -1,4 +1,6 @@
-"""wavesim_keys.h: the vectors of RFC 8439 and RFC 5869, and the same answers as the package ``cryptography`` to anything."""
+"""wavesim_keys.h: the vectors of RFC 8439 and RFC 5869, and the same results as the package ``cryptography`` for any
+input.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The clients in C (under sanitizers) and JavaScript read and write what docs/PROTOCOL.md says, one datagram at a time."""
+"""The clients in C (under sanitizers) and JavaScript read and write what docs/PROTOCOL.md states, one datagram at a
+time.
+"""
 
 from __future__ import annotations
 

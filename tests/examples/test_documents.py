@@ -1,5 +1,6 @@
-"""What the documents tell to type. Tutorials are followed by the letter; of all other pages every block of code is run, read or
-parsed here, or stands in ``ELSEWHERE`` with the reason."""
+"""Commands and code of the documents. Tutorials are followed step by step. Every code block of the other pages is run,
+read or parsed here, or listed in ``ELSEWHERE`` with a reason.
+"""
 
 from __future__ import annotations
 

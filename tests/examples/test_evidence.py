@@ -1,4 +1,4 @@
-"""The evidence page of the models names a test for each figure: the tests exist."""
+"""The evidence page of the models names a test for each figure, and these tests exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The package of examples/extending, registered by its own lines: what it does against closed forms, and what it takes."""
+"""The package of examples/extending, registered by its own entry points: its effect against closed forms, and its
+accepted input.
+"""
 
 from __future__ import annotations
 

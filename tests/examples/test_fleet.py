@@ -1,4 +1,6 @@
-"""Ten vehicles with five different suites on a real server with real emulators: everybody has what it carries, and nothing else."""
+"""Ten vehicles with five different suites on a real server with real emulators: each has exactly the instruments that
+it carries.
+"""
 
 from __future__ import annotations
 

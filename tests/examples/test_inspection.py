@@ -1,4 +1,4 @@
-"""An ROV that has nothing but the picture of its sonar, as it comes over the network."""
+"""An ROV that is controlled only by the picture of its sonar, as received over the network."""
 
 from __future__ import annotations
 

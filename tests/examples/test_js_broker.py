@@ -1,4 +1,6 @@
-"""The JavaScript client, whose codec is generated from the SDK's schema: judged, flown, and fed rubbish."""
+"""The JavaScript client, whose codec is generated from the SDK's schema: checked for conformance, run, and given
+invalid input.
+"""
 
 from __future__ import annotations
 

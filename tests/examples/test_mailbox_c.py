@@ -1,4 +1,4 @@
-"""The C program of examples/mailbox-c is compiled and fed by a real mailbox from a real server."""
+"""The C program of examples/mailbox-c is compiled, and receives data from a real mailbox of a real server."""
 
 from __future__ import annotations
 

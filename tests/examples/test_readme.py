@@ -1,4 +1,4 @@
-"""The README's tour is true: its program runs, its commands and files exist."""
+"""The tour of the README works: its program runs, and its commands and files exist."""
 
 from __future__ import annotations
 

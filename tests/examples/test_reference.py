@@ -1,7 +1,7 @@
-"""The reference filter on board: it finds place, current and clock, and its numbers are the same whatever computes them.
+"""The reference filter on board: it estimates position, current and clock, with the same numbers on every machine.
 
-Run as a program (a process of its own, since the environment decides what NumPy and the C library take), this file prints a digest of what the
-filter believes in a short dive.
+Run as a program, this file prints a digest of the filter's estimates in a short dive. It needs its own process, because
+the environment decides which code NumPy and the C library use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The notebooks that are kept with the project run."""
+"""The notebooks of the project run."""
 
 from __future__ import annotations
 

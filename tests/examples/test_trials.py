@@ -1,4 +1,4 @@
-"""The acoustic trials, shortened: each must show what it was made for."""
+"""The acoustic trials, shortened: each must show its purpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trials of surface vessels and of the tunnel, shortened: each must show what it was made for."""
+"""The trials of surface vessels and of the tunnel, shortened: each must show its purpose."""
 
 from __future__ import annotations
 

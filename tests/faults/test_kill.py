@@ -1,4 +1,4 @@
-"""SIGKILL at any part: nothing else notices, or the server says what happened; nothing is left behind."""
+"""SIGKILL of any process: the others continue, or the server reports what happened; no objects are left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other users of the machine, and configurations of others: nothing of ours is overwritten, nothing of ours is read for them."""
+"""Other users of the machine, and foreign configurations: our files are not overwritten, and not read for others."""
 
 from __future__ import annotations
 

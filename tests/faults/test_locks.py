@@ -1,4 +1,4 @@
-"""What is installed is what the locks say, to the byte; and who cannot install is told so."""
+"""Installed packages match the locks to the byte, and a failed installation is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's mistakes: one clear message, the right exit code, no traceback, nothing left behind."""
+"""Mistakes of users: one clear message, the right exit code, no traceback, nothing left behind."""
 
 from __future__ import annotations
 

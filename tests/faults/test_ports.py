@@ -1,4 +1,4 @@
-"""Ports and addresses that cannot be had, over every command that opens one: one line, an exit code, no traceback."""
+"""Unavailable ports and addresses, for every command that opens one: one line, an exit code, no traceback."""
 
 from __future__ import annotations
 

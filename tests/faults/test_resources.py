@@ -1,4 +1,6 @@
-"""The system refuses: no shared memory, no queues, a full disk, a deaf front. A clear error or a named degraded state."""
+"""Missing resources: no shared memory, no queues, a full disk, a front that does not answer. The result is a clear
+error or a named degraded state.
+"""
 
 from __future__ import annotations
 

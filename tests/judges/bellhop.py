@@ -1,4 +1,4 @@
-"""Run by the environment that has pelagic: cases of BELLHOP in, each arrival out, as JSON."""
+"""Run in the environment that has pelagic: read cases of BELLHOP, and print each arrival as JSON."""
 
 import json
 import sys

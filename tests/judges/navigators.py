@@ -1,4 +1,6 @@
-"""Asked by test_navigators.py, in an environment that has evo and GTSAM: `python navigators.py FOLDER`; answers as JSON."""
+"""Run by test_navigators.py in an environment with evo and GTSAM: `python navigators.py FOLDER` prints its results as
+JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run by the environment that has mhkit: a PD0 file in, what mhkit reads of it out as JSON."""
+"""Run in the environment that has mhkit: read a PD0 file with mhkit, and print the values as JSON."""
 
 import json
 import sys

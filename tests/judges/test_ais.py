@@ -1,4 +1,4 @@
-"""pyais and gpsd judge our AIS sentences: every field of every message, to its step."""
+"""pyais and gpsd check our AIS sentences: every field of every message, to its resolution."""
 
 from __future__ import annotations
 

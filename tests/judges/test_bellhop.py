@@ -1,4 +1,4 @@
-"""BELLHOP (in the package pelagic) judges which paths sound takes, when it comes, how loud, and with which phase."""
+"""BELLHOP (in the package pelagic) checks propagation paths, arrival times, levels and phases."""
 
 from __future__ import annotations
 

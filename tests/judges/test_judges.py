@@ -1,4 +1,4 @@
-"""Readers of other people judge our formats: Signal K, canboat, ctd and seabird, mhkit."""
+"""Independent readers check our formats: Signal K, canboat, ctd and seabird, mhkit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evo and GTSAM judge errors of tracks and the smoother."""
+"""evo and GTSAM check the errors of tracks and the smoother."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sea of bodies that move on straight lines, for tests of its sound."""
+"""A sea of bodies that move on straight lines, for tests of sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Wind, current and sea that are set while the simulation runs; what surrounds each body; noise that follows the wind."""
+"""Wind, current and sea state that change while the simulation runs, the surroundings of each body, and noise that
+follows the wind.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contacts: bodies do not pass through each other or the sea bed, and no energy comes of it."""
+"""Contacts: bodies do not pass through each other or the sea bed, and contacts add no energy."""
 
 from __future__ import annotations
 

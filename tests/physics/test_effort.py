@@ -1,4 +1,4 @@
-"""Forces and accelerations part by part: they add up, M a is their sum, and they are those of the step."""
+"""Forces and accelerations part by part: their sum equals M a, and they are those of the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bodies that leave the water and come back: in the air nothing of it holds them, at their draft they are what they were."""
+"""Bodies that leave the water and return: in the air no water force acts, and at their draft the forces are the usual
+ones.
+"""
 
 from __future__ import annotations
 

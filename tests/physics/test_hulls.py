@@ -1,4 +1,4 @@
-"""Bodies whose shape is a mesh: the same as the closed forms, in attitude, period, and where they capsize."""
+"""Bodies with a mesh as shape: attitude, period and capsizing angle equal those of closed forms."""
 
 from __future__ import annotations
 

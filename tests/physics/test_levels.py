@@ -1,4 +1,6 @@
-"""Levels along rays: against a dense bundle of rays counted by where they come, closed forms, and published formulas."""
+"""Levels along rays: against a dense bundle of rays counted by their arrival depth, closed forms, and published
+formulas.
+"""
 
 from __future__ import annotations
 

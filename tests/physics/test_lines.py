@@ -1,4 +1,6 @@
-"""Lines against closed forms: catenary, taut string, steady shapes in a current by an ordinary differential equation."""
+"""Lines against closed forms (catenary, taut string), and steady shapes in a current against an ordinary differential
+equation.
+"""
 
 from __future__ import annotations
 

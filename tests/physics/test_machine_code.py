@@ -1,4 +1,5 @@
-"""The kernel's speed rests on vector code; this fails when the compiler silently gives it up, or makes more of it than it was.
+"""The speed of the kernel depends on vector code. This test fails if the compiler silently stops using it, or generates
+more code than before.
 
 Times are compared by ``python -m benchmarks.paired``, between two checkouts in one run.
 """

@@ -1,5 +1,6 @@
-"""Every model of the library under way, at three speeds: what a push leaves behind, spiral, zig-zags, turning circle; and
-the published figures beside them."""
+"""Every model of the library at three speeds: response to a push, spiral, zig-zags and turning circle, compared with
+published figures.
+"""
 
 from __future__ import annotations
 

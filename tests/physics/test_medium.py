@@ -1,4 +1,4 @@
-"""The acoustic medium: every number to 1e-9 s at any tick length, and the behaviour of the nodes."""
+"""The acoustic medium: every number to 1e-9 s for any tick length, and the behaviour of the nodes."""
 
 from __future__ import annotations
 

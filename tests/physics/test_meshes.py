@@ -1,4 +1,4 @@
-"""Obstacles of triangles: bodies rest on them, beams see them, sound stops at them, as at the box of the same shape."""
+"""Obstacles of triangles: bodies rest on them, beams detect them, and they block sound, like a box of the same shape."""
 
 from __future__ import annotations
 

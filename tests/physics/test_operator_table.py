@@ -1,4 +1,4 @@
-"""Response amplitude operators from CSV: the same as from MATLAB, the other side by mirroring, precise refusals."""
+"""Response amplitude operators from CSV: the same as from MATLAB, mirroring to the other side, and precise refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which paths there are: all of them, against dense fans; the strongest of many; their phases in a coherent sum."""
+"""Propagation paths: complete against dense fans, the strongest of many, and their phases in a coherent sum."""
 
 from __future__ import annotations
 

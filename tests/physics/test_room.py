@@ -1,4 +1,4 @@
-"""No body starts inside the bed, a wall or another; what gets stuck while it runs is pushed out gently."""
+"""No body starts inside the bed, a wall or another body; a body that gets stuck during a run is pushed out gently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every model of the library at sea: ten minutes of each manoeuvre, as shipped."""
+"""Every shipped model of the library at sea: ten minutes of each manoeuvre."""
 
 from __future__ import annotations
 

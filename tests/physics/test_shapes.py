@@ -1,4 +1,4 @@
-"""Distances between convex bodies, proved by their own separating planes; contacts with walls, piers, tunnels."""
+"""Distances between convex bodies, proved by separating planes; contacts with walls, piers and tunnels."""
 
 from __future__ import annotations
 

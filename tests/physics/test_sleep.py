@@ -1,4 +1,4 @@
-"""Bodies that lie still: they sleep where they lay, cost next to nothing, and wake by whatever concerns them."""
+"""Bodies at rest: they sleep in place, cost almost nothing, and wake when anything that affects them changes."""
 
 from __future__ import annotations
 

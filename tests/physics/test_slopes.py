@@ -1,4 +1,6 @@
-"""Echoes off a bed that is not level: a wedge by images, a hill by Fermat's principle and by a bundle of rays, soundings."""
+"""Echoes from a bed that is not level: a wedge by images, a hill by Fermat's principle and by a bundle of rays, and
+soundings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a body begins: with a velocity, or with a surge speed that its thrusters hold from the first tick on."""
+"""The start of a body: with a velocity, or with a surge speed that its thrusters hold from the first tick on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Buoyancy by the water of each place: floats find their level, gliders glide; against closed forms and another package's sea water."""
+"""Buoyancy in the local water: floats find their level and gliders glide, against closed forms and the sea water of
+another package.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Echoes off a bed that is not level under a sound-speed profile: against images in three dimensions, against the search for level beds,
-and against a dense bundle of rays that are followed step by step."""
+"""Echoes from a bed that is not level under a sound-speed profile: against images in three dimensions, the search for
+level beds, and a dense bundle of rays that are followed step by step.
+"""
 
 from __future__ import annotations
 

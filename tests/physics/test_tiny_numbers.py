@@ -1,5 +1,6 @@
-"""Zeros of both signs, subnormal and large numbers in states, commands and water: all forces stay finite, and what comes to rest
-ends at zero."""
+"""Zeros of both signs, subnormal and large numbers in states, commands and water: all forces stay finite, and bodies
+that come to rest end at zero.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many datagrams by one call: each arrives whole at its own address, with and without sendmmsg."""
+"""Many datagrams in one call: each arrives complete at its own address, with and without sendmmsg."""
 
 from __future__ import annotations
 

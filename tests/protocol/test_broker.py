@@ -1,4 +1,4 @@
-"""Brokers and observers over real datagrams, against the server of the tests."""
+"""Brokers and observers over real datagrams, against a test server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's session: states put together, steps once and whole, and nothing sent that cannot be."""
+"""The client session: states in parts are assembled, each step arrives once and complete, and invalid data is not sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codec: nothing that a peer sends raises anything but a named drop, and little is spent on strangers."""
+"""The codec: data of a peer raises only a named drop, and unknown senders cost little."""
 
 from __future__ import annotations
 

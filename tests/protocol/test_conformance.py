@@ -1,4 +1,4 @@
-"""The conformance checker: our broker keeps every rule; brokers that break one are told which."""
+"""The conformance checker: our broker keeps every rule, and for other brokers it names the rule that they break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining, resuming, taking over: what is checked and in which order, and what the answer says."""
+"""Joining, resuming and taking over: the checks, their order, and the content of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Keys: without the right one nothing is learned and nothing changes; a changed or repeated datagram is a counted drop."""
+"""Keys: a sender without the right key learns and changes nothing, and a changed or repeated datagram is dropped and
+counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session over a blocking socket: how long it waits, what it sends and takes meanwhile, how it begins and ends."""
+"""A session over a blocking socket: how long it waits, what it sends and receives meanwhile, how it begins and ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Addresses: what comes from where a session does not live changes nothing, is answered with no more bytes, and may prove itself."""
+"""Addresses: a datagram from an unvalidated address changes nothing, gets no more bytes than it has, and can start a
+validation.
+"""
 
 from __future__ import annotations
 

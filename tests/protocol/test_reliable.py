@@ -1,4 +1,4 @@
-"""Numbered items: once, in order, repeated by the measured round trip, within bounds."""
+"""Numbered items: delivered once and in order, repeated by the measured round trip, within bounds."""
 
 from __future__ import annotations
 

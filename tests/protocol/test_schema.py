@@ -1,4 +1,4 @@
-"""Declarations: what they let through, what they refuse and how they say it, and what follows from them."""
+"""Declarations of messages: accepted and refused values, error messages, and generated results."""
 
 from __future__ import annotations
 

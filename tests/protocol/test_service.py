@@ -1,4 +1,4 @@
-"""What the server does for a session, and that nothing in it can harm another."""
+"""Services of the server for a session, which cannot harm another session."""
 
 from __future__ import annotations
 

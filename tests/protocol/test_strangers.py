@@ -1,4 +1,4 @@
-"""What comes from outside of a session costs little, is limited, and proves its address."""
+"""Datagrams from outside a session: they cost little, are limited, and must prove their address."""
 
 from __future__ import annotations
 

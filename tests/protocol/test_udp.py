@@ -1,4 +1,4 @@
-"""The server's socket: bounded, and whatever a peer or the system does with a datagram is counted and goes on."""
+"""The socket of the server: bounded; every error of a peer or the system is counted, and the server continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actuators by name: their order, limits, and what a command may be."""
+"""Actuators by name: their order, their limits, and valid commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared memory: whole ticks only, under a writer that never pauses; refusals name both sides."""
+"""Shared memory: readers get only whole ticks, even with a writer that never pauses; refusals name both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Attaching: readers cannot write; a sensor's table has one writer, whoever died before; the group may."""
+"""Attaching: readers cannot write, and the table of a sensor has one writer, also after a writer was killed; access of
+a group.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commander's queue: answers of any size, readers that are slow or dead, queues of killed clients."""
+"""The queue of the commander: answers of any size, readers that are slow or killed, and queues of killed clients."""
 
 from __future__ import annotations
 

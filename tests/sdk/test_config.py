@@ -1,4 +1,4 @@
-"""Every refusal of the configuration names file, line, what was found and what is allowed."""
+"""Every refusal of the configuration names file, line, the value found and the allowed values."""
 
 from __future__ import annotations
 

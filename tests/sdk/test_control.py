@@ -1,4 +1,4 @@
-"""Control and guidance: what they do to simple plants, and at their limits."""
+"""Control and guidance: their effect on simple plants, and their behaviour at limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual devices: their bytes against golden frames and other people's parsers; foreign bytes do no harm."""
+"""Virtual devices: their bytes against golden frames and independent parsers; foreign bytes do no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks begin as a new program would: with nothing of their parent's but what it has imported."""
+"""A fork begins like a new program: it has only the imports of its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hydrostatics of meshes against closed forms: box, wedge, and the hull of Wigley."""
+"""Hydrostatics of meshes against closed forms: box, wedge, and the Wigley hull."""
 
 from __future__ import annotations
 

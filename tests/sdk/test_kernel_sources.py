@@ -1,4 +1,4 @@
-"""What a compiled function is made of: a change of any of it compiles the function anew."""
+"""The sources of a compiled function: a change in any of them compiles the function again."""
 
 from __future__ import annotations
 

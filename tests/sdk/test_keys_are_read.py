@@ -1,4 +1,4 @@
-"""Every key that a configuration or a campaign may have is read by some code: none is taken and forgotten."""
+"""Every key of a configuration or campaign is read by some code; no key is accepted and ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line answers at once: what a command does not need it does not load."""
+"""The command line responds at once: a command loads only what it needs."""
 
 from __future__ import annotations
 

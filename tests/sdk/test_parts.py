@@ -1,4 +1,4 @@
-"""Functions that are compiled into others alone, and kernels that are kept on disk."""
+"""Functions that are compiled only into others, and kernels that are stored on disk."""
 
 from __future__ import annotations
 

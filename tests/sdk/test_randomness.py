@@ -1,4 +1,4 @@
-"""Streams belong to entity and purpose; the law is normal."""
+"""Random streams belong to an entity and a purpose, and the numbers are normally distributed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""No source whose numbers can reach a log computes by what a processor, a C library or BLAS chooses: found by reading it.
+"""Search the sources for operations whose result depends on the processor, the C library or BLAS, in all code whose
+numbers can reach a log.
 
-``tests/e2e/test_trial.py`` shows that the demonstration trial has one hash; this rule holds for what that trial does not
-use, and for what will be written.
+``tests/e2e/test_trial.py`` shows that the demonstration trial has one hash; this rule also covers code that the trial
+does not use, and future code.
 """
 
 from __future__ import annotations

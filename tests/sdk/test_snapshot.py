@@ -1,4 +1,6 @@
-"""One moment in several tables: a reader between two of the engine's writes sees neither half a tick nor another body's motion."""
+"""One moment in several tables: a reader between two writes of the engine sees neither half a tick nor the motion of
+another body.
+"""
 
 from __future__ import annotations
 

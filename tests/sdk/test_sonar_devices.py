@@ -1,4 +1,4 @@
-"""Devices that hand on the frames of imaging sonars, driven by their maker's and others' own library."""
+"""Devices that serve the frames of imaging sonars, controlled by the libraries of their makers and others."""
 
 from __future__ import annotations
 

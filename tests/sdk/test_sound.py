@@ -1,4 +1,4 @@
-"""Sound in sea water: published numbers, and other people's code as judges."""
+"""Sound in sea water: published numbers, and independent code for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which instruments a body carries: what the fleet gives, its model's, its own."""
+"""The instruments of a body: those of the fleet, of its model, and its own."""
 
 from __future__ import annotations
 

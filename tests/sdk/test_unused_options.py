@@ -1,4 +1,4 @@
-"""An option that would be taken and have no effect is refused; so is nothing that has one."""
+"""Options without effect are refused, and options with an effect are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A server in this process, on a clock that the test turns: engine or none, front, and clients without sockets."""
+"""A server in this process on a clock that the test advances: optionally an engine, a front, and clients without
+sockets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log as a bag of ROS 2, opened as a folder by rosbags and judged by SciPy's rotations."""
+"""A log as a ROS 2 bag, opened as a folder by rosbags and checked with SciPy's rotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes out to many, to real sessions in memory: who is due, in what order it goes, and whom a failure costs."""
+"""Broadcasts to real sessions in memory: which sessions are due, in which order, and which session a failure affects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands beyond an actuator's range: taken as the end of the range, counted, and told to pilot, log and table, now and then."""
+"""Commands beyond the range of an actuator: clipped, counted, and reported occasionally to pilot, log and table."""
 
 from __future__ import annotations
 

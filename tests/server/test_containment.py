@@ -1,4 +1,4 @@
-"""Whatever a session, a command, an event or a table makes engine or front do: it costs that session, nobody else."""
+"""Faults that a session, a command, an event or a table causes in engine or front affect only that session."""
 
 from __future__ import annotations
 

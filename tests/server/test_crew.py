@@ -1,4 +1,4 @@
-"""Sessions of a body by role: who may join, what each hears, who ends with whom, and what each may do."""
+"""Sessions of a body by role: which may join, what each receives, which end together, and the rights of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that lost something says so at its end; a part that stood still blames nobody else for it."""
+"""A run with losses reports them at its end; a part that stalled does not blame other participants."""
 
 from __future__ import annotations
 

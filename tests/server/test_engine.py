@@ -1,4 +1,4 @@
-"""The engine's core: who is served at which tick, what waits for whom, and what is forgotten with a body that leaves."""
+"""The core of the engine: which participants are served at which tick, waiting, and state that is removed with a body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Models estimated from dimensions: factors of spheroids as published, and close to what others found for a real hull."""
+"""Models estimated from dimensions: factors of spheroids as published, and coefficients close to published values of a
+real hull.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults by the clock: when they begin and end, and what the configuration refuses."""
+"""Scheduled faults: when they begin and end, and which ones the configuration refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fences: inside and outside against another's polygons, crossings told once, in a run and by the library of polygons."""
+"""Fences: inside and outside against the polygons of another library, and crossings that are reported once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of imaging sonars over the network: in pieces, at a bounded rate, lost or whole, never torn."""
+"""Frames of imaging sonars over the network: sent in pieces at a bounded rate, lost or complete, never torn."""
 
 from __future__ import annotations
 

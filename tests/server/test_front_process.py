@@ -1,4 +1,4 @@
-"""The front's shell: nobody who talks without end keeps the others from being heard."""
+"""The process of the front: a sender without pause does not keep other input from being processed."""
 
 from __future__ import annotations
 

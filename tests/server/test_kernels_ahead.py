@@ -1,7 +1,7 @@
-"""No kernel is compiled or loaded while time runs: everybody would wait for it.
+"""No kernel is compiled or loaded while the clock runs, because all participants would wait for it.
 
-Run as a program (a process of its own, since another test may have loaded what is looked for), this file prints the kernels
-that a world asks for after all have been loaded.
+Run as a program, this file prints the kernels that a world requests after all have been loaded. It needs its own
+process, because another test may already have loaded these kernels.
 """
 
 from __future__ import annotations

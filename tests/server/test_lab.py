@@ -1,4 +1,4 @@
-"""The engine as a library for notebooks: instruments in process, what can be repeated, what is shown."""
+"""The engine as a library for notebooks: instruments in the process, repeated runs, and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits that only large fleets and long names meet."""
+"""Limits that only large fleets and long names reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The barrier of a lockstep tick: waits for all, not longer than its limit, and forgets who left."""
+"""The barrier of a lockstep tick: it waits for all participants, not longer than its limit, and forgets those that
+left.
+"""
 
 from __future__ import annotations
 

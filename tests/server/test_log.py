@@ -1,4 +1,4 @@
-"""The log: judged by another reader, complete in content, readable after a crash."""
+"""The log: checked with another reader, complete in content, readable after a crash."""
 
 from __future__ import annotations
 

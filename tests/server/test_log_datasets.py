@@ -1,4 +1,4 @@
-"""Logs as tables for other tools, read by those tools."""
+"""Logs as tables for other tools, read with those tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs with extreme values in every field: whatever reads them ends with a documented error or with a result, never otherwise."""
+"""Logs with extreme values in every field: every reader returns a result or a documented error."""
 
 from __future__ import annotations
 

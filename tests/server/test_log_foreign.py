@@ -1,4 +1,4 @@
-"""Logs of others: whatever stands in them, the readers end with one line or leave it out."""
+"""Foreign logs: for any content, the readers end with one line or leave the content out."""
 
 from __future__ import annotations
 

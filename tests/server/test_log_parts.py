@@ -1,4 +1,6 @@
-"""A log that grows: it goes on in other files, costs no memory, lasts through a loss of power where that is asked for."""
+"""A growing log: it continues in further files, uses bounded memory, and survives a power failure if this is
+configured.
+"""
 
 from __future__ import annotations
 

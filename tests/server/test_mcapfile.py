@@ -1,4 +1,4 @@
-"""Our writer of MCAP files beside that of the package mcap: the same bytes."""
+"""Our writer of MCAP files and that of the package mcap write the same bytes."""
 
 from __future__ import annotations
 

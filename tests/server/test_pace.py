@@ -1,4 +1,4 @@
-"""Wall time of the ticks, on a clock that the test turns."""
+"""Wall time of the ticks, on a clock that the test advances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays handed to kernels by address: what a kernel finds is what the tuple has, now."""
+"""Arrays passed to kernels by address: a kernel sees the present content of the tuple."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bar of a trial."""
+"""The progress bar of a trial."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the front writes to shared memory: the newest records, so that a reader that keeps up sees all and one that does not
-knows how many it missed; its clients; what navigators believe."""
+"""Data that the front writes to shared memory: the newest records with a count of missed ones, clients, and estimates."""
 
 from __future__ import annotations
 

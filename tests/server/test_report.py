@@ -1,4 +1,4 @@
-"""The table of a trial says what went wrong in it: frozen bodies, things left out, participants that were lost."""
+"""The table of a trial reports what went wrong: frozen bodies, omissions, and lost participants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock on a server's name, the names of what it shares, and their removal."""
+"""The lock on the name of a server, the names of its shared objects, and their removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ring between engine and front: order, wrap-around, fullness, records larger than itself."""
+"""The ring between engine and front: order, wrap-around, full rings, and records larger than the ring."""
 
 from __future__ import annotations
 

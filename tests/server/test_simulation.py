@@ -1,4 +1,4 @@
-"""The simulation as an object: whatever it is told is refused or done, and bodies that come and go leave nothing."""
+"""The simulation as an object: every input is executed or refused, and nothing of a removed body remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of sonars from a log as files for survey software, as other people's readers read them."""
+"""Sonar frames from a log as files for survey software, read with independent readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the processes of a server start: layout of memory, what they import, where kernels are kept."""
+"""Start of the server's processes: memory layout, imports, and the location of kernels."""
 
 import os
 import subprocess

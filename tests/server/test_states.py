@@ -1,4 +1,4 @@
-"""States of many sessions, written as rows of a matrix or one by one: what a client reads is what the tables hold."""
+"""States of many sessions, written as rows of a matrix or one by one: a client reads the content of the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies: each model starts where it belongs; a state that diverges is NaN."""
+"""Studies: each model starts at its usual position, and a state that diverges is NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads share out what bodies do by themselves; nobody can see from the numbers how many there were."""
+"""Threads share independent work of bodies; the results do not depend on their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derived properties of the library's models against what is known of them."""
+"""Derived properties of the library models against known values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody stands on everybody's time: who may bring a body, who is slow, and whose budget is used up."""
+"""No participant can delay all others without limit: admission of bodies, slow participants, and exhausted budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actuator watchdog: at its very tick, once, for those it watches and for nobody else."""
+"""The actuator watchdog: it acts once, at its exact tick, and only for the bodies that it watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the campaigns of the tests run: functions of factors, and what goes wrong in one."""
+"""Programs for the campaign tests: functions of factors, and functions that fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The avoider to the end of its mission: it passes, comes back to its leg, alters course a few times at most, and keeps its domain."""
+"""The avoider to the end of its mission: it passes others, returns to its leg, changes course only a few times, and
+keeps its domain.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaigns: what a file may say, designs, runs that end in every way, resuming, and the same table whoever runs it."""
+"""Campaigns: valid files, designs, runs that end in every way, resuming, and the same table with any workers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ("fleet/vehicle[a]/positon", "0 0 1 m", "'position'"),
         ("fleet/vessel[a]/position", "0 0 1 m", "no element <vessel"),
         ("fleet/vehicle[a]/mooring/length", "1 m", "add one"),
-        ("time/step", "1 s", "above the maximum"),
+        ("time/step", "1 s", "above the maximum, 0.1 s"),
         ("time/step", "20", "no unit"),
         ("fleet/vehicle[a]/truth", "half", "not allowed"),
     ],
@@ -272,7 +272,7 @@ def test_clusters_get_the_campaigns_options(monkeypatch: pytest.MonkeyPatch) -> 
         ("kubernetes", {"quiet": True}),
         ("scale", 4),
     ]
-    with pytest.raises(ConfigError, match='invalid option "memory 2GB", expected NAME=VALUE'):
+    with pytest.raises(ConfigError, match='invalid option "memory 2GB": use NAME=VALUE'):
         clusters.made(WorkersConfig(kind="slurm", options="queue=short; memory 2GB"), 1)
     with pytest.raises(ConfigError, match="requires `hosts`"):
         clusters.check(WorkersConfig(kind="ssh"))
@@ -378,7 +378,7 @@ def test_ctrl_c_and_a_closed_terminal_leave_a_table(
     assert process.returncode == 130 and error.strip() == "wavesim: interrupted", error
     lines = (p.folder / "table.csv").read_text().splitlines()
     assert 4 <= len(lines) - 1 == len(table(p)) < 1000
-    assert f"{len(lines) - 1} of 1000 runs are finished; the same command runs the rest" in said
+    assert f"{len(lines) - 1} of 1000 runs are finished; the same command executes the remaining runs" in said
 
 
 def test_what_a_program_does_wrong_is_the_reason_of_its_row(folder: Path) -> None:

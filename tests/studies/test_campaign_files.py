@@ -1,4 +1,4 @@
-"""What a campaign's results come from: a change of any file makes its runs anew, whatever the kind of run and however it is imported."""
+"""The files behind the results of a campaign: a change of any file repeats its runs, for every type of run and import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of a campaign: dask's, of a scheduler that runs already; and nothing in a campaign's file that is taken and has no effect."""
+"""Workers of a campaign with dask and an existing scheduler, and the refusal of keys without effect."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_nobody_there_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch)
         ('options="address=tcp://127.0.0.1:1"', "no options"),
         ('kind="ssh"', "requires `hosts`"),
         ('kind="ssh" hosts="a" dashboard="yes"', "does not accept `dashboard`"),
-        ('kind="slurm" options="memory 2GB"', "expected NAME=VALUE"),
+        ('kind="slurm" options="memory 2GB"', "use NAME=VALUE"),
         ('kind="slurm" hosts="a"', "does not accept `hosts`"),
         ('kind="kubernetes" dashboard="yes"', "does not accept `dashboard`"),
     ],

@@ -1,4 +1,4 @@
-"""How fast dead reckoning goes wrong: what each error of an instrument should cost, in closed form, and an hour of lawn mowing."""
+"""Growth of dead-reckoning errors: each instrument error against its closed form, and an hour of lawn mowing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of a campaign's file: what is hostile is refused in one line, and costs nothing."""
+"""Comparisons in a campaign file: hostile expressions are refused in one line and cost nothing."""
 
 from __future__ import annotations
 

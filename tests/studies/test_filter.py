@@ -1,4 +1,4 @@
-"""The navigation filter: its derivatives, what it knows without noise, and whether its errors are as large as it says."""
+"""The navigation filter: its derivatives, its result without noise, and whether its errors are as large as stated."""
 
 from __future__ import annotations
 

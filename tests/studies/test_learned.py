@@ -1,4 +1,6 @@
-"""Learned dead reckoning at small size: missions made, split as a whole, learned from, and judged by what was not seen."""
+"""Learned dead reckoning at small size: missions are made, split as a whole, used for training, and tested on unseen
+missions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning environments: Gymnasium's own checks, the engine's motion, copies that know nothing of each other, three ways to begin anew."""
+"""Learning environments: Gymnasium's own checks, the engine's motion, independent copies, and three autoreset modes."""
 
 from __future__ import annotations
 

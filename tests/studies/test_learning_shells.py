@@ -1,4 +1,6 @@
-"""The shells for Stable-Baselines3 and PufferLib: with the packages where they are installed, else with what they document of themselves."""
+"""The adapters for Stable-Baselines3 and PufferLib: with the packages if installed, otherwise with stand-ins for their
+documented interfaces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The filter over a log: instruments as the configuration mounts them, the truth apart from them."""
+"""The filter over a log: instruments are mounted as configured, and the true states are kept apart."""
 
 from __future__ import annotations
 

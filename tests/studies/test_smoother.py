@@ -1,4 +1,4 @@
-"""The smoother against the textbook's, and the measures against their definitions."""
+"""The smoother against the textbook form, and the metrics against their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Teams that talk by sound: PettingZoo's own checks, exact times, half duplex, collisions, slots, and what talking is good for."""
+"""Teams that communicate by sound: PettingZoo's own checks, exact times, half duplex, collisions, time slots, and the
+benefit of communication.
+"""
 
 from __future__ import annotations
 

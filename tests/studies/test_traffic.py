@@ -1,4 +1,6 @@
-"""Encounters: the table of Imazu by geometry, roles by hand, the score of made-up tracks, the avoider on real hulls."""
+"""Encounters: the geometry of Imazu's table, roles computed by hand, scores of made-up tracks, and the avoider on real
+hulls.
+"""
 
 from __future__ import annotations
 

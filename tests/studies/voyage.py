@@ -1,4 +1,4 @@
-"""A voyage in closed form, and what an ideal inertial unit would count on it: the truth of the tests of navigation."""
+"""A voyage in closed form, and the output of an ideal inertial unit on it, as the truth for navigation tests."""
 
 from __future__ import annotations
 

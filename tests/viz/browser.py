@@ -1,4 +1,4 @@
-"""A real headless Chromium, and the viewer as a process of its own."""
+"""A real headless Chromium, and the viewer in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A small S-57 cell by the text of the standards (ISO/IEC 8211, IHO S-57 ed. 3.1 part 3): soundings, a depth contour, a depth area."""
+"""A small S-57 cell by the text of the standards (ISO/IEC 8211, IHO S-57 ed. 3.1 part 3), with soundings, a depth
+contour and a depth area.
+"""
 
 from __future__ import annotations
 

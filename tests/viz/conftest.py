@@ -1,4 +1,4 @@
-"""Fixtures: a browser, viewers as processes."""
+"""Fixtures: a browser, and viewers as processes."""
 
 from __future__ import annotations
 

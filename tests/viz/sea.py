@@ -1,4 +1,4 @@
-"""A lively corner of the sea for browser tests, and how pictures of it are judged."""
+"""A lively scene for browser tests, and checks of its pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source of pictures without a server: one body that moves, and parts that can be made to fail; and a viewer of it."""
+"""A source of pictures without a server, with one moving body and parts that can be made to fail, and a viewer for it."""
 
 from __future__ import annotations
 

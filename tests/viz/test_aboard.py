@@ -1,4 +1,4 @@
-"""What a body has, as the page is told and shows it: actuators and instruments by name, parts that move, beams."""
+"""Equipment of a body as the page shows it: actuators and instruments by name, moving parts, and beams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines in a real browser: in 3D and on the chart where their nodes are."""
+"""Lines in a real browser: their nodes have the right positions in 3D and on the chart."""
 
 from __future__ import annotations
 

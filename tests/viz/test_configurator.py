@@ -1,4 +1,4 @@
-"""The configurator and the mission tool in a real browser: what is drawn is written, and flies."""
+"""The configurator and the mission tool in a real browser: the written configuration has what was drawn, and runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of the viewer, and nonsense of its pages: they end where they happened, and everybody is told."""
+"""Faults of the viewer, and invalid messages of its pages: they stay where they happened and are reported."""
 
 from __future__ import annotations
 

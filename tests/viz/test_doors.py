@@ -1,4 +1,4 @@
-"""Connections that are held open: they end in time, and lock nobody out."""
+"""Connections that are kept open: they end in time, and lock no client out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An electronic chart: a cell written by the text of the standards, read by GDAL, laid by another's geodesy, and what is none."""
+"""An electronic chart: a cell written by the text of the standards, read by GDAL, positioned by independent geodesy,
+and invalid cells.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of charts, the history for who comes late, and alarms: without a browser."""
+"""Lines of charts, the history for late viewers, and alarms, without a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator looks at: places and lengths on the chart, sound in space and time, ranges, two logs side by side."""
+"""Tools of an operator: positions and lengths on the chart, sound in space and time, ranges, and two logs side by side."""
 
 from __future__ import annotations
 

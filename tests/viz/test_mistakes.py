@@ -1,4 +1,4 @@
-"""Mistakes with the viewer: one clear message, the right exit code."""
+"""Mistakes with the viewer: one clear message, and the right exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a survey saw: points come to stand where they are, what is wrong with depths is told, targets are seen or missed."""
+"""Results of a survey: points at their true positions, reported depth errors, and detected or missed targets."""
 
 from __future__ import annotations
 

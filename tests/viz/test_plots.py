@@ -1,4 +1,4 @@
-"""The pictures of a run: what stands on their axes is what the numbers are."""
+"""The pictures of a run: their axes show the right numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of imaging sonars and of a camera in a real browser: of a server as it runs, and of its log."""
+"""Pictures of imaging sonars and a camera in a real browser, from a running server and from its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A user's chart under ours: MBTiles and PMTiles read, laid where they belong by another's geodesy, and what is none refused in words."""
+"""A chart of the user under ours: MBTiles and PMTiles are read and positioned by independent geodesy, and invalid files
+are refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whom a vessel meets: distances and times against a walk step by step, and the domain that the score of encounters judges by."""
+"""Traffic around a vessel: distances and times against a step-by-step computation, and the domain of the encounter
+score.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator must be able to rely on: what is shown is so, what is clicked is done, what is wrong is said."""
+"""Reliability of the display for an operator: it shows the true state, executes clicks, and reports errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The viewer in a real browser against a real server: what a user sees and does."""
+"""The viewer in a real browser with a real server: display and actions of a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The sea in the picture is the sea that bodies feel, and traffic is drawn where it will be: a real server, a real browser."""
+"""The drawn sea is the sea that acts on the bodies, and traffic is drawn at its predicted positions, with a real server
+and browser.
+"""
 
 from __future__ import annotations
 

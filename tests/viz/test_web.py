@@ -1,4 +1,4 @@
-"""The viewer's server without a browser: frames, guards, slow viewers, the configurator's requests."""
+"""The viewer's server without a browser: frames, guards, slow viewers, and requests of the configurator."""
 
 from __future__ import annotations
 

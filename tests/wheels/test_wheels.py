@@ -1,6 +1,6 @@
-"""The wheels in an environment that knows nothing of this folder: commands, page and models are all in them.
+"""The wheels in an environment without this folder: they contain all commands, the page and the models.
 
-What others made comes from the environment of the tests; ours only from the wheels.
+Third-party packages come from the environment of the tests, and our own only from the wheels.
 """
 
 from __future__ import annotations

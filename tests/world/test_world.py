@@ -1,4 +1,4 @@
-"""The world that hunts for faults: seeds that must live, each with one hash, and defects that it must find again."""
+"""The world that searches for faults: seeds that must pass, each with one hash, and defects that it must find again."""
 
 from __future__ import annotations
 

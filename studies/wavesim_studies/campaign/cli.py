@@ -64,8 +64,8 @@ def _plan(file: Path, out: Path) -> CampaignPlan:
 
 
 def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) -> list[dict[str, Any]]:
-    """Return the newest known row for each planned run, and warn about rows that other versions of the files made
-    unless ``quiet``. For an earlier campaign (``folder``), return all rows of its folder.
+    """Return the newest known row for each planned run. Unless ``quiet``, warn about rows that other versions of the
+    files made. For an earlier campaign (``folder``), return all rows of its folder.
     """
     from wavesim_studies.campaign.journal import Journal
 
@@ -136,7 +136,7 @@ def run(file: Path, out: Path, workers: int, retry: tuple[str, ...], quiet: bool
         states = go(plan, workers=workers, retried_statuses=retry, quiet=quiet)
     except KeyboardInterrupt:
         click.echo(
-            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; the same command runs the rest\ntable     {plan.folder / 'table.csv'}"
+            f"{len(_export_finished(plan))} of {len(plan.rows)} runs are finished; the same command executes the remaining runs\ntable     {plan.folder / 'table.csv'}"
         )
         raise
     table = _export_finished(plan)
@@ -265,17 +265,19 @@ def _share(value: float) -> str:
 @out_option
 @json_option
 def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
-    """Check that no metric regressed since an earlier campaign.
+    """Check that no metric is worse than in an earlier campaign.
 
-    BEFORE is the folder of that campaign. Exit code 14: a metric is certainly worse by more than its margin. Exit code 15:
-    inconclusive, or the campaign has not been run with these files.
+    BEFORE is the folder of the earlier campaign. The exit code is 14 if a metric is certainly worse by more than its
+    margin. It is 15 if the result is inconclusive, or if the campaign has not been run with these files.
     """
     plan = _plan(file, out)
     table = _table(plan, quiet=True)
     if stale := _stale(plan, table):
         raise GateUndecided(stale)
     if len(table) < len(plan.rows):
-        raise GateUndecided(f"only {len(table)} of {len(plan.rows)} runs are finished; `run` completes the rest")
+        raise GateUndecided(
+            f"only {len(table)} of {len(plan.rows)} runs are finished; `run` executes the remaining runs"
+        )
     found = _differences(plan, before)
     _show(found, as_json)
     judged: list[tuple[str, type[WaveSimError], str]] = [
@@ -293,7 +295,7 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
 @out_option
 @json_option
 def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
-    """Repeat run ROW here and check that its result is the same."""
+    """Repeat run ROW on this machine and check that its result is the same."""
     from wavesim_studies.campaign.run import execute_run, folder_of
 
     plan = _plan(file, out)

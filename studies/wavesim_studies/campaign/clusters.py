@@ -19,7 +19,7 @@ def options_of(workers: WorkersConfig) -> dict[str, Any]:
     for piece in filter(None, map(str.strip, workers.options.split(";"))):
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals or not name.isidentifier():
-            raise ConfigError(f'<workers options="...">: invalid option "{piece}", expected NAME=VALUE')
+            raise ConfigError(f'<workers options="...">: invalid option "{piece}": use NAME=VALUE')
         if name in options:
             raise ConfigError(f'<workers options="...">: "{name}" appears twice')
         try:
@@ -56,7 +56,7 @@ def check(workers: WorkersConfig) -> None:
 
 
 def attached(address: str) -> Any:
-    """Connect to a running scheduler that has a worker. Raise WaveSimError if the scheduler or a worker is missing."""
+    """Connect to a running scheduler. Raise WaveSimError if it does not answer or has no worker."""
     distributed: Any = importlib.import_module("distributed")
     try:
         client = distributed.Client(address, timeout=ATTACH_S)
@@ -71,7 +71,7 @@ def attached(address: str) -> Any:
 
 
 def made(workers: WorkersConfig, count: int) -> Any:
-    """Start a cluster of the kind that the campaign configures. Large or rare packages must be installed by the user."""
+    """Start a cluster of the kind that the campaign configures. The user must install the package of this kind."""
     options = options_of(workers)
     page = ":0" if workers.dashboard else None
     try:

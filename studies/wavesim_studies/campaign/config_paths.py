@@ -23,10 +23,10 @@ _WRITTEN = ("log",)
 
 
 def find(root: Any, path: str) -> tuple[Any, Key]:
-    """Return (element, declaration) of the key at a path such as ``fleet/vehicle[lauv]/position``.
+    """Return the element and the declaration of the key at a path such as ``fleet/vehicle[lauv]/position``.
 
-    Create an optional element that is absent and would have its defaults. Raise ConfigError if the key does not exist
-    or is ambiguous.
+    If an optional element on the path is absent, create it with its defaults. Raise ConfigError if the key does not
+    exist or is ambiguous.
     """
     *steps, last = path.strip("/").split("/")
     element: Any = root
@@ -66,7 +66,7 @@ def _child(element: Any, of: type, step: str, path: str) -> tuple[Any, type]:
 
 
 def _may_be_absent(of: type, field: str, c: Child) -> bool:
-    """Return whether an absent element means something other than its defaults."""
+    """Return whether an absent element has another meaning than an element with default values."""
     return c.required or "None" in str(of.__annotations__[field])
 
 

@@ -72,7 +72,7 @@ def value_at_share(factor: Factor, share: float) -> Value:
 
 
 def boundary_values(factor: Factor) -> tuple[Value, ...]:
-    """Return extreme values, at which an invalid range fails its check."""
+    """Return the extreme values of a factor, to check that its whole range is valid."""
     named = values_of(factor)
     return named or (
         (value_at_share(factor, 0.001), value_at_share(factor, 0.999))
@@ -95,7 +95,7 @@ def _levels(factor: Factor) -> tuple[Value, ...]:
 
 
 def unit_samples(campaign: Campaign) -> Any:
-    """Draw samples in the unit cube, (points, factors)."""
+    """Draw samples in the unit cube; the shape is (points, factors)."""
     design, d = campaign.design, len(campaign.factor)
     n = design.points
     random = np.random.default_rng(campaign.seed)

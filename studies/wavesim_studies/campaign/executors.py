@@ -103,7 +103,9 @@ def on_dask(row: int, key: str, timeout: float, file: str, out: str, whose: str)
 
 
 def end_processes(whose: str = "") -> None:
-    """End the processes of a client, or all processes. Called on a dask worker that keeps running, and when it exits."""
+    """End the processes of a client, or all processes. A dask worker that keeps running calls this, also when it
+    exits.
+    """
     for place, (client, worker) in list(_here.items()):
         if not whose or client == whose:
             _here.pop(place, None)

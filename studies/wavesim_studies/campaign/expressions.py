@@ -21,7 +21,9 @@ LONGEST = 1000  #: maximum characters of an expression; this bounds its depth an
 
 
 class Expression:
-    """A text such as ``spread > 100 and drift == 0``. Raise ConfigError that states what is invalid."""
+    """A parsed comparison, such as ``spread > 100 and drift == 0``. An invalid text raises a ConfigError that names the
+    problem.
+    """
 
     def __init__(self, text: str, names: Collection[str], place: str = "") -> None:
         file, _, line = place.rpartition(":")

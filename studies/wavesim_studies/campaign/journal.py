@@ -1,4 +1,4 @@
-"""Journal of a campaign: each run and its outcome, committed one by one.
+"""Journal of a campaign: the outcome of each run, committed one by one.
 
 The process that started the campaign is its only writer.
 """
@@ -26,8 +26,8 @@ create table if not exists about (name text primary key, value text);
 
 
 class Journal:
-    """An open journal: created for writing (``new``), or of a folder that already has one. Raise WaveSimError if it
-    cannot be opened.
+    """An open journal. It is created for writing if ``new``; otherwise the folder must already have one. Raise
+    WaveSimError if it cannot be opened.
     """
 
     def __init__(self, folder: Path, *, new: bool = False) -> None:
@@ -69,7 +69,7 @@ class Journal:
         return dict(self._read("select name, value from about"))
 
     def files(self, key: str) -> dict[str, str]:
-        """Return name and SHA-256 of each file that a run was made from; empty if they were not recorded."""
+        """Return name and SHA-256 of each file that determined a run; empty if they were not recorded."""
         for (outcome,) in self._read("select outcome from runs where key = ?", (key,)):
             named = (f"files {json.loads(outcome).get('files')}",)
             for (value,) in self._read("select value from about where name = ?", named):
@@ -98,7 +98,7 @@ class Journal:
             raise WaveSimError(f"no results in {self.path}: {error}") from None
 
     def states(self) -> dict[str, tuple[str, int]]:
-        """Return (status, attempts) of all runs, by key."""
+        """Return the status and the number of attempts of all runs, by key."""
         return {k: (s, a) for k, s, a in self._read("select key, status, attempts from runs")}
 
     def table(self, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:

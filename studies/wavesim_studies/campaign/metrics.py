@@ -50,7 +50,7 @@ class RunResult:
 
     @functools.cached_property
     def ranges(self) -> tuple[Record, Any]:
-        """Return (receptions that gave a two-way range, their errors in m)."""
+        """Return the receptions that gave a two-way range, and the errors of these ranges in m."""
         return report.two_way_ranges(self.receptions)
 
     def body(self, name: str) -> BodyConfig:
@@ -151,7 +151,9 @@ def percent_of_distance(result: RunResult, body: str) -> float:
 
 @_metric("", "lower")
 def nees(result: RunResult, body: str) -> float:
-    """Mean horizontal NEES: squared error over the stated variance, for two axes; 2 for a consistent filter."""
+    """Mean horizontal NEES: squared error divided by the stated variance, for two axes. It is 2 for a consistent
+    filter.
+    """
     if result.log is None or body not in result.log.names:
         return math.nan
     from wavesim_sdk.tables import ESTIMATE
@@ -182,7 +184,7 @@ def _legs(result: RunResult, body: str) -> Any:
 
 
 def _reached_times(result: RunResult, body: str, within: float = 10.0) -> list[float]:
-    """Return when each waypoint was first passed within ``within`` metres, in order (s)."""
+    """Return the times in s at which the waypoints were first passed within ``within`` metres, in order."""
     times, state = result.tracks[body]
     found, first = [], 0
     for place in _legs(result, body)[1:]:
@@ -216,15 +218,15 @@ def waypoints(result: RunResult, body: str) -> float:
 
 @_metric("s", "lower")
 def time_to_complete(result: RunResult, body: str) -> float:
-    """Time at which the last waypoint was reached; no value if it was not reached."""
+    """Time at which the last waypoint was reached. There is no value if it was not reached."""
     found = _reached_times(result, body)
     return found[-1] if found and len(found) == len(_legs(result, body)) - 1 else math.nan
 
 
 @_metric("J", "lower")
 def propulsion(result: RunResult, body: str) -> float:
-    """Energy that the commanded thrust put into the water, trials only: time integral of thrust (N) times speed through
-    water.
+    """Energy that the commanded thrust put into the water: time integral of thrust (N) times speed through water.
+    Trials only.
     """
     if result.log is None or body not in result.log.names:
         return math.nan

@@ -46,7 +46,7 @@ def code_version() -> str:
 
 
 class CampaignPlan:
-    """A campaign file, read and checked. After this check only errors of programs can occur."""
+    """A campaign file that has been read and checked. After this check, only errors of programs can occur."""
 
     def __init__(self, path: Path, out: Path | None = None) -> None:
         self.path = path.resolve()
@@ -74,9 +74,9 @@ class CampaignPlan:
             raise ConfigError('<run kind="function"> requires `program`', str(path))
         self._points = self._filter_points(designs.points(c))
         if not self._points:
-            raise ConfigError("no points to run: the filters exclude all of them", str(path))
+            raise ConfigError("no points to run: the `<keep>` conditions exclude all of them", str(path))
         self._check_keys()
-        #: origin of the results: the name of each file, and a digest of its content
+        #: name of each file that determines the results -> digest of its content
         self.files = self._files()
         self.digest = hashlib.sha256(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
 
@@ -134,7 +134,9 @@ class CampaignPlan:
                             raise ConfigError(f"factor '{f.name}': {error.message}", file, int(line)) from None
 
     def _files(self) -> sources.Files:
-        """Return a digest of each file from which runs are made, by name. The campaign file counts by what its runs do."""
+        """Return a digest of each file that determines the runs, by name. Of the campaign file, only the parts that
+        affect its runs count.
+        """
         c, here = self.campaign, self.path.parent
         measured = [(m.name, m.of, m.body) for m in c.metric]
         done = repr((c.run.kind, self.duration, c.run.program, measured))
@@ -174,7 +176,7 @@ class CampaignPlan:
 
     @functools.cached_property
     def rows(self) -> list[PlannedRun]:
-        """All runs: point by point, with the replicates of each point in order."""
+        """All runs, ordered by point, with the replicates of each point in order."""
         c = self.campaign
         rows: list[PlannedRun] = []
         targets = [(f, t) for f in c.factor for t in f.key]

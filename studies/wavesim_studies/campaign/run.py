@@ -26,9 +26,9 @@ from wavesim_studies.campaign.plan import CampaignPlan, PlannedRun
 
 #: status of a run; only failures of the machine (killed, lost) are tried again
 OK, FAILED, INVALID, TIMED_OUT, KILLED = "ok", "failed", "invalid", "timed out", "killed"
-STOP = "stop"  #: not a row of the table: nothing more can be written, so the whole campaign ends
+STOP = "stop"  #: status that is never a row of the table: the folder cannot be written, so the whole campaign ends
 _PR_SET_PDEATHSIG = 1
-TRACK_EVERY = 0.5  #: s between the states that a library run records
+TRACK_EVERY = 0.5  #: interval in s between the states that a library run records
 Outcome = dict[str, Any]  #: status, reason, metrics, wall, simulated, hash, host, cpu
 
 
@@ -132,15 +132,15 @@ def _run_in_lab(plan: CampaignPlan, loaded: LoadedConfig) -> tuple[RunResult, st
 
 
 class FolderNotWritable(WaveSimError):
-    """The folder of the campaign cannot be written."""
+    """Error: the folder of the campaign cannot be written."""
 
 
 class ProcessKilled(WaveSimError):
-    """A process of the run was killed: a failure of the machine, not of the run."""
+    """Error: a process of the run was killed. This is a failure of the machine, not of the run."""
 
 
 def die_with_parent() -> None:
-    """Make a new process end with its parent, however the parent ends."""
+    """Make a new process end when its parent ends for any reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -12,15 +12,15 @@ DISTRIBUTIONS = ("uniform", "log-uniform", "normal", "truncated")
 
 @dataclass(frozen=True)
 class FactorTarget:
-    """Key of the configuration that follows a factor."""
+    """Key of the configuration whose value follows a factor."""
 
     path: str = text(
-        "Path of the key: elements below <wavesim> and then the key, as in `fleet/vehicle[lauv]/position`. Names, "
-        "or numbers from 0, distinguish several elements of the same kind."
+        "Path of the key: the elements below <wavesim> and then the key, as in `fleet/vehicle[lauv]/position`. If"
+        " there are several elements of the same type, state a name or a number from 0 in brackets."
     )
     text: str = text(
-        "Text written to the key, with {} for the factor's value: `{} ppm`, `-{} {} 8 m`. `a | b | c`: one text for "
-        "each of the factor's `values`.",
+        "Text that is written to the key, with {} for the value of the factor, as in `{} ppm` or `-{} {} 8 m`. `a"
+        " | b | c` gives one text for each of the factor's `values`.",
         "{}",
     )
     place: str = place()
@@ -34,19 +34,21 @@ class Factor:
     """
 
     name: str = text("Unique name; it becomes a column of the table.")
-    values: str = text("Values separated by |: numbers or names. Empty: `low` and `high`, or a distribution.", "")
-    low: float = key("Minimum value, a pure number. The text of the key gives the unit.", default=0.0)
-    high: float = key("Maximum value, a pure number.", default=0.0)
+    values: str = text(
+        "Numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) or a distribution.", ""
+    )
+    low: float = key("Minimum value of the range, without a unit. The `text` of the key adds the unit.", default=0.0)
+    high: float = key("Maximum value of the range, without a unit.", default=0.0)
     distribution: str = choice(
-        "Distribution of the values between `low` and `high`. normal: by `mean` and `deviation` only. truncated: "
-        "the same, cut off at `low` and `high`.",
+        "Distribution of the values between `low` and `high`. normal uses only `mean` and `deviation`. truncated "
+        "is a normal distribution that is cut off at `low` and `high`.",
         DISTRIBUTIONS,
         "uniform",
     )
     mean: float = key("Mean of a normal distribution.", default=0.0)
     deviation: float = key("Standard deviation of a normal distribution.", default=1.0, low=0.0)
     levels: int = key(
-        "Number of values into which a range is divided by the designs grid and one-at-a-time.",
+        "Number of values that the designs grid and one-at-a-time take from a range.",
         default=3,
         low=1,
         integer=True,
@@ -59,44 +61,46 @@ class Factor:
 class DesignPoint:
     """One point of design=list."""
 
-    set: str = text("NAME=VALUE for each factor, separated by ;.")
+    set: str = text("Value of each factor, as NAME=VALUE pairs separated by semicolons.")
     place: str = place()
 
 
 @dataclass(frozen=True)
 class PointFilter:
-    """Condition that the points of the design must fulfil. All other points are left out."""
+    """Condition that the points of the design must fulfil. Other points are not run."""
 
-    where: str = text("Comparison of factors, such as `spread &gt; 100 and drift == 0`.")
+    where: str = text("Condition on the factors, such as `spread &gt; 100 and drift == 0`.")
     place: str = place()
 
 
 @dataclass(frozen=True)
 class DesignConfig:
-    """Points of the factors to run, and the number of runs of each."""
+    """Selection of the points to run, and the number of runs of each point."""
 
     kind: str = choice(
-        "seeds: replicates only, without factors. list: the given <point>s. grid: all combinations. one-at-a-time: "
-        "each factor varies alone around its middle value. random, latin, sobol, halton: `points` samples. "
-        "sensitivity: points (factors + 2) samples for Sobol indices.",
+        "Type of design. seeds has only replicates; list runs the given <point>s; grid runs all combinations; "
+        "one-at-a-time varies each factor alone around its middle value; random, latin, sobol and halton draw "
+        "`points` samples; sensitivity draws points x (factors + 2) samples for Sobol indices.",
         DESIGNS,
         "grid",
     )
-    points: int = key("Number of samples; a power of two for sobol and sensitivity.", default=16, low=1, integer=True)
+    points: int = key(
+        "Number of samples. sobol and sensitivity require a power of two.", default=16, low=1, integer=True
+    )
     strength: int = key(
-        "2: a latin hypercube that is even in all pairs of factors. It needs p^2 points with p a prime.",
+        "Strength of a latin hypercube. With 2, it is even in all pairs of factors and needs p^2 points, where p is a prime.",
         default=1,
         low=1,
         high=2,
         integer=True,
     )
     replicates: int = key(
-        "Runs of each point with different random numbers. Every point uses the same set of seeds.",
+        "Number of runs of each point, with different random numbers. Every point uses the same set of seeds.",
         default=1,
         low=1,
         integer=True,
     )
-    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of design=list.")
+    point: tuple[DesignPoint, ...] = children(DesignPoint, "A point of the design list.")
     keep: tuple[PointFilter, ...] = children(PointFilter, "A condition that points must fulfil.")
 
 
@@ -105,18 +109,21 @@ class RunConfig:
     """Definition of one run."""
 
     kind: str = choice(
-        "lab: the engine as a library, in the worker's process. trial: server, emulators and programs as separate "
-        "processes. function: only `program`, called with the factors and a seed; nothing is simulated.",
+        "Type of run. lab runs the engine as a library in the process of the worker. trial starts server, "
+        "emulators and programs as separate processes. function only calls `program` with the factors and a seed;"
+        " nothing is simulated.",
         ("lab", "trial", "function"),
         "lab",
     )
     program: str = text(
-        "FILE.py:FUNCTION, relative to this file. lab: called with (lab, seconds); it drives and advances the "
-        "simulation. Without a program, time only advances. function: called with (factors, seed); it returns the "
-        "metrics.",
+        "FILE.py:FUNCTION, relative to this file. With kind=lab, it is called with (lab, seconds) and steers and "
+        "advances the simulation; without a program, only time advances. With kind=function, it is called with "
+        "(factors, seed) and returns the metrics.",
         "",
     )
-    duration: float = key("Simulated time; 0 s = that of the configuration.", "time", 0.0, low=0.0)
+    duration: float = key(
+        "Simulated time of a run. 0 s selects the duration of the configuration.", "time", 0.0, low=0.0
+    )
     timeout: float = key("Wall time after which a run is stopped.", "time", 600.0, low=0.1)
     attempts: int = key(
         "Maximum attempts for a run whose worker crashed. A run that raises an error is not repeated.",
@@ -134,17 +141,17 @@ class Metric:
 
     name: str = text("Unique name; it becomes a column of the table.")
     of: str = text(
-        "A metric of the library, or FILE.py:FUNCTION, called with the result of a run. With kind=function, a value "
-        "that the program returns.",
+        "A metric of the library, or FILE.py:FUNCTION, which is called with the result of a run. If empty, the "
+        "program of the run returns the value under the name of the metric.",
         "",
     )
-    body: str = text("Body that the metric is about. Empty: the first vehicle.", "")
-    unit: str = text("Unit of a metric of your own.", "")
+    body: str = text("Body for which the metric is computed. If empty, the first vehicle is used.", "")
+    unit: str = text("Unit of a metric that your own function computes.", "")
     better: str = choice(
-        "Direction that counts as better. Empty: as defined in the library.", ("", "lower", "higher"), ""
+        "Direction that counts as better. If empty, the library defines it.", ("", "lower", "higher"), ""
     )
     margin: float = key(
-        "Amount by which the mean may worsen before `gate` fails, as a share of the previous mean.",
+        "Amount by which the mean may become worse before `gate` fails, as a share of the previous mean.",
         default=0.05,
         low=0.0,
     )
@@ -155,7 +162,7 @@ class Metric:
 class SuccessRule:
     """Condition under which a finished run is a success. Without it, every finished run is one."""
 
-    where: str = text("Comparison of metrics, such as `navigation &lt; 5`.")
+    where: str = text("Condition on the metrics, such as `navigation &lt; 5`.")
     place: str = place()
 
 
@@ -164,22 +171,23 @@ class WorkersConfig:
     """Workers that execute the runs."""
 
     kind: str = choice(
-        "pool: processes on this machine. dask: the same through dask.distributed. ssh, slurm, kubernetes: other "
-        "machines through dask. These must have the campaign's folder at the same path.",
+        "Type of workers. pool uses processes on this machine, and dask does the same through dask.distributed. "
+        "ssh, slurm and kubernetes use other machines through dask; these must have the campaign's folder at the "
+        "same path.",
         ("pool", "dask", "ssh", "slurm", "kubernetes"),
         "pool",
     )
-    count: int = key("Number of runs at the same time; 0 = one per core.", default=0, low=0, high=10_000, integer=True)
+    count: int = key("Number of simultaneous runs; 0 = one per core.", default=0, low=0, high=10_000, integer=True)
     hosts: str = text(
-        "For ssh: hosts separated by spaces, which share the runs. The first one also runs the scheduler.", ""
+        "For kind=ssh: hosts that share the runs, separated by spaces. The first host also runs the scheduler.", ""
     )
     options: str = text(
-        "dask: `address=tcp://HOST:PORT` of a running scheduler whose workers have the campaign's folder at the "
-        "same path; `count` limits its runs at the same time. ssh, slurm, kubernetes: NAME=VALUE options of the "
-        "dask cluster, separated by ; (`queue=short; memory=2GB; job_cpu=2`).",
+        "For kind=dask: `address=tcp://HOST:PORT` of a running scheduler. Its workers must have the campaign's "
+        "folder at the same path. For ssh, slurm and kubernetes: NAME=VALUE options of the dask cluster, such as "
+        "`queue=short; memory=2GB; job_cpu=2`.",
         "",
     )
-    dashboard: bool = flag("For dask: whether to serve its own dashboard, on loopback.", False)
+    dashboard: bool = flag("For kind=dask: whether dask serves its dashboard on loopback.", False)
 
 
 @dataclass(frozen=True)
@@ -187,7 +195,7 @@ class Campaign:
     """Root element <campaign>."""
 
     name: str = text("Name of the campaign. Its results go to a folder of this name.")
-    config: str = text("Base configuration of all runs, relative to this file. Not needed for kind=function.", "")
+    config: str = text("Base configuration of all runs, as a path relative to this file. kind=function needs none.", "")
     seed: int = key("Seed of the design and of the runs.", default=1, low=0, high=2**53, integer=True)
     design: DesignConfig = child(DesignConfig, "Design of the campaign.")
     run: RunConfig = child(RunConfig, "Definition of a run.")

@@ -3,7 +3,7 @@
 The files are the installed packages of WaVeSim and its plugins, the campaign's program and configuration, and the data
 files that the configuration names. For each Python file of the user they include
 
-- every module in or below its folder, imported or not, which covers late imports and imports by a computed name;
+- every module in or below its folder, imported or not, so that late imports and imports by a computed name are covered;
 - every module outside the installation that such a file imports (PYTHONPATH, editable installation), with its package;
 - every module outside the installation that was loaded with it, wherever it is.
 
@@ -35,10 +35,10 @@ from wavesim_sdk.errors import ConfigError
 
 #: packages whose code computes the numbers
 CODE = ("wavesim_sdk", "wavesim_server", "wavesim_emulators", "wavesim_studies")
-#: entry points that present numbers and compute none
+#: entry points that only present numbers
 _SHOWN = ("wavesim.commands", "wavesim.checks", "wavesim.drawings")
 _MODULES = tuple(all_suffixes())
-#: folders from which no program imports
+#: folders that contain no importable modules
 _SKIPPED = ("__pycache__", "site-packages", "dist-packages", "node_modules")
 Files = dict[str, str]  #: name -> SHA-256
 
@@ -109,7 +109,7 @@ def is_installed(path: Path) -> bool:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the top-level names of the modules that a Python file imports anywhere by name."""
+    """Return the top-level names of all modules that import statements of a Python file name."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # running the file reports the error
@@ -186,7 +186,8 @@ def unseen(files: Files, before: Mapping[Path, str]) -> list[str]:
 
 
 def of_configuration(loaded: LoadedConfig, changed: Iterable[tuple[str, str]], here: Path) -> Files:
-    """Return a configuration with the data files that it, its models and the factors name.
+    """Return the files of a configuration: the configuration itself and the data files that it, its models and the
+    factors name.
 
     ``changed`` holds the key and the text of each factor setting.
     """

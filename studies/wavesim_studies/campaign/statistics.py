@@ -25,7 +25,7 @@ SUCCESS = "success"
 
 
 def column(table: Table, name: str) -> Array:
-    """Return the numbers of a column; NaN where a row has none."""
+    """Return the numbers of a column, with NaN where a row has no value."""
     return np.array([math.nan if row.get(name) is None else float(row[name]) for row in table])
 
 
@@ -67,7 +67,7 @@ def share_interval(successes: int, of: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """Difference of a metric between an earlier and a later campaign, computed by pairs."""
+    """Difference of a metric between an earlier and a later campaign, computed from pairs of rows."""
 
     name: str
     unit: str
@@ -86,9 +86,10 @@ class MetricDifference:
 
     @property
     def verdict(self) -> str:
-        """``worse`` if the whole interval lies beyond the margin, ``undecided`` if a part does, otherwise ``pass``.
+        """Verdict of the gate: ``worse`` if the whole interval lies beyond the margin, ``undecided`` if only a part
+        does, otherwise ``pass``.
 
-        ``not judged`` for a metric without a better direction.
+        A metric without a better direction is ``not judged``.
         """
         if not self.better:
             return "not judged"
@@ -143,7 +144,7 @@ def _difference(m: CampaignMetric, before: Array, after: Array) -> MetricDiffere
 
 
 def _p(change: Array) -> float:
-    """Return how often chance alone gives a mean change of this size, by random signs of the changes."""
+    """Return the share of random sign changes that give a mean change of at least this size."""
     if len(change) < 2 or not np.any(change):
         return 1.0
     signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, len(change)))

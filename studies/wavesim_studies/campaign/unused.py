@@ -35,7 +35,9 @@ def check(campaign: Campaign, text: str, file: str) -> None:
 
 
 def _unused(root: Any, campaign: Campaign) -> Iterator[Unused]:
-    """Yield (element, keys without effect, reason). Without keys, the whole element has no effect."""
+    """Yield elements, their keys without effect, and the reason. If no keys are listed, the whole element has no
+    effect.
+    """
     kind, nothing = campaign.run.kind, 'kind="function" simulates nothing'
     if kind == "function" and campaign.config:
         yield root, ("config",), nothing

@@ -1,4 +1,4 @@
-"""A process that executes runs, and the handle that controls it.
+"""The process that executes runs, and the handle that controls it.
 
 If a run hangs or crashes, only its process is affected: the handle kills it and starts another.
 """
@@ -57,7 +57,9 @@ class Worker:
         return failed_outcome(TIMED_OUT if late else KILLED, said, wall)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start a process and wait until it is ready. Raise WaveSimError if it exits, or is killed repeatedly."""
+        """Start a worker process and wait until it is ready. Raise WaveSimError if it exits, or is killed
+        repeatedly.
+        """
         for _ in range(STARTS):
             process = self._begin()
             if self._line(process, START_LIMIT_S) == b"ready":

@@ -8,9 +8,9 @@ import numpy as np
 
 from wavesim_studies.learning.core import Array, Core
 
-#: N per m, N s/m, N per m s; N m per rad, N m s/rad
+#: gains for position in N/m, N s/m and N/(m s), and for attitude in N m/rad and N m s/rad
 POSITION, SPEED, INTEGRAL, ATTITUDE, RATE = 20.0, 18.0, 4.0, 6.0, 2.5
-REACH = 1.5  #: m, limit of the position error in the control law, and limit in m s of its integral
+REACH = 1.5  #: limit of the position error in the control law, in m, and limit of its integral, in m s
 
 
 class Pid:
@@ -22,7 +22,7 @@ class Pid:
         self._sum = np.zeros((core.copies, 3))
 
     def act(self, observation: Array, ended: Array | None = None) -> Array:
-        """Return actions (n, thrusters) in -1..1 for observations (n, numbers). ``ended`` selects the integrals to
+        """Return actions (n, thrusters) from -1 to 1 for observations (n, numbers). ``ended`` selects the integrals to
         reset.
         """
         if ended is not None:
@@ -52,7 +52,7 @@ class RandomPolicy:
 
 
 def evaluate_policy(core: Core, policy: Any, seed: int) -> dict[str, float]:
-    """Run one episode of each copy. Return the share of successes, mean distance (m) of completed episodes, and mean
+    """Run one episode of each copy. Return the success rate, the mean distance (m) in completed episodes, and the mean
     reward.
     """
     core.seed(seed)

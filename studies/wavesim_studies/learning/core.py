@@ -17,14 +17,15 @@ from wavesim_studies.learning import kernels
 from wavesim_studies.learning.tasks import LAST_S, TASKS
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MODELS = 64  #: number of different hulls; each block of eight copies uses one, in turn
+MODELS = 64  #: number of different hulls; the blocks of eight copies use them in turn
 
 
 class Core:
-    """``copies`` of a task.
+    """A number of copies of a task that advance together.
 
-    ``vary`` 0..1 scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % each, up to 20 % less
-    in common), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` 0..1 scales the differences between
+    ``vary`` (0 to 1) scales the differences between episodes: current (up to 0.5 m/s), thrust (20 % each, up to 20 %
+    less
+    in common), net buoyancy (2 N), delay of commands (0 to 3 steps). ``hulls`` (0 to 1) scales the differences between
     models: mass and inertia (20 %), added mass and drag (a factor of 0.5 to 1.5); all copies in a block of eight share
     a hull. ``noise`` scales the sensor noise. ``dt`` is the period of actions in s, made of ``substeps`` Runge-Kutta
     steps.
@@ -63,7 +64,9 @@ class Core:
         )  # fmt: skip
 
     def _build(self, seed: int) -> Array:
-        """Create the bodies; return the thruster matrix (6, actions): force and torque of unit thrust, in B."""
+        """Create the bodies. Return the thruster matrix (6, actions): force and torque of each thruster at unit thrust,
+        in B.
+        """
         step, blocks = self.rules.dt / self.rules.substeps, -(-self.copies // r.LANES)
         models = [library()[self.model]]
         if self.hulls > 0.0:
@@ -87,7 +90,7 @@ class Core:
         return np.asarray(p[r.THRUSTER_WRENCH : r.THRUSTER_WRENCH + 6 * self.actions].reshape(self.actions, 6).T)
 
     def _hull(self, seed: int, number: int) -> Any:
-        """Return a random variation of the library model, by the seed."""
+        """Return variation ``number`` of the library model, drawn by the seed."""
         key = np.array([randomness.key(seed, str(number), "hull")], np.uint64)
         u = [2.0 * float(randomness.uniform(key, 0, k)[0]) - 1.0 for k in range(5)]
         base = library()[self.model]
@@ -106,8 +109,8 @@ class Core:
         self.state.numbers[:] = 0.0
 
     def set_observation_buffer(self, observation: Array) -> None:
-        """Write future observations into the caller's array: (n, numbers) float32, C-contiguous. Raise ValueError
-        otherwise.
+        """Write future observations into the caller's array. Raise ValueError unless it is (n, numbers), float32 and
+        C-contiguous.
         """
         if (
             observation.shape != (self.copies, self.size)
@@ -119,9 +122,9 @@ class Core:
         self.outputs = self.outputs._replace(observation=observation)
 
     def reset_copies(self, chosen: Array | None = None) -> None:
-        """Start a new episode in the selected copies (n,), or in all.
+        """Start a new episode in the copies that the mask (n,) selects, or in all.
 
-        The observations are in ``outputs``. Raise ValueError for a wrong shape.
+        The observations are then in ``outputs``. Raise ValueError for a wrong shape.
         """
         mask = np.ones(self.copies, bool) if chosen is None else np.ascontiguousarray(chosen, bool)
         if mask.shape != (self.copies,):  # the kernel would read beyond it
@@ -131,7 +134,7 @@ class Core:
     def step(self, actions: Array) -> None:
         """Advance all copies by one step with ``actions`` (n, thrusters) float32.
 
-        The results are in ``outputs``. Raise ValueError for a wrong shape.
+        The results are then in ``outputs``. Raise ValueError for a wrong shape.
         """
         if actions.shape != (self.copies, self.actions):  # the kernel would read beyond it
             raise ValueError(f"expected actions of shape {(self.copies, self.actions)}, got {actions.shape}")

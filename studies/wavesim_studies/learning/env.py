@@ -62,8 +62,8 @@ class VectorTaskEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Advance all copies; see Gymnasium.
 
-        ``infos`` has distance (m), heading_error (rad), reward_place, reward_still, reward_effort. Ended copies have
-        success, and with SAME_STEP also final_obs and final_info.
+        ``infos`` has distance (m), heading_error (rad), reward_place, reward_still, reward_effort. Copies whose episode
+        ended also have success, and with SAME_STEP final_obs and final_info.
         """
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(actions, np.float32))
@@ -105,14 +105,14 @@ class SingleTaskEnv(gymnasium.Env):  # type: ignore[misc]
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Start a new episode; a given seed always gives the same one."""
+        """Start a new episode. A given seed always gives the same episode."""
         super().reset(seed=seed)
         self.core.seed(int(self.np_random.integers(2**31)) if seed is None else seed)
         self.core.reset_copies()
         return self.core.outputs.observation[0].copy(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Advance the copy; see Gymnasium. ``info`` as in :class:`VectorTaskEnv`."""
+        """Advance the copy; see Gymnasium. ``info`` has the same keys as in :class:`VectorTaskEnv`."""
         out = self.core.outputs
         self.core.step(np.ascontiguousarray(action, np.float32)[None, :])
         info = {

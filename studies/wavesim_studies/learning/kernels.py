@@ -3,7 +3,7 @@
 The dynamics are the engine's, in blocks of eight bodies, without sound, contact and weather, which these tasks do not
 use. The other code works on the same eight lanes, with a row of numbers for each quantity; see
 :mod:`wavesim_server.dynamics.lanes`. Only a reset, once per episode, runs lane by lane. The random numbers of a copy
-are hashes of its own key, so they are independent of other copies and of their number.
+are hashes of its own key, so they do not depend on the other copies or on their number.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from wavesim_server.elementary import atan2, exp, log, sin_cos
 
 L = r.LANES
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
-DEPTH = 20.0  #: m, centre of all tasks: far from surface and bed
+DEPTH = 20.0  #: centre of all tasks in m, far from surface and bed
 DELAYS = 4  #: number of stored commands, the newest first
-#: rows of a block of copies: counts of steps and episodes, bias of position (3) and heading, delay in steps, net weight
-#: (N), sums for the judgement
+#: rows of a block of copies: steps, episodes, bias of position (3) and heading, delay, net weight (N), success sums
 STEP, EPISODE, BIAS, TURN, DELAY, NET, SUM_D, SUM_H, JUDGED, PHASE, ENDED = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12
 COPY = 13
 BASE = 20  #: numbers of an observation before the last command
 BOUND = 10.0  #: limit of every number of an observation
-FAR = 6.0  #: m: distance at which an episode ends
+FAR = 6.0  #: distance in m at which an episode ends
 PARTS = 3  #: parts of a reward: position, upright and still, effort
 NORMALS = 10  #: random numbers of an observation: position (3), heading, velocity (3), rates (3)
-#: rows of temporary values of a block: observation, its noise, actions, and the inputs of the judgement
+#: rows of temporary values of a block: observation, its noise, actions, and inputs of reward and success
 OBSERVATION = 0
 DRAW = OBSERVATION + BASE + r.THRUSTERS
 ACTION = DRAW + NORMALS
@@ -55,9 +54,10 @@ class FleetView(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    """State of the copies: numbers (blocks, COPY L), key (blocks L), last commands (blocks, DELAYS thrusters L).
+    """State of the copies: their numbers (blocks, COPY L), keys (blocks L), and last commands (blocks, DELAYS thrusters
+    L).
 
-    It also holds buffers for the states of a block (L, MU) and for temporary values (WORK L).
+    It also contains buffers for the states of a block (L, MU) and for temporary values (WORK L).
     """
 
     numbers: Any
@@ -68,7 +68,9 @@ class CopyState(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """Outputs of a step; ``last`` is the observation before a reset, ``told`` distance, heading error, success."""
+    """Outputs of a step. ``last`` is the observation before a reset; ``told`` contains distance, heading error and
+    success.
+    """
 
     observation: Any
     reward: Any
@@ -99,7 +101,7 @@ class TaskRules(NamedTuple):
 
 @device_function
 def _reference_pose(rules: TaskRules, time: Any, phase: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Return the reference position and velocity (heading: north) of one copy or of a block."""
+    """Return the reference position and velocity of one copy or of a block. The reference heading is north."""
     a, s, w = phase + rules.omega * time, rules.size, rules.omega
     none = 0.0 * a
     if rules.task == 0:
@@ -163,7 +165,9 @@ def _clear_commands(past: Any, l: int, thrusters: int) -> None:
 
 @device_function
 def _noise(c: Any, keys: Any, first: int, w: Any) -> None:
-    """Draw normal numbers for each lane by Box and Muller, two from the halves of the bits of one uniform number."""
+    """Draw normal random numbers for each lane (Box-Muller). The two halves of the bits of one hash give two
+    numbers.
+    """
     for l in range(L):
         e = (int(c[EPISODE * L + l]) << 20) + int(c[STEP * L + l]) + 1
         for k in range(NORMALS // 2):
@@ -184,9 +188,7 @@ def _store_observation(w: Any, row: int, value: Any) -> None:
 
 @device_function
 def observe(b: Any, c: Any, keys: Any, first: int, past: Any, rules: TaskRules, w: Any, thrusters: int) -> None:
-    """Compute the observations of a block, with noise. Distance, heading error, upright, squared rates and ahead are
-    true values.
-    """
+    """Compute the observations of a block, with noise. The inputs of the reward are true values without noise."""
     gx, gy, gz, vx, vy, vz = _reference_pose(rules, load(c, STEP) * rules.dt, load(c, PHASE))
     n = rules.noise
     if n > 0.0:
@@ -294,9 +296,9 @@ def _show(w: Any, l: int, seen: Any) -> None:
 
 @device_function
 def _hold_waiting(f: FleetView, copies: CopyState, block: int, size: int, rules: TaskRules, thrusters: int) -> None:
-    """Save the states of copies that wait for a reset, after the reset if it is due.
+    """Save the states of copies that wait for a reset. If the reset is due, carry it out first.
 
-    They are advanced with their block, and :func:`_restore_held` restores them.
+    The copies are advanced with their block, and :func:`_restore_held` then restores the saved states.
     """
     b, c, past, held = f.blocks[block], copies.numbers[block], copies.commands[block], copies.held_states
     for l in range(size):
@@ -369,7 +371,7 @@ def _reset_ended(
 
 @kernel
 def step(f: FleetView, copies: CopyState, actions: Any, rules: TaskRules, out: StepOutput, thrusters: int) -> None:
-    """Advance all copies by one step. ``actions`` (n, thrusters) in -1..1."""
+    """Advance all copies by one step. ``actions`` (n, thrusters) are from -1 to 1."""
     n, h, w = actions.shape[0], rules.dt / rules.substeps, copies.work
     for block in range((n + L - 1) // L):
         b, kind = f.blocks[block], f.heads[block, r.BLOCK_MODEL]

@@ -1,6 +1,6 @@
 """Proximal policy optimisation (Schulman et al. 2017) in NumPy: two networks of 2 x 64, Adam, generalised advantages.
 
-A time limit does not count as termination: the value of the last observation replaces the rewards after it.
+A time limit does not count as termination: the estimated value of the last observation replaces the rewards after it.
 """
 
 from __future__ import annotations
@@ -53,16 +53,17 @@ class PpoSettings:
     decay: float = 0.95
     clip: float = 0.2
     entropy: float = 0.001
-    spread: float = -0.7  #: initial log of the standard deviation of actions
+    spread: float = -0.7  #: initial logarithm of the standard deviation of actions
 
 
 def train(
     core: Core, samples: int, seed: int = 1, settings: PpoSettings | None = None, say: Callable[[dict[str, float]], None] = lambda _: None, limit: float = 1e9
 ) -> Policy:  # fmt: skip
-    """Train a policy for a task (autoreset in the same step) until ``samples``, or ``limit`` seconds.
+    """Train a policy for a task whose copies reset in the same step. Stop after ``samples`` samples or ``limit``
+    seconds.
 
-    At each update, ``say`` is called with samples, reward per step, share of successes among the ended episodes, and
-    wall time.
+    At each update, ``say`` is called with the number of samples, reward per step, success rate of the ended episodes,
+    and wall time.
     """
     s, random, n = settings or PpoSettings(), np.random.default_rng(seed), core.copies
     actor, critic = (

@@ -24,7 +24,7 @@ from wavesim_studies.learning.env import spaces
 
 
 class Puffer(Base):  # type: ignore[misc]
-    """``num_envs`` copies of a task.
+    """A PufferLib environment of ``num_envs`` copies of a task.
 
     ``buf`` holds the trainer's arrays; ``options`` are those of :class:`~wavesim_studies.learning.core.Core`.
     """
@@ -52,8 +52,8 @@ class Puffer(Base):  # type: ignore[misc]
         return self.observations  # type: ignore[no-any-return]
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
-        """Advance all copies; see PufferLib. A reset happens in the step that ended, and infos describe the episodes
-        that ended in it.
+        """Advance all copies; see PufferLib. A copy is reset in the step in which its episode ends, and infos describe
+        the episodes that ended in this step.
         """
         self.core.step(np.ascontiguousarray(actions, np.float32))
         out = self.core.outputs

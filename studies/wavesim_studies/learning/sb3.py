@@ -4,8 +4,9 @@
     from wavesim_studies.learning.sb3 import VecEnv
     PPO("MlpPolicy", VecEnv("StationKeeping", 1024)).learn(1_000_000)
 
-A reset happens in the step that ended, as Stable-Baselines3 requires. Thousands of dicts per step would cost more than
-the physics. The list of infos therefore repeats one empty dict, and only ended copies have their own.
+A copy is reset in the step in which its episode ends, as Stable-Baselines3 requires. Thousands of dicts per step would
+cost more than the physics. The list of infos therefore repeats one empty dict, and only copies whose episode ended have
+their own.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class VecEnv(Base):  # type: ignore[misc]
         self._actions = np.ascontiguousarray(actions, np.float32)
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
-        """Return observations, rewards, ends, infos. Ended copies have ``terminal_observation``,
-        ``TimeLimit.truncated``, ``is_success``.
+        """Return observations, rewards, ends and infos. Copies whose episode ended have ``terminal_observation``,
+        ``TimeLimit.truncated`` and ``is_success``.
         """
         self.core.step(self._actions)
         out = self.core.outputs
@@ -81,7 +82,7 @@ class VecEnv(Base):  # type: ignore[misc]
         return self.num_envs if indices is None else 1 if isinstance(indices, int) else len(list(indices))
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """Return an attribute, which is the same for all copies."""
+        """Return the value of an attribute for each copy; it is the same for all."""
         return [getattr(self, attr_name)] * self._count(indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
@@ -93,5 +94,5 @@ class VecEnv(Base):  # type: ignore[misc]
         raise WaveSimError(f"'{method_name}' cannot be called: copies have no individual methods")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Indices = None) -> list[bool]:
-        """Return False for each copy: none is wrapped."""
+        """Return False for each copy, because no copy is wrapped."""
         return [False] * self._count(indices)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 STATION, CIRCLE, HELIX, LEMNISCATE = range(4)
-LAST_S = 5.0  #: s at the end of an episode that are judged
+LAST_S = 5.0  #: time in s at the end of an episode over which success is judged
 
 
 @dataclass(frozen=True)
 class Task:
     """A task: ``size`` in m, ``period`` in s, ``limit`` of an episode in s.
 
-    Success: mean distance (m) and heading error (rad) at the end are below the limits.
+    An episode succeeds if the mean distance (m) and heading error (rad) at its end are below the limits.
     """
 
     code: int
@@ -23,7 +23,7 @@ class Task:
     heading: float
 
 
-_ANY = 4.0  #: rad: the heading is not judged
+_ANY = 4.0  #: limit of the heading error in rad that every heading fulfils
 TASKS = {
     "StationKeeping": Task(STATION, 20.0, 0.0, 1.0, 0.2, 0.0873),
     "Circle": Task(CIRCLE, 40.0, 2.0, 30.0, 0.3, _ANY),

@@ -10,8 +10,7 @@ time.
         observations, rewards, terminations, truncations, infos = env.step({a: env.action_space(a).sample() for a in env.agents})
 
 Cooperative localisation: one member knows its position. The others use dead reckoning by heading and speed, in a
-current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range:
-the medium is the message.
+current that they cannot measure. A packet carries the estimated position of its sender, and its delay gives the range.
 """
 
 from __future__ import annotations
@@ -32,29 +31,30 @@ from wavesim_sdk.tables import Outcome
 from wavesim_server import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-STEP_S = 1.0  #: s between two actions
-CONTROL_S = 0.2  #: s between two commands of the autopilot
+STEP_S = 1.0  #: time in s between two actions
+CONTROL_S = 0.2  #: time in s between two commands of the autopilot
 TICK_S = 0.02
-BYTES = 4  #: bytes of a packet that a member may fill freely
+BYTES = 4  #: number of bytes in a packet that a member may fill freely
 _PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and the free bytes
 _KNOWN = 32768  # bit in the deviation: the sender has GPS
 BIT_RATE, PREAMBLE = 160.0, 0.05
-PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: s, duration of a packet: 0.65 s
-LEVELS = (150.0, 188.0)  #: dB re 1 uPa at 1 m, at the minimum and the maximum action
-FASTEST = 1.6  #: m/s through water, at the maximum action
-FAR = 3000.0  #: m from the centre: a member beyond it is lost
+PACKET_S = PREAMBLE + 8 * _PACKET.size / BIT_RATE  #: duration of a packet in s, 0.65 s
+LEVELS = (150.0, 188.0)  #: source level in dB re 1 uPa at 1 m at the minimum and the maximum action
+FASTEST = 1.6  #: speed through water in m/s at the maximum action
+FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
 OWN = 11  #: numbers of an observation about the member itself
 HEARD = 6 + BYTES  #: numbers about each other member
 BOUND = 10.0
-#: standard deviations of errors unknown to members: heading (rad), scale of speed, current (m/s per axis); of a range
-#: (m)
+#: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
-GPS = 0.5  #: m, accuracy of members with GPS
+GPS = 0.5  #: position accuracy in m of members with GPS
 
 
 def configuration(members: int) -> str:
-    """Return the configuration of a team: deep water with one sound speed, noise, and clocks with small errors."""
+    """Return the configuration of a team in deep water with one sound speed, ambient noise, and clocks with small
+    errors.
+    """
     fleet = "".join(
         f"""<vehicle name="m{k}" model="lauv" position="0 {30 * k} 20 m" client="optional">
         <transducer position="0.3 0 0.08 m" threshold="80 dB" recharge="0 s" timing_noise="0.1 ms">
@@ -95,7 +95,8 @@ class Navigator:
     def update_by_range(self, far: float, place: Array, sigma: float, age: float) -> None:
         """Update by a horizontal distance measured ``age`` s ago.
 
-        The distance leads to a member at ``place``, known to ``sigma`` (m) independently of our own estimate.
+        The other member is at ``place``, which is known with a standard deviation of ``sigma`` (m), independently of
+        our own estimate.
         """
         to = self.x[:2] - self.velocity * age - place
         distance = max(math.sqrt(float(to @ to)), 1.0)
@@ -130,7 +131,7 @@ class _TeamMember:
             control.DepthController(limit=math.radians(25.0)),
         )
         self._speed = control.SpeedController(12.0, 4.0, 0.0, 12.0)
-        self.transmitting_until = 0.0  #: end of the current transmission, s
+        self.transmitting_until = 0.0  #: end of the current transmission in s
         self.effort = 0.0
         self.heard: dict[int, Array] = {}  # by member number: data received in this step
 
@@ -156,11 +157,12 @@ class _TeamMember:
 
 
 class Localisation(ParallelEnv):  # type: ignore[misc]
-    """``members``, the first ``known`` of which have GPS; ``limit`` steps of one second.
+    """A team of ``members``, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of one
+    second.
 
-    Action, each within -1..1: course (share of half a turn), speed, whether to send (above 0), level, start of the
-    transmission within the step (0: at once, 1: ends with the step; below 0 counts as 0), and free bytes. Observation
-    and reward: docs/learning.md.
+    An action has these numbers, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
+    level, start of the transmission within the step (0: at once, 1: ends with the step; below 0 counts as 0), and free
+    bytes. docs/learning.md describes observation and reward.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "wavesim_localisation_v0", "is_parallelizable": True}  # noqa: RUF012  # as PettingZoo declares it
@@ -217,7 +219,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Advance all members by one second. Raise ValueError unless each has a complete action."""
+        """Advance all members by one second. Raise ValueError unless each member has a complete action."""
         if wrong := [a for a in self.agents if np.shape(np.asarray(actions.get(a))) != (len(ACTIONS),)]:
             raise ValueError(
                 f"'{wrong[0]}' expects an action of {len(ACTIONS)} numbers, got {actions.get(wrong[0])!r:.60}"
@@ -246,7 +248,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
         return self.simulation
 
     def _send(self, member: _TeamMember, action: Array, now: float) -> None:
-        """Send a packet with the position that its sender will estimate at the time of emission."""
+        """Schedule a packet with the position that its sender will estimate at the time of emission."""
         sim = self._simulation()
         after = max(float(action[4]), 0.0) * (STEP_S - PACKET_S)
         n = member.navigator
@@ -354,13 +356,15 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
 
 
 class TransmissionSchedule:
-    """Baseline: members sail individual circles, and send as ``when(step, member's number)`` decides."""
+    """Baseline: each member sails its own circle, and sends in the steps for which ``when(step, number of the member)``
+    is true.
+    """
 
     def __init__(self, env: Localisation, when: Any) -> None:
         self.env, self._when = env, when
 
     def act(self, step: int) -> dict[str, Any]:
-        """Return the actions of all members at a step, counted from 0."""
+        """Return the actions of all members at a step; steps count from 0."""
         actions = {}
         for a in self.env.agents:
             k = self.env.possible_agents.index(a)
@@ -372,23 +376,23 @@ class TransmissionSchedule:
 
 
 def transmit_never(env: Localisation) -> TransmissionSchedule:
-    """No member sends."""
+    """Plan in which no member sends."""
     return TransmissionSchedule(env, lambda step, k: False)
 
 
 def tdma(env: Localisation) -> TransmissionSchedule:
-    """Members send one after the other, one step each."""
+    """Plan in which members send one after the other, one step each."""
     return TransmissionSchedule(env, lambda step, k: step % len(env.possible_agents) == k)
 
 
 def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
-    """Each member sends at random, in this share of all steps."""
+    """Plan in which each member sends at random, in this share of all steps."""
     random = np.random.default_rng(seed)
     return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 
 
 def transmit_always(env: Localisation) -> TransmissionSchedule:
-    """All members send in every step."""
+    """Plan in which all members send in every step."""
     return TransmissionSchedule(env, lambda step, k: True)
 
 

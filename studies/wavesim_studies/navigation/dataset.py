@@ -1,4 +1,6 @@
-"""Reader for datasets of ``wavesim log export --dataset``: missions as logs for the filter, and as tables for learners."""
+"""Reader for datasets of ``wavesim log export --dataset``. It returns missions as logs for the filter, and as tables
+for learners.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def missions(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
-    """Return the columns of a topic (``sensor.auv.imu``) of a mission; ``sort`` is seen or truth."""
+    """Return the columns of a topic of a mission, such as ``sensor.auv.imu``. ``sort`` is `seen` or `truth`."""
     try:
         import duckdb
     except ImportError:
@@ -54,7 +56,7 @@ def table(folder: Path, mission: str, sort: str, topic: str) -> Columns:
 
 
 def configuration(folder: Path, mission: str) -> LoadedConfig:
-    """Return the configuration of a mission, without the contents of files that it names."""
+    """Return the configuration of a mission, without reading the files that it names."""
     return load_standalone((folder / mission / "configuration.xml").read_text())[0]
 
 
@@ -72,7 +74,7 @@ def _series(kind: Table, columns: Columns) -> Series:
 
 
 def log(folder: Path, mission: str, name: str, model: str) -> Log:
-    """Return a mission as a log of one vehicle: the values of its instruments, and the truth of its state."""
+    """Return a mission as a log of one vehicle, with the values of its instruments and its true states."""
     loaded = configuration(folder, mission)
     found = Log(folder / mission, {"configuration": (folder / mission / "configuration.xml").read_text()})
     found.json["/bodies"].append((0, {"row": 0, "name": name, "model": model, "present": True}))

@@ -28,7 +28,7 @@ from wavesim_studies.navigation.measurements import drop_pose, event_order, keep
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SENSORS = 32  #: maximum number of sensors with separate counts of refusals
 CLONES = 4
-#: optional states: index in the nominal state, size
+#: index in the nominal state, and size, of each optional state
 OPTIONAL = {
     "current": (strapdown.CURRENT, 2), "clock": (strapdown.CLOCK, 2), "sound": (strapdown.SOUND, 1), "scale": (strapdown.SCALE, 1),
     "skew": (strapdown.SKEW, 3), "offset": (strapdown.OFFSET, 1),
@@ -39,8 +39,8 @@ OPTIONAL = {
 class FilterDesign:
     """Known properties of the instruments.
 
-    Densities are per root of s. Time constants are in s; 0 means a random walk. An optional state exists if its initial
-    standard deviation is not 0.
+    Noise densities are per square root of a second. Time constants are in s; 0 means a random walk. An optional state
+    exists if its initial standard deviation is not 0.
     """
 
     gyro_noise: float = 1e-5  #: rad/sqrt(s)
@@ -49,21 +49,21 @@ class FilterDesign:
     accelerometer_noise: float = 1e-3  #: m/s/sqrt(s)
     accelerometer_walk: float = 0.0  #: m/s2/sqrt(s)
     accelerometer_time: float = 0.0
-    current: float = 0.0  #: m/s, of the water, north and east
+    current: float = 0.0  #: current of the water in m/s, north and east
     current_walk: float = 0.0  #: m/s/sqrt(s)
     current_time: float = 0.0
-    clock: tuple[float, float] = (0.0, 0.0)  #: m, m/s: lead of the own clock and its rate, times the speed of sound
+    clock: tuple[float, float] = (0.0, 0.0)  #: lead of the own clock (m) and its rate (m/s), times the speed of sound
     clock_walk: float = 0.0  #: m/sqrt(s)
     clock_drift: float = 0.0  #: m/s/sqrt(s)
     sound: float = 0.0  #: relative error of the assumed speed of sound
     sound_walk: float = 0.0
     scale: float = 0.0  #: relative error of the Doppler log
     scale_walk: float = 0.0
-    skew: float = 0.0  #: rad, misalignment of the Doppler log
-    offset: float = 0.0  #: m, offset of depth
+    skew: float = 0.0  #: misalignment of the Doppler log in rad
+    offset: float = 0.0  #: offset of the depth in m
     offset_walk: float = 0.0
     gravity: float = 9.81  #: m/s2
-    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rad/s, rotation of the Earth in W
+    earth: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: rotation of the Earth in W, rad/s
 
     @functools.cached_property
     def optional_states(self) -> dict[str, Array]:
@@ -106,10 +106,10 @@ class FilterDesign:
         return np.array([self.gravity, *self.earth])
 
     def start(self, time: float, p: Any, v: Any, q_WB: Any, sigma: Sequence[Any], clones: int = CLONES) -> FilterState:
-        """Return an initial state: position and velocity (W) of the inertial unit, and attitude.
+        """Return an initial state from position and velocity (W) of the inertial unit, and attitude.
 
-        ``sigma`` holds standard deviations of position, velocity, attitude, gyro bias and accelerometer bias, each a
-        number or three. The optional states start at 0.
+        ``sigma`` contains the standard deviations of position, velocity, attitude, gyro bias and accelerometer bias,
+        each as one number or three. The optional states start at 0.
         """
         x = np.zeros(strapdown.NOMINAL)
         x[0:3], x[3:6], x[6:10] = p, v, q_WB
@@ -141,12 +141,12 @@ class FilterState:
 
     @property
     def p(self) -> Array:
-        """(3) position of the inertial unit in W, m."""
+        """Position (3) of the inertial unit in W, m."""
         return self.x[:3]
 
     @property
     def covariance(self) -> Array:
-        """(n, n) covariance of the error, without clones."""
+        """Covariance (n, n) of the error, without clones."""
         return self.P[: self.design.size, : self.design.size]
 
     def optional_state(self, name: str) -> Array:
@@ -176,7 +176,7 @@ class Track:
     design: FilterDesign
     time: Array  #: (T) s
     x: Array  #: (T, 26) nominal states
-    P: Array  #: (T, n, n) covariances of the error; (T, n, N) with clones while ``tape`` is present
+    P: Array  #: covariances (T, n, n) of the error; while ``tape`` is present, (T, n, N) with clones
     events: Array  #: (E, WIDTH)
     event_outcomes: Array  #: (E, OUTCOME_WIDTH)
     final_state: FilterState
@@ -184,37 +184,38 @@ class Track:
 
     @property
     def p(self) -> Array:
-        """(T, 3) position of the inertial unit in W, m."""
+        """Positions (T, 3) of the inertial unit in W, m."""
         return self.x[:, :3]
 
     @property
     def v(self) -> Array:
-        """(T, 3) velocity in W, m/s."""
+        """Velocities (T, 3) in W, m/s."""
         return self.x[:, 3:6]
 
     @property
     def q(self) -> Array:
-        """(T, 4) attitude."""
+        """Attitudes (T, 4) as quaternions."""
         return self.x[:, 6:10]
 
     def at(self, lever: Any) -> Array:
-        """Return (T, 3) positions of a point of the body, given in B from the inertial unit."""
+        """Return the positions (T, 3) of a point of the body, which is given in B from the inertial unit."""
         return np.asarray(self.p + frames.rotation(self.q) @ np.asarray(lever, float))
 
     @property
     def covariance(self) -> Array:
-        """(T, n, n) covariances of the error, without clones."""
+        """Covariances (T, n, n) of the error, without clones."""
         return self.P[:, :, : self.P.shape[1]]
 
     def optional(self, name: str) -> Array:
-        """Return (T, k) values of an optional state."""
+        """Return the values (T, k) of an optional state."""
         place, size = OPTIONAL[name]
         return self.x[:, place : place + size]
 
     def error(self, p: Any, v: Any, q: Any, **others: Any) -> Array:
-        """Return the (T, n) error of the estimate: the correction that leads from the estimate to the truth.
+        """Return the error (T, n) of the estimate: the correction that leads from the estimate to the truth.
 
-        Pass the true values of ``gyro``, ``accelerometer`` and optional states by name; errors of the others are NaN.
+        Pass the true values of ``gyro``, ``accelerometer`` and optional states by name. The errors of states that are
+        not passed are NaN.
         """
         found = np.full((len(self.time), self.design.size), np.nan)
         found[:, 0:3], found[:, 3:6] = p - self.p, v - self.v
@@ -227,7 +228,7 @@ class Track:
         return found
 
     def smoothed(self) -> Track:
-        """Return the track smoothed by later measurements. Requires a track made with ``smooth=True``."""
+        """Return the track smoothed by later measurements. The track must have been made with ``smooth=True``."""
         if not len(self.tape):
             raise ValueError("a track can only be smoothed if it was made with smooth=True")
         x, P, d = self.x.copy(), self.P.copy(), self.design
@@ -236,7 +237,9 @@ class Track:
 
 
 def rotation_vector(R: Array) -> Array:
-    """Return rotation vectors (..., 3) in rad of rotation matrices (..., 3, 3), below half a turn."""
+    """Return the rotation vectors (..., 3) in rad of rotation matrices (..., 3, 3). Rotations must be below half a
+    turn.
+    """
     axis = 0.5 * np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1)
     s = np.linalg.norm(axis, axis=-1)
     angle = np.arctan2(s, 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0))
@@ -285,14 +288,14 @@ def compile_filter() -> None:
 
 
 class Filter:
-    """The filter for live use: samples in order, measurements with any delay.
+    """The filter for live use. It takes samples in order, and measurements with any delay.
 
     For a measurement that arrives late or refers to an earlier pose, the filter returns to a saved state. It then
-    repeats the samples and measurements since, so that the result equals that of timely arrival.
+    processes all later samples and measurements again, so that the result equals that of timely arrival.
     """
 
     def __init__(self, start: FilterState, memory: float = 10.0, every: float = 0.2) -> None:
-        """Create a filter that can return at most ``memory`` s and saves its state ``every`` s."""
+        """Create a filter that saves its state ``every`` s and can go back by at most ``memory`` s."""
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Array] = []
@@ -308,7 +311,9 @@ class Filter:
         return self.state.time
 
     def sample(self, time: float, force: Any, rates: Any) -> None:
-        """Add the means of the inertial unit since the previous sample, in B; ``time`` is the end of the interval."""
+        """Add a sample of the inertial unit: the means since the previous sample, in B. ``time`` is the end of the
+        interval.
+        """
         self._imu.append(np.array([time, *force, *rates]))
         self._advance(self._imu[-1:])
         if time - self._saved_states[-1].time >= self.every:
@@ -357,8 +362,8 @@ class Filter:
             del again[:k]
 
     def innovation(self, row: Array) -> Array:
-        """Return the innovation (m) of a measurement, taken or refused. NaN if it is not yet processed, or was
-        discarded.
+        """Return the innovation (m) of a measurement, whether taken or refused. It is NaN if the measurement is not yet
+        processed, or was discarded.
         """
         m = int(row[measurement_models.M])
         for event, told in zip(reversed(self._events[: len(self._outcomes)]), reversed(self._outcomes), strict=True):

@@ -1,10 +1,10 @@
-"""The filter forward in time. Compiled.
+"""Forward pass of the filter (compiled kernels).
 
-In addition to the arrays of :mod:`strapdown`: ``clones`` (K, 8): number, p, q; ``count`` (3): n without clones, number
-of clones, length of the tape; ``memory`` (MEMORY); ``events`` (E, WIDTH) in order of time; ``tape``: records for the
-smoother, empty without smoothing.
+The functions use these arrays in addition to those of :mod:`strapdown`: ``clones`` (K, 8) with number, p and q;
+``count`` (3) with n without clones, number of clones, and length of the tape; ``memory`` (MEMORY); ``events`` (E,
+WIDTH) in order of time; and ``tape`` with records for the smoother, empty without smoothing.
 
-Clones: Roumeliotis & Burdick (2002). Covariance intersection: Julier & Uhlmann (1997).
+Cloning follows Roumeliotis & Burdick (2002), and covariance intersection follows Julier & Uhlmann (1997).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ TAPE_PROPAGATE, TAPE_UPDATE, TAPE_CLONE, TAPE_DROP, TAPE_MARK = 1.0, 2.0, 3.0, 4
 
 @device_function
 def _factor(S: Array, m: int, L: Array) -> None:
-    """S = L L^T."""
+    """Factor S = L L^T (Cholesky)."""
     for i in range(m):
         for j in range(i + 1):
             s = S[i, j]
@@ -118,8 +118,8 @@ def _innovation(
 def innovation_nis(
     e: Array, n: int, omega: float, work: Array, y: Array, noise: Array, S: Array, L: Array, white: Array
 ) -> float:
-    """Return the normalised innovation squared. A ``share`` of 1 uses all of P; otherwise covariance intersection for
-    shared knowledge.
+    """Return the normalised innovation squared. A ``share`` of 1 uses all of P; a smaller one applies covariance
+    intersection for shared knowledge.
     """
     m, nis = int(e[M]), 0.0
     for a in range(m):
@@ -193,7 +193,7 @@ def gate_measurement(
 ) -> float:  # fmt: skip
     """Test the measurement against the gate, directly or as an echo.
 
-    Return the share of P for its weight; 0 if it is refused, negative if it carries no information.
+    Return the share of P that weights the measurement: 0 if it is refused, negative if it contains no information.
     """
     n, m, kind, images = count[0] + CLONE * count[1], int(e[M]), int(e[KIND]), 1
     if not math.isnan(e[BED]) and (kind in (ROUND_TRIP, ONE_WAY)):
@@ -219,7 +219,7 @@ def gate_measurement(
 
 @device_function
 def inflate_after_refusals(sensor: int, n: int, P: Array, streak: Array) -> None:
-    """Inflate the covariance after many refusals in a row, because then the filter is wrong."""
+    """Inflate the covariance after many refusals in a row, because the filter's state is then probably wrong."""
     streak[sensor] += 1
     if streak[sensor] >= REFUSALS:
         streak[sensor] = 0
@@ -246,7 +246,7 @@ def _gain(n: int, m: int, work: Array, L: Array, white: Array) -> None:
 
 @device_function
 def _joseph(e: Array, n: int, m: int, omega: float, P: Array, work: Array, noise: Array, white: Array) -> None:
-    """P = (1 - K H) P, then (1 - K H)^T from the right, then + K R K^T."""
+    """Update the covariance: P = (1 - K H) P (1 - K H)^T + K R K^T."""
     for i in range(n):
         for a in range(m):
             gain = work[8 + a, i]
@@ -320,7 +320,7 @@ def update(
 
 @device_function
 def _record(tape: Array, count: Array, end: int, op: float) -> None:
-    """Close a record of the tape, whose numbers precede ``end``."""
+    """Close a record of the tape; its numbers precede ``end``."""
     tape[end], tape[end + 1] = end - count[2], op
     count[2] = end + 2
 

@@ -1,6 +1,6 @@
 """Learned dead reckoning: a vehicle's velocity from inertial unit, attitude, pressure and commands.
 
-It is learned from missions with known truth and judged by whole missions that it has not seen.
+The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
 A dense network predicts the change of the velocity through water, in the body frame, within a step. Its inputs are the
 previous estimate of the velocity and the values of the instruments. The track is the integral of the velocity in the
@@ -8,7 +8,7 @@ attitude of the AHRS. In training, random errors are added to the true previous 
 return to the velocity that thrust, rudder and turning imply, so errors do not accumulate. Only a Doppler log can
 measure a current on board.
 
-The comparison uses the same instruments: the reference filter without and with a Doppler log, and a constant speed.
+The results are compared with the reference filter, without and with a Doppler log, and with a constant speed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from wavesim_studies.navigation import dataset, logs
 from wavesim_studies.neural_networks import Adam, DenseNetwork, load
 
 Array = np.ndarray[Any, np.dtype[Any]]
-LAGS = (1.0, 3.0, 9.0)  #: s, time constants of the smoothed commands that the network receives
-DEPTH_S = 2.0  #: s, interval of the pressure change
-WRONG = 0.15  #: m/s, error added to the previous velocity in training
+LAGS = (1.0, 3.0, 9.0)  #: time constants in s of the smoothed commands that the network receives
+DEPTH_S = 2.0  #: interval in s over which the change of pressure is taken
+WRONG = 0.15  #: error in m/s that is added to the previous velocity in training
 SIZES = (64, 64)
 BATCH = 1024
 
@@ -49,13 +49,13 @@ class TrainingMission:
 
 
 def _before(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """Return the (T, k) newest values at these times (ns); before the first value, the first."""
+    """Return the newest values (T, k) at these times (ns). Before the first value, return the first."""
     k = np.clip(np.searchsorted(columns["time_ns"], at, side="right") - 1, 0, None)
     return np.stack([columns[n][k].astype(float) for n in names], axis=1)
 
 
 def _mean(columns: dataset.Columns, at: Array, names: list[str]) -> Array:
-    """Return (T, k) means of the values since the previous time."""
+    """Return the means (T, k) of the values since the previous time."""
     k = np.searchsorted(columns["time_ns"], at, side="right")
     sums = np.concatenate([np.zeros((1, len(names))), np.cumsum(np.stack([columns[n] for n in names], axis=1), axis=0)])
     first = np.concatenate([[0], k[:-1]])
@@ -103,7 +103,7 @@ def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
 
 @dataclass(frozen=True)
 class DeadReckoningNetwork:
-    """A trained network, and the scaling of its inputs."""
+    """A trained network with the scaling of its inputs."""
 
     parameters: list[Array]
     centre: Array
@@ -111,7 +111,7 @@ class DeadReckoningNetwork:
     spread: Array  #: scale of the predicted increments
 
     def velocity(self, m: TrainingMission) -> Array:
-        """Return the (T, 3) velocity in B, starting from the true one."""
+        """Return the velocities (T, 3) in B, starting from the true velocity."""
         found = np.empty((len(m.time), 3))
         found[0] = m.velocity[0]
         x = ((m.inputs - self.centre[3:]) / self.scale[3:]).astype(np.float32)
@@ -141,7 +141,7 @@ class DeadReckoningNetwork:
 
 
 def track(m: TrainingMission, velocity: Array) -> Array:
-    """Return (T, 3) positions by integrating a velocity in B with the attitudes of the AHRS.
+    """Return the positions (T, 3) that result from integrating a velocity in B with the attitudes of the AHRS.
 
     The integration uses the trapezoidal rule from the true start.
     """
@@ -153,10 +153,10 @@ def track(m: TrainingMission, velocity: Array) -> Array:
 def train(
     missions: list[TrainingMission], epochs: int = 60, seed: int = 1, shuffled: bool = False, say: Callable[[str], None] = lambda _: None
 ) -> DeadReckoningNetwork:  # fmt: skip
-    """Train a network on the missions of the part `train`; return the epoch with the smallest error on the part
-    `validation`.
+    """Train a network on the missions of the part `train`. Return the network of the epoch with the smallest error on
+    the part `validation`.
 
-    ``shuffled`` assigns the truth of one time to another, so that there is nothing to learn.
+    ``shuffled`` assigns the true states to random times, so that there is nothing to learn.
     """
     random = np.random.default_rng(seed)
     mine = [m for m in missions if m.part == "train"]
@@ -193,13 +193,13 @@ def train(
 
 @dataclass(frozen=True)
 class MissionErrors:
-    """Horizontal errors on one mission by method, at the end and RMS, m."""
+    """Horizontal errors of each method on one mission in m: at the end, and RMS."""
 
     mission: str
     distance: float
     final: dict[str, float]
     rms: dict[str, float]
-    velocity: dict[str, float]  #: RMS error of the velocity through water, m/s, for methods that estimate it
+    velocity: dict[str, float]  #: RMS error of the velocity through water in m/s, for methods that estimate it
 
 
 def evaluate(
@@ -207,7 +207,8 @@ def evaluate(
 ) -> list[MissionErrors]:
     """Evaluate each mission of a part by every method.
 
-    The methods are the reckoners, `filter` (without a Doppler log), `doppler` (with it) and `constant` (speed).
+    The methods are the given networks, `filter` (without a Doppler log), `doppler` (filter with a Doppler log) and
+    `constant` (constant speed).
     """
     mine = [m for m in missions if m.part == "train"] or missions
     usual = np.concatenate([m.velocity for m in mine]).mean(axis=0)
@@ -237,7 +238,7 @@ def evaluate(
 def summary(rows: list[MissionErrors]) -> dict[str, dict[str, float]]:
     """Return medians over the missions by method.
 
-    The medians are those of the final error (m, % of distance), the RMS (m), its ratio to the filter's RMS, and the
+    The quantities are the final error (m, % of distance), the RMS error (m), its ratio to that of the filter, and the
     velocity error (m/s).
     """
     return {
@@ -256,7 +257,7 @@ def learn(
 ) -> dict[str, Any]:
     """Train on a dataset and evaluate on its unseen missions.
 
-    Return the reckoner, rows, summary, parts, and the training time in seconds.
+    Return the trained network, the rows, the summary, the size of each part, and the training time in seconds.
     """
     start = time.perf_counter()
     index = dataset.missions(folder)

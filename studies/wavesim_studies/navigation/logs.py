@@ -1,7 +1,7 @@
-"""Input of the filter from a vehicle's log: the values of its instruments, and separately the truth.
+"""Input of the filter from the log of a vehicle: the values of its instruments, and separately the true states.
 
-Instruments have the accuracy that the configuration in the log declares. A vehicle without an inertial unit moves by
-the rates of its AHRS, with random accelerations.
+Instruments have the accuracy that the configuration in the log declares. Without an inertial unit, the filter uses the
+rates of the AHRS and random accelerations.
 """
 
 from __future__ import annotations
@@ -29,65 +29,69 @@ from wavesim_studies.navigation.metrics import NavigationScore
 from wavesim_studies.navigation.metrics import score as judged
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: inputs of the filter by type of instrument; sound is not an instrument
+#: types of inputs that can be left out; all except `sound` are types of instruments
 TYPES = ("imu", "dvl", "speedlog", "ctd", "pressure", "ahrs", "sound")
-BEGIN = (0.05, 0.05, 0.005)  #: m, m/s, rad: initial uncertainty of position, velocity and attitude
-MOORING_SWING_M = 0.05  #: m, swing of a moored beacon about its mean position
-DATUM = 0.3  #: m, common offset of all moored beacons from their positions: a current carries them to one side
-RAY_BEND_SIGMA = 3e-3  #: rad, angle by which refraction changes the apparent direction of a source
-JOLT = 400.0  #: gate of speeds without an inertial unit: starting to move or turn is not an outlier
-RANDOM_ACCELERATION = 0.1  #: m/s/sqrt(s), for a vehicle with neither an inertial unit nor a speed log
+BEGIN = (0.05, 0.05, 0.005)  #: initial uncertainty of position in m, velocity in m/s and attitude in rad
+MOORING_SWING_M = 0.05  #: swing in m of a moored beacon about its mean position
+DATUM = 0.3  #: common offset in m of all moored beacons from their configured positions, caused by a current
+RAY_BEND_SIGMA = 3e-3  #: angle in rad by which refraction changes the apparent direction of a source
+#: gate for speeds without an inertial unit, so that starting to move or turn is not rejected as an outlier
+JOLT = 400.0
+#: random acceleration in m/s/sqrt(s) of a vehicle with neither an inertial unit nor a speed log
+RANDOM_ACCELERATION = 0.1
 
 
 @dataclass(frozen=True)
 class EstimationCase:
-    """All inputs for a filter run over a vehicle's log, and the truth to judge the result."""
+    """All inputs for a filter run over the log of a vehicle, with the true states to judge the result."""
 
     name: str
     design: FilterDesign
     start: FilterState
     imu: Array
     rows: Array  #: (N, WIDTH) measurements
-    sensors: list[str]  #: names by the sensor numbers in the rows
-    lever: Array  #: position of the body's origin from the inertial unit, B
-    datum: float  #: m, common uncertainty of the beacon positions; 0 without sound
-    time: Array  #: (T) times of the truth, s
+    sensors: list[str]  #: name of each sensor number in the rows
+    lever: Array  #: position of the origin of the body in B, from the inertial unit
+    datum: float  #: common uncertainty of the beacon positions in m; 0 without sound
+    time: Array  #: times (T) of the true states in s
     p: Array
     v: Array
     q: Array
 
     def run(self, smooth: bool = False) -> Track:
-        """Run the filter or the smoother at the times of the truth."""
+        """Run the filter or the smoother, and return states at the times of the true states."""
         track = estimate(self.design, self.start, self.imu, self.rows, self.time, smooth)
         return track.smoothed() if smooth else track
 
     def covariance(self, track: Track) -> Array:
-        """Return (T, 2, 2) covariances of the horizontal position.
+        """Return the covariances (T, 2, 2) of the horizontal position.
 
-        They include the common uncertainty of the beacon positions, which the filter cannot estimate.
+        The covariances include the common uncertainty of the beacon positions, which the filter cannot estimate.
         """
         return track.covariance[:, :2, :2] + self.datum**2 * np.eye(2)
 
     def score(self, track: Track) -> NavigationScore:
-        """Score a track by the truth."""
+        """Score a track by comparison with the true states."""
         return judged(track.at(self.lever), track.q, self.p, self.q, self.covariance(track))
 
 
 def vehicles(log: Log) -> list[str]:
-    """List the vehicles whose log has their state, and an inertial unit or an AHRS."""
+    """List the vehicles whose log contains true states, and values of an inertial unit or an AHRS."""
     able = {body for kind in ("imu", "ahrs") for body, _ in log.by_type(kind)}
     return [b["name"] for b in log.bodies.values() if b["name"] in able and f"/state/{b['name']}" in log.series]
 
 
 def _new(series: Series) -> Any:
-    """Return the valid values, each once."""
+    """Return the valid values of a sensor, each once."""
     r = series.records
     keep = (r["valid"] == 1) & np.concatenate([[True], np.diff(r["sequence"]) > 0]) if len(r) else np.zeros(0, bool)
     return r[keep]
 
 
 def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> EstimationCase:
-    """Return a vehicle's case, without some types of instruments. Raise LogError if the log is not sufficient."""
+    """Return the inputs for one vehicle, without the given types of instruments. Raise LogError if the log lacks
+    required data.
+    """
     if name not in vehicles(log):
         raise LogError(
             f"{log.path} has no vehicle '{name}' with state and AHRS or IMU; it has: {', '.join(vehicles(log)) or 'none'}"
@@ -152,7 +156,7 @@ def estimation_case(log: Log, name: str, without: Collection[str] = ()) -> Estim
 
 
 def _configuration(log: Log) -> LoadedConfig:
-    """Return the configuration in the log, without the files that it names, which may have moved."""
+    """Return the configuration in the log. The files that it names are not read, because they may have moved."""
     try:
         return load_standalone(log.metadata.get("configuration", ""))[0]
     except ConfigError as error:
@@ -160,7 +164,7 @@ def _configuration(log: Log) -> LoadedConfig:
 
 
 def _mounting(instrument: InstrumentConfig) -> tuple[Array, Array]:
-    """Return R_BS and the position in B."""
+    """Return rotation R_BS and position in B of a sensor."""
     p = instrument.parameters
     return frames.rotation(frames.quaternion(*p.attitude)), np.array(p.position)
 
@@ -174,7 +178,7 @@ def _biases(found: dict[str, Any]) -> tuple[float, float]:
 
 
 def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -> tuple[FilterDesign, Array, Array]:
-    """Return the filter design, samples of an inertial unit in B, and the position of the unit."""
+    """Return the filter design, the samples of an inertial unit in B, and the position of the unit."""
     gravity = loaded.config.world.gravity
     current, current_walk = (0.0, 0.0) if bottom and "speedlog" not in found else (0.3, 0.002)
     if "imu" in found:
@@ -212,14 +216,14 @@ def _inertial_input(found: dict[str, Any], loaded: LoadedConfig, bottom: bool) -
 
 
 def _mean(x: Array) -> Array:
-    """Return the mean of each value and the previous one, because an inertial unit reports means."""
+    """Return the mean of each value and the previous value, because the filter expects means over each interval."""
     return np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1])])
 
 
 def _speed(found: dict[str, Any], time: Array) -> tuple[Array, float]:
-    """Return velocity in B at these times by a speed log, and its random walk in m/s/sqrt(s).
+    """Return the velocity in B at these times, as measured by a speed log, and its random walk in m/s/sqrt(s).
 
-    The random walk is the part of the changes over a second that exceeds the noise.
+    The random walk is the part of the velocity changes over a second that exceeds the noise of the instrument.
     """
     if "speedlog" in found:
         instrument, values = found["speedlog"][0]
@@ -276,9 +280,9 @@ def _rows(found: dict[str, Any], loaded: LoadedConfig, unit: Array) -> tuple[lis
 
 
 def _round_trips(log: Log, loaded: LoadedConfig, name: str, unit: Array, sensor: int) -> tuple[list[Array], float]:
-    """Return round trips to beacons at known positions, and how well the configuration knows these positions (m).
+    """Return the round trips to beacons at configured positions, and the standard deviation of these positions (m).
 
-    With a USBL head, directions are added as the next sensor.
+    If the vehicle has a USBL head, its directions are added as another sensor.
     """
     bodies = {b.name: b for b in loaded.config.fleet.bodies}
     mine = next(row for row, b in log.bodies.items() if b["name"] == name)
@@ -337,7 +341,7 @@ def _trip_sigma(mine: Any, its: Any, speed: float, swing: float) -> float:
 
 
 def counts(voyage: EstimationCase, track: Track) -> dict[str, dict[str, float]]:
-    """Return taken and refused measurements, mean NIS and expected NIS by instrument."""
+    """Return the numbers of taken and refused measurements, the mean NIS and the expected NIS for each instrument."""
     found = {}
     measured = track.events[:, measurement_models.M] > 0
     for k, sensor in enumerate(voyage.sensors):

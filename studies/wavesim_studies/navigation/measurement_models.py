@@ -1,6 +1,6 @@
-"""Models of the measurements: expected values, and derivatives by the error state. Compiled.
+"""Models of the measurements: expected values, and derivatives with respect to the error state (compiled kernels).
 
-Events are rows (WIDTH) of numbers; :mod:`wavesim_studies.navigation.measurements` makes the rows of measurements.
+Events are rows of WIDTH numbers. :mod:`wavesim_studies.navigation.measurements` makes the rows of measurements.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ def angle(y: float, x: float) -> float:
 
 @device_function
 def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array) -> float:
-    """Return the distance from the transducer to a beacon, or to its image in the surface (1) or the bed (2).
+    """Return the distance from the transducer to a beacon, or to the image of the beacon in the surface (1) or the bed
+    (2).
 
-    ``p`` is the position of the pose, u receives the gradient, and arm the lever arm in W.
+    ``p`` is the position of the pose. ``u`` receives the gradient, and ``arm`` the lever arm in W.
     """
     d2 = 0.0
     for i in range(3):
@@ -86,7 +87,7 @@ def _slant_range(p: Array, R: Array, e: Array, image: int, u: Array, arm: Array)
 
 @device_function
 def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Array, t: Array) -> None:
-    """Model the position, or the depth with its offset, of a unit at ``arm`` along rows d in W."""
+    """Model a measured position along the rows d in W, or a depth with its offset, of a sensor at ``arm``."""
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         for i in range(3):
@@ -102,7 +103,9 @@ def _position_model(e: Array, x: Array, ix: Array, arm: Array, z: Array, H: Arra
 
 @device_function
 def _velocity(e: Array, x: Array, ix: Array, w: Array, R: Array, z: Array, H: Array, u: Array, t: Array) -> None:
-    """Model velocity over ground or through water along rows d in B, with scale and skew of the log."""
+    """Model a velocity over ground or through water along the rows d in B, with scale error and misalignment of the
+    log.
+    """
     kind = int(e[KIND])
     A, B, y, g = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty(3)
     l = e[LEVER : LEVER + 3]
@@ -165,7 +168,7 @@ def _sound_path_model(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, image: int, R: Array, z: Array, H: Array, u: Array,
     arm: Array, t: Array,
 ) -> bool:  # fmt: skip
-    """Model the path length of a sound to or from a beacon; a round trip began at a clone.
+    """Model the path length of a sound to or from a beacon. A round trip began at a cloned pose.
 
     ``image`` selects which legs are echoes. Return False if the clone is missing.
     """
@@ -197,9 +200,9 @@ def _sound_path_model(
 
 @device_function
 def _second_order_bias(u: Array, d: float, P: Array, o: int, found: Array) -> None:
-    """Add to ``found`` (2) the mean and the deviation of the second-order error of a distance d along u.
+    """Add the mean and the deviation of the second-order error of a distance d along u to ``found`` (2).
 
-    A sphere is curved: uncertainty across the path, given by the block of P at o, lengthens the distance.
+    Uncertainty across the path, given by the block of P at o, lengthens the distance on average.
     """
     square, trace = 0.0, 0.0
     along = 0.0
@@ -243,7 +246,7 @@ def second_order_terms(e: Array, x: Array, clones: Array, count: Array, image: i
 
 @device_function
 def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
-    """Model azimuth and elevation of the direction to a beacon; rows: R_SB."""
+    """Model azimuth and elevation of the direction to a beacon. ``rows`` contains R_SB."""
     y, g = np.empty(3), np.empty(3)
     for i in range(3):
         u[i] = e[PLACE + i] - x[i]
@@ -273,7 +276,7 @@ def _direction(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: 
 
 @device_function
 def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: Array, t: Array) -> None:
-    """Model ranges to a plane (point PLACE, normal EXTRA) along beams, rows in B."""
+    """Model ranges to a plane (point PLACE, normal EXTRA) along beams, whose directions are rows in B."""
     for k in range(int(e[M])):
         d = e[ROWS + 3 * k : ROWS + 3 * k + 3]
         above = along = 0.0
@@ -294,9 +297,10 @@ def _to_plane(e: Array, x: Array, R: Array, z: Array, H: Array, u: Array, arm: A
 def expected_measurement(
     e: Array, x: Array, ix: Array, clones: Array, count: Array, w: Array, image: int, H: Array, z: Array
 ) -> bool:
-    """Compute the expected measurement z (4) and its derivative H (4, N) by the error state; w: angular velocity (B).
+    """Compute the expected measurement z (4) and its derivative H (4, N) with respect to the error state. ``w`` is the
+    angular velocity in B.
 
-    Return False if the clone that it needs is missing. Round trip and one way are in m: time times the assumed speed of
+    Return False if a required clone is missing. Round trips and one-way paths are in m: time times the assumed speed of
     sound, without the turn-around time.
     """
     n = count[0] + CLONE * count[1]

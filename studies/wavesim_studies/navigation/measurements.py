@@ -1,8 +1,8 @@
-"""Measurements for the filter: rows of numbers, each made by the function of its name.
+"""Functions that make the rows of numbers with which measurements are passed to the filter.
 
-Times are in s, lengths in m, angles in rad. ``lever``: position of the sensor in B from the inertial unit. ``sigma``:
-standard deviation, of each number or of all, or a covariance (m, m). ``sensor``: a number under which refusals are
-counted. ``gate``: maximum normalised innovation squared; 0 selects the 99 % quantile.
+Times are in s, lengths in m and angles in rad. ``lever`` is the position of the sensor in B, from the inertial unit.
+``sigma`` is the standard deviation of each number or of all numbers, or a covariance (m, m). ``sensor`` is a number
+under which refusals are counted. ``gate`` is the maximum normalised innovation squared; 0 selects the 99 % quantile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def _rows(row: Array, rows: Any) -> Array:
 
 
 def position(time: float, p_W: Vector, sigma: Any, lever: Vector = _NONE, sensor: int = 0, gate: float = 0.0) -> Array:
-    """Measure north, east and (with a third number) down of a point of the body: GPS, or a fix."""
+    """Measure north, east and (with a third number) down of a point of the body, as a GPS or another position fix
+    does.
+    """
     return _rows(_row(time, e.POSITION, p_W, sigma, sensor, gate, lever), np.eye(3)[: len(p_W)])
 
 
@@ -57,7 +59,7 @@ def velocity(
     """Measure the velocity of the sensor over the bottom or through water along axes or beams (m, 3) of B, at most
     four.
 
-    Without directions, use the axes of B. Two beams are enough.
+    Without directions, the axes of B are used. At least two beams are needed.
     """
     axes = np.eye(3)[: len(v)] if directions_B is None else directions_B
     return _rows(_row(time, e.WATER if water else e.BOTTOM, v, sigma, sensor, gate, lever), axes)
@@ -79,7 +81,7 @@ def round_trip(
     asked: float, heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, bed: float | None = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Measure the two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
+    """Measure a two-way path in m: (reception - query - turn-around time) times the assumed speed of sound.
 
     With ``bed``, the depth of the bed, a measurement that fails the gate is tried as an echo from surface or bed before
     it is refused.
@@ -93,10 +95,10 @@ def one_way(
     heard: float, length: float, beacon: Vector, sigma: float, lever: Vector = _NONE, covariance: Any = None, bed: float | None = None,
     sensor: int = 0, gate: float = 0.0,
 ) -> Array:  # fmt: skip
-    """Measure a one-way path in m by the own clock, from a beacon's position at emission.
+    """Measure a one-way path in m by the own clock, from the position of a beacon at emission.
 
-    ``known`` (3, 3) is the covariance of that position. The sender may have derived it from our own data, so its weight
-    avoids counting the same information twice.
+    ``known`` (3, 3) is the covariance of this position. The sender may have derived the position from our own data, so
+    its weight avoids counting the same information twice.
     """
     return _shared(_acoustic(_row(heard, e.ONE_WAY, length, sigma, sensor, gate, lever), beacon, bed), covariance)
 
@@ -136,7 +138,7 @@ def plane(
 
 
 def each(row: Array, times: Any, values: Any) -> Array:
-    """Copy one row to (N, WIDTH) rows with individual times (N) and values (N, m)."""
+    """Return N copies of a row (N, WIDTH), with individual times (N) and values (N, m)."""
     if not len(times):
         return np.zeros((0, len(row)))
     values = np.asarray(values, float).reshape(len(times), -1)
@@ -147,14 +149,14 @@ def each(row: Array, times: Any, values: Any) -> Array:
 
 
 def keep_pose(time: float) -> Array:
-    """Clone the pose, for round trips whose query was sent at this time."""
+    """Clone the pose at this time, for round trips whose query was sent then."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.KEEP, time
     return row
 
 
 def drop_pose(time: float, asked: float) -> Array:
-    """Remove a clone from this time on."""
+    """Remove a clone at this time."""
     row = np.zeros(e.WIDTH)
     row[[e.T, e.KIND, e.ID]] = time, e.DROP, asked
     return row

@@ -27,18 +27,18 @@ def aligned(p: Any, truth: Any) -> Array:
 
 
 def absolute_trajectory_error(p: Any, truth: Any, align: bool = False) -> Array:
-    """Return (T) the absolute trajectory error in m."""
+    """Return the absolute trajectory error (T) in m."""
     return np.asarray(np.linalg.norm((aligned(p, truth) if align else np.asarray(p)) - truth, axis=1))
 
 
 def path(truth: Any) -> Array:
-    """Return (T) the distance travelled along a track (T, k), m."""
+    """Return the distance (T) in m that has been travelled along a track (T, k)."""
     steps = np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1)
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def legs(truth: Any, distance: float) -> Array:
-    """Return (N, 2) consecutive pairs of indices between which the track has the length ``distance``."""
+    """Return consecutive pairs of indices (N, 2) between which the track has the length ``distance``."""
     found, way = [0], 0.0
     for i, step in enumerate(np.linalg.norm(np.diff(np.asarray(truth, float), axis=0), axis=1), start=1):
         way += step
@@ -49,7 +49,9 @@ def legs(truth: Any, distance: float) -> Array:
 
 
 def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: float) -> Array:
-    """Return (N) the relative pose error in m: error of the end of each leg of ``distance`` m, seen from its start."""
+    """Return the relative pose error (N) in m: the error at the end of each leg of ``distance`` m, seen from its
+    start.
+    """
     pairs = legs(true_p, distance)
     if not len(pairs):
         return np.zeros(0)
@@ -62,26 +64,30 @@ def relative_pose_error(p: Any, q: Any, true_p: Any, true_q: Any, distance: floa
 
 
 def nees(error: Any, covariance: Any) -> Array:
-    """Return (T) the normalised estimation error squared of errors (T, n) with covariances (T, n, n)."""
+    """Return the normalised estimation error squared (T) of errors (T, n) with covariances (T, n, n)."""
     error = np.asarray(error, float)
     return np.asarray(np.einsum("ti,ti->t", error, np.linalg.solve(covariance, error[:, :, None])[:, :, 0]))
 
 
 def bounds(numbers: int, runs: int, share: float = 0.95) -> tuple[float, float]:
-    """Return the interval of the mean of ``runs`` NEES or NIS of this many numbers for a consistent filter."""
+    """Return the interval in which a consistent filter has the mean NEES or NIS of ``runs`` runs, for this many numbers
+    per run.
+    """
     low, high = stats.chi2.ppf([0.5 * (1.0 - share), 0.5 * (1.0 + share)], numbers * runs) / runs
     return float(low), float(high)
 
 
 def whiteness(innovations: Any, lag: int = 1) -> float:
-    """Return the correlation of whitened innovations (N) at ``lag``; beyond 1.96 / sqrt(N) they are not white (95 %)."""
+    """Return the correlation of whitened innovations (N) at ``lag``. Beyond 1.96 / sqrt(N), they are not white (95
+    %).
+    """
     x = np.asarray(innovations, float)
     return float((x[lag:] * x[:-lag]).sum() / (x * x).sum())
 
 
 @dataclass(frozen=True)
 class NavigationScore:
-    """Score of one track against the truth; lengths in m, horizontal unless stated otherwise."""
+    """Score of one track against the true states. Lengths are in m, and horizontal unless stated otherwise."""
 
     rms: float
     p95: float
@@ -92,11 +98,13 @@ class NavigationScore:
     distance: float
     percent: float  #: final error, % of distance
     per_leg: dict[str, float]  #: RMS of the relative error over 10, 100 and 1000 m (three dimensions)
-    nees: float  #: mean NEES of the horizontal position, 2 if consistent; NaN without covariances
+    nees: float  #: mean NEES of the horizontal position, which is 2 if consistent; NaN without covariances
 
 
 def score(p: Any, q: Any, true_p: Any, true_q: Any, covariance: Any = None) -> NavigationScore:
-    """Score a track: positions (T, 3), attitudes (T, 4), covariances of the horizontal position (T, 2, 2)."""
+    """Score a track, given by positions (T, 3), attitudes (T, 4) and covariances of the horizontal position (T, 2,
+    2).
+    """
     p, true_p = np.asarray(p, float), np.asarray(true_p, float)
     flat = np.linalg.norm((p - true_p)[:, :2], axis=1)
     turn = frames.euler(np.asarray(q))[:, 2] - frames.euler(np.asarray(true_q))[:, 2]

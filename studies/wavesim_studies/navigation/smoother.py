@@ -1,4 +1,4 @@
-"""Backward pass of the smoother over the filter's tape. Compiled.
+"""Backward pass of the smoother over the tape of the filter (compiled kernels).
 
 It uses Bryson & Frazier's form of the fixed-interval smoother (Bierman 1973). This form equals that of Rauch, Tung &
 Striebel without its inverse, so it also works while a clone is a copy of the state.
@@ -19,7 +19,7 @@ Array = Any
 
 @device_function
 def _inverse(L: Array, m: int, W: Array) -> None:
-    """W = (L L^T)^-1."""
+    """Compute W = (L L^T)^-1."""
     for c in range(m):
         for i in range(m):
             s = 1.0 if i == c else 0.0
@@ -35,7 +35,7 @@ def _inverse(L: Array, m: int, W: Array) -> None:
 
 @device_function
 def _apply_innovation(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Array) -> None:
-    """a -= H^T pull; A += H^T (W H / 2 - U), and its transpose."""
+    """Update a -= H^T pull, and A += H^T (W H / 2 - U) and its transpose."""
     m, n = H.shape
     for k in range(m):
         for i in range(n):
@@ -53,7 +53,7 @@ def _apply_innovation(a: Array, A: Array, H: Array, U: Array, W: Array, pull: Ar
 
 @device_function
 def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
-    """a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
+    """Step back over a measurement: a = (1 - K H)^T a - H^T S^-1 y, A = (1 - K H)^T A (1 - K H) + H^T S^-1 H."""
     m, n = int(tape[at]), int(tape[at + 1])
     H, K, U = np.empty((m, n)), np.empty((m, n)), np.zeros((m, n))
     L, y = np.zeros((m, m)), np.empty(m)
@@ -85,7 +85,7 @@ def _back_over_update(tape: Array, at: int, a: Array, A: Array) -> None:
 
 @device_function
 def _undo_clone_start(a: Array, A: Array, n: int, o: int) -> None:
-    """Step back over the creation of a clone: the copy was the pose itself."""
+    """Step back over the creation of a clone, before which the copy was the pose itself."""
     for i in range(CLONE):
         to = i if i < 3 else i + 3
         a[to] += a[o + i]
@@ -142,7 +142,7 @@ def _smoothed_state(P: Array, a: Array, A: Array, n: int, base: int, S: Array, f
 def smooth(
     tape: Array, ix: Array, count: Array, world: Array, noise: Array, nodes: Array, covariances: Array,
 ) -> None:  # fmt: skip
-    """Step back over the tape: ``nodes`` become the smoothed states, the first n columns of ``covariances`` their
+    """Step back over the tape. ``nodes`` become the smoothed states, and the first n columns of ``covariances`` their
     covariances.
     """
     size, base = covariances.shape[2], count[0]

@@ -1,4 +1,4 @@
-"""State of the filter, strap-down propagation, and propagation of the covariance. Compiled.
+"""State of the filter, strap-down propagation, and propagation of the covariance (compiled kernels).
 
 The caller provides these arrays, and the functions change them:
 
@@ -10,7 +10,8 @@ of the assumed speed of sound and of the Doppler log, misalignment of the Dopple
 exp([a]x) R^), gyro bias, accelerometer bias, then the optional states at the indices in ``ix`` (6) (-1 = absent), then
 six for each clone (p, attitude).
 
-Error-state filter after Sola (2017, arXiv 1711.02508), errors in W; coning and sculling of two samples (Savage 1998).
+The error-state filter follows Sola (2017, arXiv 1711.02508), with errors in W. Coning and sculling use two samples
+(Savage 1998).
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def cross(a: Array, b: Array, out: Array) -> None:
 
 @device_function
 def _skewed(R: Array, f: Array, factor: float, out: Array) -> None:
-    """out = factor R [f]x."""
+    """Compute out = factor R [f]x."""
     for i in range(3):
         a, b, c = R[i, 0], R[i, 1], R[i, 2]
         out[i, 0], out[i, 1], out[i, 2] = (
@@ -165,7 +166,7 @@ def _advance_rows(P: Array, columns: int, dt: float, F: Array) -> None:
 
 @device_function
 def _apply_decay(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
-    """Apply the decay of biases and current that have a time constant."""
+    """Apply the decay of those biases and currents that have a time constant."""
     for k in range(3):
         first = ix[0] if k == 2 else 9 + 3 * k
         if first >= 0 and noise[GYRO_TIME + k] > 0.0:
@@ -179,7 +180,7 @@ def _apply_decay(P: Array, n: int, dt: float, ix: Array, noise: Array) -> None:
 
 @device_function
 def propagate_covariance(P: Array, n: int, dt: float, F: Array, ix: Array, noise: Array) -> None:
-    """P = F P F^T + Q."""
+    """Propagate the covariance: P = F P F^T + Q."""
     _advance_rows(P, n, dt, F)
     S = np.empty((15, 9))
     for i in range(9):
@@ -241,7 +242,7 @@ def corrected_rates(x: Array, w_raw: Array, f_raw: Array, earth: Array, w: Array
 def propagate_state(
     x: Array, w: Array, dt: float, gravity: float, earth: Array, ix: Array, noise: Array, moved: Array
 ) -> None:
-    """Advance the nominal state by dt; ``moved`` as in :func:`transition`."""
+    """Advance the nominal state by dt. ``moved`` is that of :func:`transition`."""
     c = np.empty(3)
     cross(earth, x[V_ : V_ + 3], c)
     for i in range(3):

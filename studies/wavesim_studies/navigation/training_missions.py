@@ -1,4 +1,4 @@
-"""Training missions: one vehicle at sea follows a random programme; its log is added to a dataset.
+"""Training missions: one vehicle follows a random programme at sea, and its log is added to a dataset.
 
 Each mission has its own environment (current, depth), programme (speeds, courses, rudder, depths) and instrument
 errors. All of them follow from its seed.
@@ -43,7 +43,9 @@ def configuration(seed: int) -> str:
 
 
 class MissionProgramme:
-    """Random legs of 20 to 90 s: a course, a slow turn, or a rudder zigzag; each with a speed and a target depth."""
+    """Random legs of 20 to 90 s. Each leg is a course, a slow turn or a rudder zigzag, with a speed and a target
+    depth.
+    """
 
     def __init__(self, seed: int, heading: float) -> None:
         self._random = np.random.default_rng([seed, 2])
@@ -111,7 +113,7 @@ def run_mission(seed: int, seconds: float, log: Path) -> None:
 
 
 def make_dataset(folder: Path, count: int, seconds: float, seed: int = 1) -> Iterator[tuple[str, str]]:
-    """Run missions and add them to a dataset; yield (name, part of the split) of each."""
+    """Run missions and add them to a dataset. Yield the name of each mission and its part of the split."""
     for k in range(count):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch) / "run.mcap"

@@ -11,13 +11,16 @@ import click
 
 @click.group()
 def traffic() -> None:
-    """Run and score encounters of vessels. They come from Imazu's cases or DNV's traffic generator; the reference avoider steers."""
+    """Run and score encounters of vessels.
+
+    The encounters come from Imazu's cases or DNV's traffic generator. The reference avoider steers own ship.
+    """
 
 
 def _options(function: Any) -> Any:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per encounter."),
-        click.option("--hold", is_flag=True, help="Keep own ship on her course too."),
+        click.option("--hold", is_flag=True, help="Keep own ship on its course, without avoiding."),
         click.option(
             "--model", default="otter", show_default=True, help="Model of own ship, a surface vessel of the library."
         ),
@@ -55,14 +58,17 @@ def dnv(files: tuple[Path, ...], model: str, hold: bool, as_json: bool) -> None:
 @click.argument("cases", type=click.IntRange(1, 22), nargs=-1)
 @click.option("--model", default="otter", show_default=True, help="Model of own ship, a surface vessel of the library.")
 @click.option(
-    "--rogue", is_flag=True, help="Let the first of the other vessels leave her course and steer for own ship."
+    "--rogue", is_flag=True, help="Let the first of the other vessels leave its course and steer for own ship."
 )
 @click.option(
     "--captain", type=click.Path(path_type=Path), default=Path("examples/onboard/captain.py"), show_default=True,
     help="Program that steers the vessels.",
 )  # fmt: skip
 def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captain: Path) -> None:
-    """Write Imazu CASES as configurations for `wavesim trial`. FOLDER receives one file per case; default: all 22. Own ship detects others only by AIS and radar."""
+    """Write Imazu CASES as configurations for `wavesim trial`.
+
+    FOLDER receives one file per case; default: all 22. Own ship detects the other vessels only by AIS and radar.
+    """
     from wavesim_studies.traffic import encounters
     from wavesim_studies.traffic.encounter_runs import MODEL_SPEEDS_AND_TIMES
     from wavesim_studies.traffic.encounter_trials import write
@@ -75,7 +81,7 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
 
 @traffic.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--vehicle", default="odin", show_default=True, help="Vessel of the configuration.")
+@click.option("--vehicle", default="odin", show_default=True, help="Name of a vessel in the configuration.")
 @click.option(
     "--radius", type=click.FloatRange(0.0), default=45.0, show_default=True, help="Turning radius at waypoints in m."
 )
@@ -84,7 +90,8 @@ def trials(folder: Path, cases: tuple[int, ...], model: str, rogue: bool, captai
 def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bool) -> None:
     """Sail a vessel along its waypoints and report the deviation.
 
-    FILE is a configuration; other vessels in it do not take part. The report has the distances from legs and arcs and the speed.
+    FILE is a configuration; other vessels in it do not take part. The report states the speed and the distances from
+    legs and arcs.
     """
     import numpy as np
 
@@ -103,7 +110,7 @@ def mission(file: Path, vehicle: str, radius: float, seconds: float, as_json: bo
 
 
 def _known(model: str) -> None:
-    """Raise ConfigError unless own ship can be of this model."""
+    """Raise ConfigError unless this model can be own ship."""
     from wavesim_sdk.config import library
     from wavesim_sdk.errors import ConfigError
     from wavesim_sdk.names import suggest_name

@@ -1,8 +1,8 @@
 """Score of a vessel by the collision regulations, in parts (after Woerner, Benjamin, Novitzky, Leonard 2018).
 
 The score of a pair is its safety times the mean of its protocol parts, each from 0 to 1. The score of a run is the
-score of its worst pair times the worst part of its economy: extra distance, lost time, changes of course, and whether
-the mission was completed.
+score of its worst pair times the worst part of its economy. Its parts measure extra distance, lost time, changes of
+course, and the completion of the mission.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ KNOT = 1852.0 / 3600.0
 LARGE, NOTICED = (
     math.radians(30.0),
     math.radians(5.0),
-)  #: a change that others notice (rule 8b); the smallest change that counts
+)  #: change that others notice (rule 8b), and the smallest change that counts
 SMALL_SPEED = 0.5 * KNOT
 STEADY = 3.0  #: distance in ship lengths over which a course is measured
 SPARED, WASTED = (
     30.0,
     180.0,
-)  #: extra distance, or distance in the lost time, in ship lengths: free up to the first, no score left at the second
-TURN = math.radians(15.0)  #: a change of course that belongs to a manoeuvre; `steady` counts the smaller ones
+)  #: extra distance (or distance in the lost time) in ship lengths: full score up to the first, 0 from the second on
+TURN = math.radians(15.0)  #: smallest change of course that belongs to a manoeuvre; `steady` counts the smaller ones
 TURNS, MORE = (
     4,
     2,
-)  #: changes that an encounter may have (out, parallel, back, on), and additional ones for each further vessel
+)  #: changes of course that an encounter may have (out, parallel, back, on), and additional ones per further vessel
 COST = 0.1  #: deduction for each additional change
 
 
@@ -74,13 +74,13 @@ class EncounterScore:
 
 @dataclass(frozen=True)
 class ColregsScore:
-    """Score of a run: its pairs, the extra distance, and the parts of its economy (0 to 1): way, time, courses,
+    """Score of a run: its pairs, the extra distance, and the parts of its economy (from 0 to 1): way, time, courses,
     mission.
     """
 
     pairs: tuple[EncounterScore, ...]
-    extra: float  #: distance sailed over the straight distance, less 1
-    late: float  #: s lost against the straight line at the first speed
+    extra: float  #: distance sailed divided by the straight distance, minus 1
+    late: float  #: time lost in s, compared with the straight line at the initial speed
     turns: int  #: changes of course
     economy: dict[str, float]
 
@@ -103,7 +103,7 @@ class ColregsScore:
 
 @dataclass(frozen=True)
 class AvoidingAction:
-    """First change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (share)."""
+    """The first change that own ship made: time (s), turn (rad, starboard positive) and loss of speed (share)."""
 
     time: float
     turn: float
@@ -114,7 +114,7 @@ def first_action(own: VesselTrack, length: float) -> AvoidingAction | None:
     """Find the first change of course by more than 5 deg, or of speed by more than half a knot (a tenth for small
     craft).
 
-    The result includes how large the change became before the next one.
+    The result states how large the change became before the next one began.
     """
     speed0 = float(own.speeds[0])
     speed_step = min(SMALL_SPEED, 0.1 * speed0)
@@ -142,7 +142,7 @@ def score_run(
 ) -> ColregsScore:
     """Score a run. ``length`` of own ship (m) gives the preferred and the minimum distance.
 
-    ``goal`` is the point where the run should have ended; pass it to judge a whole mission.
+    ``goal`` is the point at which the run should end. Pass it to judge a whole mission.
     """
     least, preferred = domain(length)
     first, last, speed = own.places[0], own.places[-1], max(float(own.speeds[0]), 0.1)
@@ -166,7 +166,7 @@ def score_run(
         parts = {"safety": float(np.clip((distance - least) / (preferred - least), 0.0, 1.0))}
         if not (
             duty and part in HOLDS
-        ):  # she must give way to another vessel, so she cannot hold her course for this one
+        ):  # own ship must give way to another vessel, so it cannot hold its course for this one
             parts |= _score_pair(own, other, part, action, length, preferred, distance, time)
         pairs.append(EncounterScore(name, part, distance, time, parts))
     extra = sailed / straight - 1.0 if straight > 0.0 else math.inf
@@ -178,7 +178,7 @@ def _spared(lengths: float) -> float:
 
 
 def _sampled(own: VesselTrack, length: float) -> Array:
-    """Return courses, one for each :data:`STEADY` ship lengths."""
+    """Return the courses, one for each :data:`STEADY` ship lengths sailed."""
     speed = max(float(own.speeds[0]), 0.1)
     return own.courses[:: max(1, round(STEADY * length / speed / float(np.median(np.diff(own.times)))))]
 
@@ -234,8 +234,8 @@ def _score_pair(
 
 
 def _steadiness(own: VesselTrack, length: float) -> float:
-    """Return 1 without small changes of course, 0 with ten. A small change is a turn by less than 15 deg that stops
-    again.
+    """Return the score for small changes of course: 1 for none, 0 for ten. A small change is a turn by less than 15 deg
+    that stops again.
     """
     turns = np.diff(_sampled(own, length))
     small = (np.abs(turns) > math.radians(2.0)) & (np.abs(turns) < math.radians(15.0))

@@ -1,4 +1,6 @@
-"""Encounters as library runs: own ship of any model uses the reference avoider, and the others hold their course."""
+"""Encounters as library runs. Own ship, of any model, uses the reference avoider; the other vessels hold their
+course.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from wavesim_server.study import empty_sea, equilibrium_depth
 from wavesim_studies.traffic.colregs_score import ColregsScore, VesselTrack, score_run
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
-#: suitable speed in m/s and time in s to the meeting, by model
+#: suitable speed in m/s and time to the meeting in s, by model
 MODEL_SPEEDS_AND_TIMES = {
     "otter": (3.0, 300.0),
     "jolner": (2.5, 300.0),
@@ -28,19 +30,19 @@ MODEL_SPEEDS_AND_TIMES = {
     "supply": (6.1733, 1800.0),
 }
 RUN_IN = 200.0  #: distance in ship lengths sailed before an encounter begins
-LARGE = 30.0  #: m: longer vessels use a longer time step and control period
+LARGE = 30.0  #: length in m above which vessels use a longer time step and control period
 
 
 @dataclass(frozen=True)
 class EncounterRun:
-    """A run: tracks by name (own ship is `own`), and its score."""
+    """An encounter run: its tracks by name (own ship is `own`), and its score."""
 
     encounter: Encounter
     tracks: dict[str, VesselTrack]
     score: ColregsScore
     has_turned: tuple[
         float, float
-    ]  #: largest decision to port (negative) and to starboard, in rad from the desired course
+    ]  #: largest course changes to port (negative) and to starboard, in rad from the desired course
 
 
 def kinematic_model(model: Model) -> Model:
@@ -72,14 +74,14 @@ def thrust_for_speed(model: str, speed: float) -> float:
 
 
 def _time_steps(length: float) -> tuple[float, float]:
-    """Return (step of the engine, period of control) in s for a vessel of a length."""
+    """Return the time step of the engine and the control period, in s, for a vessel of this length."""
     return (0.1, 1.0) if length > LARGE else (0.02, 0.2)
 
 
 def run_encounter(
     encounter: Encounter, model: str = "otter", avoid: bool = True, beyond: float | None = None
 ) -> EncounterRun:
-    """Simulate an encounter until own ship has passed her goal, or for twice the time that this takes.
+    """Simulate an encounter until own ship has passed its goal, or for at most twice the time that this normally takes.
 
     ``beyond`` limits the time after the meeting, as a multiple of the time to the meeting. ``avoid`` enables the
     avoider.

@@ -14,15 +14,15 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_studies.traffic.encounter_runs import LARGE
 from wavesim_studies.traffic.encounters import Encounter, VesselStart
 
-BEYOND = 1.9  #: duration as a multiple of the time to the meeting
-BAND = 0.35  #: share of the way to the meeting at which a rogue leaves her course
+BEYOND = 1.9  #: duration of a trial as a multiple of the time to the meeting
+BAND = 0.35  #: share of the time to the meeting that remains when a rogue leaves its course
 
 
 def text(encounter: Encounter, model: str, captain: str, files: str, rogue: bool = False) -> str:
     """Return the configuration: own ship with ``captain`` and the reference avoider, and the other vessels.
 
     ``captain`` is a program with a path relative to the file, and ``files`` is the path to the folder of files. With
-    ``rogue``, the first of the others leaves her course before the meeting and steers for the future position of own
+    ``rogue``, the first of the others leaves its course before the meeting and steers for the future position of own
     ship.
     """
     own = library()[model]
@@ -72,7 +72,9 @@ def write(encounter: Encounter, folder: Path, model: str, captain: Path, rogue: 
 
 
 def _rogue_legs(other: VesselStart, own: VesselStart, meeting: float) -> list[tuple[float, float]]:
-    """Return legs along her course, then to the position of own ship after a third of the remaining time, and beyond."""
+    """Return the legs of a rogue: along its course, then to the position of own ship after a third of the remaining
+    time, and beyond.
+    """
     north, east = other.velocity
     leaves = (1.0 - BAND) * meeting
     at = other.north + north * leaves, other.east + east * leaves

@@ -1,5 +1,5 @@
-"""Encounters: start positions of own ship and others. Includes the 22 Imazu cases and a reader for DNV's traffic
-generator.
+"""Encounters: start positions of own ship and the other vessels, with the 22 Imazu cases and a reader for files of
+DNV's traffic generator.
 
 case = imazu(5)                                # ships, 12 kn, 30 minutes
 small = imazu(5, speed=3.0, time=300.0)        # the same for boats of 3 m/s
@@ -25,7 +25,7 @@ SOURCE = (
     "Imazu's problem as tabulated by R. Sawada, K. Sato, T. Majima, Automatic ship collision avoidance using deep reinforcement "
     "learning with LSTM in continuous action spaces, J. Mar. Sci. Technol. 26, 2021, table 4"
 )
-#: courses of the others in degrees; s: slow, 7/10 of the speed
+#: courses of the other vessels in degrees; an s marks a slow vessel with 7/10 of the speed
 IMAZU = {
     1: "180", 2: "270", 3: "0s", 4: "45", 5: "180 270", 6: "350 315", 7: "0s 315", 8: "180 270", 9: "330 270", 10: "270 15", 11: "90 330",
     12: "315 350", 13: "180 10 45", 14: "350 315 270", 15: "0s 315 270", 16: "45s 90 270", 17: "0s 10 315", 18: "225 345 330",
@@ -53,7 +53,7 @@ class VesselStart:
 
 @dataclass(frozen=True)
 class Encounter:
-    """Own ship, her goal, and the other vessels."""
+    """An encounter: own ship, its goal, and the other vessels."""
 
     name: str
     own: VesselStart
@@ -63,7 +63,9 @@ class Encounter:
 
     @property
     def meeting(self) -> float:
-        """Time in s at which the last of the others is closest without any action; 60 s if all of them have passed."""
+        """Time in s at which the last of the other vessels is closest if no vessel acts; 60 s if all have already
+        passed.
+        """
         own, others = np.array([self.own.north, self.own.east]), [np.array([t.north, t.east]) for t in self.others]
         flown = [np.subtract(t.velocity, self.own.velocity) for t in self.others]
         times = [float(closest_approach(p - own, v)[1]) for p, v in zip(others, flown, strict=True)]
@@ -79,8 +81,8 @@ def imazu(case: int, speed: float = 12.0 * KNOT, time: float = 1800.0) -> Encoun
     """Return a case of the Imazu problem, scaled by speed (m/s) and by the time (s) after which all vessels meet at the
     origin.
 
-    The vessels meet if none acts. Own ship comes from the south; x is north and y east. Raise ValueError unless the
-    case is 1 to 22.
+    The vessels meet if none of them acts. Own ship comes from the south; x is north and y east. Raise ValueError unless
+    the case is 1 to 22.
     """
     if case not in IMAZU:
         raise ValueError(f"unknown Imazu case {case}: use 1 to {max(IMAZU)}")
@@ -134,7 +136,9 @@ def _initial(ship: Any) -> Any:
 
 
 def _geodetic(ship: Any) -> Origin | None:
-    """Return the origin at own ship if her position is in degrees; :func:`_start` reports an invalid position."""
+    """Return the origin, which is at own ship, if its position is in degrees. :func:`_start` reports an invalid
+    position.
+    """
     try:
         position = _initial(ship)["position"]
         lat, lon = (position.get(long, position.get(long[:3])) for long in ("latitude", "longitude"))

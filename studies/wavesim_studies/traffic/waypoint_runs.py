@@ -21,8 +21,8 @@ from wavesim_sdk.ship_autopilot import ShipMotion, WaypointPilot
 from wavesim_server import Lab
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-PERIOD = 0.1  #: s, period of control
-PASS_TOLERANCE_M = 10.0  #: m beyond its arc at which a waypoint counts as missed
+PERIOD = 0.1  #: control period in s
+PASS_TOLERANCE_M = 10.0  #: distance in m beyond its arc at which a waypoint counts as missed
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,16 @@ class WaypointRoute:
         return away
 
     def _cut(self, a: Array, b: Array, c: Array) -> tuple[float, Array, Array, float]:
-        """Return (distance from corner b at which the arc begins, directions of the legs before and after it, side)."""
+        """Return the distance from corner b at which the arc begins, the directions of the legs before and after it,
+        and its side.
+        """
         t1, t2 = (b - a) / np.linalg.norm(b - a), (c - b) / np.linalg.norm(c - b)
         turn = math.atan2(t1[0] * t2[1] - t1[1] * t2[0], t1 @ t2)
         return self.radius * math.tan(abs(turn) / 2.0), t1, t2, math.copysign(1.0, turn)
 
     def reached(self, places: Array) -> int:
-        """Count the corners passed in order, in all rounds. A corner counts within its arc's distance plus
-        ``PASS_TOLERANCE_M``.
+        """Count the corners passed in order, in every round. A corner counts if the vessel is within the distance of
+        its arc plus ``PASS_TOLERANCE_M``.
         """
         n, found, first = len(self.corners), 0, 0
         while first < len(places):
@@ -83,7 +85,9 @@ class WaypointRoute:
 
 @dataclass(frozen=True)
 class WaypointRun:
-    """A mission: times (T) in s, positions (T, 2), speeds over ground (T) in m/s, and distances (T) from the route, m."""
+    """A mission: times (T) in s, positions (T, 2) in m, speeds over ground (T) in m/s, and distances (T) from the route
+    in m.
+    """
 
     times: Array
     places: Array
@@ -124,7 +128,9 @@ def run_waypoints(loaded: LoadedConfig, name: str, radius: float, seconds: float
 
 
 def _only_body(loaded: LoadedConfig, body: BodyConfig) -> LoadedConfig:
-    """Return the configuration without the other bodies: bodies without a program would be in the way, and be run into."""
+    """Return the configuration without the other bodies, because the vessel would collide with bodies that have no
+    program.
+    """
     fleet = dataclasses.replace(
         loaded.config.fleet, vehicle=(dataclasses.replace(body, client="required"),), buoy=(), line=()
     )
