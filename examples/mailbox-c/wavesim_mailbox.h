@@ -33,9 +33,9 @@ struct wavesim_mailbox_values {
     int64_t readings; /* Number of readings after this record. */
 };
 
-/* Values of a sensor. `count` doubles follow this record; NaN = no such value. */
+/* Values of a sensor. `count` doubles follow this record; NaN = no value. */
 struct wavesim_mailbox_reading {
-    int64_t number; /* Number of the sensor. */
+    int64_t number; /* Number of the sensor, as in `mailbox_sensor`. */
     int64_t time_ns; /* Simulation time of the values. [ns] */
     int64_t first; /* Index of the first of these values among those of the sensor. */
     int64_t count; /* Number of values. */
@@ -46,13 +46,13 @@ struct wavesim_mailbox_reception {
     int64_t id; /* Number of the signal. */
     int64_t query; /* Number of the signal that this one answers; 0 = none. */
     int64_t reception_ns; /* Time of reception by the receiver's clock and instrument. [ns] */
-    int64_t kind; /* 0 pulse, 1 data, 2 range request, 3 range reply. */
+    int64_t kind; /* Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply. */
     int64_t code; /* Code of the signal; 0 = none. */
     int64_t from_address; /* Modem address of the sender; 0 = none. */
     int64_t to_address; /* Modem address of the destination; 0 = all. */
     double frequency; /* Frequency as received. [Hz] */
     double level; /* Received level. [dB re 1 uPa] */
-    double snr; /* Received level over the noise in the band. [dB] */
+    double snr; /* Received level above the noise in the band. [dB] */
     double range; /* Two-way range, for a reply to a query of this body; NaN = none. [m] */
     double azimuth; /* Direction of arrival in B; NaN = none. [rad] */
     double elevation; /* Elevation of the arrival, downwards from the horizontal plane of B; NaN = none. [rad] */
@@ -64,8 +64,8 @@ struct wavesim_mailbox_reception {
 struct wavesim_mailbox_actuator {
     int64_t number; /* Index of the actuator in `actuation`. */
     char name[32]; /* Name of the actuator. */
-    int64_t kind; /* 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 another type. */
-    char unit[32]; /* Unit of its commands and values. */
+    int64_t kind; /* Kind: 0 thruster, 1 fin, 2 angle of a thruster, 3 deflector, 4 ballast tank, 5 another type. */
+    char unit[32]; /* Unit of the actuator's commands and values. */
     double minimum; /* Minimum command. */
     double maximum; /* Maximum command. */
 };
@@ -75,7 +75,7 @@ struct wavesim_mailbox_sensor {
     int64_t number; /* Number of the sensor in readings. */
     char name[32]; /* Name of the sensor. */
     char type[32]; /* Type of the sensor. */
-    int64_t period_ns; /* Simulation time between its values. [ns] */
+    int64_t period_ns; /* Simulation time between two values of the sensor. [ns] */
     int64_t fields; /* Number of field records after this record. */
 };
 

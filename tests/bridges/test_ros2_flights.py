@@ -387,9 +387,7 @@ def test_a_server_that_starts_anew(
     until(lambda: all(len(o) > n + 10 for o, n in zip(told[:2], before, strict=False)))
     said = bridges[0].end()
     assert (
-        said.count("joined, one step every 40 ms") == 6
-        and said.count("for a server") >= 3
-        and "Traceback" not in said
+        said.count("joined, one step every 40 ms") == 6 and said.count("for a server") >= 3 and "Traceback" not in said
     ), said
     ticks = [c.clock.ns for c in clock]
     assert ticks == sorted(ticks) and node.errors == []

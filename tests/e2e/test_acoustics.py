@@ -74,7 +74,9 @@ def test_packets_and_ranges_between_brokers(config: Callable[..., LoadedConfig],
     assert reply.range == pytest.approx(300.0, abs=0.1) and reply.from_address == 4
     assert reply.azimuth is None and reply.payload is None
     assert calls == [r.id for r in at_b]
-    assert any("the maximum for this modem is 64" in text for text in refused) and any("level 300 dB" in text for text in refused)
+    assert any("the maximum for this modem is 64" in text for text in refused) and any(
+        "level 300 dB" in text for text in refused
+    )
 
 
 def test_a_storm_of_pings_is_stopped_and_named(

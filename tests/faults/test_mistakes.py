@@ -112,7 +112,9 @@ def test_an_emulator_without_a_server(config: Callable[..., LoadedConfig]) -> No
     path = config(EMPTY.replace("<fleet>", "<fleet><sensors><ctd/></sensors>")).path
     clear(wavesim("emulate", "ctd", path, "--server", "nobody"), 3, "no server of this name is running")
     clear(wavesim("emulate", "cdt", path), 3, "unknown emulator 'cdt'; did you mean 'ctd'?")
-    clear(wavesim("emulate", "cdt"), 3, "unknown emulator 'cdt'; did you mean 'ctd'?")  # whatever there is of configurations
+    clear(
+        wavesim("emulate", "cdt"), 3, "unknown emulator 'cdt'; did you mean 'ctd'?"
+    )  # whatever there is of configurations
     binary = path.with_name("sea.conf")
     binary.write_bytes(b"\0")
     clear(wavesim("emulate", "ctd", binary), 2, "sea.conf:1: not well-formed XML")

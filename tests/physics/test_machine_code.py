@@ -103,7 +103,12 @@ def test_no_kernel_writes_text() -> None:
     Fails with ``legs[NOW] = legs[NEXT]`` in :mod:`wavesim_server.acoustics.range_dependent_rays`.
     """
     kernels = {p.name.partition("-")[0]: p.read_bytes() for p in Path(os.environ["NUMBA_CACHE_DIR"]).glob("*/*.nbc")}
-    assert {"tick.run_ticks", "tick.advance_acoustics", "effort.fill_efforts", "weather.apply_to_bodies"} <= kernels.keys()
+    assert {
+        "tick.run_ticks",
+        "tick.advance_acoustics",
+        "effort.fill_efforts",
+        "weather.apply_to_bodies",
+    } <= kernels.keys()
     assert [name for name, code in kernels.items() if b"numba7cpython7unicode" in code] == []
 
 

@@ -113,7 +113,9 @@ def test_importing(data_dir: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         shown = here("vehicles", "explain", name, "--models", out, "--json")
         assert json.loads(shown.stdout)["name"] == name
-    assert "select one of the models in this file" in here("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
+    assert (
+        "select one of the models in this file" in here("vehicles", "import", data_dir / "dune/vsim-models.ini").stderr
+    )
     wrong = wavesim("vehicles", "import", data_dir / "dune/bathymetry-apdl.ini", "--section", "x")
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
 
