@@ -79,7 +79,9 @@ def _verb(verb: str, argument: str, meaning: str) -> click.Command:
 )
 @server_option
 def fault(body: str, part: str, kind: str, amount: str, field: str, server: str) -> None:
-    """Set a fault of an actuator or a sensor (PART) of BODY; the KIND `none` clears it.
+    """Inject a fault into a part of BODY, or clear it.
+
+    PART is the name of an actuator or a sensor. The KIND `none` clears the fault.
 
     \b
     Actuators: stuck, frozen (for AMOUNT s), lost, reduced (to the fraction AMOUNT), reversed.
@@ -96,9 +98,9 @@ def fault(body: str, part: str, kind: str, amount: str, field: str, server: str)
 @click.argument("torque", nargs=-1, type=float)
 @server_option
 def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server: str) -> None:
-    """Apply FORCE X Y Z (N) and TORQUE K M N (N m) to BODY, in body axes.
+    """Apply a force and a torque to BODY.
 
-    Force and torque act until the next push; a push of 0 0 0 ends them.
+    FORCE is X Y Z in N and TORQUE is K M N in N m, both in body axes. They act until the next push; a push of 0 0 0 ends them.
     """
     if len(torque) not in (0, 3):
         raise click.UsageError(f"TORQUE must have three numbers, got {len(torque)}")

@@ -429,8 +429,8 @@ class FadingDrag:
 class BodyLift:
     """Lift and drag of the hull as a slender wing in the vertical plane.
 
-    The lift coefficient is CL_a a and the drag coefficient CD_0 + CL^2/(pi e A), with the angle of attack a = atan2(w,
-    u).
+    The lift coefficient is `CL_a alpha` and the drag coefficient `CD_0 + CL^2/(pi e A)`, with the angle of attack
+    `alpha = atan2(w, u)`.
     """
 
     area: float = key("Reference area S of the hull as a wing.", "area", low=0.0)

@@ -1,8 +1,8 @@
 """Integration steps of fixed length, compiled: semi-implicit Euler, classical Runge-Kutta, Dormand & Prince's fifth
 order, and the methods of other packages.
 
-Lagged actuators are evaluated exactly at the integrator's times, so the order is kept. Current, wind and waves are held
-over a step. Each number of the state and of the actuators ends a step at zero or with a size of at least LEAST, so a
+Lagged actuators have their exact values at the times of the integrator, which keeps its order. Current, wind and waves
+are constant over a step. Each number of the state and of the actuators ends a step at zero or with a size of at least LEAST, so a
 body can come fully to rest.
 """
 

@@ -295,7 +295,7 @@ def gate(file: Path, before: Path, out: Path, as_json: bool) -> None:
 @out_option
 @json_option
 def repeat(file: Path, row: int, out: Path, as_json: bool) -> None:
-    """Repeat run ROW on this machine and check that its result is the same."""
+    """Repeat run ROW here and check that its result is the same."""
     from wavesim_studies.campaign.run import execute_run, folder_of
 
     plan = _plan(file, out)

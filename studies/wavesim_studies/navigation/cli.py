@@ -37,7 +37,7 @@ def nav() -> None:
 def score(
     file: Path, only: tuple[str, ...], without: tuple[str, ...], smooth: bool, picture: Path | None, as_json: bool
 ) -> None:
-    """Score the reference filter on a log by comparison with the true track.
+    """Score the reference filter on a log against the true track.
 
     The filter uses the measurements in the log. It starts at the true position (within 5 cm) and knows the configuration:
     mounts, accuracies and beacon positions (moored beacons to 30 cm).
