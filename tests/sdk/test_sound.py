@@ -127,7 +127,7 @@ def test_a_profile_from_a_file(config: Callable[..., LoadedConfig], tmp_path: Pa
 @pytest.mark.parametrize(
     ("inside", "message"),
     [
-        ("<head><hydrophone position='0 0 0 m'/></head>", "it needs 3 to 8"),
+        ("<head><hydrophone position='0 0 0 m'/></head>", "hydrophones, but needs 3 to 8"),
         ("<head>" + "".join(f"<hydrophone position='{k} 0 0 m'/>" for k in range(3)) + "</head>", "one line"),
         ("<beam pattern='table'/>", "together, or neither"),
         ("<beam pattern='table'>0 0 0 3</beam>", "ascending"),

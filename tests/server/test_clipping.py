@@ -86,7 +86,7 @@ def test_the_pilot_the_log_and_the_table_are_told(tmp_path: Path) -> None:
     ]
     assert told[0]["text"] in (log.parent / "program-a.txt").read_text(), "its pilot was told"
     lines = done.stdout.splitlines()
-    assert [x for x in lines if "clipped: rudder-top takes" in x and x.startswith("a ") and "10th time" in x], (
+    assert [x for x in lines if "clipped: rudder-top accepts" in x and x.startswith("a ") and "10th time" in x], (
         done.stdout
     )
     assert [x.split() for x in lines if "without sensor values" in x] == [

@@ -80,7 +80,7 @@ async def test_the_log_of_a_step_waits_until_the_step_has_been_answered() -> Non
     assert taken == ["signal", "step"]
     front.barrier.add_reply(1, 5, StepReply(None, None))
     assert front.barrier.take_replies(0.0)
-    process._settle(0.0)
+    process._hand_over(0.0)
     await asyncio.sleep(0)
     assert taken == ["signal", "step", "log", "log"]
 

@@ -354,7 +354,7 @@ def test_a_drawn_mission_is_sent_to_the_program_on_board_which_follows_it(
 
         draw("idle")
         page.page.click("#mission-send")
-        page.wait("[...document.querySelectorAll('.toast.bad')].some(t => t.textContent.includes('takes missions'))")
+        page.wait("[...document.querySelectorAll('.toast.bad')].some(t => t.textContent.includes('accepts missions'))")
         draw("boat")
         assert page.see("wavesim.chart.draft.waypoints.get('boat')[0][2]") == 0, "a boat stays on the surface"
         assert page.page.locator("#mission").get_by_label("depth m").count() == 0

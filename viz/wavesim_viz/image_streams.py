@@ -165,7 +165,7 @@ class ImageStream:
             self._due, self._version = now + RETRY_S, version
             self.close()
             try:
-                self._stream = self._source.look(self.row, self.name)
+                self._stream = self._source.open_frames(self.row, self.name)
             except WaveSimError as error:
                 self.trouble = str(error)
                 return
