@@ -29,7 +29,7 @@ MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 
 class ActuatorKind(IntEnum):
-    """Kind of an actuator. Kinds come in this order in a model."""
+    """Kind of an actuator. A model lists its actuators in the order of these kinds."""
 
     THRUSTER = 0
     FIN = 1
@@ -185,7 +185,7 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
-        raise ValueError(f"a command must be numbers by position or by name, got {type(values).__name__}")
+        raise ValueError(f"a command must contain numbers by position or by name, got {type(values).__name__}")
     if len(values) > len(actuators):
         raise ValueError(f"got {len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]

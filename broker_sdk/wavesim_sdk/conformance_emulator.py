@@ -255,7 +255,7 @@ class EmulatorChecker(ConformanceChecker):
         grows = (last["sequence"] - before["sequence"])[places]
         wanted = [sum(tick % PERIODS[name] == 0 for tick in self._ticks()) for _, name, _ in MOUNTED_INSTRUMENTS]
         self.record(
-            "each instrument has a value at each multiple of its period, with the next sequence number",
+            "each instrument produces a value at each multiple of its period, with the next sequence number",
             grows.tolist() == wanted,
             f"{grows} values; {wanted} were due",
         )
@@ -317,7 +317,7 @@ class EmulatorChecker(ConformanceChecker):
         self.record(
             "the fault 'frozen' repeats the last value as a new one",
             same and frozen["sequence"][one] > good["sequence"][one],
-            "the values differ, or there is no new one",
+            "the values differ, or no new value was written",
         )
         engine.set_fault(SensorFault.NONE)
         self._next(engine)

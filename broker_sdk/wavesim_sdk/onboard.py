@@ -370,7 +370,7 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Missions(int(take), text))
 
     def stop_frames(self) -> int:
-        """Stop the frames of imaging sonars."""
+        """Stop receiving frames of imaging sonars."""
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:

@@ -39,7 +39,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
         TICK,
         TIME,
         integer("valid", "", "1 = the values are valid, 0 = they are not."),
-        integer("sequence", "", "Increments with each new value; 0 = never written."),
+        integer("sequence", "", "Incremented with each new value; 0 = never written."),
     )
     for f in fields:
         if f.type != "f8":
@@ -126,7 +126,7 @@ _BUILT_IN = (
         (
             value("force_bias", "m/s2", "Random-walk bias of the specific force, frame S.", 3),
             value("rates_bias", "rad/s", "Random-walk bias of the angular rates, frame S.", 3),
-            value("slow", "m/s2, rad/s", "Bias instability of force and rates, frame S.", 6),
+            value("slow", "m/s2, rad/s", "Bias instability of the specific force and the angular rates, frame S.", 6),
             value("rest", "m/s, rad", "Velocity and angle increments below a quantisation step, kept for the next value, frame S.", 6),
             value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
@@ -223,9 +223,9 @@ _BUILT_IN = (
     ),
     sensor_table(
         "radar",
-        "Target list of a radar. Each track keeps its place in the list; NaN = no track.",
+        "Target list of a radar. Each track keeps its position in the list; NaN = no track.",
         (
-            value("target", "", "Number of the track, 1 to 99. Numbers of lost tracks are used again.", RADAR_TARGETS),
+            value("target", "", "Track number, 1 to 99. The numbers of lost tracks are reused.", RADAR_TARGETS),
             value("range", "m", "Smoothed distance to the target.", RADAR_TARGETS),
             value("bearing", "rad", "True bearing of the target, 0..2 pi.", RADAR_TARGETS),
             value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),

@@ -337,7 +337,7 @@ INSTRUMENTS = Table(
         _s("type", "Type of the instrument: the name of the table that holds its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),
-        integer("period", "ticks", "Period in ticks: the instrument has a value at each multiple of it."),
+        integer("period", "ticks", "Period in ticks. The instrument produces a value at each multiple of the period."),
         integer(
             "generation",
             "",

@@ -158,8 +158,8 @@ class SignalsEvent:
 
     sent: bytes = record_field(_BLOCK, "records")
     receptions: bytes = record_field(_BLOCK, "records")
-    senders: bytes = record_field(_BLOCK, "generation of the body in the row of each sender, int64")
-    receivers: bytes = record_field(_BLOCK, "generation of the body in the row of each receiver, int64")
+    senders: bytes = record_field(_BLOCK, "for each sender, the generation of the body in its row, int64")
+    receivers: bytes = record_field(_BLOCK, "for each receiver, the generation of the body in its row, int64")
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,7 +357,7 @@ class Piece:
     number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")
     part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
     parts: int = record_field(Int(1, MAX_PIECES), "number of pieces of this frame")
-    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame from offset `part` x 1120 on")
+    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 
 
 #: type -> (from the client?, needs a session?, record)
