@@ -123,8 +123,8 @@ ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
     """Return the amount of a fault as a number.
 
-    The number is the duration in seconds of ``frozen`` (an empty text means forever), the remaining share of
-    ``reduced``, and otherwise 0. A text may have a unit. Raises ValueError if the actuator cannot have this fault.
+    The number is the duration in seconds of ``frozen`` (an empty string means forever), the remaining share of
+    ``reduced``, and otherwise 0. A string may have a unit. Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
         raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")

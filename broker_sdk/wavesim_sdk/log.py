@@ -36,7 +36,7 @@ _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
 def encode_cdr_text(text: str) -> bytes:
-    """Encode a text as a ROS string message."""
+    """Encode text as a ROS string message."""
     data = text.encode() + b"\0"
     return CDR_HEADER + struct.pack("<I", len(data)) + data
 

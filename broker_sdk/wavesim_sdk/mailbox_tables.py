@@ -19,7 +19,7 @@ MAILBOX_STATE = Table(
         *STATE.fields,
         integer("actuators", "", "Number of actuators of the body."),
         integer("readings", "", "Number of readings after this record."),
-        integer("parts", "", "Number of further messages with readings of this state."),
+        integer("parts", "", "Number of additional messages with readings of this state."),
         value(
             "actuation",
             "N, 1/s, rad or kg",
@@ -84,7 +84,7 @@ MAILBOX_FIELD = Table(
     (
         _text("name", "Name of the field."),
         _text("unit", "Unit of the field; empty = none."),
-        integer("count", "", "Count of numbers in the field."),
+        integer("count", "", "Number of values in the field."),
     ),
 )
 
@@ -94,7 +94,7 @@ MAILBOX_RECEPTION = Table(
     "mailbox",
     (
         integer("id", "", "Number of the signal."),
-        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("reception_ns", "ns", "Time of reception, as measured by the receiver with its own clock."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),

@@ -1,8 +1,8 @@
 """Declare every table and record of the system, once.
 
 These declarations give the layout of shared memory, the schemas of the log, the structs of the mailbox and
-``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``) and a text a multiple of 8 bytes. So a record has
-the same bytes in C, in NumPy and in CDR, without padding.
+``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``), and a text column a multiple of 8 bytes. A record
+therefore has the same bytes in C, NumPy and CDR, without padding.
 
 Frames: W north-east-down, B forward-starboard-down, F the water at the body. Quaternions are scalar first.
 """
@@ -117,7 +117,7 @@ class Table:
     def visible(self) -> Table:
         """The table without its hidden columns.
 
-        Hidden columns come last, so the first bytes of a row are a row of this table.
+        Hidden columns are at the end, so the first bytes of a row are a row of this table.
         """
         return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden), self.tail)
 
@@ -166,8 +166,8 @@ CLOCK = Table(
         integer("signals_sent", "", "Number of signals sent since the start."),
         integer("receptions", "", "Number of signals received since the start."),
         integer("events_dropped", "", "Number of records lost because the front did not keep up (only in real time)."),
-        integer("sensors_late", "", "Number of times that a synchronous emulator exceeded its time limit."),
-        integer("contacts_dropped", "", "Number of contacts omitted because there were too many at once."),
+        integer("sensors_late", "", "Number of times a synchronous emulator exceeded its time limit."),
+        integer("contacts_dropped", "", "Number of contacts omitted because too many occurred at the same time."),
         integer(
             "paths_dropped",
             "",
@@ -250,7 +250,7 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: rows in addition to those of the bodies; further sessions appear only in the status
+CREW_ROWS = 64  #: rows in addition to those of the bodies; additional sessions appear only in the status
 
 SIGNALS = Table(
     "signals",
@@ -279,7 +279,7 @@ IDENTITY = Table(
         integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
-        integer("generation", "", "Increments each time a body enters the row."),
+        integer("generation", "", "Incremented each time a body enters the row."),
     ),
 )
 
@@ -341,7 +341,7 @@ INSTRUMENTS = Table(
         integer(
             "generation",
             "",
-            "Increments each time an instrument enters the place. The instrument's values have the same number.",
+            "Incremented each time an instrument enters the place. The instrument's values have the same number.",
         ),
         integer("fault", "", "Fault: 0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked."),
         integer(
@@ -423,13 +423,13 @@ LINES = Table(
 
 SENT = Table(
     "sent",
-    "A signal that a transducer sent. Shared memory holds the newest records: number k of all is in row k mod "
+    "A signal that a transducer sent. Shared memory holds the newest records: record number k is in row k mod "
     "capacity.",
     "front",
     (
         integer("id", "", "Number of the signal, from 1."),
         integer("source", "", "Row of the sender."),
-        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("request", "", "Number of the client's request; 0 = none."),
         integer("outcome", "", "0 = sent, 7 = not sent because the transmitter was recharging."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
@@ -457,7 +457,7 @@ RECEPTION = Table(
         integer("id", "", "Number of the signal."),
         integer("source", "", "Row of the sender."),
         integer("receiver", "", "Row of the receiver."),
-        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("query_source", "", "Row of the node that sent the query; -1 = none."),
         integer("outcome", "", "0 received, otherwise the reason of the loss (`Outcome`)."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
@@ -511,7 +511,7 @@ RECEPTION = Table(
 NOTICE_BYTES = 160
 NOTICE = Table(
     "notice",
-    "Notice for people, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
+    "Human-readable notice, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
     "newest records, as for `sent`.",
     "front",
     (

@@ -38,7 +38,7 @@ EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has report
 
 
 class _SanitisedText(Text):
-    """A text for people that may quote anything; it is cleaned and cut to length when encoded."""
+    """Human-readable text that may quote anything; it is cleaned and cut to length when encoded."""
 
     def make_encoder(self) -> Checker | None:
         return lambda text: sanitise_text(text, self.max_bytes)
@@ -235,7 +235,7 @@ class BodiesFrozenEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """A notice for people."""
+    """A human-readable notice."""
 
     time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row of the body")

@@ -164,10 +164,16 @@ class ClockConfig:
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
     drift: float = key("Relative drift of the node's clock.", "drift", 0.0, low=-1e-2, high=1e-2)
     offset_deviation: float = key(
-        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock offset.", "time", 0.0, low=0.0
+        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock offset.",
+        "time",
+        0.0,
+        low=0.0,
     )
     drift_deviation: float = key(
-        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock drift.", "drift", 0.0, low=0.0
+        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock drift.",
+        "drift",
+        0.0,
+        low=0.0,
     )
 
 

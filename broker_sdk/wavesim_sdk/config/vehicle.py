@@ -102,7 +102,7 @@ class Matrix6:
 class Swivel:
     """Drive that turns the thrust in the body's x-y plane: an azimuth drive or the nozzle of a jet.
 
-    The command goes to the actuator NAME-angle (NAME is the thruster): the angle in rad, positive from x towards y.
+    It is commanded as the actuator NAME-angle (NAME is the thruster): the angle in rad, positive from x towards y.
     Only the first four thrusters may have a swivel.
     """
 
@@ -116,7 +116,7 @@ class Swivel:
 class Deflector:
     """Astern deflector (bucket) of a water jet. It scales the thrust along the axis of the jet.
 
-    The command goes to the actuator NAME-deflector (NAME is the thruster): from -1 (full astern) to 1 (deflector up).
+    It is commanded as the actuator NAME-deflector (NAME is the thruster): from -1 (full astern) to 1 (deflector up).
     Only the first four thrusters may have a deflector.
     """
 
@@ -640,8 +640,8 @@ class Rao:
         "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
     )
     use: str = choice(
-        "Operators of the file to use. force: the force operators. motion: the motion operators, from which forces "
-        "are derived that give this model at rest the same motion. They use the model's mass, added mass, linear "
+        "Operators of the file to use. force: the force operators. motion: the motion operators, converted to forces "
+        "that give this model the same motion at rest. The conversion uses the model's mass, added mass, linear "
         "drag, memory and <restoring>, which is required.",
         ("force", "motion"),
         "force",

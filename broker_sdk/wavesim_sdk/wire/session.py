@@ -124,7 +124,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Resumed:
-    """A session continues an earlier one: its client came back, or another client took over."""
+    """A session continues an earlier one: its client returned, or another client took over."""
 
     session: Session
     previous: Session

@@ -89,7 +89,9 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
             )
             draft.matrix("rigid-body", m)
             return
-        draft.notes.append("the mass matrix in the file has no inertia about some axes; the values from the options are used")
+        draft.notes.append(
+            "the mass matrix in the file has no inertia about some axes; the values from the options are used"
+        )
     mass_, centre, inertia = (
         draft.require_numbers("mass", 1),
         draft.require_numbers("centre", 3),
