@@ -251,7 +251,9 @@ class ServerChecker(ConformanceChecker):
         states = [x for x in self._collect(1.0) if isinstance(x, m.StateMessage)]
         lengths = {len(x.actuation) for x in states}
         self.record(
-            "states have as many actuators as WELCOME states", lengths <= {self.welcome.actuators}, f"{lengths}"
+            "the number of actuators in each STATE is the number in WELCOME",
+            lengths <= {self.welcome.actuators},
+            f"{lengths}",
         )
 
     def _second(self) -> None:

@@ -103,7 +103,7 @@ _BUILT_IN = (
             value("range", "m", "Maximum range."),
             value("beams", "", "Beams per frame."),
             value("bins", "", "Samples per beam, or numbers per sounding."),
-            value("saturated", "", "Share of samples clipped at the maximum."),
+            value("saturated", "", "Fraction of samples clipped at the maximum."),
             value("altitude", "m", "Side-scan: altitude over the bed. Multibeam echosounder: range straight down. "
                                    "NaN = unknown."),
         ),
@@ -115,8 +115,8 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
-            value("exposure", "", "Exposure: factor from light to the share of full scale."),
-            value("saturated", "", "Share of pixel values clipped at the maximum."),
+            value("exposure", "", "Exposure: factor from light to the fraction of full scale."),
+            value("saturated", "", "Fraction of pixel values clipped at the maximum."),
         ),
     ),
     sensor_table(
@@ -206,7 +206,7 @@ _BUILT_IN = (
     sensor_table(
         "battery",
         "Battery.",
-        (value("voltage", "V", "Voltage."), value("current", "A", "Current."), value("charge", "", "Remaining share of the capacity.")),
+        (value("voltage", "V", "Voltage."), value("current", "A", "Current."), value("charge", "", "Remaining fraction of the capacity.")),
         (value("used", "W h", "Energy drawn since the battery was full."),),
     ),
     sensor_table(

@@ -349,7 +349,7 @@ INSTRUMENTS = Table(
             "",
             "Index of the first number of a value on which the fault acts; 0 = the first one after the head.",
         ),
-        integer("fault_count", "", "Count of the numbers on which the fault acts."),
+        integer("fault_count", "", "Number of values on which the fault acts."),
         value(
             "fault_amount",
             "",
@@ -377,7 +377,7 @@ EFFORT = Table(
             6,
         ),
         value("actuators", _FORCE, "Thrusters and fins.", 6),
-        value("environment", _FORCE, "Wind, and waves by filters or response amplitude operators.", 6),
+        value("environment", _FORCE, "Wind forces, and wave forces from filters or response amplitude operators.", 6),
         value("external", _FORCE, "External force set by a command.", 6),
         value("contact", _FORCE, "Mooring, and contact with bodies, obstacles and bed.", 6),
     ),

@@ -587,7 +587,7 @@ class Simulation:
         return self._tick_state
 
     def _target_tick(self, ticks: int) -> int:
-        """Return the tick that lies ``ticks`` ahead; ValueError if ``ticks`` is negative."""
+        """Return the tick that lies ``ticks`` ahead; raises ValueError if ``ticks`` is negative."""
         if ticks < 0:
             raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
         return self.tick + ticks

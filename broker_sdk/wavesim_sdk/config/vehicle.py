@@ -588,7 +588,7 @@ class WindDrag:
     lateral: float = key("Lateral projected area of the vehicle above the water.", "area", low=0.0)
     length: float = key("Overall length of the vehicle, used for the yaw moment of the wind.", "length", low=1e-3)
     law: str = choice(
-        "Law and coefficients of the wind forces: Blendermann (1994), or a simple law in the wind angle.",
+        "Law and coefficients of the wind forces: Blendermann (1994), or simple functions of the wind angle.",
         ("blendermann", "simple"),
         "blendermann",
     )
@@ -674,8 +674,10 @@ class Model:
     name: str = text("Name of the model. Vehicles refer to it by this name.")
     type: str = choice("Type of body that the model describes.", ("surface", "underwater", "buoy"))
     title: str = text("One-line description of the model.", "")
-    source: str = text("Source of the numbers of the model.", "")
-    validated: str = text("Statement of what the model has been compared with, and what not.", "")
+    source: str = text("Source of the model's parameters.", "")
+    validated: str = text(
+        "Statement of what the model has been compared with, and what it has not been compared with.", ""
+    )
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
     )
