@@ -42,7 +42,7 @@ def encode_cdr_text(text: str) -> bytes:
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """Decode a message of :func:`encode_cdr_text`; raises ValueError if it is not one or is cut off."""
+    """Decode a message of :func:`encode_cdr_text`; raises ValueError if it is not such a message or is cut off."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()

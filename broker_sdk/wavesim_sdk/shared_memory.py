@@ -154,7 +154,9 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
         return mmap.mmap(shared.fd, size)
     except OSError as error:
         posix_ipc.unlink_shared_memory(name)
-        raise OSError(f"{size / 2**20:.1f} MB of shared memory for {name}: {error.strerror}") from None
+        raise OSError(
+            f"{size / 2**20:.1f} MB of shared memory for {name} could not be allocated: {error.strerror}"
+        ) from None
     finally:
         shared.close_fd()
 

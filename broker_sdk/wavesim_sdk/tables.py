@@ -43,7 +43,7 @@ class BodyType(IntEnum):
 
 
 class Outcome(IntEnum):
-    """Outcome of a signal at one node. Every value except HEARD is a reason of loss."""
+    """Outcome of a signal at one node. Every value except HEARD is a reason for loss."""
 
     HEARD = 0
     BELOW_THRESHOLD = 1
@@ -187,7 +187,7 @@ WORLD = Table(
         integer("seed", "", "Seed of every random stream."),
         value("sound_speed", "m/s", "Speed of sound."),
         value("absorption", "dB/m", "Constant absorption coefficient; NaN if it is a function of frequency."),
-        value("spreading", "dB", "Factor of log10 r in the spreading loss."),
+        value("spreading", "dB", "Coefficient of log10(r) in the spreading loss."),
         value("ambient_noise", "dB re 1 uPa", "Ambient noise level. A signal ends where its level falls below it."),
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),
@@ -347,9 +347,9 @@ INSTRUMENTS = Table(
         integer(
             "fault_first",
             "",
-            "Index of the first number of a value on which the fault acts; 0 = the first one after the head.",
+            "Index of the first number of a value that the fault affects; 0 = the first number after the head.",
         ),
-        integer("fault_count", "", "Number of values on which the fault acts."),
+        integer("fault_count", "", "How many numbers of the value the fault affects."),
         value(
             "fault_amount",
             "",
@@ -405,7 +405,7 @@ LINES = Table(
         _s("name", "Name of the line."),
         integer("first_body", "", "Row of the body at the first end; -1 = an anchor."),
         integer("second_body", "", "Row of the body at the second end; -1 = an anchor."),
-        integer("nodes", "", "Number of nodes including the two ends: one more than segments."),
+        integer("nodes", "", "Number of nodes including the two ends: one more than the number of segments."),
         integer("broken", "", "Number of the segment that has broken, from 0; -1 = none."),
         value("tension", "N", "Tension at the two ends.", 2),
         value("greatest", "N", "Maximum tension of all segments."),
@@ -459,7 +459,7 @@ RECEPTION = Table(
         integer("receiver", "", "Row of the receiver."),
         integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("query_source", "", "Row of the node that sent the query; -1 = none."),
-        integer("outcome", "", "0 received, otherwise the reason of the loss (`Outcome`)."),
+        integer("outcome", "", "0 received, otherwise the reason for the loss (`Outcome`)."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
@@ -482,7 +482,7 @@ RECEPTION = Table(
         value(
             "distance",
             "m",
-            "Straight distance from the sending transducer at emission to the receiving one at arrival.",
+            "Straight-line distance from the sending transducer at emission to the receiving transducer at arrival.",
         ),
         value(
             "measured",

@@ -56,7 +56,7 @@ class Rov:
         motion = step.state.motion
         if motion is None:
             raise BrokerError(
-                'this program needs attitude and rates; set truth="full" for the vehicle in the configuration'
+                'this program needs the true attitude and rates; set truth="full" for the vehicle in the configuration'
             )
         state = np.array(motion)
         R_WB = rotation(state[3:7])

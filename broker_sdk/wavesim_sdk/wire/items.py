@@ -196,7 +196,7 @@ class FieldDescription:
 
     name: str = record_field(NAME, "name")
     unit: str = record_field(NAME, "unit; empty = none")
-    count: int = record_field(Int(1, 4096), "number of values in the field")
+    count: int = record_field(Int(1, 4096), "how many numbers the field has")
 
 
 @dataclass(frozen=True, slots=True)

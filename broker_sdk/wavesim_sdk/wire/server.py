@@ -223,7 +223,7 @@ class ServerSessions:
                 self.outgoing.append((answer, address))
 
     def _notify_dropped(self, session: Session, detail: str, now: float) -> None:
-        """Send a notice that a datagram of this session was dropped, because the client program has a fault."""
+        """Send a notice that a datagram of this session was dropped, because this indicates a fault of the client program."""
         if now - session.drop_notice_at >= DROP_NOTICE_INTERVAL_S:
             session.drop_notice_at = now
             time_ns = self._clock()[0] * session.admission.step_ns
@@ -523,7 +523,7 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Do not count a stall of the server itself, of ``seconds`` up to ``now``, as silence or in round trips."""
+        """Exclude a stall of the server itself, of ``seconds`` up to ``now``, from silence and round-trip times."""
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)
             session.keepalive_sent.clear()

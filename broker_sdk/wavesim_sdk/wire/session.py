@@ -39,7 +39,7 @@ class Admission:
 
     @property
     def state_period(self) -> float:
-        """Period of states in s of wall time."""
+        """Interval of STATE messages in s (wall time)."""
         return self.state_period_ns * 1e-9 if self.state_period_ns else math.inf
 
 
