@@ -20,10 +20,10 @@ DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "do
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
-#: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
+#: strings that no person reads: fields of MAVLink, ROS, `struct` and Sea-Bird files, SQL, XML, a content security policy
 _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
-    r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
+    r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
 )
 
 
@@ -50,8 +50,8 @@ def pages() -> list[str]:
 
 
 def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code and headings
-    are left out.
+    """Yield the paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code, headings
+    and cells without a letter are left out.
     """
     fence, paragraph, start = "", [], 0
 
@@ -74,7 +74,7 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
             yield from flush()
             cells = [c.strip() for c in re.split(r"(?<!\\)\|", stripped.strip("|"))]
             if not all(re.fullmatch(r":?-+:?", c) for c in cells):
-                yield from ((number, c, True) for c in cells if c)
+                yield from ((number, c, True) for c in cells if re.search("[A-Za-z]", c))
         elif not stripped or stripped.startswith(("#", "<!--", "![")):
             yield from flush()
         else:

@@ -103,7 +103,7 @@ class Program:
         if front is None or self.session is None:
             return False
         over = front.sessions._recently_ended._by_token.get(self.session.token)
-        return over is not None and over.session.address != self.address and "no sign of life" not in over.text
+        return over is not None and over.session.address != self.address and "no activity" not in over.text
 
     def _well(self, now: float) -> bool:
         """Return whether the program was served and has sent what it should."""
@@ -189,7 +189,7 @@ class Program:
                 self.world.note("ended", self.name, text)
                 if "failed" in text:
                     raise Broken(f"a session ended by a failure of the server: {self.name}: {text}")
-                if "no sign of life" in text and self._well(now):
+                if "no activity" in text and self._well(now):
                     raise Broken(f"taken for silent: {self.name}, which spoke")
                 self.world.clock.at(now + REFUSED_AGAIN_S, self._again)
             case _:

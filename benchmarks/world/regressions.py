@@ -353,7 +353,7 @@ def copies_recorded() -> Any:
 
 @contextlib.contextmanager
 def forged_life() -> Iterator[None]:
-    """Count every datagram that names a session as a sign of life."""
+    """Count every datagram that names a session as activity."""
     real = ServerSessions._receive_in_session
 
     def of_session(self: ServerSessions, session: Session, header: Any, data: bytes, address: Any, now: float) -> Any:

@@ -22,7 +22,7 @@ RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: wall time in s to wait for a server: at the start, after it fell silent, after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
 STACK_TIMEOUT_S = (
-    1.0  #: wall time in s after which a silent stack counts as gone, and the vehicle gets neutral commands
+    1.0  #: wall time in s after which a silent stack is considered lost, and the vehicle gets neutral commands
 )
 Frame = TypeVar("Frame")
 

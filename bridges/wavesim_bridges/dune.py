@@ -339,7 +339,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--transponder",
     multiple=True,
     metavar="NAME=QUERY,REPLY",
-    help="Beacon that is not a modem: query and reply frequency in Hz. Repeatable.",
+    help="Query and reply frequencies, in Hz, of a beacon that is not a modem. Repeatable.",
 )
 @click.option(
     "--leak",

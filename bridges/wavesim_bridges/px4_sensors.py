@@ -60,7 +60,7 @@ class Px4Sensors:
         self.reset()
 
     def reset(self) -> None:
-        """Reset the state for a new PX4."""
+        """Reset the state for a new PX4 instance."""
         self._number = -1
         self._truth_every = 0
 

@@ -27,7 +27,7 @@ def two_way_range(query_ns: int, reply_ns: int, turn_around: float, sound_speed:
 
 
 def one_way_range(sent_ns: int, received_ns: int, sound_speed: float) -> float:
-    """Return the range in m between nodes with synchronised clocks. ``sent_ns`` comes from a schedule or the payload."""
+    """Return the range in m between nodes with synchronised clocks. ``sent_ns`` is known from a schedule or the payload."""
     return sound_speed * (received_ns - sent_ns) * 1e-9
 
 

@@ -29,7 +29,7 @@ MAX_ACTUATORS = MAX_THRUSTERS + MAX_FINS + 2 * MAX_SWIVELS + MAX_BALLASTS
 
 
 class ActuatorKind(IntEnum):
-    """Kind of an actuator. Kinds come in this order in a model."""
+    """Kind of an actuator. A model lists its actuators in the order of these kinds."""
 
     THRUSTER = 0
     FIN = 1
@@ -54,7 +54,7 @@ FIRST_SLOT = {
 class Actuator:
     """One actuator, with the unit and the range of its command.
 
-    ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a share. ``actual_unit`` is the
+    ``unit`` and the limits are those of the command: N, 1/s, rad, kg, or empty for a fraction. ``actual_unit`` is the
     unit of its actual value, which differs for a thruster with a motor law. ``slot`` is its index in a table with
     room for every actuator that a model may have.
     """
@@ -123,8 +123,8 @@ ACTUATOR_FAULTS = ("stuck", "frozen", "lost", "reduced", "reversed", "none")
 def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> float:
     """Return the amount of a fault as a number.
 
-    The number is the duration in seconds of ``frozen`` (an empty text means forever), the remaining share of
-    ``reduced``, and otherwise 0. A text may have a unit. Raises ValueError if the actuator cannot have this fault.
+    The number is the duration in seconds of ``frozen`` (an empty string means forever), the remaining fraction for
+    ``reduced``, and otherwise 0. A string may have a unit. Raises ValueError if the actuator cannot have this fault.
     """
     if fault not in ACTUATOR_FAULTS:
         raise ValueError(f"'{shorten(fault)}' is not an actuator fault{suggest_name(shorten(fault), ACTUATOR_FAULTS)}")
@@ -132,7 +132,7 @@ def fault_amount(actuator: Actuator, fault: str, amount: float | str = 0.0) -> f
         raise ValueError(f"'{actuator.name}' produces no force; it can only be stuck, frozen or reversed")
     if fault not in ("frozen", "reduced") or (fault == "frozen" and amount == ""):
         return math.inf if fault == "frozen" else 0.0
-    what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("remaining share", "", 1.0)
+    what, quantity, most = ("time", "time", 1e9) if fault == "frozen" else ("remaining fraction", "", 1.0)
     if isinstance(amount, str):
         amount = units.parse(amount, "" if _is_number(amount) else quantity)[0]
     number = _number(actuator.name, amount)
@@ -185,7 +185,7 @@ def order_command(actuators: Sequence[Actuator], values: object) -> Sequence[flo
             found[k] = _number(actuators[k].name, value)
         return found
     if isinstance(values, (str, bytes, bytearray)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
-        raise ValueError(f"a command must be numbers by position or by name, got {type(values).__name__}")
+        raise ValueError(f"a command must contain numbers by position or by name, got {type(values).__name__}")
     if len(values) > len(actuators):
         raise ValueError(f"got {len(values)} values for {len(actuators)} actuators")
     return [_number(a.name, v) for a, v in zip(actuators, values, strict=False)]

@@ -2,7 +2,7 @@
 
     for line in sentences(position(report), own=False): ...     # b"!AIVDM,1,1,,A,..."
 
-Messages after ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, type, size).  Pure
+Messages according to ITU-R M.1371-5: 1 (class A), 18 (class B), 21 (aids to navigation), 5 and 24 (name, call sign, type, size).  Pure
 functions of SI values; an unknown value is None and becomes the code for "not available".
 """
 
@@ -182,7 +182,7 @@ def static_reports(r: AisReport) -> Iterator[BitFields]:
 
 
 def sentences(bits: BitFields, own: bool = False, channel: str = "A", number: int = 0) -> Iterator[bytes]:
-    """Yield the sentences of a message: ``!AIVDM`` for others, ``!AIVDO`` for the own station.
+    """Yield the sentences of a message: ``!AIVDM`` for others, ``!AIVDO`` for own station.
 
     ``number`` distinguishes the parts of different multi-sentence messages.
     """

@@ -103,7 +103,7 @@ class SharedState:
         return step
 
     def alive(self) -> bool:
-        """Return whether the server still runs."""
+        """Return whether the server is still running."""
         return is_process_alive(*self.simulation.server)
 
     def clock(self) -> Record:
@@ -160,7 +160,7 @@ class SharedState:
         raise AttachError(f"this run has no table '{name}'")
 
     def snapshot(self, *more: str) -> FleetSnapshot:
-        """Return identity and motion of all bodies at one tick, with the named further tables.
+        """Return the identity and motion of all bodies at one tick, and the other tables named.
 
         All tables that are written at each tick are of that tick. Nothing entered or left and no fault changed between
         the first copy and the last.
@@ -178,7 +178,7 @@ class SharedState:
             time.sleep(0.0)
 
     def _together(self, views: dict[str, TableView]) -> FleetSnapshot | None:
-        """Try once to read all tables; None if the engine wrote meanwhile."""
+        """Try once to read all tables; None if the engine wrote in the meantime."""
         steady = {n: v for n, v in views.items() if n not in EACH_TICK}
         before = {n: int(v.header[DONE]) for n, v in steady.items()}
         copies, ticks = {}, set()

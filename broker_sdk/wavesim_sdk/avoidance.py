@@ -6,7 +6,7 @@
 Call it once a second. It uses only a target list: positions and velocities, without intentions.
 
 A *plan* (:class:`Plans`) is a complete manoeuvre: hold a course and a speed, sail parallel to the mission's leg, return to the
-leg, and continue along it. A plan is free if no target comes nearer than ``clear_distance`` until one horizon after the vessel
+leg, and continue along it. A plan is free if no target approaches closer than ``clear_distance`` until one horizon after the vessel
 is back on its leg. The vessel acts when the plan "continue" is not free within ``horizon``. It selects the plan of minimum cost;
 only large changes are candidates, because other vessels do not notice small ones. It keeps the course until it can sail
 parallel to the leg, and keeps parallel until it can return. Starting either step needs a margin; keeping it does not. As the
@@ -357,7 +357,7 @@ class Avoider:
     def _free(self, paths: Paths, place: Place, targets: Sequence[Target], share: float, after: float = 0.0) -> Any:
         """Return which plans keep the fraction ``share`` of ``clear_distance`` from all targets.
 
-        A target that is already nearer must not come nearer. The check covers one horizon, or in a manoeuvre ``after`` horizons
+        A target that is already closer must not approach further. The check covers one horizon, or in a manoeuvre ``after`` horizons
         beyond its end.
         """
         free = np.ones(len(paths.back), bool)

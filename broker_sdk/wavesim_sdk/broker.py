@@ -75,11 +75,11 @@ class Broker(BrokerBase):
         return self._link.connect(timeout)
 
     def _poll_once(self, limit: float) -> list[Step]:
-        """Poll the link once and return the steps that it brings."""
+        """Poll the link once and return the steps received."""
         return [step for event in self._link.poll(limit) if (step := self._feed(event)) is not None]
 
     def poll(self, timeout: float = 0.0) -> list[Step]:
-        """Wait for steps for at most ``timeout`` seconds. Return at once when one arrives or the run ends."""
+        """Wait for steps for at most ``timeout`` seconds. Return immediately when one arrives or the run ends."""
         limit, over = time.monotonic() + timeout, self.ended
         while True:
             finished, self._kept = self._kept, []
@@ -104,7 +104,7 @@ class Broker(BrokerBase):
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
         """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
 
-        The server answers all requests except ping, send and range_to. Steps that arrive meanwhile are kept for :meth:`poll`.
+        The server answers all requests except ping, send and range_to. Steps that arrive in the meantime are kept for :meth:`poll`.
         In lockstep, a request belongs to its step: answer the step first.
         """
         limit = time.monotonic() + timeout
@@ -159,7 +159,7 @@ class AsyncBroker(BrokerBase):
         return self.welcome
 
     async def _something(self, seconds: float) -> bool:
-        """Wait at most ``seconds`` for a change; return whether one came."""
+        """Wait at most ``seconds`` for a change; return whether one occurred."""
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
                 await self._changed.wait()
@@ -169,7 +169,7 @@ class AsyncBroker(BrokerBase):
         return True
 
     def _take(self, data: bytes, address: Address) -> None:
-        """Process a datagram at once: to wake a task for each one would cost more than the processing itself."""
+        """Process a datagram immediately: waking a task for each one would cost more than the processing itself."""
         if address != self.server:
             return
         try:
@@ -232,7 +232,7 @@ class AsyncBroker(BrokerBase):
             self._flush()
 
     async def frames(self, *sonars: str, period: float = 0.0) -> AsyncIterator[ImagingFrame]:
-        """Yield frames of imaging sonars as they come, until the run has ended; see :meth:`subscribe_frames`.
+        """Yield frames of imaging sonars as they arrive, until the run has ended; see :meth:`subscribe_frames`.
 
         Another task may receive steps at the same time.
         """

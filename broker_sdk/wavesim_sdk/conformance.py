@@ -42,7 +42,7 @@ class Finding:
 
 
 class ConformanceChecker:
-    """Base class of the checkers; it collects findings and reports each at once."""
+    """Base class of the checkers; it collects findings and reports each one immediately."""
 
     def __init__(self, say: Callable[[Finding], None]) -> None:
         self.report = say
@@ -141,12 +141,12 @@ class BrokerChecker(ConformanceChecker):
         self.record(
             "HELLO is repeated until it is answered",
             len(hellos) >= 3,
-            f"received {len(hellos)}; the first two were dropped on purpose",
+            f"received {len(hellos)}; the first two were dropped deliberately",
         )
         self.record(
             "JOIN is repeated until it is answered",
             len(joins) >= 2,
-            f"received {len(joins)}; the first was dropped on purpose",
+            f"received {len(joins)}; the first was dropped deliberately",
         )
         nonces = {join.nonce for _, _, join in joins}
         self.record("a repeated JOIN has the same nonce", len(nonces) <= 1, f"nonces {nonces}")
@@ -219,17 +219,21 @@ class BrokerChecker(ConformanceChecker):
         self.server.step(NAME, 75, values)
         ok = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 2.0)
         same = ok and self._datagrams(Type.DONE, since=since)[0][2] == done[2]
-        self.record("a repeated STEP gets the same DONE", same, "a different DONE" if ok else "no answer within 2 s")
+        self.record(
+            "a repeated STEP is answered by the same DONE", same, "a different DONE" if ok else "no answer within 2 s"
+        )
         self._parts()
 
     def _parts(self) -> None:
-        """Check the answer to a STEP whose SENSORS datagrams come late."""
+        """Check the answer to a STEP whose SENSORS datagrams arrive late."""
         since = time.monotonic()
         session = self.server.session(NAME)
         step, parts = make_step(session, 100, {"sonar": [float(k) for k in range(256)]})
         self.server.send(NAME, replace(step, parts=len(parts), last_event=session.outbox.last))
         early = self.wait_until(lambda: bool(self._datagrams(Type.DONE, since=since)), 0.4)
-        self.record("a STEP is answered only after all its parts have arrived", not early, "DONE came before the parts")
+        self.record(
+            "a STEP is answered only after all its parts have arrived", not early, "DONE arrived before the parts"
+        )
         for part in reversed(parts):
             self.server.send(NAME, part)
         self.record(
@@ -237,7 +241,7 @@ class BrokerChecker(ConformanceChecker):
         )
 
     def _done(self, tick: int, since: float) -> bool:
-        """Return whether a DONE for a tick comes within two seconds."""
+        """Return whether a DONE for a tick arrives within two seconds."""
         return self.wait_until(lambda: any(b.tick == tick for _, _, b in self._datagrams(Type.DONE, since=since)), 2.0)
 
     def _tolerance(self) -> None:

@@ -43,7 +43,7 @@ from wavesim_sdk.tables import (
 NAMES = ("alpha", "beta", "gamma")
 CAPACITY = 8
 PERIODS = {"first": 25, "second": 50}
-#: row of the body, instrument, place of its values; the places differ from the rows on purpose
+#: row of the body, instrument, place of its values; the places deliberately differ from the rows
 MOUNTED_INSTRUMENTS = ((0, "first", 3), (0, "second", 0), (1, "first", 5))
 NEWCOMER = (6, "delta", 1)  #: row and name of the body, place of its instrument
 ANSWER_S = 1.0
@@ -255,7 +255,7 @@ class EmulatorChecker(ConformanceChecker):
         grows = (last["sequence"] - before["sequence"])[places]
         wanted = [sum(tick % PERIODS[name] == 0 for tick in self._ticks()) for _, name, _ in MOUNTED_INSTRUMENTS]
         self.record(
-            "each instrument has a value at each multiple of its period, with the next sequence number",
+            "each instrument produces a value at each multiple of its period, with the next sequence number",
             grows.tolist() == wanted,
             f"{grows} values; {wanted} were due",
         )
@@ -293,12 +293,14 @@ class EmulatorChecker(ConformanceChecker):
         engine.set_body(row, name)
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
-        self.record("a body that enters gets a value when it is due", entered["sequence"][place] == 1, "it has none")
+        self.record(
+            "a body that enters receives a value when it is due", entered["sequence"][place] == 1, "it has none"
+        )
         gone = MOUNTED_INSTRUMENTS[2][2]
         engine.set_body(1, "")
         before, after = self._next(engine), self._next(engine)
         self.record(
-            "a body that left gets no value",
+            "a body that left receives no value",
             before["sequence"][gone] == after["sequence"][gone] and not after["valid"][gone],
             "it has one",
         )
@@ -317,7 +319,7 @@ class EmulatorChecker(ConformanceChecker):
         self.record(
             "the fault 'frozen' repeats the last value as a new one",
             same and frozen["sequence"][one] > good["sequence"][one],
-            "the values differ, or there is no new one",
+            "the values differ, or no new value was written",
         )
         engine.set_fault(SensorFault.NONE)
         self._next(engine)

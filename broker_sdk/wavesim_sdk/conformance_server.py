@@ -91,7 +91,7 @@ class ClientSocket:
     def request(
         self, message: Any, *kinds: type[Any], token: int = 0, ack: int = 0
     ) -> tuple[bytes, codec.Header, Any] | None:
-        """Send a message repeatedly until an answer of one of these types comes; return it, or None after ANSWER_S."""
+        """Send a message repeatedly until an answer of one of these types arrives; return it, or None after ANSWER_S."""
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit:
             self.send(message, token, ack)
@@ -141,7 +141,7 @@ class ServerChecker(ConformanceChecker):
             first.socket.close()
         self.port.send_raw(codec.encode(m.Hello(NONCE, b""), 0, 1).ljust(MIN_HELLO - 1, b"\0"))
         self.record(
-            "a HELLO of less than 64 bytes gets no answer", self.port.receive(QUIET_S) is None, "it was answered"
+            "a HELLO of less than 64 bytes is not answered", self.port.receive(QUIET_S) is None, "it was answered"
         )
         nonce = msgpack.packb([NONCE, bytes(60)])
         self.port.send_raw(b"WVSM\x01\x01" + bytes(18) + nonce)
@@ -208,7 +208,7 @@ class ServerChecker(ConformanceChecker):
         again = self.port.request(self.join, m.Welcome)
         same = again is not None and again[1].token == self.token
         self.record(
-            "a repeated JOIN gets the same session", same, f"{again and again[1].token} instead of {self.token}"
+            "a repeated JOIN receives the same session", same, f"{again and again[1].token} instead of {self.token}"
         )
         return True
 
@@ -251,7 +251,9 @@ class ServerChecker(ConformanceChecker):
         states = [x for x in self._collect(1.0) if isinstance(x, m.StateMessage)]
         lengths = {len(x.actuation) for x in states}
         self.record(
-            "states have as many actuators as WELCOME states", lengths <= {self.welcome.actuators}, f"{lengths}"
+            "the number of actuators in each STATE is the number in WELCOME",
+            lengths <= {self.welcome.actuators},
+            f"{lengths}",
         )
 
     def _second(self) -> None:
@@ -271,7 +273,7 @@ class ServerChecker(ConformanceChecker):
         )
         got = self.other.request(replace(join, nonce=NONCE + 1, role=Role.LISTENER), m.Welcome, m.Refuse)
         beside = got is not None and isinstance(got[2], m.Welcome)
-        self.record("a listener can join next to the pilot", beside, f"{got and got[2]}")
+        self.record("a listener can join in addition to the pilot", beside, f"{got and got[2]}")
         if beside and got is not None:
             left = self.other.request(m.Leave(), m.Bye, token=got[1].token)
             self.record("a listener can leave separately", left is not None, "its LEAVE was not answered")
@@ -311,7 +313,7 @@ class ServerChecker(ConformanceChecker):
         limit = time.monotonic() + self._three_periods()
         while len(numbers) < 3 and (left := limit - time.monotonic()) > 0.0:
             numbers += [x.number for x in self._collect(min(left, 0.1)) if isinstance(x, m.Keepalive) and x.number]
-        self.record("KEEPALIVE comes in every period", len(numbers) >= 2, f"{len(numbers)} in three periods")
+        self.record("KEEPALIVE arrives in every period", len(numbers) >= 2, f"{len(numbers)} in three periods")
         self.record("each KEEPALIVE has a different number", len(set(numbers)) == len(numbers), f"{numbers}")
 
     def _rubbish(self) -> None:
@@ -347,7 +349,7 @@ class ServerChecker(ConformanceChecker):
         self.record(
             "a session's datagram from a new address is answered by PROVE",
             got is not None,
-            "no PROVE came to the new address",
+            "no PROVE arrived at the new address",
         )
         quiet = not isinstance(got and got[2], m.StateMessage)
         self.record("no STATE is sent to an unproven address", quiet, f"{got and got[2]}")
@@ -358,7 +360,7 @@ class ServerChecker(ConformanceChecker):
             moved = bool(
                 [x for x in self._collect(3.0 * self.welcome.keepalive_period + 0.5) if isinstance(x, m.Keepalive)]
             )
-            self.record("the session moves to the new address after PROOF", moved, "nothing comes to the new address")
+            self.record("the session moves to the new address after PROOF", moved, "nothing arrives at the new address")
         else:
             new.socket.close()
 
@@ -369,7 +371,7 @@ class ServerChecker(ConformanceChecker):
         self.join = replace(self.join, cookie=got[2].cookie, nonce=NONCE + 2, previous=self.token)
         got = self.port.request(self.join, m.Welcome, m.Refuse)
         back = got is not None and isinstance(got[2], m.Welcome) and got[2].resumed == 1 and got[1].token != self.token
-        self.record("a client that resumes with its token gets a new session", back, f"{got and got[2]}")
+        self.record("a client that resumes with its token receives a new session", back, f"{got and got[2]}")
         if back and got is not None:
             self.token, self.received, self.events = got[1].token, 0, {}
             self._collect(1.0)

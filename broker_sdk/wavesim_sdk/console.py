@@ -1,4 +1,4 @@
-"""Entry point of the command ``wavesim``. Until its modules are loaded, an interrupt ends it at once.
+"""Entry point of the command ``wavesim``. Until its modules are loaded, an interrupt ends it immediately.
 
 This module imports only small modules of the standard library, because an interrupt before its handler is installed
 prints a traceback.

@@ -1,4 +1,4 @@
-"""Encounters of bodies: their closest approach, predicted or found in tracks, and their roles by the collision regulations."""
+"""Encounters of bodies: their closest approach, predicted or found in tracks, and their roles under the collision regulations."""
 
 from __future__ import annotations
 

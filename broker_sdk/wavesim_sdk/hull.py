@@ -48,7 +48,7 @@ class FloatingState:
 
 
 class Hull:
-    """Closed surface of triangles (n, 3, 3) in m, body axes. ValueError if it is not closed, or inside out."""
+    """Closed surface of triangles (n, 3, 3) in m, body axes. Raises ValueError if it is not closed, or inside out."""
 
     def __init__(self, triangles: Any) -> None:
         self.triangles = t = np.asarray(triangles, float)

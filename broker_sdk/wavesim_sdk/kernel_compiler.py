@@ -131,7 +131,7 @@ _signatures: dict[Any, Any] = {}
 class _CachingTypingContext:
     """Numba's typing context with a cache of resolved operators.
 
-    Numba tries every overload of an operator at every use, mostly in vain. This class reuses earlier results.
+    Numba tries every overload of an operator at every use, and most of them fail. This class reuses earlier results.
     """
 
     def __init__(self, context: Any) -> None:

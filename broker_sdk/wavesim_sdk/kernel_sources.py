@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
 
 
 def reachable_sources(function: FunctionType) -> tuple[dict[str, str], set[str]]:
-    """Return the file digests, by path, of all functions compiled into one, and the constants as texts."""
+    """Return the file digests, by path, of all functions compiled into one, and the constants as strings."""
     files: dict[str, str] = {}
     constants: set[str] = set()
     seen, todo = {function}, [function]

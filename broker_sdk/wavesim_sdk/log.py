@@ -36,13 +36,13 @@ _FRAME_END = len(CDR_HEADER) + FRAME.dtype.itemsize
 
 
 def encode_cdr_text(text: str) -> bytes:
-    """Encode a text as a ROS string message."""
+    """Encode text as a ROS string message."""
     data = text.encode() + b"\0"
     return CDR_HEADER + struct.pack("<I", len(data)) + data
 
 
 def decode_cdr_text(message: bytes) -> str:
-    """Decode a message of :func:`encode_cdr_text`; raises ValueError if it is not one or is cut off."""
+    """Decode a message of :func:`encode_cdr_text`; raises ValueError if it is not such a message or is cut off."""
     if len(message) < 9 or struct.unpack_from("<I", message, 4)[0] != len(message) - 8:
         raise ValueError("the message is not a ROS string")
     return message[8:-1].decode()

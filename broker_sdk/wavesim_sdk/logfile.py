@@ -1,6 +1,6 @@
-"""Reader of the files of a log: all records in order, part after part, within limits that protect against foreign files.
+"""Reader of the files of a log: all records in order, part after part, within limits that protect against files from other programs.
 
-A large log continues in further files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own: the beginning of
+A large log continues in additional files (``run.mcap``, ``run.2.mcap``, ...). Each part can be read on its own: the beginning of
 a later part repeats the messages that its reader needs, with the sequence number 0.
 """
 

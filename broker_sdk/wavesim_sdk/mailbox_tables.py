@@ -11,7 +11,7 @@ def _text(name: str, doc: str, size: int = NAME_BYTES) -> Field:
 
 MAILBOX_STATE = Table(
     "mailbox_state",
-    "State message of the mailbox. Readings follow it: a mailbox_reading and its values for each.",
+    "State message of the mailbox. It is followed by the readings: for each, a mailbox_reading record and its values.",
     "mailbox",
     (
         TICK,
@@ -19,7 +19,7 @@ MAILBOX_STATE = Table(
         *STATE.fields,
         integer("actuators", "", "Number of actuators of the body."),
         integer("readings", "", "Number of readings after this record."),
-        integer("parts", "", "Number of further messages with readings of this state."),
+        integer("parts", "", "Number of additional messages with readings of this state."),
         value(
             "actuation",
             "N, 1/s, rad or kg",
@@ -84,7 +84,7 @@ MAILBOX_FIELD = Table(
     (
         _text("name", "Name of the field."),
         _text("unit", "Unit of the field; empty = none."),
-        integer("count", "", "Count of numbers in the field."),
+        integer("count", "", "How many numbers the field has."),
     ),
 )
 
@@ -94,8 +94,8 @@ MAILBOX_RECEPTION = Table(
     "mailbox",
     (
         integer("id", "", "Number of the signal."),
-        integer("query", "", "Number of the signal that this one answers; 0 = none."),
-        integer("reception_ns", "ns", "Time of reception by the receiver's clock and instrument."),
+        integer("query", "", "Number of the signal that this signal answers; 0 = none."),
+        integer("reception_ns", "ns", "Time of reception, as measured by the receiver with its own clock."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),

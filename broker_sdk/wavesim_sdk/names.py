@@ -1,4 +1,4 @@
-"""Check names that people type, and suggest corrections."""
+"""Check names that users type, and suggest corrections."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(value: object, most: int = 40) -> str:
-    """Return a foreign value as a short text for a message. Never raises."""
+    """Return an untrusted value as a short text for a message. Never raises."""
     try:
         text = value if isinstance(value, str) else reprlib.repr(value)
     except Exception:  # a number with thousands of digits, or an object whose repr fails

@@ -119,7 +119,7 @@ class Observer(PrivilegedRequests):
         self.link.flush(time.monotonic())
 
     def poll(self, timeout: float = 0.0) -> list[FleetFrame]:
-        """Wait for frames for at most ``timeout`` seconds. Return at once when one is complete or a newer one has begun."""
+        """Wait for frames for at most ``timeout`` seconds. Return immediately when one is complete or a newer one has begun."""
         limit = time.monotonic() + timeout
         while True:
             found, self._kept = self._kept, []
@@ -134,7 +134,7 @@ class Observer(PrivilegedRequests):
     def wait(self, request: int, timeout: float = ANSWER_TIMEOUT_S) -> str:
         """Wait for the answer to a request and return its text. Raises Refused, or SessionLost after ``timeout`` seconds.
 
-        Frames that arrive meanwhile are kept for :meth:`poll`.
+        Frames that arrive in the meantime are kept for :meth:`poll`.
         """
         limit = time.monotonic() + timeout
         while (said := self._outcomes.take(request)) is None:

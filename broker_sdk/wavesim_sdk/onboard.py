@@ -91,7 +91,7 @@ class ReceivedMission:
 
 
 class MissionAssembler:
-    """Assembler of missions from parts that come in order. Parts that do not fit are from another sender and dropped."""
+    """Assembler of missions from parts that arrive in order. Parts that do not fit are from another sender and are dropped."""
 
     def __init__(self) -> None:
         self._current = 0, 0  # number and size of the incomplete mission
@@ -316,7 +316,7 @@ class BrokerBase(PrivilegedRequests):
 
     @property
     def frames_lost(self) -> int:
-        """Number of sonar frames that the network lost, or that :meth:`take_frames` did not take in time."""
+        """Number of sonar frames that the network lost, or that were dropped because :meth:`take_frames` was called too late."""
         return self.session.frames.lost_frames + self._frames_late
 
     @property
@@ -341,7 +341,7 @@ class BrokerBase(PrivilegedRequests):
         return self.request(items.Send(to, payload, level, at))
 
     def range_to(self, address: int, level: float | None = None, *, at: int | None = None) -> int:
-        """Request a reply from the modem with an address. A reception of kind 3 brings the ``range`` (m)."""
+        """Request a reply from the modem with an address. A reception of kind 3 contains the ``range`` (m)."""
         return self.request(items.Range(address, level, at))
 
     def subscribe(
@@ -364,17 +364,17 @@ class BrokerBase(PrivilegedRequests):
     def take_missions(self, text: str = "", *, take: bool = True) -> int:
         """State that this pilot accepts missions, which arrive in ``Step.missions``; ``take=False`` withdraws the statement.
 
-        ``text`` is published as a notice; it tells people what the pilot does with missions. A later call may publish
-        another text. Call this method again after the session was resumed.
+        ``text`` is published as a notice; it states what the pilot does with missions. A later call may publish
+        another text. Call this method again after the session is resumed.
         """
         return self.request(items.Missions(int(take), text))
 
     def stop_frames(self) -> int:
-        """Stop the frames of imaging sonars."""
+        """Stop receiving frames of imaging sonars."""
         return self.request(items.Frames((), 0))
 
     def take_frames(self) -> list[ImagingFrame]:
-        """Return the frames that came since the last call, at most four of each sonar."""
+        """Return the frames received since the last call, at most four of each sonar."""
         found = [frame for frames in self._frames.values() for frame in frames]
         self._frames.clear()
         return found

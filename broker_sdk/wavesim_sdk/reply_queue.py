@@ -24,7 +24,7 @@ PIECE_BYTES = 8192  #: size of a message with its head in bytes; the default lim
 HEAD_BYTES = 48
 ROOM_BYTES = 16 * 1024 * 1024  #: maximum size of all waiting replies in bytes
 WAITING = 64  #: maximum number of waiting replies
-PATIENCE_S = 5.0  #: a reply is dropped if its receiver takes no piece for this time, in s
+PATIENCE_S = 5.0  #: time in s after which a reply is dropped if its receiver reads no piece
 SHARED_MEMORY = Path("/dev/shm")
 _END = re.compile(r"[A-Za-z0-9.]{1,60}")
 _numbers = itertools.count(1)
@@ -137,7 +137,7 @@ def remove_stale_queues(server: str = "*") -> list[str]:
 
 @dataclass
 class _PendingReply:
-    """Reply of which some pieces are not sent yet."""
+    """Reply with pieces that have not been sent yet."""
 
     queue: posix_ipc.MessageQueue
     unsent: deque[bytes]
@@ -146,11 +146,11 @@ class _PendingReply:
 
 
 class ReplyOutbox:
-    """Replies that wait to be sent. No method blocks: pieces that do not fit into a queue wait for the next :meth:`poll`."""
+    """Replies that are waiting to be sent. No method blocks: pieces that do not fit into a queue wait for the next :meth:`poll`."""
 
     def __init__(self) -> None:
         self._waiting: list[_PendingReply] = []
-        self.abandoned_count = 0  #: number of replies that their receivers did not take
+        self.abandoned_count = 0  #: number of replies that their receivers did not read
 
     def send(self, name: str, number: int, text: bytes) -> bool:
         """Send as many pieces as fit and keep the others; False if there is no room to keep them."""

@@ -35,7 +35,7 @@ class InstrumentFault:
 def parse_fault(instrument: InstrumentConfig, kind: str, amount: float | str = 0.0, field: str = "") -> InstrumentFault:
     """Parse a fault of an instrument.
 
-    ``amount`` is a number in the unit of the field, or a text with a unit (`5 deg`); for `wet` it is the compartment.
+    ``amount`` is a number in the unit of the field, or a string with a unit (`5 deg`); for `wet` it is the compartment.
     ``field`` is a field of the value, one number of it (`rates.2`), or empty for all. Raises ValueError with the
     reason.
     """
@@ -78,7 +78,7 @@ def _one_unit(instrument: InstrumentConfig) -> str:
 
 
 def _quantity(kind: str, amount: float | str, unit: str) -> float:
-    """Return a number, or convert a text with a unit to ``unit``."""
+    """Return a number, or convert a string with a unit to ``unit``."""
     if isinstance(amount, str):
         quantity = next((q for q, known in units.QUANTITIES.items() if known.get(unit) == 1.0), "")
         try:

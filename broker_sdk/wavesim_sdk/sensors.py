@@ -39,7 +39,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
         TICK,
         TIME,
         integer("valid", "", "1 = the values are valid, 0 = they are not."),
-        integer("sequence", "", "Increments with each new value; 0 = never written."),
+        integer("sequence", "", "Incremented with each new value; 0 = never written."),
     )
     for f in fields:
         if f.type != "f8":
@@ -103,7 +103,7 @@ _BUILT_IN = (
             value("range", "m", "Maximum range."),
             value("beams", "", "Beams per frame."),
             value("bins", "", "Samples per beam, or numbers per sounding."),
-            value("saturated", "", "Share of samples clipped at the maximum."),
+            value("saturated", "", "Fraction of samples clipped at the maximum."),
             value("altitude", "m", "Side-scan: altitude over the bed. Multibeam echosounder: range straight down. "
                                    "NaN = unknown."),
         ),
@@ -115,8 +115,8 @@ _BUILT_IN = (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
             value("height", "", "Height of the image in pixels."),
-            value("exposure", "", "Exposure: factor from light to the share of full scale."),
-            value("saturated", "", "Share of pixel values clipped at the maximum."),
+            value("exposure", "", "Exposure: factor from light to the fraction of full scale."),
+            value("saturated", "", "Fraction of pixel values clipped at the maximum."),
         ),
     ),
     sensor_table(
@@ -126,7 +126,7 @@ _BUILT_IN = (
         (
             value("force_bias", "m/s2", "Random-walk bias of the specific force, frame S.", 3),
             value("rates_bias", "rad/s", "Random-walk bias of the angular rates, frame S.", 3),
-            value("slow", "m/s2, rad/s", "Bias instability of force and rates, frame S.", 6),
+            value("slow", "m/s2, rad/s", "Bias instability of the specific force and the angular rates, frame S.", 6),
             value("rest", "m/s, rad", "Velocity and angle increments below a quantisation step, kept for the next value, frame S.", 6),
             value("v_WS_S", "m/s", "Velocity of the sensor, frame S.", 3),
             value("q_WB", "", "Attitude of the body.", 4),
@@ -206,7 +206,7 @@ _BUILT_IN = (
     sensor_table(
         "battery",
         "Battery.",
-        (value("voltage", "V", "Voltage."), value("current", "A", "Current."), value("charge", "", "Remaining share of the capacity.")),
+        (value("voltage", "V", "Voltage."), value("current", "A", "Current."), value("charge", "", "Remaining fraction of the capacity.")),
         (value("used", "W h", "Energy drawn since the battery was full."),),
     ),
     sensor_table(
@@ -223,9 +223,9 @@ _BUILT_IN = (
     ),
     sensor_table(
         "radar",
-        "Target list of a radar. Each track keeps its place in the list; NaN = no track.",
+        "Target list of a radar. Each track keeps its position in the list; NaN = no track.",
         (
-            value("target", "", "Number of the track, 1 to 99. Numbers of lost tracks are used again.", RADAR_TARGETS),
+            value("target", "", "Track number, 1 to 99. The numbers of lost tracks are reused.", RADAR_TARGETS),
             value("range", "m", "Smoothed distance to the target.", RADAR_TARGETS),
             value("bearing", "rad", "True bearing of the target, 0..2 pi.", RADAR_TARGETS),
             value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),
@@ -246,7 +246,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "ais",
-        "Newest report of each AIS station, the own station first, in the resolution of its message; NaN = no station, "
+        "Newest report of each AIS station, own station first, in the resolution of its message; NaN = no station, "
         "or not available.",
         (
             value("mmsi", "", "MMSI of the station.", AIS_STATIONS),

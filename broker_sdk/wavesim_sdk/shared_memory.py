@@ -3,7 +3,7 @@
 docs/SHARED_MEMORY.md defines the layout of a segment and of its tables.
 
 The writer of a table increments ``begun``, fills the buffer ``begun & 1``, which readers do not use, and sets ``done``.
-A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done + 1`` meanwhile. No
+A reader copies the buffer ``done & 1`` and keeps the copy if ``begun`` has not exceeded ``done + 1`` in the meantime. No
 process waits, and no reader sees a half-written tick.
 
 This requires a processor that makes stores visible in program order, as x86-64 does. Python has no memory fences to enforce
@@ -57,7 +57,7 @@ def process_start(pid: int) -> int:
 
 
 def is_process_alive(pid: int, start: int) -> bool:
-    """Return whether the process with this PID and start time still runs."""
+    """Return whether the process with this PID and start time is still running."""
     return pid > 0 and process_start(pid) == start
 
 
@@ -154,7 +154,9 @@ def create_memory(name: str, size: int, group: bool = False) -> mmap.mmap:
         return mmap.mmap(shared.fd, size)
     except OSError as error:
         posix_ipc.unlink_shared_memory(name)
-        raise OSError(f"{size / 2**20:.1f} MB of shared memory for {name}: {error.strerror}") from None
+        raise OSError(
+            f"{size / 2**20:.1f} MB of shared memory for {name} could not be allocated: {error.strerror}"
+        ) from None
     finally:
         shared.close_fd()
 
@@ -213,7 +215,7 @@ def _layout(tables: Sequence[tuple[Table, int]]) -> tuple[list[dict[str, Any]], 
 
 
 def _write_header(memory: mmap.mmap | bytearray, layout: list[dict[str, Any]], size: int) -> None:
-    """Write the header of a new area. The magic comes last, so that no process attaches to an incomplete header."""
+    """Write the header of a new area. The magic is written last, so that no process attaches to an incomplete header."""
     text = json.dumps(layout).encode()
     header = np.frombuffer(memory, np.int64, 8, 0)
     memory[HEADER_BYTES : HEADER_BYTES + len(text)] = text

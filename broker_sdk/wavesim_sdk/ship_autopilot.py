@@ -83,7 +83,7 @@ def _command(t: Thruster, force: float) -> float:
 
 
 class ShipAutopilot:
-    """Heading (PID) and speed (PI) control of one vessel. ConfigError for a model that cannot steer."""
+    """Heading (PID) and speed (PI) control of one vessel. Raises ConfigError for a model that cannot steer."""
 
     def __init__(self, model: Model, thrust: float = 0.0) -> None:
         """``thrust`` is the initial estimate in N of the thrust that holds the speed."""

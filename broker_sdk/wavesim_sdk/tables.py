@@ -1,8 +1,8 @@
 """Declare every table and record of the system, once.
 
 These declarations give the layout of shared memory, the schemas of the log, the structs of the mailbox and
-``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``) and a text a multiple of 8 bytes. So a record has
-the same bytes in C, in NumPy and in CDR, without padding.
+``docs/SHARED_MEMORY.md``. A number has 8 bytes (``i8`` or ``f8``), and a text column a multiple of 8 bytes. A record
+therefore has the same bytes in C, NumPy and CDR, without padding.
 
 Frames: W north-east-down, B forward-starboard-down, F the water at the body. Quaternions are scalar first.
 """
@@ -43,7 +43,7 @@ class BodyType(IntEnum):
 
 
 class Outcome(IntEnum):
-    """Outcome of a signal at one node. Every value except HEARD is a reason of loss."""
+    """Outcome of a signal at one node. Every value except HEARD is a reason for loss."""
 
     HEARD = 0
     BELOW_THRESHOLD = 1
@@ -117,7 +117,7 @@ class Table:
     def visible(self) -> Table:
         """The table without its hidden columns.
 
-        Hidden columns come last, so the first bytes of a row are a row of this table.
+        Hidden columns are at the end, so the first bytes of a row are a row of this table.
         """
         return Table(self.name, self.doc, self.writer, tuple(f for f in self.fields if not f.hidden), self.tail)
 
@@ -166,8 +166,8 @@ CLOCK = Table(
         integer("signals_sent", "", "Number of signals sent since the start."),
         integer("receptions", "", "Number of signals received since the start."),
         integer("events_dropped", "", "Number of records lost because the front did not keep up (only in real time)."),
-        integer("sensors_late", "", "Number of times that a synchronous emulator exceeded its time limit."),
-        integer("contacts_dropped", "", "Number of contacts omitted because there were too many at once."),
+        integer("sensors_late", "", "Number of times a synchronous emulator exceeded its time limit."),
+        integer("contacts_dropped", "", "Number of contacts omitted because too many occurred at the same time."),
         integer(
             "paths_dropped",
             "",
@@ -187,7 +187,7 @@ WORLD = Table(
         integer("seed", "", "Seed of every random stream."),
         value("sound_speed", "m/s", "Speed of sound."),
         value("absorption", "dB/m", "Constant absorption coefficient; NaN if it is a function of frequency."),
-        value("spreading", "dB", "Factor of log10 r in the spreading loss."),
+        value("spreading", "dB", "Coefficient of log10(r) in the spreading loss."),
         value("ambient_noise", "dB re 1 uPa", "Ambient noise level. A signal ends where its level falls below it."),
         value("density", "kg/m3", "Density of the water."),
         value("gravity", "m/s2", "Acceleration of gravity."),
@@ -250,7 +250,7 @@ CREW = Table(
         integer("datagrams_out", "", "Datagrams sent to the session."),
     ),
 )
-CREW_ROWS = 64  #: rows in addition to those of the bodies; further sessions appear only in the status
+CREW_ROWS = 64  #: rows in addition to those of the bodies; additional sessions appear only in the status
 
 SIGNALS = Table(
     "signals",
@@ -279,7 +279,7 @@ IDENTITY = Table(
         integer("type", "", "Type of the body: 0 surface, 1 underwater, 2 buoy."),
         _s("name", "Name of the vehicle."),
         _s("model", "Name of the vehicle's model."),
-        integer("generation", "", "Increments each time a body enters the row."),
+        integer("generation", "", "Incremented each time a body enters the row."),
     ),
 )
 
@@ -337,19 +337,19 @@ INSTRUMENTS = Table(
         _s("type", "Type of the instrument: the name of the table that holds its values."),
         _s("name", "Name of the instrument on the body."),
         integer("place", "", "Row of the instrument's values in the table of its type."),
-        integer("period", "ticks", "Period in ticks: the instrument has a value at each multiple of it."),
+        integer("period", "ticks", "Period in ticks. The instrument produces a value at each multiple of the period."),
         integer(
             "generation",
             "",
-            "Increments each time an instrument enters the place. The instrument's values have the same number.",
+            "Incremented each time an instrument enters the place. The instrument's values have the same number.",
         ),
         integer("fault", "", "Fault: 0 none, 1 lost, 2 frozen, 3 bias, 4 spikes, 5 noisy, 6 wet, 7 unlocked."),
         integer(
             "fault_first",
             "",
-            "Index of the first number of a value on which the fault acts; 0 = the first one after the head.",
+            "Index of the first number of a value that the fault affects; 0 = the first number after the head.",
         ),
-        integer("fault_count", "", "Count of the numbers on which the fault acts."),
+        integer("fault_count", "", "How many numbers of the value the fault affects."),
         value(
             "fault_amount",
             "",
@@ -377,7 +377,7 @@ EFFORT = Table(
             6,
         ),
         value("actuators", _FORCE, "Thrusters and fins.", 6),
-        value("environment", _FORCE, "Wind, and waves by filters or response amplitude operators.", 6),
+        value("environment", _FORCE, "Wind forces, and wave forces from filters or response amplitude operators.", 6),
         value("external", _FORCE, "External force set by a command.", 6),
         value("contact", _FORCE, "Mooring, and contact with bodies, obstacles and bed.", 6),
     ),
@@ -405,7 +405,7 @@ LINES = Table(
         _s("name", "Name of the line."),
         integer("first_body", "", "Row of the body at the first end; -1 = an anchor."),
         integer("second_body", "", "Row of the body at the second end; -1 = an anchor."),
-        integer("nodes", "", "Number of nodes including the two ends: one more than segments."),
+        integer("nodes", "", "Number of nodes including the two ends: one more than the number of segments."),
         integer("broken", "", "Number of the segment that has broken, from 0; -1 = none."),
         value("tension", "N", "Tension at the two ends.", 2),
         value("greatest", "N", "Maximum tension of all segments."),
@@ -423,13 +423,13 @@ LINES = Table(
 
 SENT = Table(
     "sent",
-    "A signal that a transducer sent. Shared memory holds the newest records: number k of all is in row k mod "
+    "A signal that a transducer sent. Shared memory holds the newest records: record number k is in row k mod "
     "capacity.",
     "front",
     (
         integer("id", "", "Number of the signal, from 1."),
         integer("source", "", "Row of the sender."),
-        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("request", "", "Number of the client's request; 0 = none."),
         integer("outcome", "", "0 = sent, 7 = not sent because the transmitter was recharging."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
@@ -457,9 +457,9 @@ RECEPTION = Table(
         integer("id", "", "Number of the signal."),
         integer("source", "", "Row of the sender."),
         integer("receiver", "", "Row of the receiver."),
-        integer("query", "", "Number of the signal that this one answers; 0 = none."),
+        integer("query", "", "Number of the signal that this signal answers; 0 = none."),
         integer("query_source", "", "Row of the node that sent the query; -1 = none."),
-        integer("outcome", "", "0 received, otherwise the reason of the loss (`Outcome`)."),
+        integer("outcome", "", "0 received, otherwise the reason for the loss (`Outcome`)."),
         integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
         integer("code", "", "Code of the signal; 0 = none."),
         integer("from_address", "", "Modem address of the sender; 0 = none."),
@@ -482,7 +482,7 @@ RECEPTION = Table(
         value(
             "distance",
             "m",
-            "Straight distance from the sending transducer at emission to the receiving one at arrival.",
+            "Straight-line distance from the sending transducer at emission to the receiving transducer at arrival.",
         ),
         value(
             "measured",
@@ -511,7 +511,7 @@ RECEPTION = Table(
 NOTICE_BYTES = 160
 NOTICE = Table(
     "notice",
-    "Notice for people, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
+    "Human-readable notice, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
     "newest records, as for `sent`.",
     "front",
     (

@@ -25,7 +25,7 @@ class Target:
 
 
 def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
-    """Yield the targets of a sensor `radar` that have a course. ``place`` is the own position (north, east) at that time."""
+    """Yield the targets of a sensor `radar` that have a course. ``place`` is own position (north, east) at that time."""
     for i in range(RADAR_TARGETS):
         if math.isfinite(value.target[i]) and math.isfinite(value.course[i]):
             (sb, cb), (sc, cc) = sin_cos(value.bearing[i]), sin_cos(value.course[i])
@@ -34,9 +34,9 @@ def from_radar(value: Value, place: tuple[float, float]) -> Iterator[Target]:
 
 
 def from_ais(value: Value, origin: Origin) -> Iterator[Target]:
-    """Yield the stations of a sensor `ais` except the own station, extrapolated to the time of the value.
+    """Yield the stations of a sensor `ais` except own station, extrapolated to the time of the value.
 
-    ``origin`` is the origin of the own world frame.
+    ``origin`` is the origin of own ship's world frame.
     """
     for r in reports(value)[1:]:
         if r is None or r.latitude is None or r.longitude is None:

@@ -254,7 +254,7 @@ export class Writer {
   }
 
   text(value, most, what) {
-    if (typeof value !== "string") throw new TypeError(`${what}: expected a text, got ${value}`);
+    if (typeof value !== "string") throw new TypeError(`${what}: expected text, got ${value}`);
     const bytes = Buffer.from(value, "utf8");
     if (bytes.length > most) throw new TypeError(`${what}: expected at most ${most} bytes, got ${bytes.length}`);
     if (CONTROL.test(value)) throw new TypeError(`${what}: control characters are not allowed`);

@@ -5,8 +5,8 @@ heading and rates, speed through water, and acoustic receptions.
 
     python auv.py --config config.xml --vehicle lauv [--filter reference]
 
-The program's own filter is small and starts at once. The reference filter of docs/navigation.md is more accurate, but
-is compiled at its first use.
+The program's own filter is small and starts immediately. The reference filter of docs/navigation.md is more accurate, but
+is compiled on first use.
 """
 
 from __future__ import annotations

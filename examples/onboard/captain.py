@@ -52,7 +52,7 @@ class Captain:
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
         motion = step.state.motion
         if motion is None:
-            raise BrokerError('this vessel needs its state; set truth="full" for it in the configuration')
+            raise BrokerError('this vessel needs its true state; set truth="full" for it in the configuration')
         now = ShipMotion.from_state(motion, float(euler(np.array(motion[3:7]))[2]))
         dt = step.time - self._time if self._time >= 0.0 else 0.0
         self._time = step.time

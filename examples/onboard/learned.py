@@ -26,7 +26,7 @@ from wavesim_sdk.errors import BrokerError
 from wavesim_sdk.frames import euler, rotation
 
 BOUND = 10.0  #: limit of every number that the policy receives
-SHARE = 0.5  #: share of the episode that has passed; constant here, because there are no episodes
+SHARE = 0.5  #: fraction of the episode that has passed; constant here, because there are no episodes
 
 
 class Rov:

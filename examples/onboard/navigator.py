@@ -4,7 +4,7 @@
 
 State: north, east, drift of the water (north, east). Between measurements the position follows heading and speed
 through water plus the drift. A round trip measures two paths: out from the position at the query, and back to the
-position at the reception. Both positions are known relative to now from the recent track, so the vehicle's motion does
+position at the reception. Both positions are known relative to the current position, from the recent track, so the vehicle's motion does
 not blur the range.
 """
 

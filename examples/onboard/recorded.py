@@ -3,7 +3,7 @@
 python recorded.py --config ../trials/recorded.xml --vehicle boat --commands odin-zigzag.csv --map port=port --map 4=nozzle*deg
 
 File names are relative to the folder of the configuration. Each line of commands holds until the next line is due. A
-measured track (--track) is published as the estimate: the viewer shows it beside the vehicle, and the report of the
+measured track (--track) is published as the estimate: the viewer shows it next to the vehicle, and the report of the
 trial contains its distance from the vehicle.
 """
 

@@ -1,4 +1,4 @@
-"""Live navigation of an AUV without an inertial unit by the reference filter (docs/navigation.md).
+"""Live navigation of an AUV without an IMU by the reference filter (docs/navigation.md).
 
 The filter uses round trips, one-way travel times and directions of a USBL head, and replaces :class:`navigator.Navigator`.
 
@@ -81,7 +81,7 @@ class Reference:
             dt = time - self._filter.time
             self.dead_reckoning[0] += (v[0] * ch - v[1] * sh) * dt
             self.dead_reckoning[1] += (v[0] * sh + v[1] * ch) * dt
-            self._filter.sample(time, *(0.5 * (now + self._before)))  # an inertial unit reports means
+            self._filter.sample(time, *(0.5 * (now + self._before)))  # an IMU reports means
             angles = make.angles(
                 time,
                 {"roll": roll, "pitch": pitch, "heading": heading},

@@ -56,7 +56,7 @@ class Rov:
         motion = step.state.motion
         if motion is None:
             raise BrokerError(
-                'this program needs attitude and rates; set truth="full" for the vehicle in the configuration'
+                'this program needs the true attitude and rates; set truth="full" for the vehicle in the configuration'
             )
         state = np.array(motion)
         R_WB = rotation(state[3:7])
@@ -100,7 +100,9 @@ def _cross(a: Any, b: Any) -> np.ndarray:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--amplitude", type=float, default=0.0, help="amplitude of a sine in depth, m")
+    parser.add_argument(
+        "--amplitude", type=float, default=0.0, help="amplitude in m of a sinusoidal variation of depth"
+    )
 
 
 if __name__ == "__main__":

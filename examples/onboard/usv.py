@@ -39,7 +39,7 @@ class Boat:
     def act(self, step: Step, broker: Broker) -> tuple[dict[str, float], None]:
         motion = step.state.motion
         if motion is None:
-            raise BrokerError('this boat needs its state; set truth="full" for it in the configuration')
+            raise BrokerError('this boat needs its true state; set truth="full" for it in the configuration')
         if self._time < 0.0:
             broker.take_missions()
         for mission in step.missions:

@@ -223,7 +223,7 @@ def _write_models_file(text: str, out: Path | None) -> None:
 @click.option(
     "--east", "east", default="east", show_default=True, help="Column of east positions in the measured track."
 )
-@click.option("--out", type=click.Path(path_type=Path), help="CSV file to write with the simulated track.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the simulated track to this CSV file.")
 @json_option
 def replay_actuators(
     file: Path,

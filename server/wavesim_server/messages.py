@@ -38,7 +38,7 @@ EXIT_FAILED = 70  #: exit code of an engine that failed at a tick and has report
 
 
 class _SanitisedText(Text):
-    """A text for people that may quote anything; it is cleaned and cut to length when encoded."""
+    """Human-readable text that may quote anything; it is cleaned and cut to length when encoded."""
 
     def make_encoder(self) -> Checker | None:
         return lambda text: sanitise_text(text, self.max_bytes)
@@ -158,8 +158,8 @@ class SignalsEvent:
 
     sent: bytes = record_field(_BLOCK, "records")
     receptions: bytes = record_field(_BLOCK, "records")
-    senders: bytes = record_field(_BLOCK, "generation of the body in the row of each sender, int64")
-    receivers: bytes = record_field(_BLOCK, "generation of the body in the row of each receiver, int64")
+    senders: bytes = record_field(_BLOCK, "for each sender, the generation of the body in its row, int64")
+    receivers: bytes = record_field(_BLOCK, "for each receiver, the generation of the body in its row, int64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class BodiesFrozenEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """A notice for people."""
+    """A human-readable notice."""
 
     time_ns: int = record_field(_TIME, "simulation time", "ns")
     row: int = record_field(_ROW, "row of the body")

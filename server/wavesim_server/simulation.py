@@ -508,7 +508,7 @@ class Simulation:
     ) -> None:  # fmt: skip
         """Send a pulse at the start of the next tick, or when the node's own clock shows ``at`` (ns).
 
-        ValueError if the node cannot send this pulse.
+        Raises ValueError if the node cannot send this pulse.
         """
         self._check_transducer(row)
         self.channel.ping(row, frequency, level, at, code, number, self.time_ns * 1e-9)
@@ -516,7 +516,7 @@ class Simulation:
     def send(
         self, row: int, payload: bytes, to: int = 0, level: float | None = None, at: int | None = None, *, number: int = 0
     ) -> None:  # fmt: skip
-        """Send a packet to a modem address (0 = all). ValueError if the node cannot send it."""
+        """Send a packet to a modem address (0 = all). Raises ValueError if the node cannot send it."""
         self._check_transducer(row)
         self.channel.send(row, payload, to, level, at, number, self.time_ns * 1e-9)
 
@@ -587,7 +587,7 @@ class Simulation:
         return self._tick_state
 
     def _target_tick(self, ticks: int) -> int:
-        """Return the tick that lies ``ticks`` ahead; ValueError if ``ticks`` is negative."""
+        """Return the tick that lies ``ticks`` ahead; raises ValueError if ``ticks`` is negative."""
         if ticks < 0:
             raise ValueError(f"invalid number of ticks {ticks}: use 0 or more")
         return self.tick + ticks

@@ -47,14 +47,14 @@ def test_a_session_that_is_over_while_the_server_goes_on_begins_anew() -> None:
             async with flown(vehicle):
                 for _ in range(2):
                     await until(lambda: vehicle.broker is not None)
-                    server.bye("boat", "no sign of life within the keep-alive timeout")
+                    server.bye("boat", "no activity within the keep-alive timeout")
                     await until(lambda: vehicle.broker is None)
                 await until(lambda: vehicle.broker is not None)
 
     asyncio.run(run())
     joined, over = (
         "'boat' joined, one step every 20 ms",
-        "no sign of life within the keep-alive timeout; waiting up to 5 s for a server",
+        "no activity within the keep-alive timeout; waiting up to 5 s for a server",
     )
     assert [s.removeprefix("the server ended the session: ") for s in said] == [joined, over, joined, over, joined]
 

@@ -69,7 +69,7 @@ class Copier(LossyProxy):
 def test_whoever_copies_a_session_does_not_end_it(
     config: Callable[..., LoadedConfig], serve: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """27 copies within a keep-alive time once ended it: BYE, "no sign of life". It also moves to another address meanwhile."""
+    """27 copies within a keep-alive time once ended it: BYE, "no activity". It also moves to another address meanwhile."""
     assert wavesim("keys", tmp_path / "trial.keys", "a").returncode == 0
     server = serve(config(SERVER).path)
     key = seal.find_key(tmp_path / "trial.keys", "a")

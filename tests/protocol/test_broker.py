@@ -454,7 +454,7 @@ def test_coming_back_with_the_old_token(server: FakeServer) -> None:
     with Broker("a", server.address, previous=first.token) as broker:
         assert broker.welcome.resumed == 1
         assert [type(h).__name__ for h in server.server_events] == ["Joined", "Resumed"]
-        with pytest.raises(SessionLost, match="another session continues this one"):
+        with pytest.raises(SessionLost, match="another session continues this session"):
             first.answer([1.0])
             first.poll(5.0)
     with pytest.raises(Refused, match="no live session with that token"):

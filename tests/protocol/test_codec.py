@@ -109,12 +109,12 @@ def test_a_seal_is_given_header_body_and_sequence() -> None:
 
 
 def test_a_drop_says_its_reason_and_what_people_should_know() -> None:
-    plain, more = Dropped("size"), Dropped("fields", "x: expected a text, got 7")
+    plain, more = Dropped("size"), Dropped("fields", "x: expected text, got 7")
     assert (str(plain), plain.reason, plain.detail) == ("size", "size", "")
     assert (str(more), more.reason, more.detail) == (
-        "fields: x: expected a text, got 7",
+        "fields: x: expected text, got 7",
         "fields",
-        "x: expected a text, got 7",
+        "x: expected text, got 7",
     )
 
 

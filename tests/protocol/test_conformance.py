@@ -37,7 +37,7 @@ BREAKS = {
     "def strict(plain, kind):\n    if kind == 35 and plain[:1] in (b'\\xdc', b'\\xdd'): raise c.Dropped('body')\n    return old(plain, kind)\n"
     "c.unpack_body = strict\n",
     "PROVE is answered by PROOF with its number": "import wavesim_sdk.wire.client as c; c.Proof = lambda n: c.KeepaliveReply(0)\n",
-    "a repeated STEP gets the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
+    "a repeated STEP is answered by the same DONE": "import wavesim_sdk.wire.client as c; old = c.ClientSession._on_step\n"
     "def other(self, m):\n    if self._done: self._done = c.replace(self._done, command=(1.0,))\n    return old(self, m)\n"
     "c.ClientSession._on_step = other\n",
     "a STEP is answered only after all its parts have arrived": "import wavesim_sdk.wire.state as s; s.Parts.is_complete = lambda self, m: True\n",
@@ -105,13 +105,15 @@ def test_the_command_asks_a_server() -> None:
 
 #: what is done to our sessions, and the rule that breaks
 WRONG_SERVERS = {
-    "a repeated JOIN gets the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
+    "a repeated JOIN receives the same session": lambda s: setattr(s, "_by_join", _Forgetful()),
     "a second pilot is refused": lambda s: setattr(s, "takeover", True),
     "a cookie is valid for one address only": lambda s: setattr(
         s._address_validator, "is_valid_cookie", lambda *a: True
     ),
     "events are repeated until they are acknowledged": lambda s: setattr(s, "_tick", lambda session, now: None),
-    "KEEPALIVE comes in every period": lambda s: setattr(s, "_tick", lambda session, now: s.flush_events(session, now)),
+    "KEEPALIVE arrives in every period": lambda s: setattr(
+        s, "_tick", lambda session, now: s.flush_events(session, now)
+    ),
     "a session's datagram from a new address is answered by PROVE": lambda s: setattr(
         s, "_receive_from_new_address", lambda *a: []
     ),
@@ -159,7 +161,7 @@ main()
 """
 OLD = "from wavesim_emulators.sensor_bank import SensorBank, InstrumentGroup\n"
 WRONG = {
-    "each instrument has a value at each multiple of its period, with the next sequence number": OLD + "old = SensorBank._publish\n"
+    "each instrument produces a value at each multiple of its period, with the next sequence number": OLD + "old = SensorBank._publish\n"
     "def twice(self, places, values):\n    new = old(self, places, values)\n    self.table['sequence'][places] += 1\n    return new\n"
     "SensorBank._publish = twice",
     "a value has the tick and the time of its bodies": OLD + "old = SensorBank._publish\n"

@@ -75,7 +75,7 @@ def ask(sessions: ServerSessions, *changed: tuple[int, Any], now: float = 0.0, *
         (2, "a\x1b[2J", "name: the text has control characters"),
         (3, 300, "role: expected an integer from 0 to 255, got 300"),
         (3, 9, "role: unknown role 9"),
-        (4, 7, "model: expected a text, got 7"),
+        (4, 7, "model: expected text, got 7"),
         (5, [[1.0], 2.0, 3.0], r"position[0]: expected a finite number from -1e+06 to 1e+06, got a list of 1"),
         (5, [math.nan] * 3, "position[0]: expected a finite number from -1e+06 to 1e+06, got nan"),
         (5, [1e300] * 3, "position[0]: expected a finite number from -1e+06 to 1e+06, got 1e+300"),
@@ -86,7 +86,7 @@ def ask(sessions: ServerSessions, *changed: tuple[int, Any], now: float = 0.0, *
         (8, 2**64 - 1, "state_period_ns: expected an integer from 0 to 2^62, got 18446744073709551615"),
         (9, -1, "previous: expected an integer from 0 to 2^64-1, got -1"),
         (10, ["a"] * 65, "sensors: expected a list of at most 64, got a list of 65"),
-        (10, [[]], "sensors[0]: expected a text, got a list of 0"),
+        (10, [[]], "sensors[0]: expected text, got a list of 0"),
         (11, 2, "acoustics: expected an integer from 0 to 1, got 2"),
         (13, True, "others: expected an integer from 0 to 1, got True"),
     ],
@@ -380,7 +380,9 @@ def test_the_client_that_was_left_behind_is_told_when_it_speaks() -> None:
     link.run(0.2)
     left_behind.actuate([1.0])
     link.run(0.2)
-    assert link.events[-1] == SessionClosed("another session continues this one") and left_behind.phase is Phase.CLOSED
+    assert (
+        link.events[-1] == SessionClosed("another session continues this session") and left_behind.phase is Phase.CLOSED
+    )
     assert other.client.phase is Phase.JOINED
 
 

@@ -97,7 +97,7 @@ BAD: list[tuple[ValueType, Any, str]] = [
     (Text(9), "a\nb", "control characters"),
     (Text(9), "a\x7f", "control characters"),
     (Text(9), "a\u202eb", "control characters"),
-    (Text(9), b"a", "expected a text, got 1 bytes"),
+    (Text(9), b"a", "expected text, got 1 bytes"),
     (Text(9), "\ud800", "the text is not valid Unicode"),
     (Bin(2, 3), b"a", "expected 2 to 3 bytes, got 1 bytes"),
     (Bin(2, 3), b"abcd", "4 bytes"),
@@ -339,7 +339,7 @@ def test_values_by_name() -> None:
     assert schema_of(Route).to_dict(Route("a", (), 1.5)) == {"name": "a", "points": [], "speed": 1.5, "laps": 1}
     for values, text in (
         ({"name": "a", "lap": 2}, "unknown field 'lap'; valid fields: name, points, speed, laps"),
-        ({"name": 3}, "name: expected a text, got 3"),
+        ({"name": 3}, "name: expected text, got 3"),
         ({"name": "a"}, "missing points, speed"),
     ):
         with pytest.raises(Malformed, match=text):

@@ -423,7 +423,7 @@ def test_a_silent_client_is_removed_after_the_timeout_and_not_before() -> None:
     last = mine.last_heard
     assert link.sessions.poll(last + 5.0) == []
     assert link.sessions.poll(last + 5.001) == [session.SessionGone(mine, "silent")]
-    assert sent_to(link)[-1] == m.Bye("no sign of life within the keep-alive timeout")
+    assert sent_to(link)[-1] == m.Bye("no activity within the keep-alive timeout")
 
 
 def test_every_period_a_number_is_asked_and_its_round_trip_measured() -> None:

@@ -343,7 +343,7 @@ def test_a_failure_costs_the_session_that_met_it(quay: Quay, step: bool, monkeyp
     for m in members:
         told = [e for e in quay.events[m.session.name] if isinstance(e, SessionClosed)]
         if m.row in (1, 3):
-            assert [e.text for e in told] == ["internal error of the server while it served this session"]
+            assert [e.text for e in told] == ["internal server error while serving this session"]
             assert m.session.is_over and quay.states(m) == []
         else:
             assert not told and quay.states(m) == [(525 if step else 500, step)]

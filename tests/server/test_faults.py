@@ -113,7 +113,7 @@ def test_on_a_simulation(config: Callable[..., LoadedConfig]) -> None:
         ('at="1 s" part="propeller" kind="lost" amount="0.5"', "actuator fault 'lost' takes no `amount`"),
         ('at="1 s" part="propeller" kind="lost" field="x"', "remove `field`"),
         ('at="1 s" part="propeller" kind="reduced"', "'' is not a number"),
-        ('at="1 s" part="propeller" kind="reduced" amount="2"', "the remaining share must be between 0 and 1"),
+        ('at="1 s" part="propeller" kind="reduced" amount="2"', "the remaining fraction must be between 0 and 1"),
         ('at="1 s" part="propeller" kind="frozen" amount="5 m"', "is not a unit of time"),
         ('at="1 s" every="5 s" part="propeller" kind="lost"', "needs `for`, and `for` must be shorter than `every`"),
         (

@@ -26,7 +26,7 @@ SUSPICIOUS_SHARE, LONG_S = (
 
 class CommandTopics:
     """Last command of each topic. ``silence`` is the time in s, by wall clock and by simulation clock, after which a
-    silent controller counts as gone; 0: never.
+    silent controller is considered lost; 0: never.
     """
 
     def __init__(

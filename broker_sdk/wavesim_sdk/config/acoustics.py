@@ -164,10 +164,16 @@ class ClockConfig:
     offset: float = key("Offset of the node's clock at the start of the run.", "time", 0.0)
     drift: float = key("Relative drift of the node's clock.", "drift", 0.0, low=-1e-2, high=1e-2)
     offset_deviation: float = key(
-        "Standard deviation of a seeded normal draw that is added to the clock offset.", "time", 0.0, low=0.0
+        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock offset.",
+        "time",
+        0.0,
+        low=0.0,
     )
     drift_deviation: float = key(
-        "Standard deviation of a seeded normal draw that is added to the clock drift.", "drift", 0.0, low=0.0
+        "Standard deviation of a normally distributed value, drawn with the seed, that is added to the clock drift.",
+        "drift",
+        0.0,
+        low=0.0,
     )
 
 
@@ -182,7 +188,7 @@ class Pinger:
 
 @dataclass(frozen=True)
 class Modem:
-    """Acoustic modem that sends packets with payload. It answers range requests to its address after its turn-around
+    """Acoustic modem that sends packets with a payload. It answers range requests to its address after its turn-around
     time.
     """
 
@@ -197,7 +203,7 @@ class Modem:
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
     bit_error: float = key(
-        "Probability that a bit of a packet is wrong. One wrong bit loses the packet.", default=0.0, low=0.0, high=1.0
+        "Bit error probability. A packet with one or more bit errors is lost.", default=0.0, low=0.0, high=1.0
     )
     type: str = text(
         "Name of a modem type that an installed package provides. It sets the code and the medium access. Empty: "
@@ -324,7 +330,7 @@ class TransducerConfig:
     )
     clock: ClockConfig = child(ClockConfig, "Clock of the acoustic node.")
     pinger: Pinger | None = child(Pinger, "Pinger: the transducer sends periodically without a command.")
-    modem: Modem | None = child(Modem, "Modem: the transducer sends packets with payload.")
+    modem: Modem | None = child(Modem, "Modem: the transducer sends packets with a payload.")
     head: UsblHead | None = child(UsblHead, "USBL head with several hydrophones.")
 
     @property

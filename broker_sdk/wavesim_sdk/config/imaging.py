@@ -157,8 +157,8 @@ class Optics:
         low=0.0,
     )
     scattering: Vector = key(
-        "Backscattering coefficient bb of the water for the light of a lamp, into the half space of the lamp, for "
-        "red, green and blue, 1/m.",
+        "Backscattering coefficient bb of the water: the light of a lamp that is scattered back into the lamp's half "
+        "space, for red, green and blue, in 1/m.",
         default=(0.003, 0.003, 0.003),
         count=3,
         low=0.0,

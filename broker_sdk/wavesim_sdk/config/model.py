@@ -350,8 +350,8 @@ class Corner:
 
 @dataclass(frozen=True)
 class Fence:
-    """Area given by its corners. A fence does not stop a vehicle: if the vehicle crosses it, a notice goes to the
-    vehicle, the log and the viewers.
+    """Area defined by its corners. A fence does not stop a vehicle. If a vehicle crosses it, the vehicle, the log
+    and the viewers receive a notice.
     """
 
     name: str = text("Name of the fence, as used in the notice.")

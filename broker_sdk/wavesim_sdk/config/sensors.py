@@ -58,7 +58,7 @@ class RangerConfig(SensorConfig):
     """
 
     maximum: float = key("Maximum range of the beams.", "length", 50.0, low=0.1)
-    sigma: float = key("Standard deviation of the error of a range.", "length", 0.02, low=0.0)
+    sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
     beam: tuple[RangeBeam, ...] = children(RangeBeam, "Beam of the ranger.")
 
 
@@ -67,7 +67,7 @@ class ScannerConfig(SensorConfig):
     """Scanner: one pencil beam that rotates in the x-y plane of S by one step per value."""
 
     maximum: float = key("Maximum range of the scanning beam.", "length", 50.0, low=0.1)
-    sigma: float = key("Standard deviation of the error of a range.", "length", 0.02, low=0.0)
+    sigma: float = key("Standard deviation of the range error.", "length", 0.02, low=0.0)
     first: float = key("First angle of a scan, from the x axis of S towards its y axis.", "angle", -3.141592653589793)
     last: float = key("Last angle of a scan. The beam then returns to the first angle.", "angle", 3.141592653589793)
     step: float = key("Angle between two consecutive values of a scan.", "angle", 0.031415926535, low=1e-4)
@@ -80,7 +80,7 @@ class MultibeamConfig(SensorConfig):
     beams: int = key("Number of beams of the fan.", default=64, low=2, high=256, integer=True)
     width: float = key("Full opening angle of the fan of beams.", "angle", 2.0943951023931953, low=0.01, high=3.1)
     maximum: float = key("Maximum range of the beams.", "length", 150.0, low=0.1)
-    sigma: float = key("Standard deviation of the error of a range.", "length", 0.05, low=0.0)
+    sigma: float = key("Standard deviation of the range error.", "length", 0.05, low=0.0)
     beam: tuple[RangeBeam, ...] = children(
         RangeBeam, "Beam with its own position and direction. If any such beam is given, the fan is omitted."
     )

@@ -102,7 +102,7 @@ class Matrix6:
 class Swivel:
     """Drive that turns the thrust in the body's x-y plane: an azimuth drive or the nozzle of a jet.
 
-    The command goes to the actuator NAME-angle (NAME is the thruster): the angle in rad, positive from x towards y.
+    It is commanded as the actuator NAME-angle (NAME is the thruster): the angle in rad, positive from x towards y.
     Only the first four thrusters may have a swivel.
     """
 
@@ -116,7 +116,7 @@ class Swivel:
 class Deflector:
     """Astern deflector (bucket) of a water jet. It scales the thrust along the axis of the jet.
 
-    The command goes to the actuator NAME-deflector (NAME is the thruster): from -1 (full astern) to 1 (deflector up).
+    It is commanded as the actuator NAME-deflector (NAME is the thruster): from -1 (full astern) to 1 (deflector up).
     Only the first four thrusters may have a deflector.
     """
 
@@ -588,7 +588,7 @@ class WindDrag:
     lateral: float = key("Lateral projected area of the vehicle above the water.", "area", low=0.0)
     length: float = key("Overall length of the vehicle, used for the yaw moment of the wind.", "length", low=1e-3)
     law: str = choice(
-        "Law and coefficients of the wind forces: Blendermann (1994), or a simple law in the wind angle.",
+        "Law and coefficients of the wind forces: Blendermann (1994), or simple functions of the wind angle.",
         ("blendermann", "simple"),
         "blendermann",
     )
@@ -640,8 +640,8 @@ class Rao:
         "Index, from 0, of the vessel speed in the tables of a MATLAB operator file.", default=0, low=0, integer=True
     )
     use: str = choice(
-        "Operators of the file to use. force: the force operators. motion: the motion operators, from which forces "
-        "are derived that give this model at rest the same motion. They use the model's mass, added mass, linear "
+        "Operators of the file to use. force: the force operators. motion: the motion operators, converted to forces "
+        "that give this model the same motion at rest. The conversion uses the model's mass, added mass, linear "
         "drag, memory and <restoring>, which is required.",
         ("force", "motion"),
         "force",
@@ -674,8 +674,10 @@ class Model:
     name: str = text("Name of the model. Vehicles refer to it by this name.")
     type: str = choice("Type of body that the model describes.", ("surface", "underwater", "buoy"))
     title: str = text("One-line description of the model.", "")
-    source: str = text("Source of the numbers of the model.", "")
-    validated: str = text("Statement of what the model has been compared with, and what not.", "")
+    source: str = text("Source of the model's parameters.", "")
+    validated: str = text(
+        "Statement of what the model has been compared with, and what it has not been compared with.", ""
+    )
     valid_speed: float = key(
         "Maximum speed through the water for which the model is intended; 0 m/s = not stated.", "speed", 0.0, low=0.0
     )

@@ -72,7 +72,7 @@ FRAME = Table(
         integer("beams", "", "Number of beams."),
         integer("bins", "", "Number of samples per beam. They have equal lengths and start at the sonar. For soundings: numbers per "
         "sounding (8 bytes each)."),
-        integer("sample_bytes", "", "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point number of a sounding."),
+        integer("sample_bytes", "", "Size of a sample. 1 or 2: an unsigned integer. 8: a floating-point value of a sounding."),
         integer("bytes", "", "Size of the payload in bytes. Labels add 4 bytes per sample: material and object, 2 bytes each, -1 = none."),
         integer("labels", "", "1 = labels follow the samples; 0 = no labels."),
         integer("saturated", "", "Number of samples that were clipped at the maximum value."),

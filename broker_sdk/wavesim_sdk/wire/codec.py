@@ -44,7 +44,7 @@ class Sealer(Protocol):
 
 
 class Dropped(Exception):
-    """A datagram was dropped for the named ``reason``; ``detail`` is for people."""
+    """A datagram was dropped for the named ``reason``; ``detail`` is human-readable."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -65,7 +65,7 @@ def message_type(message: Any) -> Type:
 
 
 def encode_body(message: Any) -> tuple[Type, bytes]:
-    """Return type and plain body of a message. The message is not checked, because it comes from this program."""
+    """Return the type and the plain body of a message. The message is not checked, because this program made it."""
     kind, values = _ENCODE[type(message)]
     return Type(kind), _pack(values(message))
 
@@ -83,7 +83,7 @@ def encode_datagram(
 
 
 def encode(message: Any, token: int = 0, sequence: int = 0, ack: int = 0, seal: Sealer | None = None) -> bytes:
-    """Return the datagram of a message. The message is not checked, because it comes from this program."""
+    """Return the datagram of a message. The message is not checked, because this program made it."""
     kind, values = _ENCODE[type(message)]
     return encode_datagram(kind, _pack(values(message)), token, sequence, ack, seal)
 

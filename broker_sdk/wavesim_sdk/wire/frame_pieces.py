@@ -42,7 +42,7 @@ class FrameAssembler:
 
     def __init__(self) -> None:
         self._sonars: dict[int, _PartialFrame] = {}
-        self.lost_frames = 0  #: number of frames of which the network lost at least one piece
+        self.lost_frames = 0  #: number of frames that lost at least one piece in the network
 
     def add(self, piece: Piece) -> WholeFrame | None:
         """Add a piece and return the frame that it completes, or None."""

@@ -80,14 +80,14 @@ class Reception:
 
     reception_ns: int = record_field(TIME, "time of arrival as the instrument reports it, by the node's clock", "ns")
     id: int = record_field(SIGNAL, "number of the signal")
-    query: int = record_field(SIGNAL, "number of the signal that this one answers; 0 = none")
+    query: int = record_field(SIGNAL, "number of the signal that this signal answers; 0 = none")
     kind: int = record_field(UINT8, _KIND)
     code: int = record_field(SIGNAL, "code of the signal; 0 = none")
     from_address: int = record_field(ADDRESS, "modem address of the sender; 0 = none")
     to_address: int = record_field(ADDRESS, "modem address of the destination; 0 = all")
     frequency: float = record_field(Number(), "frequency as received, with Doppler shift", "Hz")
     level: float = record_field(Number(), "received level", "dB re 1 uPa")
-    snr: float = record_field(Number(), "level over the noise in the band", "dB")
+    snr: float = record_field(Number(), "level above the noise in the band", "dB")
     range: float | None = record_field(
         Nullable(Number()), "two-way range; only in a reply to the body's own query", "m", default=None
     )
@@ -170,10 +170,10 @@ class FateSeen:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message from the server for people."""
+    """A human-readable message from the server."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    text: str = record_field(MESSAGE_TEXT, "text for people, for example about an action of the watchdog")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text, for example about an action of the watchdog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class FieldDescription:
 
     name: str = record_field(NAME, "name")
     unit: str = record_field(NAME, "unit; empty = none")
-    count: int = record_field(Int(1, 4096), "count of numbers in the field")
+    count: int = record_field(Int(1, 4096), "how many numbers the field has")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class MissionPart:
-    """Waypoints that replace the pilot's mission. A long mission comes in several parts."""
+    """Waypoints that replace the pilot's mission. A long mission is sent in several parts."""
 
     number: int = record_field(WHICH, _MISSION)
     first: int = record_field(PLACE, _FIRST)
@@ -401,7 +401,10 @@ class Weather:
         Nullable(Number(0.0, 100.0)), "peak frequency of the waves; nil = unchanged", "rad/s", default=None
     )
     wave_direction: float | None = record_field(
-        Nullable(Number(-100.0, 100.0)), "direction to which the waves travel; nil = unchanged", "rad", default=None
+        Nullable(Number(-100.0, 100.0)),
+        "direction towards which the waves travel; nil = unchanged",
+        "rad",
+        default=None,
     )
 
 
@@ -421,7 +424,7 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Mission:
-    """Send waypoints to the pilot of a body that accepts missions (right `mission`). The parts must come in order."""
+    """Send waypoints to the pilot of a body that accepts missions (right `mission`). The parts must be sent in order."""
 
     body: str = record_field(*_BODY)
     number: int = record_field(WHICH, _MISSION)
@@ -436,7 +439,7 @@ class Missions:
 
     take: int = record_field(FLAG, "1 = send MISSION events; 0 = stop sending them")
     text: str = record_field(
-        MESSAGE_TEXT, "text for people, such as `takes 12 waypoints`; sent as a notice; empty = none", default=""
+        MESSAGE_TEXT, "human-readable text, such as `takes 12 waypoints`; sent as a notice; empty = none", default=""
     )
 
 

@@ -135,7 +135,7 @@ class Join:
         Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
     )
     nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
-    name: str = record_field(NAME, "name of the body; of an observer, any name that people recognise", default="")
+    name: str = record_field(NAME, "name of the body; of an observer, any descriptive name", default="")
     role: int = record_field(
         UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT
     )
@@ -194,7 +194,7 @@ class Refuse:
 
     nonce: int = record_field(UINT64, "nonce of the JOIN")
     code: int = record_field(UINT8, "refusal code")
-    text: str = record_field(MESSAGE_TEXT, "text for people")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text")
 
 
 # ------------------------------------------------------------------------------------------------ from a client
@@ -291,7 +291,7 @@ class Snapshot:
         Nullable(Numbers(exact=EFFORT_NUMBERS)), "accelerations and forces; nil unless requested", "SI"
     )
     sensors: Sequence[Reading] = record_field(
-        READINGS, "latest values of sensors; those that do not fit come in SENSORS"
+        READINGS, "latest values of sensors; those that do not fit are sent in SENSORS"
     )
 
 
@@ -357,7 +357,7 @@ class Piece:
     number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")
     part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
     parts: int = record_field(Int(1, MAX_PIECES), "number of pieces of this frame")
-    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame from offset `part` x 1120 on")
+    data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 
 
 #: type -> (from the client?, needs a session?, record)

@@ -26,7 +26,7 @@ _REFUSALS = {
     messages.Refusal.KEY: "the key belongs to another name",
     messages.Refusal.EXPIRED: "`previous` is not the token of a live session of this body and role; join again with 0",
     messages.Refusal.ROLE: "this name may not join this body or this server in that role",
-    messages.Refusal.INTERNAL: "an internal error of the server, counted in its status",
+    messages.Refusal.INTERNAL: "internal server error, counted in the server's status",
 }
 _RIGHTS = {
     messages.Right.FAULT: "FAULT",

@@ -1,4 +1,4 @@
-"""Recently ended sessions, whose clients may not know about the end yet.
+"""Recently ended sessions, whose clients may not know yet that they ended.
 
 The server repeats their BYE a few times, and for a while answers each of their datagrams with it.
 """

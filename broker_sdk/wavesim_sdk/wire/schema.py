@@ -244,7 +244,7 @@ def schema_of(record: type[T]) -> Schema[T]:
 
 
 def check(record: T) -> T:
-    """Return the record after a check of all its values; raises Malformed."""
+    """Check all values of a record and return it; raises Malformed if one is invalid."""
     return schema_of(type(record)).check(record)
 
 

@@ -1,6 +1,6 @@
 """Server side of all sessions, without socket, clock or simulation.
 
-Bytes, addresses and ``now`` come in; :data:`~wavesim_sdk.wire.session.Happening` records and datagrams go out. A
+Input: bytes, addresses and ``now``. Output: :data:`~wavesim_sdk.wire.session.Happening` records and datagrams. A
 callback decides who may join, so that this module does not depend on vehicles. An error while serving a session ends
 that session only.
 """
@@ -182,7 +182,7 @@ class ServerSessions:
         """Process a session's datagram from a new address, which must first be validated (RFC 9000, section 9).
 
         Until then, no datagram from the new address changes anything. It may be a copy that overtook the original, so
-        it does not move the replay window and is not a sign of life. The window is not checked either: if a copy moved
+        it does not move the replay window and does not count as activity. The window is not checked either: if a copy moved
         the session, the original can move it back.
         """
         self._address_validator.count_datagram(address[0], now)
@@ -223,7 +223,7 @@ class ServerSessions:
                 self.outgoing.append((answer, address))
 
     def _notify_dropped(self, session: Session, detail: str, now: float) -> None:
-        """Send a notice that a datagram of this session was dropped, because the client program has a fault."""
+        """Send a notice that a datagram of this session was dropped, because this indicates a fault of the client program."""
         if now - session.drop_notice_at >= DROP_NOTICE_INTERVAL_S:
             session.drop_notice_at = now
             time_ns = self._clock()[0] * session.admission.step_ns
@@ -290,7 +290,7 @@ class ServerSessions:
             raise
         except Exception as error:  # a fault in the server costs this join only
             self.fail_session(None, error)
-            raise NotAdmitted(Refusal.INTERNAL, "internal error of the server during this join") from None
+            raise NotAdmitted(Refusal.INTERNAL, "internal server error during this join") from None
         token = self._rng.getrandbits(63) | 1
         while token in self.by_token or token in self._recently_ended:
             token = self._rng.getrandbits(63) | 1
@@ -327,7 +327,7 @@ class ServerSessions:
             session.outbox.push((item[0], 0, *item[2:]) if item[0] in _OF_REQUESTS else item)
 
     def _hand_over(self, old: Session, session: Session, now: float) -> None:
-        text = "another session continues this one"
+        text = "another session continues this session"
         if session.resumed is Resumption.TOOK_OVER:
             text = "another client took over"
             self._send_bye(old, text)
@@ -494,7 +494,7 @@ class ServerSessions:
         self.drops["internal"] += 1
         self._on_error(error)
         if session is not None:
-            self.bye(session, "internal error of the server while it served this session", "internal")
+            self.bye(session, "internal server error while serving this session", "internal")
 
     def flush(self, now: float) -> None:
         """Send all new events."""
@@ -523,14 +523,14 @@ class ServerSessions:
         return self.take_ended()
 
     def exclude_stall(self, seconds: float, now: float) -> None:
-        """Do not count a stall of the server itself, of ``seconds`` up to ``now``, as silence or in round trips."""
+        """Exclude a stall of the server itself, of ``seconds`` up to ``now``, from silence and round-trip times."""
         for session in self.by_token.values():
             session.last_heard = min(session.last_heard + seconds, now)
             session.keepalive_sent.clear()
 
     def _tick(self, session: Session, now: float) -> None:
         if now - session.last_heard > self._timeout:
-            self.bye(session, "no sign of life within the keep-alive timeout", "silent")
+            self.bye(session, "no activity within the keep-alive timeout", "silent")
             return
         if session.sequence > MAX_SEQUENCE:
             self.bye(session, "the server has used up its sequence numbers for this session; join again", "sequence")

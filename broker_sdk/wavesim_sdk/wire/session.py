@@ -39,7 +39,7 @@ class Admission:
 
     @property
     def state_period(self) -> float:
-        """Period of states in s of wall time."""
+        """Interval of STATE messages in s (wall time)."""
         return self.state_period_ns * 1e-9 if self.state_period_ns else math.inf
 
 
@@ -124,7 +124,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Resumed:
-    """A session continues an earlier one: its client came back, or another client took over."""
+    """A session continues an earlier one: its client returned, or another client took over."""
 
     session: Session
     previous: Session

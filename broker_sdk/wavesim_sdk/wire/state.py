@@ -215,7 +215,7 @@ class Body:
 class Parts:
     """Store of SENSORS datagrams by tick, until their state is complete."""
 
-    KEPT_TICKS = 2  #: maximum number of ticks of which parts are kept
+    KEPT_TICKS = 2  #: maximum number of ticks for which parts are kept
 
     def __init__(self) -> None:
         self._by_tick: dict[int, dict[int, Sequence[Reading]]] = {}
@@ -244,6 +244,6 @@ class Parts:
         return parts is not None and len(parts) >= message.parts
 
     def discard_until(self, tick: int) -> None:
-        """Discard the parts up to a tick, after its state was returned."""
+        """Discard the parts up to a tick, once its state has been returned."""
         for old in [t for t in self._by_tick if t <= tick]:
             del self._by_tick[old]

@@ -1,8 +1,8 @@
-"""Wrapper of asyncio-dgram that is safe on a socket that anybody can reach.
+"""Wrapper of asyncio-dgram that is safe on a socket that anyone can reach.
 
 asyncio-dgram 3.0 has an unbounded queue, raises the error of an earlier send in another task's ``recv``, and closes its
 transport on a malformed address. Here the queue is bounded (datagrams that do not fit are dropped and counted), errors are
-counted, and datagrams are sent only to addresses from which one came.
+counted, and datagrams are sent only to addresses from which one was received.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Taker = Callable[[bytes, Address], None]  #: a function that receives a datagram
 
 
 class _BoundedQueue(asyncio.Queue[Any]):
-    """Queue that drops and counts new datagrams when it is full. With a handler, it passes each datagram to it at once."""
+    """Queue that drops and counts new datagrams when it is full. With a handler, it passes each datagram to it immediately."""
 
     dropped = 0
     handler: Taker | None = None
@@ -68,7 +68,7 @@ class UdpSocket:
     async def wrap(cls, sock: socket.socket, handler: Taker | None = None) -> UdpSocket:
         """Wrap a bound socket.
 
-        With ``handler``, each datagram goes to that function at once and :meth:`receive` returns none: a task that waits for
+        With ``handler``, each datagram is passed to that function immediately and :meth:`receive` returns none: a task that waits for
         each datagram would cost more than its processing.
         """
         loop = asyncio.get_running_loop()
@@ -96,7 +96,7 @@ class UdpSocket:
                 self.errors += 1
 
     def receive_pending(self, most: int | None = None) -> Iterator[tuple[bytes, Address]]:
-        """Return further datagrams that wait in the socket, at most ``most``. asyncio takes only one per turn of its loop."""
+        """Return more datagrams that are waiting in the socket, at most ``most``. asyncio takes only one per turn of its loop."""
         for _ in range(QUEUE_LENGTH if most is None else most):
             try:
                 data, address = self._socket.recvfrom(MAX_DATAGRAM + 1)

@@ -40,13 +40,13 @@ class Malformed(Exception):
 
 
 def sanitise_text(text: str, most: int) -> str:
-    """Return a text without control characters, cut to ``most`` bytes of UTF-8."""
+    """Return text without control characters, cut to ``most`` bytes of UTF-8."""
     text = _CONTROL.sub(" ", text)
     return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 def describe_value(value: Any) -> str:
-    """Return a peer's value as a text that is short enough for a message."""
+    """Return a peer's value as text that is short enough for a message."""
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, str | bytes):
@@ -55,7 +55,7 @@ def describe_value(value: Any) -> str:
 
 
 def _bound(value: float) -> str:
-    """Return a bound as a text for people."""
+    """Return a bound as human-readable text."""
     for power in (64, 63, 62, 53, 32, 31):
         if value == 2**power:
             return f"2^{power}"
@@ -169,7 +169,7 @@ class Text(ValueType):
 
         def check(value: Any) -> str:
             if type(value) is not str:
-                raise Malformed(f"expected a text, got {describe_value(value)}")
+                raise Malformed(f"expected text, got {describe_value(value)}")
             if not (value.isascii() and value.isprintable()) and control(value):
                 raise Malformed("the text has control characters")
             try:

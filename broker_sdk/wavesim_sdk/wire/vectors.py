@@ -134,7 +134,7 @@ ALTERNATIVES = {
         m.StateMessage(250, 1_000_000_000, 1, 0, None, (9.5, 0.0, 2.0), None, (Reading(0, 1_000_000_000, 0, (11.5,)),)),
         "98d100fad23b9aca000100c093ca4118000000ca40000000c091dc0004d300" + "0" * 14 + "d23b9aca000091ca41380000",
     ),
-    "BYE, with an element of the future": (m.Bye("so long"), "92a7736f206c6f6e6782a16101a162c0"),
+    "BYE, with an element from a future version": (m.Bye("so long"), "92a7736f206c6f6e6782a16101a162c0"),
 }
 
 

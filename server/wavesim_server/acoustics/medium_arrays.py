@@ -138,7 +138,7 @@ PLACE = _record(
 
 PHONE = _record(
     "phone",
-    "A hydrophone of a head.",
+    "A hydrophone of a receiving head.",
     value("x", "m", "Position relative to the transducer, B."),
     value("y", "m", ""),
     value("z", "m", ""),

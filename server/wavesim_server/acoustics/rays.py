@@ -237,8 +237,8 @@ def solve_launch_angle(
     """Find the launch angle between two that bracket the distance (Illinois); ``out`` holds its ray. NaN if there is
     none.
 
-    Where a ray grazes a maximum of the speed its range jumps, from that of a ray which turns there to that of one which
-    continues, and no ray reaches the ranges in between.
+    Where a ray grazes a maximum of the sound speed, the range jumps: from that of a ray that turns there to that of a
+    ray that continues. No ray reaches the ranges in between.
     """
     if not trace_ray(z, c, source, receiver, low, down, reversals, none, out):
         return math.nan

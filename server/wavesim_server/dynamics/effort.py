@@ -1,4 +1,4 @@
-"""Forces and accelerations of single bodies, term by term, on request; compiled, and not used by the step.
+"""Forces and accelerations of single bodies, term by term, on request. The functions are compiled, but the step does not use them.
 
 The terms are those of the equation of motion in :mod:`wavesim_server.dynamics.kernel`, evaluated at the current state
 and actuators.  With M = M_RB + M_A they satisfy, in the degrees of freedom that move,
@@ -51,7 +51,7 @@ def _move_to_part(work: Floats, parts: Floats, part: int) -> None:
 def _block_parts(
     block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats, moored: bool, parts: Floats
 ) -> None:
-    """Compute the terms of all bodies of a block; rotation, velocities and buoyancy stay in the work."""
+    """Compute the terms of all bodies of a block; rotation, velocities and buoyancy remain in the work array."""
     flags, k = model_ints[r.MODEL_FLAGS], r.DERIVATIVES
     for i in range(model_ints[r.MODEL_STATES]):
         store(work, r.STATE + i, load(block, i))

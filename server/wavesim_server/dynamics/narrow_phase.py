@@ -163,7 +163,7 @@ def _is_in_core(g: Floats, x: float, y: float, z: float) -> bool:
 def contacts_with_bed(
     f: BodyArrays, t: ContactMemory, n: int, row: int, h: float, bed: BedParameters, net: SoundingsMesh, cursor: Ints
 ) -> int:
-    """Find the contacts of a body with the sea bed, and its clearance from now on."""
+    """Find the contacts of a body with the sea bed, and update its clearance."""
     slot = f.slots[row]
     b, l = f.blocks[slot // LANES], slot % LANES
     way = speed_bound(f, row) * h * (1.0 + bed.max_slope)

@@ -2,7 +2,7 @@
 
 With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
 ``w = min(1, B/B_0)`` and the share is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own
-draft, where the model was identified. So small motions about that draft have the model's own coefficients. The equation
+draft, where the model was identified. Small motions about that draft therefore use the model's own coefficients. The equation
 of motion becomes
 
     (M_RB + s M_A) nu_r' + max(s', 0) M_A nu_r = s (drag, lift, memory, propellers, fins) - (C_RB + s C_A) nu_r + the
@@ -60,7 +60,7 @@ def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
 
 @device_function
 def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
-    """Store the wet share of each body, and return whether any is less than 1."""
+    """Store the wetted fraction of each body, and return whether any is less than 1."""
     wet = _buoyancy_share(params, work)
     share = select(broadcast(params, FREE_DOFS + 2) > 0.0, wet * (2.0 - wet), 1.0)
     store(work, WET_SHARE, share)

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def exposure_row(model: Model, air_drag: float, shape: PrimitiveShape) -> Array:
-    """The row of :class:`~wavesim_server.environment.weather.WeatherArrays` for a body of a model."""
+    """Return the row of a body in :class:`~wavesim_server.environment.weather.WeatherArrays`."""
     e = np.zeros(w.EXPOSURE)
     e[w.E_REACH], e[w.E_HALF_LENGTH], e[w.E_HALF_WIDTH] = shape.bounding_radius, shape.half_size[0], shape.half_size[1]
     flags = 0

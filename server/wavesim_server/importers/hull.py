@@ -14,7 +14,7 @@ from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 
 def is_panel_output(path: Path) -> bool:
-    """Return whether a path is output of a panel code."""
+    """Return whether a path is the output of a panel code."""
     if path.is_dir():
         return any(p.name.lower() == "nemoh.cal" for p in path.iterdir())
     return path.suffix.lower() in (".nc", ".nc4", *wamit.SUFFIXES)
@@ -89,7 +89,9 @@ def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:
             )
             draft.matrix("rigid-body", m)
             return
-        draft.notes.append("the mass matrix of the file has axes without inertia; the given values are used")
+        draft.notes.append(
+            "the mass matrix in the file has no inertia about some axes; the values from the options are used"
+        )
     mass_, centre, inertia = (
         draft.require_numbers("mass", 1),
         draft.require_numbers("centre", 3),

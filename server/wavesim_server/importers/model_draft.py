@@ -106,7 +106,7 @@ class ModelDraft:
     attributes: dict[str, str] = field(default_factory=dict)
     elements: list[etree._Element] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    unused: list[str] = field(default_factory=list)  #: content of the file that the model cannot hold
+    unused: list[str] = field(default_factory=list)  #: content of the file that has no place in the model
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
     files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written beside it

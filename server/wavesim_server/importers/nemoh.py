@@ -75,7 +75,7 @@ def _require_file(folder: Path, name: str) -> Path:
 
 
 def _depth(cal: list[list[str]]) -> float:
-    """Depth of the reference point of the moments; ValueError unless it lies under the origin of the mesh."""
+    """Depth of the reference point of the moments; Raises ValueError unless it lies under the origin of the mesh."""
     points = set()
     for words in cal:
         if len(words) == 7 and words[0] == "2":

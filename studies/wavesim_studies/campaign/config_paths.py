@@ -78,7 +78,7 @@ def assign(root: Any, path: str, value: str) -> None:
 
 
 class BaseConfiguration:
-    """The configuration from which all runs start."""
+    """The configuration that all runs are based on."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -58,7 +58,9 @@ class CampaignPlan:
         self.loaded: LoadedConfig | None = None
         if c.run.kind != "function":
             if not c.config:
-                raise ConfigError("`config` is missing: name the configuration from which all runs start", str(path))
+                raise ConfigError(
+                    "`config` is missing: set it to the configuration that all runs are based on", str(path)
+                )
             self.base_configuration = BaseConfiguration(self.path.parent / c.config)
             self.loaded = load(self.base_configuration.path)
             if not self.duration:

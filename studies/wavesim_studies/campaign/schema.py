@@ -37,7 +37,7 @@ class Factor:
     values: str = text(
         "Numbers or names, separated by |. If empty, the factor has a range (`low` and `high`) or a distribution.", ""
     )
-    low: float = key("Minimum value of the range, without a unit. The `text` of the key adds the unit.", default=0.0)
+    low: float = key("Minimum value of the range, without a unit. `text` adds the unit.", default=0.0)
     high: float = key("Maximum value of the range, without a unit.", default=0.0)
     distribution: str = choice(
         "Distribution of the values between `low` and `high`. normal uses only `mean` and `deviation`. truncated "

@@ -76,9 +76,9 @@ def _of_factor(factor: Factor, design: str) -> tuple[tuple[str, ...], str]:
     if values_of(factor):
         return ("low", "high", "distribution", "mean", "deviation", "levels"), "the factor has `values`"
     if factor.distribution == "normal":
-        return ("low", "high", *_levels(design)), "it applies only to other distributions or designs"
+        return ("low", "high", *_levels(design)), "these keys apply only to other distributions or designs"
     if factor.distribution != "truncated":
-        return ("mean", "deviation", *_levels(design)), "it applies only to other distributions or designs"
+        return ("mean", "deviation", *_levels(design)), "these keys apply only to other distributions or designs"
     return _levels(design), "levels apply only to the designs grid and one-at-a-time"
 
 
@@ -89,7 +89,7 @@ def _levels(design: str) -> tuple[str, ...]:
 def _of_metric(metric: Metric, kind: str) -> tuple[tuple[str, ...], str]:
     """Return (keys without effect, reason)."""
     if kind == "function":
-        return ("of", "body"), 'with kind="function" the program returns the metrics by name'
+        return ("of", "body"), 'with kind="function", the program itself returns the metrics by name'
     if metric.of in LIBRARY:
         return ("unit",), "a library metric has its own unit"
     return ("body",), "the function that computes the metric selects the body"

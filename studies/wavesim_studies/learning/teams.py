@@ -386,7 +386,7 @@ def tdma(env: Localisation) -> TransmissionSchedule:
 
 
 def aloha(env: Localisation, share: float = 0.184, seed: int = 0) -> TransmissionSchedule:
-    """Plan in which each member sends at random, in this share of all steps."""
+    """Plan in which each member sends at random, in the given share of all steps."""
     random = np.random.default_rng(seed)
     return TransmissionSchedule(env, lambda step, k: bool(random.random() < share))
 

@@ -1,4 +1,4 @@
-"""Learned dead reckoning: a vehicle's velocity from inertial unit, attitude, pressure and commands.
+"""Learned dead reckoning: a vehicle's velocity from IMU, attitude, pressure and commands.
 
 The network is trained on missions with known true states, and tested on whole missions that were not used in training.
 
@@ -74,7 +74,7 @@ def _smoothed(x: Array, dt: float, lag: float) -> Array:
 
 
 def mission(folder: Path, name: str, entry: dict[str, Any]) -> TrainingMission:
-    """Return a mission of a dataset. Raise LogError if it lacks an inertial unit, an AHRS or a pressure."""
+    """Return a mission of a dataset. Raise LogError if it lacks an IMU, an AHRS or a pressure."""
     body, model = next(iter(entry["bodies"].items()))
     loaded = dataset.configuration(folder, name)
     suite = {i.type: i for i in reversed(loaded.suite_by_name(body, model))}

@@ -24,7 +24,7 @@ from wavesim_server.logbook.datasets import add_mission
 from wavesim_server.logbook.writer import LogWriter
 
 NAME = "auv"
-TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, of the inertial unit, of truth and commands
+TICK_S, IMU_S, STATE_S = 0.02, 0.1, 0.2  #: periods of the engine, the IMU, and the recorded true states and commands
 CURRENT = 0.15  #: m/s, maximum
 SPEED = (0.6, 1.7)  #: m/s through water
 DEPTH = (8.0, 30.0)
