@@ -260,7 +260,7 @@ class Avoider:
         targets: Sequence[Target],
         way: Sequence[Place] = (),
     ) -> tuple[float, float] | None:
-        """Return (course, speed) to take now, or None to follow the mission, whose demand is ``wanted`` (course, speed).
+        """Return the (course, speed) of a manoeuvre, or None to keep the (course, speed) ``wanted`` by the mission.
 
         ``way``: start of the leg, next waypoint and the one after it; without it, the leg is the desired course.
         """

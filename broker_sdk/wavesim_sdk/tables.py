@@ -22,7 +22,7 @@ LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet, bytes
-MAX_SEGMENTS = 64  #: maximum segments of a line
+MAX_SEGMENTS = 64  #: maximum number of segments of a line
 
 
 class RunState(IntEnum):
@@ -401,7 +401,7 @@ LINES = Table(
     "end is absent, and beyond the last node.",
     "engine",
     (
-        integer("present", "", "1 while both ends are present; 0 = empty row, or an end is absent."),
+        integer("present", "", "1 = both ends are present; 0 = the row is empty, or an end is absent."),
         _s("name", "Name of the line."),
         integer("first_body", "", "Row of the body at the first end; -1 = an anchor."),
         integer("second_body", "", "Row of the body at the second end; -1 = an anchor."),

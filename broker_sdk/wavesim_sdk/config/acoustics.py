@@ -197,7 +197,7 @@ class Modem:
     )
     payload: int = key("Maximum payload of a packet, in bytes.", default=64, low=0, high=256, integer=True)
     bit_error: float = key(
-        "Probability that a bit of a packet is wrong. One wrong bit loses the packet.", default=0.0, low=0.0, high=1.0
+        "Bit error probability. A packet with one or more wrong bits is lost.", default=0.0, low=0.0, high=1.0
     )
     type: str = text(
         "Name of a modem type that an installed package provides. It sets the code and the medium access. Empty: "

@@ -179,8 +179,8 @@ def range_to_bed(
 def _layer_ahead(
     z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
-    """Return (depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters. Below
-    the profile the speed is constant.
+    """Return the depth at which the layer that a ray enters ends, its dc/dz, and whether it contains the receiver's
+    depth. Below the profile the speed is constant.
     """
     bottom = z.shape[0] - 1
     if here > z[bottom] or (down and here == z[bottom]):

@@ -188,7 +188,7 @@ def body_lift(params: Floats, work: Floats) -> None:
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
-    """Return the force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
+    """Return the force rows minus C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     r1, r2, r3 = load(work, G_EFF_B), load(work, G_EFF_B + 1), load(work, G_EFF_B + 2)

@@ -38,7 +38,7 @@ EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the text of each file that belongs beside it."""
+    """A models file, notes for the user, and the text of each file that belongs next to it."""
 
     xml: str
     notes: list[str]
@@ -109,7 +109,7 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the file that the model cannot hold
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written beside it
+    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written next to it
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """Add an element to the model."""

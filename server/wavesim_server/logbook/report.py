@@ -29,7 +29,7 @@ MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest pa
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
-    """Return (receptions with a two-way range, their errors in m): measured range less the mean of both true distances."""
+    """Return (receptions with a two-way range, their errors in m): measured range minus the mean of both true distances."""
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
     true = [0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + r["distance"]) for r in found]
