@@ -22,8 +22,13 @@ _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag"
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
 #: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
 _DATA = re.compile(
-    r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
+    r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|string|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
     r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
+    r"|^(<[^<>]*>\s*|\{[^{}]*\}\s*)+$|^type\(\{"
+)
+#: cells that hold only numbers with units
+_VALUES = re.compile(
+    r"([^A-Za-z`]|`\w+`|\b(x|or|[cdkmn]?m|[mnu]?s|min|h|d|deg|rad|[kM]?N|[kmM]?g|k?W|V|A|[kM]?Hz|dB|k?Pa|C|K|rpm|rms|[kMG]?B|e)\b)+"
 )
 
 
@@ -74,7 +79,9 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
             yield from flush()
             cells = [c.strip() for c in re.split(r"(?<!\\)\|", stripped.strip("|"))]
             if not all(re.fullmatch(r":?-+:?", c) for c in cells):
-                yield from ((number, c, True) for c in cells if c)
+                yield from (
+                    (number, c, True) for c in cells if c and not (re.search(r"[\d,]", c) and _VALUES.fullmatch(c))
+                )
         elif not stripped or stripped.startswith(("#", "<!--", "![")):
             yield from flush()
         else:
@@ -123,7 +130,7 @@ class _Reader(ast.NodeVisitor):
         self.command = False
 
     def _body(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        words = ast.get_docstring(node)
+        words = ast.get_docstring(node, clean=not isinstance(node, ast.Module))  # a module's block may all be indented
         decorators = getattr(node, "decorator_list", [])
         command = any(isinstance(d, ast.Call) and _called(d) in ("command", "group") for d in decorators)
         line, kind = (node.body[0].lineno if node.body else 0), HELP if command else DOCSTRING

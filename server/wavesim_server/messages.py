@@ -220,7 +220,9 @@ class BodyPresenceEvent:
     model: str = record_field(_NAME, "model")
     type: str = record_field(_NAME, "surface, underwater or buoy")
     is_present: int = record_field(_FLAG, "1 = entered, 0 = left")
-    is_new: int = record_field(_FLAG, "1 = the body has just entered or left; 0 = an earlier entry, repeated at the start for the log")
+    is_new: int = record_field(
+        _FLAG, "1 = the body has just entered or left; 0 = an earlier entry, repeated at the start for the log"
+    )
     is_logged: int = record_field(_FLAG, "1 = write this event to the log")
     generation: int = record_field(_GENERATION, "generation of the body in this row")
 

@@ -117,6 +117,8 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         '"""A program::\n\n    run this literal block\n\n\\b\nwavesim run     Run a trial\n    with a log.\nwavesim end     End it now\n"""\n'
         'A = "SELECT name, value FROM metadata"\nB = "{_TARGET}, u16 seq | u8 mission_type"\n'
         "C = \"default-src 'none'; script-src 'self'\"\nD = \"<models><model name='a'/></models>\"\n"
+        'G = \'<sphere diameter="0.1 m"/><mass value="1 kg"/>{QUIET}<buoyancy volume="1 m3"/>\'\n'
+        "H = 'string child_frame_id geometry_msgs/Pose pose'\nI = 'type({value}) is tuple and 1 <= len({value})'\n"
         'E = "the value is not a number"\nF = "<sensors> of the fleet cannot inherit"\n'
     )
     monkeypatch.setattr(texts_module, "ROOT", tmp_path)
@@ -135,7 +137,7 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
 
 
 def test_blocks_of_a_page() -> None:
-    page = "# Head\n\nA paragraph\nof two lines.\n\n- item\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| c d | e |\n"
+    page = "# Head\n\nA paragraph\nof two lines.\n\n- item\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| c d | e |\n| 3 x m, km, or `mast` | 8, 11 / 8, 11 |\n"
     assert list(blocks(page)) == [
         (3, "A paragraph of two lines.", False), (6, "- item", False), (12, "a", True), (12, "b", True), (14, "c d", True), (14, "e", True),
     ]  # fmt: skip

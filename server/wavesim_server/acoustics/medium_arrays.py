@@ -359,7 +359,9 @@ class Medium(NamedTuple):
     wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
     kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: ray of each candidate
-    ongoing_receptions: Records = _growing_array(RECEPTION, "hearings")  #: receptions in progress, in the form of the log
+    ongoing_receptions: Records = _growing_array(
+        RECEPTION, "hearings"
+    )  #: receptions in progress, in the form of the log
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: further data of these receptions
     events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
