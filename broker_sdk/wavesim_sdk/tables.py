@@ -241,7 +241,7 @@ CREW = Table(
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
         integer("role", "", "1 instrument, 2 listener."),
-        integer("ordinal", "", "Number of the session within the crew of the body."),
+        integer("ordinal", "", "Session number within the crew of the body."),
         _s("address", "IP address of the session.", 48),
         integer("port", "", "UDP port of the session."),
         value("silent", "s", "Wall time since the last datagram."),

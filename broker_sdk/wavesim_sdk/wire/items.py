@@ -170,7 +170,7 @@ class FateSeen:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message from the server for people."""
+    """A human-readable message from the server."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
     text: str = record_field(MESSAGE_TEXT, "text for people, for example about an action of the watchdog")

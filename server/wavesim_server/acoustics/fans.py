@@ -36,7 +36,7 @@ from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
 ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of those beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
-REACH = 0.06  #: margin around the receiver, as a share of a ray's maximum range, within which the fan is refined
+REACH = 0.06  #: margin around the receiver, as a fraction of a ray's maximum range, within which the fan is refined
 CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
 ALWAYS = 2  #: times that the angle between two rays of the fan is halved near the receiver
 DIVISIONS = 64  #: changes of history that are searched between two rays of the fan

@@ -377,7 +377,8 @@ def _neighbour_shift(
     """Return (whether it exists, caustics between both rays, displacement per rad) of a neighbour of the ray of
     ``legs[NOW]``.
 
-    The steeper ray comes down nearer by, and after a turning point farther away, unless the two have crossed.
+    Before a turning point, the steeper ray reaches the depth at a shorter range; after one, at a longer range. Each
+    crossing of the two rays (a caustic) reverses this.
     """
     for k in range(2):
         d = NEIGHBOUR_ANGLE if k == 0 else -NEIGHBOUR_ANGLE

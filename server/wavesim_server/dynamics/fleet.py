@@ -81,7 +81,7 @@ class VehicleType:
     is_shared: bool  #: shared with other bodies of the model
 
 
-SLACK = 1e-9  #: share of an actuator's range that counts as rounding: a computed limit is not a command beyond it
+SLACK = 1e-9  #: fraction of an actuator's range that counts as rounding error, so that a computed limit does not count as exceeded
 
 
 class ActuatorState:
@@ -410,7 +410,7 @@ class FleetDynamics:
         """Set a fault of one actuator by its position.
 
         ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
-        share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
+        fraction ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

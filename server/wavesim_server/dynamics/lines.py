@@ -179,7 +179,7 @@ def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
 
 @device_function
 def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
-    """Tangent at a node, and the submerged share of the two half segments that belong to it."""
+    """Tangent at a node, and the submerged fraction of the two half segments that belong to it."""
     x = y = z = wet = 0.0
     for k in range(max(i - 1, first), min(i + 1, last)):
         x += nodes[k, N_DIRECTION]

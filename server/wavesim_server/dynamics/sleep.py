@@ -46,7 +46,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 SETTLE_S = 1.0  #: time for which a body must be at rest
 CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of the body in that time, m
-#: maximum difference between the halves of the displacement: as a share, and in m
+#: maximum difference between the halves of the displacement: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
 #: columns of the notes on a body: last tick at rest, tick since which it rests, last tick in contact with a body

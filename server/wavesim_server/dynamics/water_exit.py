@@ -1,7 +1,7 @@
 """Bodies that leave the water and return: the forces of the water fade with the wet part of the body.
 
 With B the current buoyancy and B_0 that of the body at rest (its weight, or its full buoyancy if it does not float),
-``w = min(1, B/B_0)`` and the share is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own
+``w = min(1, B/B_0)`` and the wet fraction is ``s = w (2 - w)``. It is 0 in the air, and 1 with zero slope at the body's own
 draft, where the model was identified. So small motions about that draft have the model's own coefficients. The equation
 of motion becomes
 
@@ -52,7 +52,7 @@ INSTANT_S = 1e-6  #: s, interval over which the growth of the wet part is measur
 
 @always_inline
 def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
-    """Share w from the current buoyancy."""
+    """Ratio w from the current buoyancy."""
     at_rest = minimum(broadcast(params, WEIGHT), broadcast(params, FULL_BUOYANCY))
     floats = at_rest > 0.0
     return select(floats, minimum(load(work, BUOYANCY) / select(floats, at_rest, 1.0), 1.0), 1.0)
@@ -60,7 +60,7 @@ def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
 
 @device_function
 def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
-    """Store the wet share of each body, and return whether any is less than 1."""
+    """Store the wet fraction of each body, and return whether any is less than 1."""
     wet = _buoyancy_share(params, work)
     share = select(broadcast(params, FREE_DOFS + 2) > 0.0, wet * (2.0 - wet), 1.0)
     store(work, WET_SHARE, share)
@@ -73,7 +73,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the rate at which the share grows, from the buoyancy an instant later."""
+    """Store the growth rate of the wet fraction, from the buoyancy an instant later."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, WET_SHARE)) / INSTANT_S
     store(work, WET_SHARE_RATE, select(load(work, WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))
