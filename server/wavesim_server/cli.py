@@ -31,8 +31,12 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
 
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed; default: from the configuration.")
-name_option = click.option("--server", "-s", "--name", "name", help="Name of the server; default: from the configuration.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, 2**53), help="Random seed; default: from the configuration."
+)
+name_option = click.option(
+    "--server", "-s", "--name", "name", help="Name of the server; default: from the configuration."
+)
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free port; default: from the configuration."
 )

@@ -258,7 +258,7 @@ class SessionFailedEvent:
 
 @dataclass(frozen=True, slots=True)
 class SlowEmulator:
-    """Simulation time waits for a slow synchronous emulator, or no longer does."""
+    """The simulation started or stopped waiting for a slow synchronous emulator."""
 
     sensor: str = record_field(_NAME, "sensor type of the emulator")
     slow: int = record_field(_FLAG, "1 = the emulator is slow")

@@ -376,7 +376,7 @@ class Simulation:
         sleep.wake(self._contacts.sleep, row)
 
     def _place_transducer(self, row: int) -> None:
-        """Place the transducer at its current position in this and the previous tick, so that no path follows a jump."""
+        """Place the transducer at its current position in this and the previous tick, so that its path contains no jump."""
         self._single_scratch.order[0] = row
         tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
@@ -630,7 +630,7 @@ class Simulation:
     # -- published results -------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
-        """Return (sent, receptions) since the last call, in order of time."""
+        """Return (sent, receptions) since the last call, in chronological order."""
         return self.channel.take_records()
 
     def publish(self, state: Record, actuation: Record) -> None:
@@ -678,7 +678,7 @@ class Simulation:
         return table
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
-        """Return the lines that have broken since the last call, in order of time.
+        """Return the lines that have broken since the last call, in chronological order.
 
         Each item is (time in ns, name, row of an attached body or -1, tension in N).
         """
@@ -719,7 +719,7 @@ class Simulation:
         return int(self._scratch.counters[1])
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
-        """Return the contacts that have begun since the last call, in order of time.
+        """Return the contacts that have begun since the last call, in chronological order.
 
         Each item is (time in ns, row, partner, speed of approach in m/s along the normal). A contact that resumes
         within one second is not reported again.

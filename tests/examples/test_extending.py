@@ -149,7 +149,11 @@ def test_what_is_wrong_with_a_modem_is_one_line(modems: dict[str, str], monkeypa
     text = "<wavesim><world><bed depth='9 m'/></world><fleet><buoy name='a' model='buoy' position='0 0 0 m'><transducer><modem type='{}'/></transducer></buoy></fleet></wavesim>"
     for lines, name, said in (
         ({}, "sloted", "no installed package provides the modem type 'sloted'; did you mean 'slotted'?"),
-        ({"aloha": "slotted:SLOTTED"}, "slotted", "'aloha' of wavesim.modems must refer to a modem type with the name 'aloha'"),
+        (
+            {"aloha": "slotted:SLOTTED"},
+            "slotted",
+            "'aloha' of wavesim.modems must refer to a modem type with the name 'aloha'",
+        ),
         (
             {"aloha": "nowhere:ALOHA"},
             "slotted",

@@ -233,7 +233,10 @@ def test_an_error_of_the_front_costs_the_session_that_met_it(harbour: Harbour, m
     client.session.request(Ping(25e3))
     harbour.run(0.1)
     assert len(client.of(SessionClosed)) == 1 and other.session.phase is Phase.JOINED
-    assert status(harbour)["drops"]["internal"] == 1 and "'a' (pilot) was disconnected: the server failed" in harbour.said[-1]
+    assert (
+        status(harbour)["drops"]["internal"] == 1
+        and "'a' (pilot) was disconnected: the server failed" in harbour.said[-1]
+    )
     assert sum("ZeroDivisionError" in s for s in harbour.said) == 1
 
 

@@ -75,7 +75,7 @@ class AcousticChannel:
         self._record_counts = counters["sent"], counters["receptions"]
 
     def grow(self) -> None:
-        """Make more room for signals, emissions and events."""
+        """Increase the capacity for signals, emissions and events."""
         self._set_medium(medium_arrays.grow_medium(self.medium))
 
     # -- nodes -------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ class AcousticChannel:
         self._receptions.append(receptions)
 
     def take_records(self) -> tuple[Table, Table]:
-        """Return (sent, receptions) since the last call, in order of time."""
+        """Return (sent, receptions) since the last call, in chronological order."""
         sent, receptions = _concatenated(self._sent, SENT.dtype), _concatenated(self._receptions, RECEPTION.dtype)
         self._sent.clear()
         self._receptions.clear()

@@ -1,4 +1,4 @@
-"""All rays from a source to a receiver that bounce off a bed which is not level, by a refined fan, compiled.
+"""All rays from a source to a receiver that bounce off a bed that is not level, found with a refined fan; compiled.
 
 A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
 The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
@@ -188,7 +188,7 @@ def _refined(
 
 @device_function
 def _within_reach(w: Course, low: Array, high: Array) -> bool:
-    """Return whether a leg of two rays of the fan is so near the receiver that other rays between them may reach it."""
+    """Return whether a leg of two rays of the fan passes close enough to the receiver that rays between them may reach it."""
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])

@@ -61,7 +61,7 @@ def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: floa
 
 @device_function
 def _new_emission(m: Medium, node: int) -> int:
-    """Make a free record an emission of a node, without an answer or a payload; -1 if there is no room (grow, then call
+    """Use a free record for an emission of a node, without an answer or a payload; -1 if there is no room (grow, then call
     again).
     """
     if m.counters[0].events + 1 > m.events.shape[0] or m.counters[0].left_emissions < 1:
@@ -190,7 +190,7 @@ def _emit_signal(
 
 @device_function
 def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> int:
-    """Make a free record the signal of an emission."""
+    """Use a free record for the signal of an emission."""
     m.counters[0].signals_sent += 1
     m.counters[0].live += 1
     k = m.counters[0].free_signal

@@ -307,7 +307,7 @@ WATER = _record(
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
     value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
     integer("blocking", "", "1 = obstacles and hills can block sound."),
-    integer("faded", "", "1 = signals too weak to reach a node are recorded."),
+    integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),
     integer("echoes", "", "1 = a signal can arrive on several paths."),
     integer("summing", "", "Method of summing the paths of a signal, see PATH_SUMS."),
     value("roughness", "m", "Standard deviation of the surface elevation."),
@@ -390,7 +390,7 @@ unpack_medium: Any = array_tables.make_views(
 
 
 def make_record(of: Table) -> Records:
-    """Make a single record, (1,)."""
+    """Create a single record, (1,)."""
     return np.zeros(1, of.dtype).view(np.recarray)
 
 
@@ -410,7 +410,7 @@ def allocate_medium(**lengths: int) -> Medium:
 
 
 def grow_medium(m: Medium) -> Medium:
-    """Return the same medium with twice the room for signals, emissions and events."""
+    """Return the same medium with twice the capacity for signals, emissions and events."""
     new: dict[str, Any] = {}
     for name, a in ARRAY_SPECS.items():
         if a.grows:

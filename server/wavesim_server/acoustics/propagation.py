@@ -78,7 +78,8 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
 def find_bed_eigenrays(
     m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
 ) -> tuple[int, int]:
-    """Append eigenrays to a point that bounce off a bed which is not level to the ``found`` eigenrays of the medium.
+    """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` ones of the
+    medium.
 
     Returns (number of eigenrays then, number without room).
     """

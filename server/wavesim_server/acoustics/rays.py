@@ -496,7 +496,7 @@ def find_eigenrays(
 
 @device_function
 def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
-    """Return (range at which a ray of the fan reaches the receiver's depth, its derivative by the invariant)."""
+    """Return (range at which a ray of the fan reaches the receiver's depth, its derivative with respect to the invariant)."""
     if reversals == 0:
         sign = 1.0 if down else -1.0
         return sign * leaving.way, sign * leaving.way_slope
@@ -622,7 +622,7 @@ def _come_back(
 
 @device_function
 def clamp_to_water(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
-    """Return (source depth, receiver depth, distance) for the search: in the water, not level, not in one line."""
+    """Return (source depth, receiver depth, distance) for the search, adjusted to the water, to different depths and off one vertical line."""
     deep = z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
     if abs(zs - zr) < 1e-6:

@@ -295,7 +295,7 @@ def _measure_bearing(
     tick: TickInterval,
     propagation_path: PropagationPath,
 ) -> None:
-    """Compute the direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
+    """Compute the direction of arrival from the times at the hydrophones, with the sound speed that the head assumes."""
     row, c = m.nodes[j].head, propagation_path.c_receiver
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
     sx = sy = sz = ox = oy = oz = 0.0

@@ -382,7 +382,7 @@ class FleetDynamics:
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:
-        """Count a command beyond the limits; report the 1st, 10th, 100th ... of an actuator."""
+        """Count a command beyond the limits; report the 1st, 10th, 100th ... for each actuator."""
         helm = self._actuator_states[row]
         _, low, high, *_ = helm.command_laws[position]
         if low - SLACK * (high - low) <= value <= high + SLACK * (high - low):

@@ -48,7 +48,7 @@ from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
 OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
-#: m/s, maximum speed of this correction at each contact point: a body inside another rises out
+#: m/s, maximum speed of this correction at each contact point: a body inside another moves out
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (

@@ -323,7 +323,7 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
-    """Compute lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
+    """Compute lagged and rate-limited actuators exactly at a point within the step; gain -1 = its start."""
     for k in range(first, last):
         now = load(block, ACTUATOR_STATE + k)
         change = load(block, ACTUATOR_COMMAND + k) - now
@@ -337,7 +337,7 @@ def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int
 
 @always_inline
 def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints, gain: int, part: float) -> None:
-    """Compute all actuators of a model at a part of the step."""
+    """Compute all actuators of a model at a point within the step."""
     lag_slots(block, params, work, 0, model_ints[MODEL_THRUSTERS], gain, part)
     lag_slots(block, params, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS], gain, part)
     if model_ints[MODEL_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):

@@ -183,7 +183,7 @@ def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
-    """Add thrust by the laws, and the torque of propellers."""
+    """Add thrust from the thruster laws, and propeller torque."""
     for k in range(count):
         effect = load(block, ACTUATOR_EFFECT + k)
         size = _thrust_by_law(params, work, k) * effect

@@ -81,7 +81,7 @@ def wet_share_rate(params: Floats, work: Floats) -> None:
 
 @always_inline
 def fade_water_forces(block: Floats, work: Floats) -> None:
-    """Scale the water's part of the force rows; actuator and wind forces stay in any case."""
+    """Scale the water's part of the force rows; actuator and wind forces are not scaled."""
     share = load(work, WET_SHARE)
     for i in range(6):
         force, other = load(work, FORCE + i), load(block, EXTERNAL_WRENCH + i) + load(block, ENVIRONMENT_WRENCH + i)

@@ -196,7 +196,7 @@ def orbital_motion(
     """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still
     level.
 
-    The acceleration is that of the water itself, v' + (v . grad) v: with less, a free body would not stay on its orbit.
+    The acceleration is that of the water itself, v' + (v . grad) v: without the second term, a free body would not stay on its orbit.
 
     All are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2
     wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx,

@@ -32,7 +32,7 @@ from mcap.records import (
     SummaryOffset,
 )
 
-FEW = 15  #: up to this many messages are faster one by one
+FEW = 15  #: maximum number of messages that are written one by one, because that is faster
 MAGIC = b"\x89MCAP0\r\n"
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries

@@ -17,9 +17,9 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0 -> text if a counter is not 0
 TROUBLE_TEXTS = {
-    "contacts_dropped": "contacts of bodies were left out because there were too many at once",
-    "paths_dropped": "propagation paths were left out: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
-    "events_dropped": "records are missing in the log because the front did not keep up",
+    "contacts_dropped": "contacts of bodies were omitted because there were too many at once",
+    "paths_dropped": "propagation paths were omitted: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
+    "events_dropped": "records are missing from the log because the front did not keep up",
     "sensors_late": "times an emulator missed its time limit",
 }
 
