@@ -511,7 +511,7 @@ RECEPTION = Table(
 NOTICE_BYTES = 160
 NOTICE = Table(
     "notice",
-    "Notice for people, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
+    "Human-readable notice, for example that a watchdog acted or a vehicle crossed a fence. Shared memory holds the "
     "newest records, as for `sent`.",
     "front",
     (

@@ -11,7 +11,7 @@
     lab.plot()
 
 The values equal those that emulators would send to a broker in lockstep: same models, same random numbers. Imaging
-sonars are left out, because their frames are in shared memory.
+sonars are omitted, because their frames are in shared memory.
 """
 
 from __future__ import annotations

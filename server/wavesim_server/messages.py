@@ -61,7 +61,7 @@ _COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 @dataclass(frozen=True, slots=True)
 class EnterCommand:
-    """A pilot joined: add its body, or keep it where it is."""
+    """A pilot joined: add its body, or leave a present body where it is."""
 
     row: int = record_field(_ROW, "row")
     session: int = record_field(_REQUEST, "session number of the pilot, for the reply")

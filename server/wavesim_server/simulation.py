@@ -739,12 +739,12 @@ class Simulation:
 
     @property
     def contacts_dropped(self) -> int:
-        """Number of contacts and candidate pairs left out since the start because the contact tables were full."""
+        """Number of contacts and candidate pairs omitted since the start because the contact tables were full."""
         return int(self._contacts.counters[contact_memory.N_LOST])
 
     @property
     def paths_dropped(self) -> int:
-        """Number of propagation paths left out since the start.
+        """Number of propagation paths omitted since the start.
 
         These paths were weaker than those followed, or had too many turning points.
         """

@@ -36,7 +36,7 @@ class Watchdog:
             self._due[row] = tick + self._ticks[self._names[row]]
 
     def remove(self, row: int) -> None:
-        """Forget a body that left."""
+        """Remove a body that left."""
         self._names.pop(row, None)
         self._due.pop(row, None)
 

@@ -173,7 +173,7 @@ class Notice:
     """A human-readable message from the server."""
 
     time_ns: int = record_field(TIME, "simulation time", "ns")
-    text: str = record_field(MESSAGE_TEXT, "text for people, for example about an action of the watchdog")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text, for example about an action of the watchdog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +436,7 @@ class Missions:
 
     take: int = record_field(FLAG, "1 = send MISSION events; 0 = stop sending them")
     text: str = record_field(
-        MESSAGE_TEXT, "text for people, such as `takes 12 waypoints`; sent as a notice; empty = none", default=""
+        MESSAGE_TEXT, "human-readable text, such as `takes 12 waypoints`; sent as a notice; empty = none", default=""
     )
 
 

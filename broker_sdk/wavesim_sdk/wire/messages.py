@@ -135,7 +135,7 @@ class Join:
         Bin(COOKIE_BYTES, COOKIE_BYTES), "cookie of the CHALLENGE", default=bytes(COOKIE_BYTES)
     )
     nonce: int = record_field(UINT64, "any number; the server returns it", default=0)
-    name: str = record_field(NAME, "name of the body; of an observer, any name that people recognise", default="")
+    name: str = record_field(NAME, "name of the body; for an observer, any human-readable name", default="")
     role: int = record_field(
         UINT8, "role of the session: 0 pilot, 1 instrument, 2 listener, 3 observer", default=Role.PILOT
     )
@@ -194,7 +194,7 @@ class Refuse:
 
     nonce: int = record_field(UINT64, "nonce of the JOIN")
     code: int = record_field(UINT8, "refusal code")
-    text: str = record_field(MESSAGE_TEXT, "text for people")
+    text: str = record_field(MESSAGE_TEXT, "human-readable text")
 
 
 # ------------------------------------------------------------------------------------------------ from a client
