@@ -312,7 +312,7 @@ def test_so_many_commands_are_under_way_and_no_more() -> None:
     under_way, told = PendingCommands(lambda _: None), list[str]()
     for _ in range(MAX_PENDING):
         under_way.submit(Control("start"), "", lambda ok, text: told.append(text))
-    with pytest.raises(ValueError, match="^too many pending commands; the maximum is 256$"):
+    with pytest.raises(ValueError, match=r"^too many pending commands; the maximum is 256$"):
         under_way.submit(Control("start"), "", lambda ok, text: None)
     under_way.complete(messages.ExecutedEvent(1, 1, "done", 0, commands.encode(Control("start"))))
     under_way.submit(Control("start"), "", lambda ok, text: None)
