@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -20,10 +21,20 @@ DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "do
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
-#: strings that no person reads: fields of MAVLink, ROS, `struct` and Sea-Bird files, SQL, XML, a content security policy
+#: a table cell of numbers and units alone, or a list of units
+_NUMBERS = re.compile(
+    r"(?=[^a-z]*\d)([^A-Za-z]|\b([A-Za-z]{1,2}|[kM]Hz|deg|rad|rpm|dbar|kPa|uPa|ppm|NTU|ppb|min|None|nan|inf)\b)+"
+    r"|(\S{1,6}, ){4,}\S{1,6}"
+)
+#: cells that are data: a range, types of a wire format
+_RANGE = re.compile(r"[-+.\de]*( \S+)? \.\. [-+.\de^]*( \S+)?|(\d+ x )?[\w/^]{1,5}(, [\w/^]{1,5})+|list \(\d+\) of \w+ \S+")
+_CODE, _WORDS = re.compile(r"`[^`]*`"), re.compile(r"[a-z]{2,} [a-z]{2,}")
+#: the column of CONTRIBUTING.md with wordings that are wrong on purpose
+_WRONG = "avoid"
+#: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
 _DATA = re.compile(
-    r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
-    r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
+    r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|string|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
+    r"|^[bBhHiIqQfd ]+$|^\w+: [A-Z][^\[]*\[[^\]]*\]$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?(>.*/[\w-]*|/)>\s*$)|^<CycloneDDS>|^copy |^type\(\{|^\w+ = \w+\(|\w\(map\(|^(<[^<>]*>\s*|\{[^{}]*\}\s*)+$|^default-src "
 )
 
 
@@ -50,10 +61,10 @@ def pages() -> list[str]:
 
 
 def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code, headings
-    and cells without a letter are left out.
+    """Yield the paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code and headings
+    are left out, and so are cells of numbers.
     """
-    fence, paragraph, start = "", [], 0
+    fence, paragraph, start, head = "", [], 0, []
 
     def flush() -> Iterator[tuple[int, str, bool]]:
         if paragraph:
@@ -73,8 +84,11 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
         elif stripped.startswith("|"):
             yield from flush()
             cells = [c.strip() for c in re.split(r"(?<!\\)\|", stripped.strip("|"))]
+            head = head or cells
             if not all(re.fullmatch(r":?-+:?", c) for c in cells):
-                yield from ((number, c, True) for c in cells if re.search("[A-Za-z]", c))
+                right = (c for c, name in zip_longest(cells, head) if c and (name != _WRONG or cells is head))
+                yield from ((number, c, True) for c in right if not _NUMBERS.fullmatch(c))
+            continue
         elif not stripped or stripped.startswith(("#", "<!--", "![")):
             yield from flush()
         else:
@@ -83,13 +97,21 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
             if not paragraph:
                 start = number
             paragraph.append(stripped)
+        head = []
     yield from flush()
+
+
+def _is_data(words: str) -> bool:
+    """Return whether a text is a range, a list of units or code alone."""
+    prose = _CODE.sub(lambda code: code[0] if _WORDS.search(code[0]) else "", words)  # code may quote a message
+    return bool(_RANGE.fullmatch(words)) or not re.search(r"[^\W\d_]", prose)
 
 
 def _documents() -> Iterator[Text]:
     for file in pages():
         for line, words, cell in blocks((ROOT / file).read_text()):
-            yield Text(DOCUMENT, file, line, words, cell)
+            if not _is_data(words):
+                yield Text(DOCUMENT, file, line, words, cell)
     for file in tracked("*.ipynb"):
         for cell in json.loads((ROOT / file).read_text())["cells"]:
             if cell["cell_type"] == "markdown":
@@ -123,7 +145,7 @@ class _Reader(ast.NodeVisitor):
         self.command = False
 
     def _body(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        words = ast.get_docstring(node)
+        words = ast.get_docstring(node, clean=not isinstance(node, ast.Module))  # a module's block may all be indented
         decorators = getattr(node, "decorator_list", [])
         command = any(isinstance(d, ast.Call) and _called(d) in ("command", "group") for d in decorators)
         line, kind = (node.body[0].lineno if node.body else 0), HELP if command else DOCSTRING

@@ -38,7 +38,7 @@ class AisReport:
     cog: float | None = None
     heading: float | None = None
     turn: float | None = None
-    time: float = 0.0  #: in s; the message contains its second of the minute
+    time: float = 0.0  #: time in s; the message contains only the second within the minute
     status: int = 0
     name: str = ""
     callsign: str = ""

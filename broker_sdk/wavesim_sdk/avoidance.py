@@ -83,7 +83,7 @@ RETURNING = 0.85
 ON_LEG = 1.0  #: distance from the leg at which a return ends, in ship lengths; another choice before counts as an aborted return
 FIXED = 3.0  #: distance at which the vessel passes charted objects, in ship lengths
 SLOW_TARGET = 0.1  #: fraction of own speed; a slower target is not expected to give way
-FORGET = 60.0  #: time in s (calls) after which the role of a lost target is dropped
+FORGET = 60.0  #: time, in s (calls), after which the role of a lost target is dropped
 
 
 class Plans:
@@ -232,7 +232,7 @@ class Avoider:
         default_factory=list
     )  #: turn off the course of the leg in rad, for each decision so far
     _unseen: dict[int, float] = field(default_factory=dict)
-    _busy: float = 0.0  #: time in s (calls) since the vessel left its leg
+    _busy: float = 0.0  #: time since the vessel left its leg, s (calls)
     _aborted: float = 0.0  #: number of aborted returns to the leg since then
     _until_back: float = 0.0  #: when the manoeuvre should end, s (calls)
 
@@ -260,7 +260,7 @@ class Avoider:
         targets: Sequence[Target],
         way: Sequence[Place] = (),
     ) -> tuple[float, float] | None:
-        """Return (course, speed) to take now, or None to follow the mission, whose demand is ``wanted`` (course, speed).
+        """Return the (course, speed) of a manoeuvre, or None to keep the (course, speed) ``wanted`` by the mission.
 
         ``way``: start of the leg, next waypoint and the one after it; without it, the leg is the desired course.
         """

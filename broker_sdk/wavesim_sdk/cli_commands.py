@@ -109,9 +109,11 @@ def push(body: str, force: tuple[float, ...], torque: tuple[float, ...], server:
 
 @click.command(context_settings=_NEGATIVE)
 @click.argument("body")
-@click.option("--position", nargs=3, type=float, help="Set north, east, down in m.")
-@click.option("--attitude", nargs=3, type=float, help="Set roll, pitch, heading in degrees.")
-@click.option("--velocity", nargs=6, type=float, help="Set u v w over ground in m/s and p q r in degrees/s, body axes.")
+@click.option("--position", nargs=3, type=float, help="New position: north, east, down in m.")
+@click.option("--attitude", nargs=3, type=float, help="New attitude: roll, pitch, heading in degrees.")
+@click.option(
+    "--velocity", nargs=6, type=float, help="New velocity over ground: u v w in m/s and p q r in degrees/s, body axes."
+)
 @server_option
 def pose(
     body: str,

@@ -47,7 +47,7 @@ def sensor_table(name: str, doc: str, fields: Sequence[Field], state: Sequence[F
     generation = integer(
         "generation",
         "",
-        "Generation of the instrument in the table `instruments`. If the two differ, the value belongs to a "
+        "Generation of the instrument in the table `instruments`. If it differs from the current one, the value belongs to a "
         "previous instrument.",
     )
     measured = integer("measured_ns", "ns", "Time at which the following values were true.")
@@ -110,7 +110,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "camera",
-        "Camera. Its images are frames in rings beside those of sonars.",
+        "Camera. Its images are frames in rings, like those of sonars.",
         (
             value("frame", "", "Number of the newest frame, from 1."),
             value("width", "", "Width of the image in pixels."),
@@ -154,8 +154,8 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
-            value("height", "m", "Height above the ellipsoid: 0 at the mean water level of the origin, 8 m at "
-                                 "water level 10 km from there."),
+            value("height", "m", "Height above the ellipsoid: 0 m at the mean water level at the origin, 8 m at the "
+                                 "water level 10 km away from it."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),
@@ -187,7 +187,7 @@ _BUILT_IN = (
             value("z", "m/s", "Velocity of the water along z, the axis of the instrument, frame S.", ADCP_CELLS),
             value("error", "m/s", "Error velocity: disagreement of the beams, scaled to the noise of x and y; "
                                   "NaN with three beams.", ADCP_CELLS),
-            value("ranges", "m", "Range of the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
+            value("ranges", "m", "Range to the bottom, the surface or an obstacle along each beam; NaN = none.", ADCP_BEAMS),
             value("first", "m", "Distance of the centre of the first cell along the axis."),
             value("cell", "m", "Height of a cell."),
             value("good", "", "Number of cells that were measured."),

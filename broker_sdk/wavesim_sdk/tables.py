@@ -22,7 +22,7 @@ LAYOUT_VERSION = 1
 
 NAME_BYTES = 32
 MAX_PAYLOAD = 256  #: maximum payload of an acoustic packet, bytes
-MAX_SEGMENTS = 64  #: maximum segments of a line
+MAX_SEGMENTS = 64  #: maximum number of segments of a line
 
 
 class RunState(IntEnum):
@@ -241,7 +241,7 @@ CREW = Table(
     (
         integer("body", "", "Row of the body; -1 = this row and all following rows are empty."),
         integer("role", "", "1 instrument, 2 listener."),
-        integer("ordinal", "", "Number of the session within the crew of the body."),
+        integer("ordinal", "", "Session number within the crew of the body."),
         _s("address", "IP address of the session.", 48),
         integer("port", "", "UDP port of the session."),
         value("silent", "s", "Wall time since the last datagram."),
@@ -401,7 +401,7 @@ LINES = Table(
     "end is absent, and beyond the last node.",
     "engine",
     (
-        integer("present", "", "1 while both ends are present; 0 = empty row, or an end is absent."),
+        integer("present", "", "1 = both ends are present; 0 = the row is empty, or an end is absent."),
         _s("name", "Name of the line."),
         integer("first_body", "", "Row of the body at the first end; -1 = an anchor."),
         integer("second_body", "", "Row of the body at the second end; -1 = an anchor."),

@@ -1,6 +1,6 @@
 """Arrays passed to kernels by address.
 
-A kernel that takes a tuple of many arrays pays for each array at each call: the caller looks it up and unboxes it, and
+A kernel that takes a tuple of many arrays incurs a cost for each array at each call: the caller looks it up and unboxes it, and
 every function boundary inside counts references (measured with forty arrays: 85 us and 2 us per call). Here the caller
 fills a table of addresses and shapes once. Inside the kernel, the tuple is one pointer to that table. A member is an
 uncounted view of its array, made where it is used, so passing the tuple on costs nothing. The owner of the arrays must
@@ -162,7 +162,7 @@ def pack(value: Any) -> Any:
 def _shared_dtype(columns: tuple[Any, ...]) -> Any:
     """Return the same dtype object for the same columns.
 
-    Numba recognises the same object at once; an equal copy took 7 us per call.
+    Numba recognises the same object at once; an equal copy costs 7 us per call.
     """
     return np.dtype(list(columns))
 

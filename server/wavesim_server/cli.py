@@ -31,10 +31,14 @@ def _load_and_compile(config: Path, threads: int = 1) -> LoadedConfig:
 
 
 config_argument = click.argument("config", type=click.Path(path_type=Path), default="config.xml")
-seed_option = click.option("--seed", type=click.IntRange(0, 2**53), help="Random seed; default: the configuration's.")
-name_option = click.option("--server", "-s", "--name", "name", help="Name of the server; default: the configuration's.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, 2**53), help="Random seed; default: from the configuration."
+)
+name_option = click.option(
+    "--server", "-s", "--name", "name", help="Name of the server; default: from the configuration."
+)
 port_option = click.option(
-    "--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free one; default: the configuration's."
+    "--port", type=click.IntRange(0, 65535), help="UDP port; 0 = any free port; default: from the configuration."
 )
 
 
@@ -42,12 +46,12 @@ port_option = click.option(
 @config_argument
 @name_option
 @port_option
-@click.option("--log", "log_file", help="Log file; empty = no log; default: the configuration's.")
+@click.option("--log", "log_file", help="Log file; empty = no log; default: from the configuration.")
 @seed_option
 @click.option(
     "--speed",
     type=float,
-    help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: the configuration's.",
+    help="Simulated seconds per wall-clock second; 0 = as fast as possible; default: from the configuration.",
 )
 @click.option(
     "--threads",
@@ -241,7 +245,7 @@ def report(file: Path, as_json: bool) -> None:
 @click.option(
     "--duration",
     type=click.FloatRange(0.1),
-    help="End after this many simulated seconds; default: the configuration's.",
+    help="End after this many simulated seconds; default: from the configuration.",
 )
 @name_option
 @port_option

@@ -127,7 +127,7 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
     help="Value of a key that the file does not contain. Repeatable.",
 )
 @click.option("--angles", type=click.Choice(["deg", "rad"]), help="Unit of angles for which the file states none.")
-@click.option("--partial", is_flag=True, help="Leave out file entries that have no counterpart in a model.")
+@click.option("--partial", is_flag=True, help="Omit file entries that have no counterpart in a model.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
 )
@@ -138,8 +138,8 @@ def import_(
 
     FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, or a hilsim, UUV Simulator or MarineGym
     YAML file. The output of panel codes works too: a Capytaine NetCDF file, a NEMOH folder, or a WAMIT .1 file with its
-    .3 or .4 and .hst files beside it. The command names each missing value so that you can add it with --set. It guesses
-    nothing and reports everything that it leaves out.
+    .3 or .4 and .hst files in the same folder. The command names each missing value so that you can add it with --set. It guesses
+    nothing and reports everything that it omits.
     """
     from wavesim_server.importers import read
 
@@ -153,7 +153,7 @@ def import_(
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
     if found.files and out is None:
-        raise click.UsageError(f"--out is required: {', '.join(found.files)} must be written beside the models file")
+        raise click.UsageError(f"--out is required: {', '.join(found.files)} must be written next to the models file")
     for name, content in found.files.items():
         (out or Path()).with_name(name).write_text(content)
     _write_models_file(found.xml, out)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause garbage collection: a compiler makes millions of objects, most of which it keeps until it ends."""
+    """Pause garbage collection: the compiler creates millions of objects and keeps most of them until it ends."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -59,7 +59,7 @@ def exercise_small_functions(world: Simulation) -> None:
 def exercise_all(threads: int = 1) -> None:
     """Use all compiled functions, so that each is compiled or loaded before the clock starts.
 
-    A kernel first needed in mid-run would make all participants wait for its compilation. With ``threads`` > 1 this
+    A kernel first needed during the run would make all participants wait for its compilation. With ``threads`` > 1 this
     includes multi-threaded ticks; small fleets use one thread.
     """
     world = make_empty_world(threads)

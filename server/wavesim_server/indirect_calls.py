@@ -1,7 +1,7 @@
 """Kernels that other kernels call by address.
 
-A kernel called by name is compiled into its caller: optimised and translated once more. A kernel called by address is
-compiled only once. The call costs nothing beside a large kernel's work, and the caller can be compiled first.
+A kernel called by name is compiled again as part of each caller. A kernel called by address is compiled only once. The
+cost of the call is negligible for a large kernel, and the caller can be compiled first.
 
 With compilation off the address is the function itself.
 """

@@ -11,7 +11,7 @@
     lab.plot()
 
 The values equal those that emulators would send to a broker in lockstep: same models, same random numbers. Imaging
-sonars are left out, because their frames are in shared memory.
+sonars are omitted, because their frames are in shared memory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STATE_COLUMNS = {
 
 
 class States(Mapping[str, Any]):
-    """Present states of the bodies by name: ``states["lauv"]["depth"]``.
+    """Current states of the bodies by name: ``states["lauv"]["depth"]``.
 
     ``table`` holds the complete rows of the table `state`, one per body.
     """
@@ -242,7 +242,7 @@ class Lab(Simulation):
     # -- results -------------------------------------------------------------------------------
 
     def states(self) -> States:
-        """Return the present states of the bodies."""
+        """Return the current states of the bodies."""
         return States(self.names, self.state()[self.rows])
 
     def sensors(self, name: str) -> Sensors:

@@ -1,8 +1,8 @@
 """Standard manoeuvres: push and release, Dieudonne's spiral, zig-zags and turning circle, each at three speeds.
 
-from wavesim_server.manoeuvres import trials
-for trial in trials(library().values()):
-    print(trial.model, trial.manoeuvre, trial.share, trial.residual)
+    from wavesim_server.manoeuvres import trials
+    for trial in trials(library().values()):
+        print(trial.model, trial.manoeuvre, trial.share, trial.residual)
 
 The manoeuvres are those of IMO MSC/Circ.1053 and ITTC 7.5-04-02-01. All bodies are in one simulation of calm water.
 Rudders, planes and nozzles turn by degrees. For twin screws, 35 deg of helm means that the inner screw loses all its

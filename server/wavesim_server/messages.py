@@ -61,10 +61,10 @@ _COMMAND = Numbers(MAX_ACTUATORS, allow_nil=True)
 
 @dataclass(frozen=True, slots=True)
 class EnterCommand:
-    """A pilot joined: add its body, or keep it where it is."""
+    """A pilot joined: add its body, or leave a present body where it is."""
 
     row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "number of the pilot's session, for the reply")
+    session: int = record_field(_REQUEST, "session number of the pilot, for the reply")
     name: str = record_field(_NAME, "name")
     model: str = record_field(_NAME, "model of a body that is not in the configuration")
     position: Sequence[float] = record_field(Numbers(exact=3), "position in W", "m")
@@ -85,7 +85,7 @@ class ActuateCommand:
     """Actuator commands; None keeps the previous one."""
 
     row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "number of the pilot's session")
+    session: int = record_field(_REQUEST, "session number of the pilot")
     values: Sequence[float | None] = record_field(_COMMAND, "commands in the order of the model", "SI")
 
 
@@ -94,7 +94,7 @@ class SoundCommand:
     """An acoustic request."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "combined number of the request and its session, see Crews")
+    number: int = record_field(_REQUEST, "combined request and session number, see Crews")
     request: Sequence[Any] = record_field(TaggedItem("requests"), "PING, SEND or RANGE")
 
 
@@ -111,7 +111,7 @@ class LockstepAnswer:
     """The answer of one lockstep participant."""
 
     row: int = record_field(_ROW, "row")
-    session: int = record_field(_REQUEST, "number of the pilot's session")
+    session: int = record_field(_REQUEST, "session number of the pilot")
     values: Sequence[float | None] | None = record_field(
         Nullable(_COMMAND), "commands in the order of the model; nil = unchanged", "SI"
     )
@@ -194,7 +194,7 @@ class RunStateEvent:
 class ExecutedEvent:
     """The result of a command."""
 
-    number: int = record_field(_REQUEST, "number of the command; 0 = from the configuration")
+    number: int = record_field(_REQUEST, "command number; 0 = from the configuration")
     ok: int = record_field(_FLAG, "1 = done")
     text: str = record_field(_MESSAGE_TEXT, "reason for the refusal, or result of the command")
     time_ns: int = record_field(_TIME, "simulation time", "ns")
@@ -206,7 +206,7 @@ class SoundRefusedEvent:
     """An acoustic request that was refused."""
 
     row: int = record_field(_ROW, "row")
-    number: int = record_field(_REQUEST, "combined number of the request and its session")
+    number: int = record_field(_REQUEST, "combined request and session number")
     text: str = record_field(_MESSAGE_TEXT, "reason")
 
 
@@ -220,7 +220,9 @@ class BodyPresenceEvent:
     model: str = record_field(_NAME, "model")
     type: str = record_field(_NAME, "surface, underwater or buoy")
     is_present: int = record_field(_FLAG, "1 = entered, 0 = left")
-    is_new: int = record_field(_FLAG, "1 = the body entered or left just now; 0 = repeated at the start, for the log")
+    is_new: int = record_field(
+        _FLAG, "1 = the body has just entered or left; 0 = an earlier entry, repeated at the start for the log"
+    )
     is_logged: int = record_field(_FLAG, "1 = write this event to the log")
     generation: int = record_field(_GENERATION, "generation of the body in this row")
 
@@ -249,18 +251,18 @@ class SessionFailedEvent:
     """A session must end: its body cannot enter, or the engine failed while executing its request."""
 
     row: int = record_field(_ROW, "row of the session's body")
-    session: int = record_field(_REQUEST, "number of the session")
+    session: int = record_field(_REQUEST, "session number")
     text: str = record_field(_MESSAGE_TEXT, "reason")
     is_internal: int = record_field(_FLAG, "1 = internal error of the engine")
 
 
 @dataclass(frozen=True, slots=True)
 class SlowEmulator:
-    """Simulation time waits for a slow synchronous emulator, or no longer does."""
+    """The simulation started or stopped waiting for a slow synchronous emulator."""
 
     sensor: str = record_field(_NAME, "sensor type of the emulator")
     slow: int = record_field(_FLAG, "1 = the emulator is slow")
-    text: str = record_field(_MESSAGE_TEXT, "notice for people")
+    text: str = record_field(_MESSAGE_TEXT, "human-readable notice")
 
 
 EVENTS = TaggedUnion(

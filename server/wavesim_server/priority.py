@@ -1,4 +1,4 @@
-"""Real-time priority for the engine while it keeps wall time, where the user may request it (root, or `ulimit -r`)."""
+"""Real-time priority for the engine while it keeps up with wall time, if the user may request it (root, or `ulimit -r`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RealTimePriority:
     def count_slip(self) -> None:
         """Count a loss of wall time.
 
-        After several losses, real-time priority is given up for good. (The first tick may lose time: it
+        After several losses, real-time priority is released permanently. (The first tick may lose time: it
         loads kernels.)
         """
         self._slips += 1

@@ -101,7 +101,7 @@ class Ring:
         return PushResult.DONE
 
     def count_dropped(self) -> None:
-        """Drop the record that found no room, and count it."""
+        """Drop the record that did not fit, and count it."""
         self._record_begun, self._sent = None, 0
         self._header[DROPPED] += 1
 

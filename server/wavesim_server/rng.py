@@ -1,4 +1,4 @@
-"""The functions of :mod:`wavesim_sdk.randomness`, compiled; they return the same bits."""
+"""The functions of :mod:`wavesim_sdk.randomness`, compiled; the results are bit-identical."""
 
 from wavesim_sdk.compiled_elementary import normal, uniform
 

@@ -195,7 +195,7 @@ def order(sim: Simulation, row: int, model: Model, commands: dict[str, float]) -
 
 
 def _apply_push(sim: Simulation, row: int, begins: bool) -> None:
-    """Apply or end a push that accelerates by 0.1 m/s2 in sway and 0.1 rad/s2 in roll and yaw."""
+    """Start or end a push that accelerates by 0.1 m/s2 in sway and 0.1 rad/s2 in roll and yaw."""
     inertia = sim.fleet.coefficients(row)[r.TOTAL_INERTIA : r.TOTAL_INERTIA + 36].reshape(6, 6).diagonal()
     size = 0.1 if begins else 0.0
     sim.push(row, [0.0, size * inertia[1], 0.0], [size * inertia[3], 0.0, size * inertia[5]])

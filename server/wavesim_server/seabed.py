@@ -36,7 +36,7 @@ class SoundingsMesh(NamedTuple):
 
 
 def make_bed(loaded: LoadedConfig) -> tuple[BedParameters, SoundingsMesh]:
-    """Make the bed of a configuration for the kernels."""
+    """Build the bed of a configuration for the kernels."""
     t, slope = triangulated_bed(loaded), max_slope(loaded)
     if t is not None:
         return BedParameters(np.zeros(3), np.zeros((0, 5)), slope, True), SoundingsMesh(

@@ -323,7 +323,7 @@ class Simulation:
         self.fleet.settle_actuators(row)
 
     def leave(self, row: int) -> None:
-        """Remove a body. Its transducer falls silent; its signals under way continue."""
+        """Remove a body. Its transducer falls silent; its signals in transit continue."""
         occupant = self._occupant(row)
         self.line_system.leave(row)
         self.fleet.remove(row)
@@ -371,12 +371,12 @@ class Simulation:
             self.stratification.refresh(rows, models, self.fleet, self.weather_model.weather.buoyancy_volumes, time)
 
     def _reset_last_finite(self, row: int) -> None:
-        """Reset the last finite state of a body to the present one, after a change that no contact caused, and wake it."""
+        """Reset the last finite state of a body to the current one, after a change that no contact caused, and wake it."""
         self._scratch.last_finite[row] = self.fleet.body(row)[: r.RIGID_ROWS]
         sleep.wake(self._contacts.sleep, row)
 
     def _place_transducer(self, row: int) -> None:
-        """Place the transducer at its present position in this and the previous tick, so that no path follows a jump."""
+        """Place the transducer at its current position in this and the previous tick, so that its path contains no jump."""
         self._single_scratch.order[0] = row
         tick.update_transducers(self._bodies(), self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
@@ -461,7 +461,7 @@ class Simulation:
     ) -> None:
         """Move a body: position in W (m), roll, pitch, yaw (rad), velocity over ground u v w p q r (m/s, rad/s).
 
-        An argument of None keeps the present value. A body that was frozen because its state diverged (NaN or infinity) moves again.
+        An argument of None keeps the current value. A body that was frozen because its state diverged (NaN or infinity) moves again.
         """
         self._occupant(row)
         p = None if position is None else checked_numbers("a position", position, 3, MAX_COORDINATE)
@@ -630,7 +630,7 @@ class Simulation:
     # -- published results -------------------------------------------------------------------
 
     def take_signals(self) -> tuple[Record, Record]:
-        """Return (sent, receptions) since the last call, in order of time."""
+        """Return (sent, receptions) since the last call, in chronological order."""
         return self.channel.take_records()
 
     def publish(self, state: Record, actuation: Record) -> None:
@@ -678,7 +678,7 @@ class Simulation:
         return table
 
     def take_breaks(self) -> list[tuple[int, str, int, float]]:
-        """Return the lines that have broken since the last call, in order of time.
+        """Return the lines that have broken since the last call, in chronological order.
 
         Each item is (time in ns, name, row of an attached body or -1, tension in N).
         """
@@ -699,7 +699,7 @@ class Simulation:
         return self.weather_model.uniform_flow(self.time_ns * 1e-9)
 
     def weather(self) -> tuple[Any, ...]:
-        """Return the present record of the table `weather`."""
+        """Return the current record of the table `weather`."""
         now, wind = self.weather_model.weather.state, self.weather_model.weather.wind
         return (
             tuple(self.current()), now[w.W_WIND], wind[w.I_WIND_FROM], -now[w.W_LEVEL], wind[w.I_HEIGHT], wind[w.I_PEAK],
@@ -719,7 +719,7 @@ class Simulation:
         return int(self._scratch.counters[1])
 
     def take_meetings(self) -> list[tuple[int, int, str, float]]:
-        """Return the contacts that have begun since the last call, in order of time.
+        """Return the contacts that have begun since the last call, in chronological order.
 
         Each item is (time in ns, row, partner, speed of approach in m/s along the normal). A contact that resumes
         within one second is not reported again.
@@ -739,12 +739,12 @@ class Simulation:
 
     @property
     def contacts_dropped(self) -> int:
-        """Number of contacts and candidate pairs left out since the start because the contact tables were full."""
+        """Number of contacts and candidate pairs omitted since the start because the contact tables were full."""
         return int(self._contacts.counters[contact_memory.N_LOST])
 
     @property
     def paths_dropped(self) -> int:
-        """Number of propagation paths left out since the start.
+        """Number of propagation paths omitted since the start.
 
         These paths were weaker than those followed, or had too many turning points.
         """
@@ -752,7 +752,7 @@ class Simulation:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Numbers of signals (sent, received, under way) since the start."""
+        """Numbers of signals (sent, received, in transit) since the start."""
         return self.channel.counters
 
 

@@ -1,7 +1,8 @@
 """Studies without a server: simulate many variants of a model at once, or drive a model with recorded commands.
 
-from wavesim_server.study import batch, varied models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)] tracks
-= batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
+from wavesim_server.study import batch, varied
+models = [varied("remus100", mass=m) for m in (29.0, 30.0, 31.0)]
+tracks = batch(models, {"propeller": 8.0, "rudder-top": 0.1}, seconds=60.0)
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class TickThreads:
         return tick, medium_arrays.OK, False
 
     def _run_all_shares(self, table: Any, step_ns: int, tick: int, stages: int) -> None:
-        """Run every share, the first of them in the calling thread."""
+        """Run all threads; the calling thread does the work of the first."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, "wavesim-tick")
         first, *others = self._tables

@@ -37,7 +37,7 @@ LOSS_COUNTERS = ("events_dropped", "sensors_late")  #: counters of the clock tha
 
 
 class TrialDataLost(WaveSimError):
-    """The trial ended, but some of its data is lost."""
+    """The trial ended, but some of its data was lost."""
 
     exit_code = 12
 

@@ -32,7 +32,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A participant became slow, or is no longer slow. ``text`` is the notice for people."""
+    """A participant became slow, or is no longer slow. ``text`` is the human-readable notice."""
 
     name: str
     slow: bool

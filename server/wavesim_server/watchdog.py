@@ -36,7 +36,7 @@ class Watchdog:
             self._due[row] = tick + self._ticks[self._names[row]]
 
     def remove(self, row: int) -> None:
-        """Forget a body that left."""
+        """Remove a body that left."""
         self._names.pop(row, None)
         self._due.pop(row, None)
 
@@ -57,7 +57,7 @@ class Watchdog:
 
 
 def _failsafe_command(body: BodyConfig, loaded: LoadedConfig) -> Sequence[float | None] | None:
-    """Return the failsafe command of a body by position; None to hold the present commands."""
+    """Return the failsafe command of a body by position; None to hold the current commands."""
     actuators = actuators_of(loaded.model(body.model))
     commands: dict[str, Sequence[float | None] | None] = {
         "zero": [0.0] * len(actuators),

@@ -186,7 +186,7 @@ def test_which_axes_of_a_dune_boat_move_is_asked(data_dir: Path, tmp_path: Path)
 
 
 def test_a_setting_that_nothing_asks_for_is_refused(data_dir: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--set mass: not needed; the file holds this value"):
+    with pytest.raises(ConfigError, match="--set mass: not needed; the file contains this value"):
         imported(data_dir / "dune/vsim-models.ini", tmp_path, section="lauv", mass="30")
 
 

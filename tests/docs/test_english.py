@@ -117,29 +117,71 @@ def test_shaders_styles_and_data_are_not_texts(tmp_path: Path, monkeypatch: pyte
         '"""A program::\n\n    run this literal block\n\n\\b\nwavesim run     Run a trial\n    with a log.\nwavesim end     End it now\n"""\n'
         'A = "SELECT name, value FROM metadata"\nB = "{_TARGET}, u16 seq | u8 mission_type"\n'
         "C = \"default-src 'none'; script-src 'self'\"\nD = \"<models><model name='a'/></models>\"\n"
-        'E = "the value is not a number"\nG = "depSM: Depth [salt water, m]"\nF = "<sensors> of the fleet cannot inherit"\n'
+        'E = "the value is not a number"\nF = "<sensors> of the fleet cannot inherit"\n'
+        'G = \'<waypoint north="{n} m" speed="2 m/s"/> <bed depth="9 m"/>\'\n'
+        "H = '<workers options=\"...\">: invalid option'\n"
+        'I = "{size} and floats_or_gaps(map(type, {value})) or not"\nJ = f"try {x.join(map(str, y))} or the others"\n'
+    )
+    (tmp_path / "page.md").write_text(
+        "| unit | range | meaning |\n|---|---|---|\n| m, km, cm, mm | 0.0001 m .. 1 m | `cannot listen at port 1` |\n"
+        "| 3 x m, km, or `mast` | list (3) of float -1e+06..1e+06 | `nu' = nu_r'`, `M = M_RB + M_A` |\n"
+        "| s, ms, or `never` | -1.5 .. | up to 3 s |\n"
     )
     monkeypatch.setattr(texts_module, "ROOT", tmp_path)
     monkeypatch.setattr(
         texts_module,
         "tracked",
-        lambda *p: ["page.ts"] if p[0].endswith("ts") else ["program.py"] if "*.py" in p[0] else [],
+        lambda *p: (
+            ["page.ts"]
+            if p[0].endswith("ts")
+            else ["program.py"]
+            if "*.py" in p[0]
+            else ["page.md"]
+            if p[0] == "*.md"
+            else []
+        ),
     )
     assert [(t.line, t.words) for t in texts() if t.file == "page.ts"] == [
         (6, "Remove this chart"), (7, "there are {n} vehicles{...}"), (7, ", {late} of them are late"), (7, "no vehicles yet"),
     ]  # fmt: skip
     assert [t.words for t in texts() if t.file == "program.py"] == [
         "A program::", "wavesim run  Run a trial with a log.", "wavesim end  End it now",
-        "the value is not a number", "<sensors> of the fleet cannot inherit",
+        "the value is not a number", "<sensors> of the fleet cannot inherit", '<workers options="...">: invalid option',
+        "try {x.join(map(str, y))} or the others",
+    ]  # fmt: skip
+    assert [t.words for t in texts() if t.file == "page.md"] == [
+        "unit", "range", "meaning", "`cannot listen at port 1`", "3 x m, km, or `mast`", "s, ms, or `never`", "up to 3 s",
     ]  # fmt: skip
 
 
 def test_blocks_of_a_page() -> None:
-    page = "# Head\n\nA paragraph\nof two lines.\n\n- item\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| c d | e |\n| 3.2 / 5.1 | +inf |\n"
+    page = "# Head\n\nA paragraph\nof two lines.\n\n- item\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| c d | e |\n"
     assert list(blocks(page)) == [
         (3, "A paragraph of two lines.", False), (6, "- item", False), (12, "a", True), (12, "b", True), (14, "c d", True), (14, "e", True),
-        (15, "+inf", True),
     ]  # fmt: skip
+
+
+def test_a_sample_is_repeatable_and_has_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    def draw(seed: int) -> Iterator[str]:
+        sample(["20", "--seed", str(seed)], standalone_mode=False)
+        return iter(capsys.readouterr().out.splitlines())
+
+    first, again, other = list(draw(1)), list(draw(1)), list(draw(2))
+    assert first == again != other
+    assert {line[1:].split("]")[0] for line in first if line.startswith("[")} == set(KINDS)
+
+
+def test_the_spelling_checker_knows_a_mistake(tmp_path: Path, root: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("The recieved datagram.\n")
+    program = Path(sys.executable).parent / "codespell"
+    done = subprocess.run([program, "--toml", root / "pyproject.toml", page], capture_output=True, text=True, cwd=root)
+    assert done.returncode != 0 and "received" in done.stdout
+
+
+def test_numbers_and_wrong_wordings_are_not_texts() -> None:
+    page = "| rule | avoid | write |\n|---|---|---|\n| a rule | bad words | 0.01 Hz .. 1000 Hz |\n| 0.94 / 0.9 | x | s, ms, us, min, h |\n\n| avoid it | b |\n"
+    assert [words for _, words, _ in blocks(page)] == ["rule", "avoid", "write", "a rule", "avoid it", "b"]
 
 
 def test_a_sample_is_repeatable_and_has_all_kinds(capsys: pytest.CaptureFixture[str]) -> None:

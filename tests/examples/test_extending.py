@@ -92,7 +92,7 @@ DRAG = '<coefficient name="drag" value="60"/>'
         ("rk4", f'<term name="drogue">{DRAG}</term>', {}, "'drogue' has the coefficients drag; it needs each of drag x y z once"),
         ("rk4", '<actuator name="a" type="sail" minimum="0" maximum="1"/>', {}, "provides the type of actuator 'sail'"),
         ("ralson", "", {}, "unknown integrator 'ralson'; did you mean 'ralston'?"),
-        ("rk4", "", {"parachute": "drogue:DROGUE"}, "'parachute' of wavesim.dynamics is not a term, actuator type or integrator named 'parachute'"),
+        ("rk4", "", {"parachute": "drogue:DROGUE"}, "'parachute' of wavesim.dynamics must refer to a term, actuator type or integrator with the name 'parachute'"),
         ("rk4", "", {"sail": "nowhere:SAIL"}, "the entry point 'sail' of wavesim.dynamics cannot be loaded: No module"),
     ],
     ids=["unknown term", "missing coefficient", "unknown type", "unknown integrator", "another name", "no module"],
@@ -149,7 +149,11 @@ def test_what_is_wrong_with_a_modem_is_one_line(modems: dict[str, str], monkeypa
     text = "<wavesim><world><bed depth='9 m'/></world><fleet><buoy name='a' model='buoy' position='0 0 0 m'><transducer><modem type='{}'/></transducer></buoy></fleet></wavesim>"
     for lines, name, said in (
         ({}, "sloted", "no installed package provides the modem type 'sloted'; did you mean 'slotted'?"),
-        ({"aloha": "slotted:SLOTTED"}, "slotted", "'aloha' of wavesim.modems is not a modem type named 'aloha'"),
+        (
+            {"aloha": "slotted:SLOTTED"},
+            "slotted",
+            "'aloha' of wavesim.modems must refer to a modem type with the name 'aloha'",
+        ),
         (
             {"aloha": "nowhere:ALOHA"},
             "slotted",

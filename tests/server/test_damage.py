@@ -190,7 +190,7 @@ def test_the_log_of_a_front_that_took_over_has_no_records_of_a_body_under_the_na
     harbour.front.finish(harbour.now)
     found = read(tmp_path / "b.mcap")
     assert int(text.split()[0]) > 0 and text.endswith(
-        "records are missing in the log: their bodies left while no front was running"
+        "records are missing from the log: their bodies left while no front was running"
     )
     assert [t["text"] for _, t in found.json["/host/damage"]] == [text]
     assert [topic for topic in found.series if topic.startswith("/state/")] == ["/state/two"]

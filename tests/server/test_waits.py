@@ -181,10 +181,10 @@ def test_a_client_that_holds_everybodys_time_is_named_and_ended(make: Make, spee
     assert 8.0 < accounts["stranger"]["budget_left_s"] < 15.0 and accounts["a"]["budget_left_s"] > 19.0
     sail(harbour, 18.0, quick, stranger)
     assert stranger.end == (
-        "it kept the simulation waiting for more than 20 s beyond 50 s per simulated second (<network lockstep_budget>)"
+        "its answers delayed the simulation by more than 20 s beyond the 50 s allowed per simulated second (<network lockstep_budget>)"
     )
-    assert "'stranger' (pilot) was ended: the simulation waited for it longer than its budget allows" in harbour.said
-    assert any("'stranger' (pilot) was ended" in text for text in harbour.front.data_loss.texts)
+    assert "'stranger' (pilot) was disconnected: its answers exhausted its waiting budget" in harbour.said
+    assert any("'stranger' (pilot) was disconnected" in text for text in harbour.front.data_loss.texts)
     before = harbour.sea.tick
     sail(harbour, 2.0 * WINDOW_S, quick, stranger)
     assert harbour.sea.tick > before + 200 and quick.end is None, "time goes on for the others"
@@ -298,7 +298,7 @@ def test_a_slow_emulator_is_named_and_freed(make: Make) -> None:
     harbour.run(0.1)
     said = [text for text in harbour.said if "ahrs" in text]
     assert said[1].startswith(
-        "'emulator ahrs' is no longer waited for: it kept the simulation waiting for more than 20 s beyond"
+        "'emulator ahrs' is no longer awaited: its answers delayed the simulation by more than 20 s beyond"
     )
     before = harbour.sea.tick
     harbour.run(0.5)

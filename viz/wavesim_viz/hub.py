@@ -176,7 +176,11 @@ class Hub:
             return
         if source is None or source.kind != "live":
             viewer.send(
-                {"type": "reply", "ok": False, "text": "only a body of a running server on this machine can be driven"}
+                {
+                    "type": "reply",
+                    "ok": False,
+                    "text": "you can drive only a body of a server that runs on this machine",
+                }
             )
             return
         if helm is None:

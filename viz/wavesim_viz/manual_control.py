@@ -59,7 +59,7 @@ class ManualControlSession:
         try:
             where = await asyncio.to_thread(address_of, self.server)
             async with AsyncBroker(self.body, where, state_period=PERIOD_S) as broker:
-                self.notify(True, f"you drive {self.body}: hold a key or a shoulder button")
+                self.notify(True, f"you are driving {self.body}: hold a key or a shoulder button")
                 rest = command([], broker.actuators)
                 try:
                     async for _ in broker.steps():

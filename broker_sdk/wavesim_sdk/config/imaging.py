@@ -107,7 +107,11 @@ class Board:
     size: Vector = key("Width and height of the board.", "length", count=2, low=1e-3)
     heading: float = key("Direction that the face of the board points to; 0 deg = north.", "angle", 0.0)
     tilt: float = key(
-        "Angle of the direction of the board's face above the horizontal.", "angle", 0.0, low=-1.5708, high=1.5708
+        "Elevation of the direction in which the board faces, from the horizontal.",
+        "angle",
+        0.0,
+        low=-1.5708,
+        high=1.5708,
     )
     cells: str = text(
         "Rows of the board's pattern from the top, each of 0 (black) and 1 (white) from the viewer's left. All rows "

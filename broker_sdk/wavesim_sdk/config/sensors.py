@@ -216,7 +216,7 @@ class CameraConfig(SensorConfig):
     )
     lamp_position: Vector = key("Position of the lamp in frame S of the camera.", "length", (0.0, 0.0, -0.2), count=3)
     exposure: float = key(
-        "Pixel value, as a share of full scale, for light of intensity 1. 0 = automatic: in each image, 1 in 50 "
+        "Pixel value for light of intensity 1, as a fraction of full scale. 0 = automatic: in each image, 1 in 50 "
         "pixel values is above 0.9.",
         default=0.0,
         low=0.0,

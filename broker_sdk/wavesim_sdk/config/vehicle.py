@@ -697,8 +697,8 @@ class Model:
     )
     coriolis_added: str = choice(
         "Added mass used in C_A. whole: all of it, for deep bodies. plane: only surge, sway and yaw, for hulls on "
-        "the surface. In heave, these lift the water rather than sweep it along; inertia, drag and memory oppose the "
-        "motion, as in seakeeping theory. C_A and drag along the body would capsize them.",
+        "the surface. In heave, such a hull lifts the water rather than sweeping it along: inertia, drag and memory act "
+        "on vertical motion, as in seakeeping theory. Along the body's z axis, they and C_A would capsize the hull.",
         ("whole", "plane"),
         "whole",
     )

@@ -463,7 +463,9 @@ class ScalarConfig:
         "",
     )
     above: float = key("Depth above which the quantity is absent; the sensor then reports -1.", "length", 0.0)
-    gaussian: tuple[Gaussian, ...] = children(Gaussian, "Cloud of the quantity; the clouds are added.")
+    gaussian: tuple[Gaussian, ...] = children(
+        Gaussian, "Cloud of the quantity. The values of overlapping clouds are added."
+    )
     place: str = place()
 
 

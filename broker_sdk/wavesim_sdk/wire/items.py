@@ -107,7 +107,7 @@ class Reception:
 class SignalSent:
     """The body's own signal left the transducer. The time is that of the node's clock."""
 
-    request: int = record_field(UINT32, "number of the request; 0 = sent automatically or for another session")
+    request: int = record_field(UINT32, "request number; 0 = the node sent it automatically or for another session")
     id: int = record_field(SIGNAL, "number of the signal")
     emission_ns: int = record_field(TIME, "time of emission by the node's clock", "ns")
     frequency: float = record_field(Number(), "carrier", "Hz")

@@ -128,7 +128,7 @@ class SessionLink:
 
     def _open(self) -> socket.socket:
         if self._socket is None:
-            raise BrokerError("not connected: call connect() first, and nothing after close()")
+            raise BrokerError("not connected: call connect() first; no other call is valid after close()")
         return self._socket
 
     def flush(self, now: float) -> None:

@@ -355,7 +355,7 @@ class Piece:
 
     sensor: int = record_field(Int(0, 2**31 - 1), "number of the sensor, as in its SENSOR event")
     number: int = record_field(Int(1, 2**62), "number of the frame, counted per sonar and session from 1")
-    part: int = record_field(Int(0, MAX_PIECES - 1), "number of this piece, from 0")
+    part: int = record_field(Int(0, MAX_PIECES - 1), "index of this piece, from 0")
     parts: int = record_field(Int(1, MAX_PIECES), "number of pieces of this frame")
     data: bytes = record_field(Bin(1, MAX_DATAGRAM), "bytes of the frame, starting at offset `part` x 1120")
 

@@ -39,7 +39,7 @@ _RIGHTS = {
 }
 _OUTCOMES = {
     Outcome.HEARD: "received",
-    Outcome.BELOW_THRESHOLD: "too weak in the noise at the receiver",
+    Outcome.BELOW_THRESHOLD: "too weak relative to the noise at the receiver",
     Outcome.FADED: "fell below the ambient noise before it arrived",
     Outcome.OUT_OF_BAND: "outside the receiver's band",
     Outcome.TRANSMITTING: "the receiver was transmitting",

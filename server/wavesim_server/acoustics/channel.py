@@ -75,7 +75,7 @@ class AcousticChannel:
         self._record_counts = counters["sent"], counters["receptions"]
 
     def grow(self) -> None:
-        """Make more room for signals, emissions and events."""
+        """Increase the capacity for signals, emissions and events."""
         self._set_medium(medium_arrays.grow_medium(self.medium))
 
     # -- nodes -------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class AcousticChannel:
             self.grow()
 
     def remove(self, row: int) -> None:
-        """Remove a transducer and its planned emissions. Its signals under way continue."""
+        """Remove a transducer and its planned emissions. Its signals in transit continue."""
         node = self.nodes.pop(row, None)
         if node is None:
             return
@@ -143,7 +143,7 @@ class AcousticChannel:
         return self._beam_rows[beam]
 
     def _forget_beams(self) -> None:
-        """Free the rows of patterns that neither a transducer nor a signal under way uses."""
+        """Free the rows of patterns that neither a transducer nor a signal in transit uses."""
         signals = self.medium.signals
         live = signals.beam[signals.id > 0]
         for beam in [b for b, users in self._beam_users.items() if not users and self._beam_rows[b] not in live]:
@@ -151,9 +151,7 @@ class AcousticChannel:
             del self._beam_users[beam]
 
     def _count_listener(self, t: TransducerConfig, by: int) -> None:
-        """Update the margin below the noise at which the most sensitive receiver detects, after a transducer was added
-        or removed.
-        """
+        """Update the lowest SNR at which any receiver detects, after a transducer was added or removed."""
         if t.detection == "snr":
             self._detection_thresholds[t.snr] += by
             self.medium.water[0].floor = min(
@@ -190,7 +188,7 @@ class AcousticChannel:
             n.ping_absorption, n.ping_noise = self.carrier_conditions(t.pinger.frequency, t.band)
 
     def set_wind(self, wind: float) -> None:
-        """Update the sea noise after a change of the mean wind; signals under way keep their noise."""
+        """Update the sea noise after a change of the mean wind; signals in transit keep their noise."""
         if wind == self._wind:
             return
         self._wind = wind
@@ -327,7 +325,7 @@ class AcousticChannel:
         self._receptions.append(receptions)
 
     def take_records(self) -> tuple[Table, Table]:
-        """Return (sent, receptions) since the last call, in order of time."""
+        """Return (sent, receptions) since the last call, in chronological order."""
         sent, receptions = _concatenated(self._sent, SENT.dtype), _concatenated(self._receptions, RECEPTION.dtype)
         self._sent.clear()
         self._receptions.clear()
@@ -341,7 +339,7 @@ class AcousticChannel:
 
     @property
     def counters(self) -> tuple[int, int, int]:
-        """Numbers of signals (sent, received, under way) since the start."""
+        """Numbers of signals (sent, received, in transit) since the start."""
         c = self.medium.counters[0]
         return int(c.signals_sent), int(c.heard), int(c.live)
 

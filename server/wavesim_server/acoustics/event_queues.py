@@ -23,7 +23,7 @@ def _comes_before(m: Medium, i: int, time: float, kind: int, key: int) -> bool:
 
 @device_function
 def push_event(m: Medium, time: float, kind: int, key: int, subject: int, node: int) -> None:
-    """Add an event; events of one time are ordered by kind and key."""
+    """Add an event; simultaneous events are ordered by kind and key."""
     k = m.counters[0].events
     m.counters[0].events += 1
     while k > 0:
@@ -62,7 +62,7 @@ def pop_event(m: Medium) -> None:
 
 @device_function
 def new_candidate(m: Medium, signal: int, node: int, path: int, angle: float, travel: float) -> int:
-    """Make a free record a candidate; :func:`schedule_candidate` gives it its tick."""
+    """Use a free record for a candidate; :func:`schedule_candidate` sets its tick."""
     k = m.counters[0].free_candidate
     candidate = m.candidates[k]
     m.counters[0].free_candidate = candidate.next

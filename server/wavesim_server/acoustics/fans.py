@@ -1,4 +1,4 @@
-"""All rays from a source to a receiver that bounce off a bed which is not level, by a refined fan, compiled.
+"""All rays from a source to a receiver that bounce off a bed that is not level, found with a refined fan; compiled.
 
 A fan of rays in the vertical plane through source and receiver brackets the nearby rays, leg by leg between reversals.
 The range is assumed to be smooth between two rays of the fan with the same history (surface, bed, turning points,
@@ -36,7 +36,7 @@ from wavesim_server.elementary import asinh, cos, exp, hypot, sin
 
 ANGLES, BACK = 332, 12  #: numbers of rays of the fan to each side, and of those beyond the vertical
 FLAT = 2e-2  #: launch angle in rad above which the steps of the fan grow
-REACH = 0.06  #: margin around the receiver, as a share of a ray's maximum range, within which the fan is refined
+REACH = 0.06  #: margin around the receiver, as a fraction of a ray's maximum range, within which the fan is refined
 CLOSE = 0.01  #: m, maximum miss of a ray of the fan before it is aimed
 ALWAYS = 2  #: times that the angle between two rays of the fan is halved near the receiver
 DIVISIONS = 64  #: changes of history that are searched between two rays of the fan
@@ -188,7 +188,7 @@ def _refined(
 
 @device_function
 def _within_reach(w: Course, low: Array, high: Array) -> bool:
-    """Return whether a leg of two rays of the fan is so near the receiver that other rays between them may reach it."""
+    """Return whether a leg of two rays of the fan passes close enough to the receiver that rays between them may reach it."""
     for r in range(MAX_LEGS):
         if low[r, HISTORY] == high[r, HISTORY] and low[r, BEDS_MET] > 0.0:
             a, b = _ahead(w, low[r]), _ahead(w, high[r])

@@ -129,7 +129,7 @@ def _segment_hits(g: Array, ax: float, ay: float, az: float, bx: float, by: floa
 
 @device_function
 def _dips_into_bed(scene: AcousticScene, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> bool:
-    """Return whether a segment enters the sea bed, apart from its ends."""
+    """Return whether a segment enters the sea bed, except near its ends."""
     ex, ey, ez = bx - ax, by - ay, bz - az
     length = math.sqrt(ex * ex + ey * ey + ez * ez)
     if length == 0.0:

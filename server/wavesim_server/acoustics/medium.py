@@ -61,7 +61,7 @@ def crossing_time(c: float, qx: float, qy: float, qz: float, vx: float, vy: floa
 
 @device_function
 def _new_emission(m: Medium, node: int) -> int:
-    """Make a free record an emission of a node, without an answer or a payload; -1 if there is no room (grow, then call
+    """Use a free record for an emission of a node, without an answer or a payload; -1 if there is no room (grow, then call
     again).
     """
     if m.counters[0].events + 1 > m.events.shape[0] or m.counters[0].left_emissions < 1:
@@ -190,7 +190,7 @@ def _emit_signal(
 
 @device_function
 def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> int:
-    """Make a free record the signal of an emission."""
+    """Use a free record for the signal of an emission."""
     m.counters[0].signals_sent += 1
     m.counters[0].live += 1
     k = m.counters[0].free_signal
@@ -231,7 +231,7 @@ def _new_signal(m: Medium, e: int, j: int, time: float, tick: TickInterval) -> i
 
 @device_function
 def _mark_transmitting(m: Medium, j: int, time: float, duration: float) -> None:
-    """Mark a node as transmitting: it is half duplex and loses its receptions under way."""
+    """Mark a node as transmitting: it is half duplex and loses its receptions in progress."""
     node = m.nodes[j]
     node.sending_from, node.sending_until = time, time + duration
     node.ready = node.sending_until + node.recharge
@@ -577,7 +577,7 @@ def plan_first_ping(t: Any, node: int, time: float) -> bool:
 
 @kernel
 def fill_live_signals(t: Any, time: float, table: Records) -> int:
-    """Fill rows of the table `signals` with the signals under way; return their number."""
+    """Fill rows of the table `signals` with the signals in transit; return their number."""
     k, m = 0, a.unpack_medium(t)
     for s in range(m.signals.shape[0]):
         signal = m.signals[s]

@@ -62,7 +62,7 @@ NODE = _record(
     "node",
     "A transducer: its electronics, its clock, and its state. Members needed by each reception come first, in few cache lines.",
     integer("active", "", "1 = in the water."),
-    integer("first_hearing", "", "First reception under way at the node; -1 = none."),
+    integer("first_hearing", "", "First reception in progress at the node; -1 = none."),
     value("sending_from", "s", "Start of the last transmission."),
     value("sending_until", "s", "End of the last transmission."),
     value("ready", "s", "Earliest time of the next transmission."),
@@ -81,10 +81,10 @@ NODE = _record(
     value("clock_drift", "", "Drift of the node's clock, seconds per second."),
     value("timing_noise", "s", "Standard deviation of a reported arrival time."),
     value("timing_resolution", "s", "Resolution of a reported arrival time; 0 = exact."),
-    value("outlier", "", "Share of receptions that are reported late."),
+    value("outlier", "", "Fraction of receptions that are reported late."),
     value("doppler_noise", "Hz", "Standard deviation of a reported frequency."),
     value("level_noise", "dB", "Standard deviation of a reported level."),
-    value("drop_out", "", "Share of receptions that are lost at random."),
+    value("drop_out", "", "Fraction of receptions that are lost at random."),
     value("bit_error", "", "Probability that a bit is wrong."),
     integer("next_detected", "", "Position of the next entry in the node's list of detected signals."),
     value("sound_speed", "m/s", "Sound speed that the node assumes."),
@@ -175,7 +175,7 @@ _SOUND = (
     value("bits", "", "Bits of the payload."),
     value("turn_around", "s", "For a reply: actual turn-around time of the sender."),
     value("query_emission", "s", "For a reply: time at which the query was sent."),
-    integer("query", "", "For a reply: number of the query; 0 = none."),
+    integer("query", "", "For a reply: signal number of the query; 0 = none."),
     integer("query_source", "", "For a reply: row of the query's sender; -1 = none."),
     integer("kind", "", "Kind of signal, as in the table `sent`."),
     integer("code", "", "0 = none."),
@@ -195,12 +195,12 @@ EMISSION = _record(
 
 SIGNAL = _record(
     "signal",
-    "A front under way.",
+    "A wavefront in transit.",
     value("emission", "s", "Time at which the signal was sent."),
     value("x", "m", "Position of the emission, W."),
     value("y", "m", ""),
     value("z", "m", ""),
-    integer("pending", "", "Number of candidates of the signal under way."),
+    integer("pending", "", "Number of candidates of the signal that are still pending."),
     integer("id", "", "Number of the signal, from 1; 0 = a free record."),
     value("reach", "m", "Maximum distance at which the signal can be received."),
     *_SOUND,
@@ -242,7 +242,7 @@ KEPT_RAY = _record(
 
 HEARING = _record(
     "hearing",
-    "Data of a reception under way, in addition to its log record.",
+    "Data of a reception in progress, in addition to its log record.",
     value("end", "s", "End of the reception."),
     value("half_band", "Hz", "Half of the bandwidth."),
     value("bits", "", "Bits of the payload."),
@@ -275,7 +275,7 @@ COUNTERS = _record(
     integer("last_id", "", "Number of the newest signal."),
     integer("signals_sent", "", "Signals sent since the start."),
     integer("heard", "", "Receptions since the start."),
-    integer("live", "", "Signals under way."),
+    integer("live", "", "Signals in transit."),
     integer("sent", "", "Records of sent signals that wait to be collected."),
     integer("receptions", "", "Records of receptions that wait to be collected."),
     integer("free_signal", "", "Row of the first free signal."),
@@ -307,7 +307,7 @@ WATER = _record(
     value("speed_ratio", "", "Sound speed in the water over that in the bottom."),
     value("attenuation", "dB", "Attenuation in the bottom, per wavelength."),
     integer("blocking", "", "1 = obstacles and hills can block sound."),
-    integer("faded", "", "1 = signals too weak to reach a node are recorded."),
+    integer("faded", "", "1 = signals that are too weak to reach a node are recorded."),
     integer("echoes", "", "1 = a signal can arrive on several paths."),
     integer("summing", "", "Method of summing the paths of a signal, see PATH_SUMS."),
     value("roughness", "m", "Standard deviation of the surface elevation."),
@@ -359,7 +359,9 @@ class Medium(NamedTuple):
     wheel: Ints = _fixed_array(np.int64, WHEEL_TICKS, fill=-1)  #: first candidate of each tick
     candidates: Records = _growing_array(CANDIDATE, "candidates", "candidate")
     kept_rays: Records = _growing_array(KEPT_RAY, "candidates")  #: ray of each candidate
-    ongoing_receptions: Records = _growing_array(RECEPTION, "hearings")  #: receptions under way, in the form of the log
+    ongoing_receptions: Records = _growing_array(
+        RECEPTION, "hearings"
+    )  #: receptions in progress, in the form of the log
     hearings: Records = _growing_array(HEARING, "hearings", "hearing")  #: further data of these receptions
     events: Records = _growing_array(EVENT, "events")  #: heap of future events
     counters: Records = _fixed_array(COUNTERS, 1)
@@ -388,7 +390,7 @@ unpack_medium: Any = array_tables.make_views(
 
 
 def make_record(of: Table) -> Records:
-    """Make a single record, (1,)."""
+    """Create a single record, (1,)."""
     return np.zeros(1, of.dtype).view(np.recarray)
 
 
@@ -408,7 +410,7 @@ def allocate_medium(**lengths: int) -> Medium:
 
 
 def grow_medium(m: Medium) -> Medium:
-    """Return the same medium with twice the room for signals, emissions and events."""
+    """Return the same medium with twice the capacity for signals, emissions and events."""
     new: dict[str, Any] = {}
     for name, a in ARRAY_SPECS.items():
         if a.grows:

@@ -25,7 +25,7 @@ from wavesim_server.acoustics.types import Array, Ints, Records
 def make_medium(
     loaded: LoadedConfig, water: Water, capacity: int, step: float, signals: int = 64, out: int = 4096
 ) -> Medium:
-    """Make an empty medium for the acoustics of a configuration."""
+    """Create an empty medium for the acoustics of a configuration."""
     a, world = loaded.config.acoustics, loaded.config.world
     bottom = flat_bottom_depth(loaded)
     mode = (

@@ -59,7 +59,9 @@ def modem_types() -> dict[str, ModemType]:
         except Exception as error:
             raise ConfigError(f"the entry point '{entry.name}' of {GROUP} cannot be loaded: {error}") from error
         if not isinstance(made, ModemType) or made.name != entry.name:
-            raise ConfigError(f"the entry point '{entry.name}' of {GROUP} is not a modem type named '{entry.name}'")
+            raise ConfigError(
+                f"the entry point '{entry.name}' of {GROUP} must refer to a modem type with the name '{entry.name}'"
+            )
         if made.name in found:
             raise ConfigError(f"two packages provide '{entry.name}' as entry points of {GROUP}")
         found[made.name] = made

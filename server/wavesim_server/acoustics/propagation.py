@@ -78,7 +78,8 @@ def travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: fl
 def find_bed_eigenrays(
     m: Medium, scene: AcousticScene, s: int, x: float, y: float, z: float, found: int
 ) -> tuple[int, int]:
-    """Append eigenrays to a point that bounce off a bed which is not level to the ``found`` eigenrays of the medium.
+    """Find eigenrays to a point that bounce off a bed that is not level, and append them to the ``found`` ones of the
+    medium.
 
     Returns (number of eigenrays then, number without room).
     """
@@ -110,7 +111,7 @@ def found_way(
 
 @device_function
 def _bed_travel_time(m: Medium, scene: AcousticScene, s: int, e: int, x: float, y: float, z: float) -> float:
-    """Travel time of a ray that bounces off a bed which is not level; ``m.shot`` then holds it."""
+    """Travel time of a ray that bounces off a bed that is not level; ``m.shot`` then holds it."""
     candidate, kept, shot = m.candidates[e], m.kept_rays[e], m.shot[0]
     if not _aim_at_point(m, scene, s, a.to_row(candidate.path), kept.sx, kept.sy, x, y, z):
         best, gap = -1, 1e-3
@@ -200,7 +201,7 @@ def _mirrored_source(
 def _sloping_bed_path(
     m: Medium, scene: AcousticScene, s: int, path: int, x: float, y: float, z: float
 ) -> PropagationPath:
-    """Path that meets a bed which is not level; its length is NaN if there is none."""
+    """Path that meets a bed that is not level; its length is NaN if there is none."""
     w = m.water[0]
     ox, oy, oz = source_image(m, scene, s, path, x, y, z)
     dx, dy, dz = x - ox, y - oy, z - oz

@@ -179,8 +179,8 @@ def range_to_bed(
 def _layer_ahead(
     z: Array, c: Array, here: float, down: bool, receiver: float, limit: float
 ) -> tuple[float, float, bool]:
-    """Return (depth at its end, dc/dz, whether it contains the receiver's depth) of the layer that a ray enters. Below
-    the profile the speed is constant.
+    """Return the depth at which the layer that a ray enters ends, its dc/dz, and whether it contains the receiver's
+    depth. Below the profile the speed is constant.
     """
     bottom = z.shape[0] - 1
     if here > z[bottom] or (down and here == z[bottom]):
@@ -377,7 +377,8 @@ def _neighbour_shift(
     """Return (whether it exists, caustics between both rays, displacement per rad) of a neighbour of the ray of
     ``legs[NOW]``.
 
-    The steeper ray comes down nearer by, and after a turning point farther away, unless the two have crossed.
+    Before a turning point, the steeper ray reaches the depth at a shorter range; after one, at a longer range. Each
+    crossing of the two rays (a caustic) reverses this.
     """
     for k in range(2):
         d = NEIGHBOUR_ANGLE if k == 0 else -NEIGHBOUR_ANGLE

@@ -67,9 +67,9 @@ EIGENRAY = Table(
         integer("down", "", "1 = launched downwards."),
         integer("reversals", "", "Turning points and bounces."),
         value("time", "s", "Travel time."),
-        value("sx", "", "Direction at the source of a ray that bounces off a bed which is not level, W."),
+        value("sx", "", "Direction at the source of a ray that bounces off a bed that is not level, W."),
         value("sy", "", ""),
-        integer("bed", "", "1 = the ray bounces off a bed which is not level."),
+        integer("bed", "", "1 = the ray bounces off a bed that is not level."),
         value("level", "dB re 1 uPa", "Level at the receiver, if there are more rays than the medium follows."),
     ),
 )
@@ -77,7 +77,7 @@ MIN_LAUNCH_ANGLE = 1e-5  #: minimum launch angle of the fan, rad
 FAN_ANGLES = 256  #: angles of the fan, besides those that graze a knot of the profile
 SPARE = 2  #: records of a fan after its rays: the ray that grazes the receiver, and a trial ray
 REVERSALS = 31  #: maximum number of reversals of a path; paths with more are counted as dropped
-GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray which grazes a knot
+GRAZE = 1e-7  #: relative difference between the angle of a ray of the fan and that of the ray that grazes a knot
 #: m, maximum miss of an eigenray; its travel time is corrected to second order
 # Where an eigenray grazes a knot, its end moves by millimetres with the last bit of its angle.
 MAX_MISS = 0.1
@@ -496,7 +496,7 @@ def find_eigenrays(
 
 @device_function
 def _range(leaving: Record, down: bool, reversals: int) -> tuple[float, float]:
-    """Return (range at which a ray of the fan reaches the receiver's depth, its derivative by the invariant)."""
+    """Return (range at which a ray of the fan reaches the receiver's depth, its derivative with respect to the invariant)."""
     if reversals == 0:
         sign = 1.0 if down else -1.0
         return sign * leaving.way, sign * leaving.way_slope
@@ -622,7 +622,7 @@ def _come_back(
 
 @device_function
 def clamp_to_water(z: Array, source: float, receiver: float, across: float) -> tuple[float, float, float]:
-    """Return (source depth, receiver depth, distance) for the search: in the water, not level, not in one line."""
+    """Return (source depth, receiver depth, distance) for the search, adjusted to the water, to different depths and off one vertical line."""
     deep = z[-1]
     zs, zr = min(max(source, 0.0), deep), min(max(receiver, 0.0), deep)
     if abs(zs - zr) < 1e-6:

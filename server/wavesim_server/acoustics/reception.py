@@ -30,7 +30,7 @@ from wavesim_server.rng import normal, uniform
 
 @device_function
 def beam_loss(m: Medium, beam: int, ax: float, ay: float, az: float, nx: float, ny: float, nz: float) -> float:
-    """Loss in dB of a beam with an axis of W, towards a direction of W."""
+    """Loss in dB of a beam towards a direction; axis and direction in W."""
     degrees = math.degrees(acos(min(max(ax * nx + ay * ny + az * nz, -1.0), 1.0)))
     i = min(int(degrees), 179)
     return float(m.beams[beam, i] + (degrees - i) * (m.beams[beam, i + 1] - m.beams[beam, i]))
@@ -110,7 +110,7 @@ def _is_already_detected(m: Medium, j: int, number: int) -> bool:
 
 @device_function
 def _ongoing_reception(m: Medium, j: int, number: int) -> int:
-    """Reception under way of a signal at a node; -1 = none."""
+    """Reception in progress of a signal at a node; -1 = none."""
     k = m.nodes[j].first_hearing
     while k >= 0 and not (m.ongoing_receptions[k].id == number and m.ongoing_receptions[k].outcome == a.HEARD):
         k = m.hearings[k].next
@@ -164,7 +164,7 @@ def _detection_outcome(m: Medium, s: int, j: int, level: float, noise: float, ti
 
 @device_function
 def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> int:
-    """Begin the arrival of a front at a transducer. Returns the reception under way that this starts; -1 = none."""
+    """Begin the arrival of a front at a transducer. Returns the reception that this starts; -1 = none."""
     candidate, w = m.candidates[e], m.water[0]
     s, j, path = a.to_row(candidate.signal), a.to_row(candidate.node), a.to_row(candidate.path)
     signal, node = m.signals[s], m.nodes[j]
@@ -228,7 +228,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
 def _begin_reception(
     m: Medium, s: int, j: int, slot: int, path: int, propagation_path: PropagationPath, outcome: int, time: float
 ) -> None:
-    """Fill in the additional data of a reception under way."""
+    """Fill in the additional data of a reception in progress."""
     signal, hearing, w = m.signals[s], m.hearings[slot], m.water[0]
     if w.summing != 0:
         phase = 0.0
@@ -295,7 +295,7 @@ def _measure_bearing(
     tick: TickInterval,
     propagation_path: PropagationPath,
 ) -> None:
-    """Compute the direction of arrival from the times at the hydrophones, by the sound speed that the head assumes."""
+    """Compute the direction of arrival from the times at the hydrophones, with the sound speed that the head assumes."""
     row, c = m.nodes[j].head, propagation_path.c_receiver
     head, signal, hearing = m.heads[row], m.signals[s], m.hearings[slot]
     sx = sy = sz = ox = oy = oz = 0.0

@@ -110,7 +110,7 @@ def _in_water(scene: AcousticScene, path: int, points: Array) -> bool:
 
 @device_function
 def _residual_and_step(points: Array, path: int, turn: int, share: float) -> tuple[float, float]:
-    """Return (maximum distance of the bed corners from their target, share of that distance for the next step).
+    """Return (maximum distance of the bed corners from their target, fraction of that distance for the next step).
 
     The first step covers the whole distance; later steps use the change by the previous one (Barzilai and Borwein
     1988). Without this, corners on a hill would jump across its top.

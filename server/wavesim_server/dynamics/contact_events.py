@@ -1,4 +1,4 @@
-"""New contacts for events: a body that rests on something touches it in every tick, but reports it once.
+"""New contacts for events: a body that rests on something touches it in every tick, but the contact is reported once.
 
 The functions are compiled. Each row remembers the last few partners that its body touched.
 """
@@ -31,7 +31,7 @@ class ContactEvents(NamedTuple):
 
 
 def make_contact_events(capacity: int, owners: Sequence[int], step: float) -> ContactEvents:
-    """Make the memory for a fleet of this size; ``step`` is the tick in s."""
+    """Create the memory for a fleet of this size; ``step`` is the tick in s."""
     found = ContactEvents(
         np.zeros((capacity, PARTNERS, 2)),
         np.zeros((4 * capacity, 4)),

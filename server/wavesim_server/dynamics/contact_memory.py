@@ -58,7 +58,7 @@ class ContactMemory(NamedTuple):
 
 
 def make_contact_memory(capacity: int, fixed: Floats, owners: Sequence[int], step: float) -> ContactMemory:
-    """Make the memory for a fleet of this size, fixed geometries, and the obstacle that owns each geometry."""
+    """Create the memory for a fleet of this size, from the fixed geometries and the obstacle that owns each of them."""
     pairs = capacity * capacity if capacity <= 512 else 128 * capacity
     contacts = max(256, 16 * capacity)
     return ContactMemory(

@@ -81,7 +81,7 @@ def _block_parts(
 
 @device_function
 def _accelerations(params: Floats, work: Floats, l: int, turn: Floats, jump: Floats, h: float, o: Floats) -> None:
-    """Compute accelerations from the terms of a body, then add the terms that turn the equation into one for nu'.
+    """Compute accelerations from the terms of a body, then add the terms that convert the equation to nu'.
 
     ``turn``: acceleration of the water in B.
     """

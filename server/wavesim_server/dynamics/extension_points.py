@@ -49,10 +49,10 @@ class Integrator:
     """An explicit Runge-Kutta method: its tableau and its limit of stability."""
 
     name: str
-    times: tuple[float, ...]  #: times of the stages as shares of the step; the first is 0
+    times: tuple[float, ...]  #: times of the stages as fractions of the step; the first is 0
     stages: tuple[tuple[float, ...], ...]  #: weights of the earlier derivatives for each stage; the first is empty
     weights: tuple[float, ...]  #: weights of all derivatives in the step
-    stable: float  #: maximum abs(lambda) h, less a margin, at which motions do not grow
+    stable: float  #: maximum abs(lambda) h, minus a margin, at which motions do not grow
 
     def __post_init__(self) -> None:
         n = len(self.times)

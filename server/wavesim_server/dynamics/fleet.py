@@ -81,7 +81,7 @@ class VehicleType:
     is_shared: bool  #: shared with other bodies of the model
 
 
-SLACK = 1e-9  #: share of an actuator's range that counts as rounding: a computed limit is not a command beyond it
+SLACK = 1e-9  #: fraction of an actuator's range that counts as rounding error, so that a computed limit does not count as exceeded
 
 
 class ActuatorState:
@@ -382,7 +382,7 @@ class FleetDynamics:
         return tuple(self._actuator_states[row].clipped)
 
     def _clip(self, row: int, position: int, value: float) -> None:
-        """Count a command beyond the limits; report the 1st, 10th, 100th ... of an actuator."""
+        """Count a command beyond the limits; report the 1st, 10th, 100th ... for each actuator."""
         helm = self._actuator_states[row]
         _, low, high, *_ = helm.command_laws[position]
         if low - SLACK * (high - low) <= value <= high + SLACK * (high - low):
@@ -410,7 +410,7 @@ class FleetDynamics:
         """Set a fault of one actuator by its position.
 
         ``stuck`` (keeps its value), ``frozen`` (the same for ``amount`` s), ``lost`` (no force), ``reduced`` (to the
-        share ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
+        fraction ``amount``), ``reversed`` (wrong sign), ``none`` (repaired).
         """
         actuator_state, b = self._actuator_states[row], self.body(row)
         slot = actuator_state.actuators[position].slot

@@ -84,7 +84,7 @@ def cylinder(
 def submerged_share(
     shape: float, h0: float, h1: float, h2: float, reach: float, nx: float, ny: float, nz: float, d: float
 ) -> tuple[float, float, float, float]:
-    """Return (submerged share of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
+    """Return (submerged fraction of the volume, centroid) of a box (shape 0), cylinder (1) or sphere (2)."""
     if d <= -reach:
         return 1.0, 0.0, 0.0, 0.0
     if d >= reach:

@@ -82,7 +82,7 @@ def buoyancy_after_instant(
 
 @device_function
 def _displaced_volume(block: Floats, params: Floats, work: Floats, model_ints: Ints, tables: Floats) -> None:
-    """Set the buoyancy and its centre under the plane in the first rows of the lane scratch."""
+    """Set the buoyancy and its centre for the water plane given in the first rows of the lane scratch."""
     nx, ny, nz = load(work, LANE_SCRATCH), load(work, LANE_SCRATCH + 1), load(work, LANE_SCRATCH + 2)
     if model_ints[MODEL_FACES]:
         _displaced_volume_of_mesh(block, params, work, model_ints, tables)

@@ -47,12 +47,12 @@ from wavesim_server.dynamics.rows import (
 from wavesim_server.dynamics.shapes import BOX
 from wavesim_server.dynamics.types import Floats
 
-OVERLAP_CORRECTION = 0.2  #: share of the overlap that is removed per tick
-#: m/s, maximum speed of this correction at each contact point: a body inside another rises out
+OVERLAP_CORRECTION = 0.2  #: fraction of the overlap that is removed per tick
+#: m/s, maximum speed of this correction at each contact point: a body inside another moves out
 MAX_CORRECTION_SPEED = 0.2
 FRICTION = 0.3
 ROLLING_RESISTANCE = (
-    #: coefficient of rolling resistance, as a share of the radius: wheels on firm soil
+    #: coefficient of rolling resistance, as a fraction of the radius: wheels on firm soil
     # Gillespie 1992; it is 0.3 on sand and 0.015 on concrete
     0.08
 )
@@ -249,7 +249,7 @@ def rolling_impulse(f: BodyArrays, c: Floats, levers: Floats, twist: Floats) -> 
 
 @device_function
 def correct_overlap(f: BodyArrays, c: Floats, levers: Floats, h: float) -> None:
-    """Move overlapping bodies apart by a share of the overlap, the lighter one farther."""
+    """Move overlapping bodies apart by a fraction of the overlap, the lighter one farther."""
     push = min(OVERLAP_CORRECTION * max(-c[C_GAP] - OVERLAP_TOLERANCE, 0.0), MAX_CORRECTION_SPEED * h)
     if push == 0.0:
         return

@@ -2,8 +2,8 @@
 order, and the methods of other packages.
 
 Lagged actuators have their exact values at the times of the integrator, which keeps its order. Current, wind and waves
-are constant over a step. Each number of the state and of the actuators ends a step at zero or with a size of at least LEAST, so a
-body can come fully to rest.
+are constant over a step. At the end of a step, state and actuator values whose
+magnitude is below LEAST become zero, so that a body can come fully to rest.
 """
 
 from __future__ import annotations

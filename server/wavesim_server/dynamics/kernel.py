@@ -188,7 +188,7 @@ def body_lift(params: Floats, work: Floats) -> None:
 def _coriolis_and_weight(
     params: Floats, work: Floats, hx: Lanes, hy: Lanes, hz: Lanes, kx: Lanes, ky: Lanes, kz: Lanes
 ) -> tuple[Lanes, Lanes, Lanes, Lanes, Lanes, Lanes]:
-    """Return the force rows less C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
+    """Return the force rows minus C(nu_r) nu_r, plus weight and buoyancy; h and k are the momentum M nu_r."""
     u, v, w = load(work, NU_R), load(work, NU_R + 1), load(work, NU_R + 2)
     p, q, r = load(work, NU_R + 3), load(work, NU_R + 4), load(work, NU_R + 5)
     r1, r2, r3 = load(work, G_EFF_B), load(work, G_EFF_B + 1), load(work, G_EFF_B + 2)
@@ -323,7 +323,7 @@ def mooring(block: Floats, work: Floats, k: int) -> None:
 
 @always_inline
 def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int, gain: int, part: float) -> None:
-    """Compute lagged and rate-limited actuators at a part of the step, exactly; gain -1 is its start."""
+    """Compute lagged and rate-limited actuators exactly at a point within the step; gain -1 = its start."""
     for k in range(first, last):
         now = load(block, ACTUATOR_STATE + k)
         change = load(block, ACTUATOR_COMMAND + k) - now
@@ -337,7 +337,7 @@ def lag_slots(block: Floats, params: Floats, work: Floats, first: int, last: int
 
 @always_inline
 def lag_actuators(block: Floats, params: Floats, work: Floats, model_ints: Ints, gain: int, part: float) -> None:
-    """Compute all actuators of a model at a part of the step."""
+    """Compute all actuators of a model at a point within the step."""
     lag_slots(block, params, work, 0, model_ints[MODEL_THRUSTERS], gain, part)
     lag_slots(block, params, work, SLOT_FIN, SLOT_FIN + model_ints[MODEL_FINS], gain, part)
     if model_ints[MODEL_FLAGS] & (HAS_SWIVEL | HAS_BALLAST | HAS_OTHER):

@@ -3,8 +3,8 @@
 The kernel computes several bodies at once. A compiler turns a loop over lanes into vector instructions only while it
 can prove that no two arrays overlap, and gives up without a message. So the vector is a type here: :func:`load` reads a
 row, :func:`broadcast` spreads a parameter, ``+ - * /``, :func:`select` and similar functions work on all lanes,
-:func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy arrays, with identical
-bits.
+:func:`store` and :func:`add_to` write. With compilation off the same code runs on small NumPy arrays, with
+bit-identical results.
 """
 
 from __future__ import annotations

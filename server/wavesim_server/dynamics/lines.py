@@ -113,7 +113,7 @@ def _end_motion(end: Floats, o: Floats, at: int, place: int, speed: int) -> None
 
 @device_function
 def _place_end(end: Floats, node: Floats, s: float, h: float) -> None:
-    """Move an end to the part ``s`` of a tick, on a Hermite path from before to after it."""
+    """Move an end to the fraction ``s`` of a tick, on a Hermite path from before to after it."""
     square, cube = s * s, s * s * s
     rest, there = 2.0 * cube - 3.0 * square + 1.0, 3.0 * square - 2.0 * cube
     leave, arrive = (cube - 2.0 * square + s) * h, (cube - square) * h
@@ -179,7 +179,7 @@ def _segment_forces(nodes: Floats, line: Floats, ints: Ints, tick: int) -> None:
 
 @device_function
 def _node_tangent(nodes: Floats, i: int, first: int, last: int) -> tuple[float, float, float, float]:
-    """Tangent at a node, and the submerged share of the two half segments that belong to it."""
+    """Tangent at a node, and the submerged fraction of the two half segments that belong to it."""
     x = y = z = wet = 0.0
     for k in range(max(i - 1, first), min(i + 1, last)):
         x += nodes[k, N_DIRECTION]
@@ -283,7 +283,7 @@ def _apply_wrench(
 
 @device_function
 def _substep(f: BodyArrays, rig: LineArrays, g: Ints, s: float, dt: float, h: float, tick: int) -> None:
-    """Advance a group by one substep; ``s``: the part of the tick at which it ends."""
+    """Advance a group by one substep; ``s``: the fraction of the tick at which it ends."""
     for m in range(g[G_LINE], g[G_LINES]):
         if rig.ints[m, I_BOTH_PRESENT]:
             _segment_forces(rig.nodes, rig.lines[m], rig.ints[m], tick)

@@ -51,7 +51,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 from wavesim_server.seabed import BedParameters, SoundingsMesh, bed_depth
 
 FEATURE_TOLERANCE = 0.01  #: m, points of a side within this distance of the nearest one carry load too
-EDGE_TOLERANCE = 1e-3  #: m, distance beside such a point at which the other body may end
+EDGE_TOLERANCE = 1e-3  #: m, distance from such a point within which the other body may end
 
 
 @device_function

@@ -42,7 +42,7 @@ def _load_extensions() -> list[Extension]:
             raise ConfigError(f"the entry point '{entry.name}' of {GROUP} cannot be loaded: {error}") from error
         if not isinstance(made, (Term, ActuatorType, Integrator)) or made.name != entry.name:
             raise ConfigError(
-                f"the entry point '{entry.name}' of {GROUP} is not a term, actuator type or integrator named '{entry.name}'"
+                f"the entry point '{entry.name}' of {GROUP} must refer to a term, actuator type or integrator with the name '{entry.name}'"
             )
         if made.name in (f.name for f in found):
             raise ConfigError(f"two packages provide '{entry.name}' as entry points of {GROUP}")

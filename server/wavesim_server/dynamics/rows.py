@@ -90,7 +90,7 @@ CONTACT_MARGIN = _parameter_rows.allocate()  # contact: radius by which the core
 
 THRUSTER_WRENCH = _parameter_rows.allocate(THRUSTERS * 6)  # force and torque of unit thrust
 THRUSTER_WRENCH_TURNED = _parameter_rows.allocate(SWIVELS * 6)  # the same, thruster turned 90 degrees to starboard
-# a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the whole speed; 1 - wake; for a
+# a thruster's law: thrust c1 c2 c3 and torque q2 q3, ahead and astern; whether u_a is the total speed; 1 - wake; for a
 # KT table: rho D^4, D, minimum J, points per J; maximum thrust
 LAW_AHEAD, LAW_ASTERN, LAW_TORQUE_AHEAD, LAW_TORQUE_ASTERN = 0, 3, 6, 8
 LAW_WHOLE, LAW_WAKE, LAW_SCALE, LAW_DIAMETER, LAW_LEAST_J, LAW_PER_J, LAW_LIMIT, LAW = range(10, 18)

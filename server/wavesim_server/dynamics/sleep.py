@@ -9,8 +9,8 @@ density, the pull of a line. A current must change by more than FLOW_TOLERANCE, 
 It also wakes when another body touches it, and when its pose or its coefficients are set. Bodies that touch other
 bodies, float, or have lines or a mooring do not sleep.
 
-Sleep omits the creep of a resting body that is awake: that body falls for half a tick before its contacts hold it,
-along a slope or with a current, and is moved back along the contact normals only.
+A sleeping body does not creep. A resting body that is awake does, along a slope or with a current: in each tick it
+falls for half a tick before its contacts hold it, and is moved back only along the contact normals.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from wavesim_server.dynamics.types import Floats, Ints
 
 SETTLE_S = 1.0  #: time for which a body must be at rest
 CREEP_TOLERANCE = 5e-4  #: maximum displacement of any point of the body in that time, m
-#: maximum difference between the halves of the displacement: as a share, and in m
+#: maximum difference between the halves of the displacement: as a fraction, and in m
 EVENNESS_TOLERANCE, HAIR = 0.01, 1e-6
 FLOW_TOLERANCE = 1e-3  #: change of the water's velocity (m/s) or acceleration (m/s2) that is ignored
 #: columns of the notes on a body: last tick at rest, tick since which it rests, last tick in contact with a body
@@ -64,7 +64,7 @@ class SleepState(NamedTuple):
 
 
 def make_sleep_state(capacity: int, step: float) -> SleepState:
-    """Make the memory for a fleet of this size; ``step`` is the tick in s."""
+    """Create the memory for a fleet of this size; ``step`` is the tick in s."""
     return SleepState(
         np.zeros((capacity, BLOCK_ROWS)),
         np.full((capacity, 3), -1, np.int64),
@@ -160,7 +160,7 @@ def _may_sleep(f: BodyArrays, slot: int) -> bool:
 
 @device_function
 def wake_body(f: BodyArrays, s: SleepState, m: ContactEvents, row: int, tick: int) -> None:
-    """Continue a body from where it is at rest; its contacts count as held throughout its sleep."""
+    """Wake a body in its pose at rest. Its contacts count as held throughout its sleep."""
     slot = f.slots[row]
     f.blocks[slot // LANES, ASLEEP * LANES + slot % LANES] = 0.0
     s.asleep_count[0] -= 1

@@ -32,10 +32,10 @@ from wavesim_server.elementary import sin_cos
 def _beyond(params: Floats, k: int, angle: float, along: float, wn: float) -> float:
     """Correction of the normal force of fin k, whose angle in the linear law, delta - w_n/u, exceeds F_STALL.
 
-    From there to 90 deg the coefficient is CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) /
-    cos(a_s)^2), with a the true angle of attack and CN_s the linear law's coefficient at the stall: the form of Viterna
-    and Corrigan (1982) for the normal force. The linear force, including its inflow wherever a model holds it, is
-    subtracted.
+    Between the stall angle a_s and 90 deg, the normal force has the form of Viterna and Corrigan (1982):
+    CN = CN90 sin(a) + (CN_s - CN90 sin(a_s)) (cos(a)^2 / sin(a)) (sin(a_s) / cos(a_s)^2), where a is the true angle of
+    attack and CN_s the linear law's coefficient at a_s. The linear force, including the inflow term (part of the fin or of the
+    body's lift), is subtracted.
     """
     stall, forward = params[F_STALL + k], abs(along)
     speed2 = along * along + wn * wn
@@ -76,7 +76,7 @@ def _stall_lane(block: Floats, params: Floats, work: Floats, count: int, l: int)
 
 @always_inline
 def forces(block: Floats, params: Floats, work: Floats, count: int) -> None:
-    """Correct fins with the linear law that are beyond stall; the others keep their bits."""
+    """Correct fins with the linear law that are beyond stall; the results of the others do not change."""
     worst = splat(0.0)
     for k in range(count):
         if params[F_STALL + k] > 0.0:

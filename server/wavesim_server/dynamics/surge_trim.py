@@ -15,8 +15,8 @@ from wavesim_server.dynamics.fleet import ActuatorState, VehicleType
 from wavesim_server.dynamics.types import Floats
 from wavesim_server.row_pool import aligned_zeros, grown_to
 
-MIN_FORWARD_SHARE = 0.3  #: minimum share of a thruster's force along surge for the thruster to take part
-MAX_IMBALANCE = 0.02  #: maximum lateral remainder as a share of the thrust (for moments: times half the length)
+MIN_FORWARD_SHARE = 0.3  #: minimum fraction of a thruster's force along surge at which the thruster is used
+MAX_IMBALANCE = 0.02  #: maximum lateral remainder as a fraction of the thrust (for moments: times half the length)
 SEARCH_POINTS = 64  #: search points for a command, from zero to the limit
 STRAIGHT_DOFS = [0, 1, 5]  #: surge, sway, yaw
 NEAR = 1e-9  #: relative tolerance of a thrust

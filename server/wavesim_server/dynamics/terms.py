@@ -171,7 +171,7 @@ def _thrust_by_law(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
-    """Advance speed u_a: speed along the thruster or the whole speed through water (DUNE, Fossen's REMUS), times 1 -
+    """Advance speed u_a: speed along the thruster or total speed through the water (DUNE, Fossen's REMUS), times 1 -
     wake.
     """
     whole = broadcast(params, THRUSTER_LAW + LAW * k + LAW_WHOLE)
@@ -183,7 +183,7 @@ def _advance_speed(params: Floats, work: Floats, k: int) -> Lanes:
 
 @always_inline
 def thrusters(block: Floats, params: Floats, work: Floats, count: int, torque: bool) -> None:
-    """Add thrust by the laws, and the torque of propellers."""
+    """Add thrust from the thruster laws, and propeller torque."""
     for k in range(count):
         effect = load(block, ACTUATOR_EFFECT + k)
         size = _thrust_by_law(params, work, k) * effect

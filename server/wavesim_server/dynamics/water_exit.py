@@ -52,7 +52,7 @@ INSTANT_S = 1e-6  #: s, interval over which the growth of the wet part is measur
 
 @always_inline
 def _buoyancy_share(params: Floats, work: Floats) -> Lanes:
-    """Share w from the current buoyancy."""
+    """Ratio w from the current buoyancy."""
     at_rest = minimum(broadcast(params, WEIGHT), broadcast(params, FULL_BUOYANCY))
     floats = at_rest > 0.0
     return select(floats, minimum(load(work, BUOYANCY) / select(floats, at_rest, 1.0), 1.0), 1.0)
@@ -73,7 +73,7 @@ def is_partly_out(block: Floats, params: Floats, work: Floats) -> bool:
 
 @always_inline
 def wet_share_rate(params: Floats, work: Floats) -> None:
-    """Store the rate at which the share grows, from the buoyancy an instant later."""
+    """Store the growth rate of the wet fraction, from the buoyancy an instant later."""
     wet = _buoyancy_share(params, work)
     growth = (wet * (2.0 - wet) - load(work, WET_SHARE)) / INSTANT_S
     store(work, WET_SHARE_RATE, select(load(work, WET_SHARE) < 1.0, maximum(growth, 0.0), 0.0))
@@ -81,7 +81,7 @@ def wet_share_rate(params: Floats, work: Floats) -> None:
 
 @always_inline
 def fade_water_forces(block: Floats, work: Floats) -> None:
-    """Scale the water's part of the force rows; actuator and wind forces stay in any case."""
+    """Scale the water's part of the force rows; actuator and wind forces are not scaled."""
     share = load(work, WET_SHARE)
     for i in range(6):
         force, other = load(work, FORCE + i), load(block, EXTERNAL_WRENCH + i) + load(block, ENVIRONMENT_WRENCH + i)

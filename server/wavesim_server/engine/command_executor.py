@@ -1,6 +1,6 @@
 """Execute the front's commands on the simulation.
 
-A command that fails is refused to its sender and affects nothing else.
+If a command fails, its sender receives a refusal and nothing else is affected.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Engine:
     # -- the loop ------------------------------------------------------------------------------
 
     def begin(self, now: float) -> None:
-        """Add the bodies that need no client, and publish the tables."""
+        """Add the bodies without a client, and publish the tables."""
         self.now = now
         self.sim.enter_residents()
         for row, occupant in self.sim.occupants.items():
@@ -97,7 +97,7 @@ class Engine:
         self.publish()
 
     def poll(self, now: float) -> float:
-        """Do what is due; return when to call again (infinity: when a command arrives)."""
+        """Do all due work; return the time of the next call (infinity: when a command arrives)."""
         self.now = now
         try:
             if not self._push_backlog():
@@ -288,7 +288,7 @@ class Engine:
             self._backlog.append(record)
 
     def flush(self) -> bool:
-        """Send the events that waited for room; return whether none is left."""
+        """Send the queued events; return whether the queue is empty."""
         done = self._push_backlog()
         self._wake_front()
         return done

@@ -134,8 +134,8 @@ class SynchronousEmulators:
         found = self.waits.look(now, time_s, {self.pending[0]: self._since} if self.pending else {})
         for s in self._freed:
             text = (
-                f"no longer waited for: it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s "
-                "per simulated second (<network lockstep_budget>)"
+                f"no longer awaited: its answers delayed the simulation by more than {self.waits.budget_s:g} s beyond the "
+                f"{SHARE:g} s allowed per simulated second (<network lockstep_budget>)"
             )
             found.append(Verdict(s, False, text))
             self.waits.accounts.pop(s, None)
@@ -143,7 +143,7 @@ class SynchronousEmulators:
         return found
 
     def _is_alive(self, header: Any, now: float) -> bool:
-        """Whether an emulator without an answer is still running. Nearly all answer before this is first checked."""
+        """Whether an emulator that has not answered is still running. Most answer before the first check."""
         if now < self._liveness_check_at:
             return True
         self._liveness_check_at = now + LIVENESS_CHECK_S
@@ -152,8 +152,8 @@ class SynchronousEmulators:
     def wait(self, timeout: float) -> None:
         """Wait until all emulators have answered or the timeout has passed.
 
-        The engine waits for the last emulator first. By the time that one has answered, most others have too, so the
-        engine wakes only once. It needs a processor as they do.
+        The engine waits for the last emulator first. When that one has answered, most others have too, so the engine
+        wakes only once. Each time it wakes, it competes with them for a processor.
         """
         limit = time.monotonic() + timeout
         while self.pending and self.signals[self.pending[-1]].wait_answer(max(limit - time.monotonic(), 0.0)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 CHUNK_S = 0.004  #: wall time covered by one group of ticks at higher speeds
 MAX_TICKS_AT_ONCE = 1000  #: maximum number of ticks in a group, because no command is handled within a group
-CATCH_UP_S = 0.25  #: lateness beyond which the schedule gives up the lost time
+CATCH_UP_S = 0.25  #: lateness beyond which the schedule skips the lost time
 MEASURING_WINDOW_S = 1.0  #: window over which the speed is measured
 
 

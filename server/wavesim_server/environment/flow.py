@@ -28,7 +28,7 @@ class FlowField(NamedTuple):
 
 
 def make_flow(loaded: LoadedConfig, water: Water) -> FlowField:
-    """Make the flow of a configuration for the kernels."""
+    """Build the flow of a configuration for the kernels."""
     c = loaded.config.world.current
     stream = np.array([c.north, c.east, c.tide_amplitude, c.tide_direction, c.tide_period, c.tide_phase])
     layers = np.array([[a.depth, a.north, a.east] for a in c.layer]).reshape(-1, 3)

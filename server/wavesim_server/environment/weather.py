@@ -90,7 +90,7 @@ HAS_WIND, HAS_FILTER, HAS_RAO, HAS_WATER = 1, 2, 4, 8
 # depth
 (V_FULL, V_X, V_Y, V_Z, V_EXCESS, V_SLOPE, V_DEPTH, VOLUMES) = range(8)
 MAX_DECAY_EXPONENT = 9.0  #: a component is neglected where its motion has decayed to exp(-MAX_DECAY_EXPONENT)
-#: bodies with half lengths below this share of the shortest wave's length over 2 pi sense the sea at a point
+#: bodies with half lengths below this fraction of the shortest wave's length over 2 pi sense the sea at a point
 POINT_SIZE_LIMIT = 0.1
 
 
@@ -196,7 +196,7 @@ def orbital_motion(
     """Compute water plane, velocity and acceleration of the water by Airy's theory, at a body ``depth`` below the still
     level.
 
-    The acceleration is that of the water itself, v' + (v . grad) v: with less, a free body would not stay on its orbit.
+    The acceleration is that of the water itself, v' + (v . grad) v: without the second term, a free body would not stay on its orbit.
 
     All are means over the body's length and width. For a wave of number k the factor is exp(-(k_x^2 long^2 + k_y^2
     wide^2)/6), which has the second moment of the rectangle; the slope, a first moment, uses the power 3/5 of it. (cx,
@@ -379,7 +379,7 @@ def fill_surroundings(
 @device_function
 def _stratified_buoyancy(v: Floats, reach: float, b: Floats, l: int, depth: float) -> None:
     """Add the excess buoyancy of a body in water of the local density, including its own compression. At the surface
-    the submerged share of its height scales it.
+    the submerged fraction of its height scales it.
     """
     z = b[PZ * LANES + l]
     wet = min(max(0.5 * (depth / max(reach, 1e-6) + 1.0), 0.0), 1.0)

@@ -75,7 +75,7 @@ class WeatherModel:
         w.advance_weather(self.weather, 0, 0.0, 0.0)  # wind and level at the start
 
     def _make_components(self) -> None:
-        """Make the components of gusts and sea, and the forces of the operators at their frequencies."""
+        """Compute the components of gusts and sea, and the forces of the operators at their frequencies."""
         height, peak = surface.sea_state(self.waves)
         a = self.wind
         self.weather.wind[:] = (
@@ -125,7 +125,7 @@ class WeatherModel:
                 self._tables.release(place)
 
     def _reserve_tables(self, tables: int, headings: int) -> None:
-        """Make room for the given number of tables and headings at the sea's components."""
+        """Allocate the given number of tables and headings at the sea's components."""
         old = self.weather.rao
         headings, components = max(headings, old.shape[1]), len(self.weather.sea)
         if (headings, components) != old.shape[1:3]:
@@ -179,9 +179,10 @@ class WeatherModel:
         return new["current"], new["wind"], new["waves"]
 
     def set_weather(self, time: float, current: Current, wind: Wind, waves: Waves) -> None:
-        """Use another weather from now on.
+        """Change the weather from now on.
 
-        A changed sea has the components that the seed gives it at any time, so a run repeats; its surface jumps.
+        The components of a changed sea depend on the seed but not on the time of the change, so runs are repeatable. The
+        surface jumps at the change.
         """
         self.current = current
         self.flow.uniform[0:2] = current.north, current.east

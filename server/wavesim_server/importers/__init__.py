@@ -2,7 +2,7 @@
 from the tables of panel codes (Capytaine, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
-<model>, the values that the file lacks, and the content that a model cannot hold. Nothing is guessed and nothing is
+<model>, the values that the file lacks, and the content that a model cannot represent. Nothing is guessed and nothing is
 dropped silently. A draft with gaps is refused with a list of them, and the user supplies the values with ``--set``. A
 draft that leaves content out is refused with a list of that content, unless the user passes ``--partial``. ``--angles``
 sets the unit of angles that the file gives without a unit.

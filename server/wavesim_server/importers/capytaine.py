@@ -39,7 +39,7 @@ def read(path: Path, draft: ModelDraft) -> panel_results.PanelResults:
         raise ValueError("no frequency at which all values are finite")
     notes: tuple[str, ...] = ()
     if lost := int((~whole & np.isfinite(w) & (w > 0.0)).sum()):
-        notes = (f"{lost} of {len(w)} frequencies are left out because they hold values that are not finite",)
+        notes = (f"{lost} of {len(w)} frequencies are omitted because they contain values that are not finite",)
     found = panel_results.PanelResults(notes=notes)
     found.coefficients = panel_results.make_coefficients(w[whole], a[whole], b[whole], infinite)
     found.operators = panel_results.make_operators(

@@ -29,7 +29,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
     """Return the draft: masses, damping, ITTC friction, cross-flow (sway twice, as in `vessel.cpp`), Coriolis as
     derivatives, restoring, wind, waves, two drives.
 
-    hilsim's code adds one term that the file does not hold: fluid memory scaled from another hull.
+    hilsim's code adds one term that the file does not contain: fluid memory scaled from another hull.
     """
     d = TrackedTable(data)
     draft = ModelDraft(path.stem.lower(), f"{path.name} (hilsim)", settings, angles)
@@ -92,7 +92,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
                 t, "swivel", minimum=f"{-limit:.9g} deg", maximum=f"{limit:.9g} deg", lag=f"{d['T_alpha']:g} s"
             )
             etree.SubElement(t, "deflector", lag=f"{d['T_beta']:g} s")
-    draft.notes.append("hilsim's code adds fluid memory of another hull, which this file does not hold")
+    draft.notes.append("hilsim's code adds fluid memory from another hull, which this file does not contain")
     draft.record_unused(d)
     return draft
 

@@ -1,4 +1,4 @@
-"""Hull from the tables of a panel code: added mass, radiation memory, restoring, and the operators in a file beside it."""
+"""Hull from the tables of a panel code: added mass, radiation memory, restoring, and the operators in a separate file."""
 
 from __future__ import annotations
 

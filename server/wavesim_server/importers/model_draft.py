@@ -1,4 +1,4 @@
-"""Draft of a model: content of the file, values that it lacks, and content that a model cannot hold."""
+"""Draft of a model: content of the file, values that it lacks, and content that a model cannot represent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTINGS = {
     "mass": "mass in kg",
     "added-mass": "diagonal of the added mass, six numbers",
     "inertia": "moments of inertia about x, y, z in kg m2, three numbers",
-    "rigid-body": "`upper` or `lower`: the valid half of the unsymmetric M_RB",
+    "rigid-body": "`upper` or `lower`: the valid half of the asymmetric M_RB",
     "size": "length, width, height in m, three numbers",
     "thrusters": "thrusters as `x y z dx dy dz max` in m and N, seven numbers each",
     "cross-flow-density": "water density in kg/m3 for which the drag coefficients were determined",
@@ -38,7 +38,7 @@ EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the text of each file that belongs beside it."""
+    """A models file, notes for the user, and the text of each file that belongs next to it."""
 
     xml: str
     notes: list[str]
@@ -109,7 +109,7 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the file that has no place in the model
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written beside it
+    files: dict[str, str] = field(default_factory=dict)  #: tables that the model names, to be written next to it
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """Add an element to the model."""
@@ -134,7 +134,7 @@ class ModelDraft:
                 etree.SubElement(list_, "derivative", name=name, value=f"{value:.12g}")
 
     def record_unused(self, table: TrackedTable) -> None:
-        """Record the entries of a table that the model cannot hold, and those without a meaning for it."""
+        """Record the entries of a table that the model cannot represent, and those without a meaning for it."""
         self.unused += table.unread
         if table.ignored:
             self.notes.append(f"entries without a meaning for the model: {', '.join(table.ignored)}")
@@ -170,14 +170,14 @@ class ModelDraft:
         """Return the models file; ConfigError lists all gaps, and everything that would be lost."""
         useless = [k for k in self.settings if k not in self.used_settings]
         if useless:
-            raise ConfigError(f"--set {useless[0]}: not needed; the file holds this value", str(path))
+            raise ConfigError(f"--set {useless[0]}: not needed; the file contains this value", str(path))
         if self.missing:
             gaps = "\n  ".join(self.missing)
             raise ConfigError(f"the file lacks values that a model needs; supply\n  {gaps}", str(path))
         if self.unused and not partial:
             lost = "\n  ".join(self.unused)
             raise ConfigError(
-                f"a model cannot hold these entries of the file; --partial leaves them out\n  {lost}", str(path)
+                f"a model cannot represent these entries of the file; use --partial to omit them\n  {lost}", str(path)
             )
         notes = [*self.notes, *(f"left out: {item}" for item in self.unused)]
         root = etree.Element("models")

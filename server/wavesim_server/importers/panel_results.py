@@ -61,7 +61,7 @@ class PanelResults:
 
 
 def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any = None) -> RadiationCoefficients:
-    """Make coefficients from a code's axes, with frequencies in any order; ValueError for invalid frequencies."""
+    """Create coefficients from values in a code's axes, with frequencies in any order; ValueError for invalid frequencies."""
     w = np.asarray(frequencies, float)
     if len(np.unique(w)) != len(w) or not (w > 0.0).all() or not np.isfinite(w).all():
         raise ValueError("the frequencies must be positive and different from each other")
@@ -75,7 +75,7 @@ def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any 
 
 
 def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> PanelOperators:
-    """Make operators from a code's axes: headings (rad) in any order, response (6, frequencies, headings) with leading
+    """Create operators from values in a code's axes: headings (rad) in any order, response (6, frequencies, headings) with leading
     phases.
 
     Headings from 0 to 180 deg are enough for a hull that is symmetric about its centre plane; ValueError for other

@@ -24,7 +24,7 @@ PROPELLER_LAG_S = 1.0  #: lag of every propeller in Panisim
 def read(folder: Path, settings: dict[str, str], angles: str | None) -> ModelDraft:
     """Return the draft of a folder, with the terms of Panisim's class `Vessel`.
 
-    The added mass and restoring come from a HydRA file and the aerofoil from a NACA table, both in or beside the folder.
+    The added mass and restoring come from a HydRA file and the aerofoil from a NACA table, both in the folder or next to it.
     """
     geometry, inertia = _read_part(folder, "geometry.yml"), _read_part(folder, "inertia.yml")
     hydro, controls = _read_part(folder, "hydrodynamics.yml"), _read_part(folder, "control_surfaces.yml")
@@ -155,7 +155,7 @@ def _read_aerofoil(folder: Path, *names: Any) -> list[tuple[float, float, float]
                 if path.is_file():
                     with path.open(newline="") as file:
                         return [(float(r["Alpha"]), float(r["Cl"]), float(r["Cd"])) for r in csv.DictReader(file)]
-        raise ConfigError(f"no aerofoil table '{name}' or 'NACA{name}.csv' in the folder or beside it", str(folder))
+        raise ConfigError(f"no aerofoil table '{name}' or 'NACA{name}.csv' in the folder or next to it", str(folder))
     return None
 
 

@@ -25,8 +25,8 @@ MAX_ERROR = 0.15  #: rms error above which the fit is refused
 MAX_GROUP_OSCILLATORS = 6  #: oscillators for motions that radiate together
 SAMPLES = 80  #: frequencies of a table that the fit uses
 MIN_DAMPING_RATIO = 0.02  #: minimum damping of an oscillator relative to its frequency: the waves of a hull do not ring
-LEFT = 0.3, 0.8  #: share of the maximum damping that a table may still have at its lowest and its highest frequency
-RADIATION_THRESHOLD = 1e-6  #: share of the maximum damping of its type below which a motion does not radiate
+LEFT = 0.3, 0.8  #: fraction of the maximum damping that a table may still have at its lowest and its highest frequency
+RADIATION_THRESHOLD = 1e-6  #: fraction of the maximum damping of its type below which a motion does not radiate
 APART = 0.02  #: coupling, relative to its two motions, below which they are fitted separately
 
 
@@ -186,7 +186,7 @@ def _fit(w: Array, a: Array, b: Array, known: Array | None, most: int) -> tuple[
 
 
 def _frequency_weights(w: Array) -> Array:
-    """Weight of each frequency: its share of the range, so that clusters of frequencies do not dominate."""
+    """Weight of each frequency: its fraction of the range, so that clusters of frequencies do not dominate."""
     v = np.gradient(w)
     return np.asarray(np.sqrt(v / v.mean()))[:, None, None]
 

@@ -63,7 +63,7 @@ def read(path: Path, data: dict[str, Any], settings: dict[str, str], angles: str
 
 
 def _add_thrusters(draft: ModelDraft) -> None:
-    """Add the thrusters that the user supplies, since such files hold none with position and direction."""
+    """Add the thrusters that the user supplies, since such files contain no thruster positions and directions."""
     numbers = draft.require_numbers("thrusters", 0)
     for k in range(len(numbers or ()) // 7):
         x, y, z, dx, dy, dz, most = (numbers or [])[7 * k : 7 * k + 7]

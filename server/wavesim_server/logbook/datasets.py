@@ -185,7 +185,7 @@ def add_mission(log: Path | Log, folder: Path) -> tuple[str, str]:
     """Add a log to a dataset as one mission; return (its name, its part of the split).
 
     ``seen`` holds what is known on board: instruments, commands, receptions, estimates. ``truth`` holds all other data,
-    so that no model trains on them by mistake. Each mission belongs to one part as a whole, selected by its content
+    so that no model is trained on them by mistake. Each mission belongs to one part as a whole, selected by its content
     hash.
     """
     found = read(log)

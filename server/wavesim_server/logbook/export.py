@@ -106,7 +106,7 @@ _NODE_COLUMNS = ("source", "receiver", "query_source")
 def topic_columns(log: Log, topic: str, series: Series) -> dict[str, list[Any]]:
     """Return the columns of a topic by name.
 
-    The columns have words for codes, names for nodes and actuators, and Euler angles beside quaternions.
+    The columns have words for codes, names for nodes and actuators, and Euler angles in addition to quaternions.
     """
     found: dict[str, list[Any]] = {"time_ns": series.time_ns.tolist()}
     body = topic.partition("/actuation/")[2]

@@ -37,7 +37,7 @@ class LogPart:
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self._mcap = McapFile(file, MAX_CHUNK_BYTES)
-        self._since: int | None = None  # simulation time of the first message in the present chunk
+        self._since: int | None = None  # simulation time of the first message in the current chunk
         self._channels: dict[str, int] = {}
         self._schemas: dict[str, int] = {}
 
@@ -77,7 +77,7 @@ class LogPart:
         return self._channels[topic]
 
     def flush(self, now_ns: int) -> None:
-        """Pass complete chunks to the operating system; a killed server loses at most the present chunk."""
+        """Pass complete chunks to the operating system; a killed server loses at most the current chunk."""
         if self._since is not None and now_ns - self._since >= CHUNK_NS:
             self._since = None
             self._mcap.end_chunk()

@@ -32,7 +32,7 @@ from mcap.records import (
     SummaryOffset,
 )
 
-FEW = 15  #: up to this many messages are faster one by one
+FEW = 15  #: maximum number of messages that are written one by one, because that is faster
 MAGIC = b"\x89MCAP0\r\n"
 _MESSAGE = struct.Struct("<BQHIQQ")  # opcode, length, channel, number, log time, publish time
 _INDEX = struct.Struct("<BQHI")  # opcode, length, channel, length of the entries
@@ -75,7 +75,7 @@ class McapFile:
         self._chunk_index: list[bytes] = []
         self._span: tuple[int, int] | None = None  # earliest and latest time of all messages
         self._chunk = bytearray()
-        self._index: dict[int, bytearray] = defaultdict(bytearray)  # message index of the present chunk, by channel
+        self._index: dict[int, bytearray] = defaultdict(bytearray)  # message index of the current chunk, by channel
         self._times: tuple[int, int] | None = None
         self._data_crc = 0  # of all bytes so far: the checksums of chunks do not cover the bytes between them
 
@@ -150,7 +150,7 @@ class McapFile:
             self.end_chunk()
 
     def end_chunk(self) -> None:
-        """Write the present chunk if it holds messages, and flush the file."""
+        """Write the current chunk if it holds messages, and flush the file."""
         if self._times is not None:
             self._write_chunk(*self._times)
             first, last = self._span or self._times

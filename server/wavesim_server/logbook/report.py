@@ -17,9 +17,9 @@ from wavesim_sdk.tables import RECEPTION, SENT, STATE, Outcome, SignalKind
 
 #: counters of a run that should be 0 -> text if a counter is not 0
 TROUBLE_TEXTS = {
-    "contacts_dropped": "contacts of bodies were left out because there were too many at once",
-    "paths_dropped": "propagation paths were left out: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
-    "events_dropped": "records are missing in the log because the front did not keep up",
+    "contacts_dropped": "contacts of bodies were omitted because there were too many at once",
+    "paths_dropped": "propagation paths were omitted: weaker than those followed to their node (<acoustics paths>), or with too many turning points",
+    "events_dropped": "records are missing from the log because the front did not keep up",
     "sensors_late": "times an emulator missed its time limit",
 }
 
@@ -29,7 +29,7 @@ MAX_VEHICLES_FOR_PASSES = 64  #: maximum number of vehicles for which closest pa
 
 
 def two_way_ranges(receptions: Any) -> tuple[Any, Any]:
-    """Return (receptions with a two-way range, their errors in m): measured range less the mean of both true distances."""
+    """Return (receptions with a two-way range, their errors in m): measured range minus the mean of both true distances."""
     outward = {(int(r["id"]), int(r["receiver"])): float(r["distance"]) for r in receptions if r["outcome"] == 0}
     found = receptions[np.isfinite(receptions["measured"])]
     true = [0.5 * (outward.get((int(r["query"]), int(r["source"])), np.nan) + r["distance"]) for r in found]
@@ -217,7 +217,7 @@ def table_json(table: dict[str, Any]) -> str:
 
 
 def _shortcomings(v: dict[str, Any]) -> list[str]:
-    """Return lines on instruments without values and on clipped commands of a vehicle."""
+    """Return text lines about a vehicle's instruments without values and its clipped commands."""
     # the first values of some instruments lack a reference, hence the minimum
     silent = [
         f"{name} {100 * share:.0f} %" for name, share in v.get("without_value", {}).items() if share >= LEAST_SHARE

@@ -141,7 +141,7 @@ class LogWriter:
             self._on_disk_error(error)
 
     def _part_with_room(self, topic: str) -> LogPart:
-        """Return the present part, or a new one if it has no room for the topic."""
+        """Return the current part, or a new one if it has no room for the topic."""
         if not self._part.has_room(topic):
             self._next_part()
         return self._part
@@ -188,7 +188,7 @@ class LogWriter:
         self.json("/host/damage", time_ns, {"text": text})
 
     def notice(self, time_ns: int, body: str, text: str) -> None:
-        """Write a notice for people."""
+        """Write a human-readable notice."""
         self.json("/notices", time_ns, {"body": body, "text": text})
 
     def command(self, time_ns: int, sender: str, verb: str, arguments: Mapping[str, Any]) -> None:
@@ -196,7 +196,7 @@ class LogWriter:
         self.json("/commands", time_ns, {"sender": sender, "verb": verb, "arguments": dict(arguments)})
 
     def fault(self, time_ns: int, body: str, part: str, kind: str, *, begins: bool, **more: Any) -> None:
-        """Write the begin or end of a fault of an actuator or instrument (``part``); ``more``: its amount and field."""
+        """Write the start or end of a fault of an actuator or instrument (``part``); ``more``: its amount and field."""
         what = {"body": body, "part": part, "kind": kind, "begins": begins}
         self.json("/faults", time_ns, {k: v for k, v in more.items() if v is not None} | what)
 
@@ -208,7 +208,7 @@ class LogWriter:
         """Write records of one tick.
 
         For tables of bodies (``state``, ``actuation``, ...), ``rows`` are the body rows. For values of a sensor type,
-        without hidden columns, ``rows`` has the body row and the number of the instrument in its suite for each record.
+        without hidden columns, ``rows`` has the body row and the instrument number in the suite for each record.
         """
         table = _BODY_TABLES.get(name) or sensor_table_of(name).visible
         width = 1 if name in _BODY_TABLES else 2

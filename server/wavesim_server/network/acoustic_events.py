@@ -38,7 +38,7 @@ class RequestAllowance:
             raise ValueError(f"more than {self.rate:g} {self.what} per simulated second; this request is dropped")
 
     def remove(self, token: int) -> None:
-        """Forget a session that ended."""
+        """Remove a session that ended."""
         self._left.pop(token, None)
 
 
@@ -49,7 +49,7 @@ class PayloadStore:
         self._kept: dict[int, tuple[bytes, int]] = {}  # signal -> payload, emission time
 
     def keep(self, sent: Any) -> None:
-        """Keep the payload of a signal until no node can receive it any more."""
+        """Keep the payload of a signal until no node can still receive it."""
         now, size = int(sent["emission_ns"]), int(sent["payload_bytes"])
         self._kept[int(sent["id"])] = (bytes(sent["payload"]).ljust(size, b"\0")[:size], now)
         for old, (_, since) in list(self._kept.items()):

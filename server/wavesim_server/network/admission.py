@@ -1,4 +1,4 @@
-"""Admission of sessions in their roles. One pure decision covers sessions that are new, resume, or take over."""
+"""Admission of sessions in their roles. One pure function decides for new, resumed and takeover sessions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BodyParts(NamedTuple):
 
 
 class AdmissionPolicy:
-    """Decides on joins according to the configuration."""
+    """Admits or refuses joins according to the configuration."""
 
     def __init__(self, loaded: LoadedConfig, step_ns: int) -> None:
         self.loaded, self.config, self.step_ns = loaded, loaded.config, step_ns

@@ -57,7 +57,7 @@ class StateBroadcaster:
         return self.vehicles["identity"].snapshot()[1]
 
     def collect_session_datagrams(self) -> None:
-        """Move the datagrams of the sessions themselves to :attr:`outgoing`."""
+        """Move the datagrams that the sessions produced to :attr:`outgoing`."""
         if self.sessions.outgoing:
             self.outgoing.append(self.sessions.outgoing)
             self.sessions.outgoing = []
@@ -93,7 +93,7 @@ class StateBroadcaster:
             self._write(aboard, self.writer.view(*self._tick_and_state()), Type.STATE, now)
 
     def _mark_aboard(self, members: list[CrewMember]) -> None:
-        """Mark the bodies that the engine has added; before that, their rows hold nothing to send."""
+        """Mark the bodies that the engine has added. Before that, there is nothing to send from their rows."""
         identity = self.identity()
         for m in members:
             who = identity[m.row]
@@ -108,7 +108,7 @@ class StateBroadcaster:
                 self.sessions.send(watch.session, Fleet(tick, tick * self.step_ns, run_state, part, parts, records))
 
     def _write(self, members: list[CrewMember], view: TableSnapshots, kind: Type, now: float) -> None:
-        """Write the states of sessions in few calls.
+        """Write the states of all these sessions with few calls.
 
         If a call fails, write the states one by one, so that only one session fails.
         """

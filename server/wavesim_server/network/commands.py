@@ -17,7 +17,7 @@ from wavesim_server.network.admission import BodyParts
 from wavesim_server.network.crews import Crews, SessionGrant
 
 COMMANDER, CONFIGURATION = "", "configuration"  #: senders other than sessions
-MAX_PENDING = 256  #: maximum number of commands under way
+MAX_PENDING = 256  #: maximum number of pending commands
 AnswerCallback = Callable[[bool, str], None]
 
 
@@ -94,16 +94,16 @@ class PendingCommands:
         self._number = 0
 
     def submit(self, command: Command, by: str, answer: AnswerCallback) -> None:
-        """Send a command to the engine; ValueError when too many are under way."""
+        """Send a command to the engine; ValueError if too many are pending."""
         if len(self._pending) >= MAX_PENDING:
-            raise ValueError(f"too many commands at once: at most {MAX_PENDING} may be under way")
+            raise ValueError(f"too many pending commands; the maximum is {MAX_PENDING}")
         execute = ExecuteCommand(self._number + 1, commands.encode(command))
         self._send(execute)  # if sending fails, no answer is awaited
         self._number = execute.number
         self._pending[self._number] = _PendingCommand(by, answer)
 
     def complete(self, event: ExecutedEvent) -> tuple[str, Command]:
-        """Answer the waiting sender; return the sender and the command."""
+        """Send the result to the waiting sender; return the sender and the command."""
         waiting = self._pending.pop(event.number, None)
         if waiting is not None:
             waiting.answer(bool(event.ok), event.text)

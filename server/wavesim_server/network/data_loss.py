@@ -1,4 +1,4 @@
-"""The data that a run lost. Each loss is in the log and in the status, so that no incomplete run passes as complete."""
+"""Data that a run has lost. The log and the status list each loss, so that an incomplete run is recognisable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DataLossReport:
 
     @property
     def _omitted_text(self) -> str:
-        return f"{self._omitted_count} records are missing in the log: their bodies left while no front was running"
+        return f"{self._omitted_count} records are missing from the log: their bodies left while no front was running"
 
     def count_omitted(self, records: int) -> None:
         """Count records that are not logged because their bodies left before this front took over."""
@@ -41,7 +41,7 @@ class DataLossReport:
             self.log.damage(int(self._clock()["time_ns"]), self._omitted_text)
 
     def record(self, text: str) -> None:
-        """Record a loss. Nothing can be lost while the clock is stopped."""
+        """Record a loss, unless the clock is stopped."""
         clock = self._clock()
         if clock["state"] != RunState.RUNNING:
             return
@@ -54,7 +54,7 @@ class DataLossReport:
             self.log.damage(time_ns, text)
 
     def take_log_failure(self) -> str:
-        """Return why the log is no longer written, once; otherwise an empty text."""
+        """Return, once, why the log is no longer written; otherwise an empty text."""
         if self.log is None or self._log_failed or not self.log.failure:
             return ""
         self._log_failed = True

@@ -150,7 +150,7 @@ class EngineEventDispatcher:
     def report_notice(self, time_ns: int, member: CrewMember, text: str) -> None:
         """Publish and log a notice of a pilot.
 
-        The notice is not sent to the crew, so that a session with many notices does not burden the others.
+        The notice is not sent to the crew, so that a session with many notices does not slow down the others.
         """
         text = sanitise_text(text, TEXT_BYTES)
         self.tables.notice(time_ns, member.row, member.grant.body, text)

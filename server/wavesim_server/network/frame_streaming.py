@@ -27,7 +27,7 @@ BURST_S = 0.01  #: time whose share of the rate makes one burst; a longer burst 
 class _SonarCursor:
     """The position of a session in the frames of one instrument."""
 
-    last_frame: int  #: number of the newest frame in the ring that was checked
+    last_frame: int  #: sequence number of the newest checked frame in the ring
     last_described: int = 0  #: number of frames sent
     next: float = 0.0
 
@@ -38,8 +38,8 @@ class FrameSubscription:
 
     member: CrewMember
     period: float
-    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by number of the instrument
-    pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the present frame
+    cursors: dict[int, _SonarCursor] = field(default_factory=dict)  #: by instrument number
+    pieces: deque[Piece] = field(default_factory=deque)  #: remaining pieces of the current frame
     credit: float = 0.0  #: number of bytes that may be sent now
     credited_at: float = 0.0
 

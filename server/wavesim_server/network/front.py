@@ -1,7 +1,7 @@
 """The front's core: everything between network, engine and commander, without socket, clock or process.
 
 Datagrams, engine events and commands come in with ``now``. Datagrams, commands to the engine and replies to the
-commander go out. Whatever a session causes in the front can end only that session.
+commander go out. An error that a session causes in the front ends only that session.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ if TYPE_CHECKING:
     from wavesim_sdk.wire.seal import Keyring
 
 FEW_SESSIONS = 64
-GENERATION_MARGIN = 1000  #: bodies that an earlier front may have added to a row without this front's knowledge
+GENERATION_MARGIN = 1000  #: margin for bodies that an earlier front may have added to a row
 #: intervals between two polls of the sessions: for few sessions, for many
 SESSION_POLL_S, BUSY_SESSION_POLL_S = 0.01, 0.04
-LONG_S = 0.1  #: a wait longer than this is checked for used-up budgets
+LONG_S = 0.1  #: after a longer wait, the budgets are checked
 #: after a longer time without activity, the front itself stalled, and its clients are not charged
 STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
-    "left": "left", "silent": "fell silent and was removed", "ended": "was ended", "sequence": "was ended: its sequence numbers are used up",
-    "lockstep": "was ended: the simulation waited for it longer than its budget allows",
-    "unacknowledged": "was ended: it acknowledges no events", "internal": "was ended: the server failed while executing its request",
+    "left": "left", "silent": "fell silent and was removed", "ended": "was disconnected", "sequence": "was disconnected: its sequence numbers are exhausted",
+    "lockstep": "was disconnected: its answers exhausted its waiting budget",
+    "unacknowledged": "was disconnected: it does not acknowledge events", "internal": "was disconnected: the server failed while executing its request",
 }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ _JOINED_TEXTS = {Resumption.NEW: "joined", Resumption.RESUMED: "rejoined", Resum
 class Front:
     """The front of one server.
 
-    ``print_line`` prints a line for people; ``wake`` signals the engine that commands are waiting.
+    ``print_line`` prints a human-readable line; ``wake`` signals the engine that commands are waiting.
     """
 
     def __init__(
@@ -147,9 +147,9 @@ class Front:
         self.stood_still_s = 0.0  #: wall time in which the front was due but did nothing
 
     def set_time(self, now: float) -> None:
-        """Set the present time.
+        """Set the current time.
 
-        A stall of the front itself (stopped, or without a processor) counts towards none of its limits.
+        Time in which the front itself stalled (stopped, or without a processor) does not count towards any limit.
         """
         stalled_s, self.now = now - self.now, now
         if stalled_s <= STALL_THRESHOLD_S or stalled_s == now:  # the first call
@@ -170,7 +170,7 @@ class Front:
         self._handle_all(self.sessions.receive(data, address, now))
 
     def event(self, kind: int, payload: bytes, now: float) -> None:
-        """Handle an event of the engine."""
+        """Handle an event from the engine."""
         self.set_time(now)
         try:
             event_ = messages.decode_event(kind, payload)
@@ -510,8 +510,8 @@ class Front:
     def _end_without_budget(self, session: Session) -> None:
         self.sessions.bye(
             session,
-            f"it kept the simulation waiting for more than {self.waits.budget_s:g} s beyond {SHARE:g} s per simulated second "
-            "(<network lockstep_budget>)",
+            f"its answers delayed the simulation by more than {self.waits.budget_s:g} s beyond the {SHARE:g} s allowed per "
+            "simulated second (<network lockstep_budget>)",
             "lockstep",
         )
 

@@ -20,7 +20,7 @@ HISTORY_PERIOD_S = 0.02
 class NewestRecords:
     """The newest records of a table.
 
-    The table's tick counts all records ever added, so that a reader can tell how many it missed.
+    The table's tick counts all records ever added, so that a reader can compute how many it missed.
     """
 
     def __init__(self, table: TableView) -> None:
@@ -68,7 +68,7 @@ class FrontTables:
         self.receptions.add(receptions)
 
     def notice(self, time_ns: int, row: int, name: str, text: str) -> None:
-        """Add a notice for people."""
+        """Add a human-readable notice."""
         record = sanitise_text(text, NOTICE.dtype["text"].itemsize).encode()  # cut between characters
         self.notices.add(np.array([(time_ns, row, name.encode(), record)], NOTICE.dtype))
 

@@ -53,7 +53,7 @@ class Barrier:
         self.replies.pop(client, None)
 
     def replace_client(self, old: int, new: int, same_client: bool) -> bool:
-        """Replace the session of a client; return whether the new one must receive the present STEP.
+        """Replace the session of a client; return whether the new one must receive the current STEP.
 
         An earlier reply still counts if the new session is of the same client.
         """

@@ -17,7 +17,7 @@ from wavesim_sdk.wire.messages import FLEET_BODIES
 from wavesim_sdk.wire.session import Session
 
 MIN_PERIOD_S = 0.01
-ROLL_CALL_PORTION = 1024  #: events of a roll call that may await acknowledgement at once
+ROLL_CALL_PORTION = 1024  #: maximum number of unacknowledged events of a roll call
 
 
 @dataclass

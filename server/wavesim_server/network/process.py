@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from wavesim_server.serve import ProcessArguments
 
 EVENT_BUDGET_S = 0.02  #: maximum duration of event handling before other input is read
-STEP_LOG_DELAY_S = 0.002  #: the log of a step waits this long for the answers, because the programs need the processors
+STEP_LOG_DELAY_S = (
+    0.002  #: maximum delay of logging while answers are pending: until then, the programs need the processors
+)
 MAX_DATAGRAMS_AT_ONCE = 256  #: maximum number of datagrams read in a row
 IDLE_S = 0.1  #: maximum time between two checks of the parent process
 LINE_BYTES = 4000  #: a writable pipe accepts this many bytes without blocking
@@ -136,7 +138,7 @@ class FrontProcess:
     def _on_events(self, longest: float = EVENT_BUDGET_S) -> None:
         """Handle the engine's events.
 
-        The engine may produce events as fast as they are read, so other input gets its turn after a while.
+        The engine may produce events as fast as they are read, so other input is read after a time limit.
         """
         self._has_more_events, self._timer = False, None
         until = time.monotonic() + longest

@@ -1,4 +1,4 @@
-"""Requests of sessions: sound, subscriptions, an observer's view, commands."""
+"""Requests from sessions: sound, subscriptions, an observer's view, commands."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class RequestHandler:
         self.notice_quota = RequestAllowance(NOTICES_PER_S, "notices")
         self.pending_sounds: dict[
             int, list[messages.SoundCommand]
-        ] = {}  #: session -> acoustic requests for the present step
+        ] = {}  #: session -> acoustic requests for the current step
 
     def handle(self, session: Session, member: CrewMember | None, number: int, request: AnyRequest) -> None:
-        """Handle a request of a session; ``member`` is None for an observer."""
+        """Handle a request from a session; ``member`` is None for an observer."""
         try:
             match request:
                 case items.Ping() | items.Send() | items.Range():

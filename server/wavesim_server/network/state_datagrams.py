@@ -286,7 +286,7 @@ class StateWriter:
         self.instruments = InstrumentLocator(vehicles) if "instruments" in vehicles.tables else None
 
     def view(self, tick: int, run_state: int) -> TableSnapshots:
-        """Return snapshots of the present tables."""
+        """Return snapshots of the current tables."""
         return TableSnapshots(self.vehicles, tick, self.step_ns, run_state)
 
     def write(

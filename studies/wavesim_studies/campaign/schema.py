@@ -88,7 +88,7 @@ class DesignConfig:
         "Number of samples. sobol and sensitivity require a power of two.", default=16, low=1, integer=True
     )
     strength: int = key(
-        "Strength of a latin hypercube. With 2, it is even in all pairs of factors and needs p^2 points, where p is a prime.",
+        "Strength of a Latin hypercube. Strength 2 also fills each plane of two factors evenly; it needs p^2 points, where p is a prime.",
         default=1,
         low=1,
         high=2,

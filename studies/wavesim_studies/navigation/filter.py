@@ -249,7 +249,7 @@ def rotation_vector(R: Array) -> Array:
 def estimate(
     design: FilterDesign, start: FilterState, imu: Array, measurements: Any, marks: Any, smooth: bool = False
 ) -> Track:
-    """Run the filter over samples and measurements in order of time, and return states at ``marks`` (s).
+    """Run the filter over samples and measurements in chronological order, and return states at ``marks`` (s).
 
     ``imu`` (S, 7) holds the end time in s, the mean specific force and the mean rates in B since the previous sample.
     ``start`` is not changed.
@@ -299,7 +299,7 @@ class Filter:
         self.state, self.memory, self.every = start.copy(), memory, every
         self.late_count = 0
         self._imu: list[Array] = []
-        self._events: list[Array] = []  # in order of time
+        self._events: list[Array] = []  # in chronological order
         self._outcomes: list[Array] = []  # outcomes of the processed events, in the same order
         self._requested_clones: set[float] = set()  # times whose clones are among the events
         self._saved_states = [self.state.copy()]

@@ -2,7 +2,7 @@
 
 The functions use these arrays in addition to those of :mod:`strapdown`: ``clones`` (K, 8) with number, p and q;
 ``count`` (3) with n without clones, number of clones, and length of the tape; ``memory`` (MEMORY); ``events`` (E,
-WIDTH) in order of time; and ``tape`` with records for the smoother, empty without smoothing.
+WIDTH) in chronological order; and ``tape`` with records for the smoother, empty without smoothing.
 
 Cloning follows Roumeliotis & Burdick (2002), and covariance intersection follows Julier & Uhlmann (1997).
 """
@@ -440,7 +440,7 @@ def run(
     imu: Array, events: Array, x: Array, ix: Array, clones: Array, count: Array, P: Array, memory: Array, world: Array,
     noise: Array, streak: Array, outcomes: Array, nodes: Array, covariances: Array, tape: Array,
 ) -> None:  # fmt: skip
-    """Process samples and events in order of time.
+    """Process samples and events in chronological order.
 
     ``imu`` (S, 7): end time, mean specific force, mean rates in B since the previous sample. ``memory``: time, time of
     the last sample, its angle and velocity, then the current rates and force. ``world``: gravity, rotation of the Earth

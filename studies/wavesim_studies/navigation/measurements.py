@@ -168,7 +168,7 @@ def event_order(row: Array) -> tuple[float, int, float]:
 
 
 def schedule(rows: Any, marks: Any) -> Array:
-    """Return all events of a run in order of time: measurements, the clones that round trips need, and marks.
+    """Return all events of a run in chronological order: measurements, the clones that round trips need, and marks.
 
     Marks are the times at which the state is recorded.
     """

@@ -1,8 +1,8 @@
 """Encounters: start positions of own ship and the other vessels, with the 22 Imazu cases and a reader for files of
 DNV's traffic generator.
 
-case = imazu(5)                                # ships, 12 kn, 30 minutes
-small = imazu(5, speed=3.0, time=300.0)        # the same for boats of 3 m/s
+    case = imazu(5)                                # ships, 12 kn, 30 minutes
+    small = imazu(5, speed=3.0, time=300.0)        # the same for boats of 3 m/s
 """
 
 from __future__ import annotations

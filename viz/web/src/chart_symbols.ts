@@ -120,7 +120,7 @@ export function symbolLegend(): HTMLElement {
     [(c) => { c.translate(22, 12); c.rotate(Math.PI / 2); c.fillStyle = bodyColour(1); hull(c, LONG, WIDE); c.fill(); }, "a vehicle with its bow; to scale if it is larger than this symbol"],
     [(c) => drawTriangle(c, 22, 13, "#ff9a4d"), "a buoy or beacon"],
     [(c) => drawCorners(c, 22, 12, 11), "the selected body"],
-    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "position that the navigator estimates, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)"],
+    [(c) => belief(c, [16, 12], [40, 12], 9, 9, bodyColour(1)), "position estimated by the navigator, with a 2σ ellipse and a line to the true position (1σ cloud in 3D)"],
     [(c) => stroke(c, bodyColour(1)), "track of a body, in its colour"],
     [(c) => stroke(c, cssVariable("--ink"), [], 1), "track that the navigator estimates"],
     [(c) => stroke(c, cssVariable("--soft"), [6, 4]), "mission"],

@@ -327,7 +327,7 @@ export class Configurator {
       const input = h("input", { type: "number", value: +value.toFixed(4), step: "any", onchange: () => { (this.commands ??= { ...result.commands })[name] = Number(input.value); } });
       return h("div", { class: "key" }, h("label", { title: name }, name), input);
     });
-    this.tries.append(h("div", { class: "soft" }, "Commands from 1 s on, in SI units: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")), this.wayOf(result));
+    this.tries.append(h("div", { class: "soft" }, "Commands, applied from 1 s, in SI units: N or 1/s, rad, kg"), ...inputs, h("div", { class: "row" }, h("button", { onclick: () => void this.test() }, "run again with these commands")), this.wayOf(result));
     const c = result.columns, width = Math.max(this.side.clientWidth - 26, 160), deg = 180 / Math.PI;
     const plot = (title: string, unit: string, ...y: number[][]): void => {
       const p = new Plot({ title, unit, colours: [cssVariable("--accent")], labels: [title], width, down: title === "depth" });
