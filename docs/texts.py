@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -20,10 +21,16 @@ DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "do
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
+#: a table cell of numbers and units alone
+_NUMBERS = re.compile(
+    r"(?=[^a-z]*\d)([^A-Za-z]|\b([A-Za-z]{1,2}|[kM]Hz|deg|rad|rpm|dbar|kPa|uPa|ppm|NTU|ppb|min|None|nan|inf)\b)+"
+)
+#: the column of CONTRIBUTING.md with wordings that are wrong on purpose
+_WRONG = "avoid"
 #: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
 _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
-    r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |^<(wavesim|models|CycloneDDS)>|^default-src "
+    r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?>.*/[\w-]*>\s*$)|^<CycloneDDS>|^default-src "
 )
 
 
@@ -51,9 +58,9 @@ def pages() -> list[str]:
 
 def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
     """Yield the paragraphs, list items and table cells of a page: line, words, whether it is a cell. Code and headings
-    are left out.
+    are left out, and so are cells of numbers.
     """
-    fence, paragraph, start = "", [], 0
+    fence, paragraph, start, head = "", [], 0, []
 
     def flush() -> Iterator[tuple[int, str, bool]]:
         if paragraph:
@@ -73,8 +80,11 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
         elif stripped.startswith("|"):
             yield from flush()
             cells = [c.strip() for c in re.split(r"(?<!\\)\|", stripped.strip("|"))]
+            head = head or cells
             if not all(re.fullmatch(r":?-+:?", c) for c in cells):
-                yield from ((number, c, True) for c in cells if c)
+                right = (c for c, name in zip_longest(cells, head) if c and (name != _WRONG or cells is head))
+                yield from ((number, c, True) for c in right if not _NUMBERS.fullmatch(c))
+            continue
         elif not stripped or stripped.startswith(("#", "<!--", "![")):
             yield from flush()
         else:
@@ -83,6 +93,7 @@ def blocks(markdown: str) -> Iterator[tuple[int, str, bool]]:
             if not paragraph:
                 start = number
             paragraph.append(stripped)
+        head = []
     yield from flush()
 
 
