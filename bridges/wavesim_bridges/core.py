@@ -19,7 +19,7 @@ from wavesim_sdk.cli_commands import address_options
 from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, WaveSimError
 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
-#: wall time in s to wait for a server: at the start, after it fell silent, after it ended the session
+#: wall time in s to wait for a server: at the start, after it stopped responding, and after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
 STACK_TIMEOUT_S = (
     1.0  #: wall time in s after which a silent stack counts as gone, and the vehicle gets neutral commands
@@ -184,7 +184,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
 
 
 def distances(step: Step, sensors: Sequence[str]) -> list[float]:
-    """Return the first number of each of these sensors, in m; -1 without an echo."""
+    """Return the first number of each of these sensors, in m; -1 if there is no echo."""
     found = []
     for name in sensors:
         value = step.sensors.get(name)

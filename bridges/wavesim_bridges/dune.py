@@ -354,7 +354,7 @@ def _entity(text: str) -> tuple[type[ImcMessage], str]:
     "--announce",
     multiple=True,
     metavar="[HOST:]PORT",
-    help="Further address to announce the vehicle to, such as Neptus. Repeatable.",
+    help="Additional address that the vehicle is announced to, such as that of Neptus. Repeatable.",
 )
 def command(seat: BridgeOptions, listen: int, dune: str, system: str, name: str, origin: str, **options: Any) -> None:
     """Provide physics or sensor data for DUNE (LAUV)."""

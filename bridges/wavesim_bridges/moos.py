@@ -229,7 +229,7 @@ class MoosCommunity:
     def _hear(self, message: MoosMessage) -> None:
         match message.kind:
             case "K":
-                raise MalformedMessage(f"the MOOSDB refuses the connection: {message.value!r}")
+                raise MalformedMessage(f"the MOOSDB refused the connection: {message.value!r}")
             case "T" if not self.warp:
                 if not isinstance(message.value, float) or not 0.0 < message.value < math.inf:
                     raise MalformedMessage("no time")

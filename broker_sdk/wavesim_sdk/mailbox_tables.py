@@ -18,7 +18,7 @@ MAILBOX_STATE = Table(
         TIME,
         *STATE.fields,
         integer("actuators", "", "Number of actuators of the body."),
-        integer("readings", "", "Number of readings after this record."),
+        integer("readings", "", "Number of readings that follow this record."),
         integer("parts", "", "Number of further messages with readings of this state."),
         value(
             "actuation",
@@ -33,7 +33,7 @@ MAILBOX_VALUES = Table(
     "mailbox_values",
     "Message of the mailbox with more readings of a state. The readings follow it.",
     "mailbox",
-    (TICK, integer("readings", "", "Number of readings after this record.")),
+    (TICK, integer("readings", "", "Number of readings that follow this record.")),
 )
 
 MAILBOX_READING = Table(

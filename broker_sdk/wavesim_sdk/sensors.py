@@ -225,7 +225,7 @@ _BUILT_IN = (
         "radar",
         "Target list of a radar. Each track keeps its place in the list; NaN = no track.",
         (
-            value("target", "", "Number of the track, 1 to 99. Numbers of lost tracks are used again.", RADAR_TARGETS),
+            value("target", "", "Number of the track, 1 to 99. Numbers of lost tracks are reused.", RADAR_TARGETS),
             value("range", "m", "Smoothed distance to the target.", RADAR_TARGETS),
             value("bearing", "rad", "True bearing of the target, 0..2 pi.", RADAR_TARGETS),
             value("course", "rad", "Course over ground, 0..2 pi; NaN until a trend is known.", RADAR_TARGETS),

@@ -143,7 +143,7 @@ def info(file: Path, as_json: bool) -> None:
 @click.option("--csv", "folder", type=click.Path(path_type=Path), help="Folder for one CSV file per topic.")
 @click.option("--parquet", type=click.Path(path_type=Path), help="Folder for one Parquet file per table.")
 @click.option("--netcdf", type=click.Path(path_type=Path), help="Folder for one NetCDF file (CF 1.8) per table.")
-@click.option("--tum", type=click.Path(path_type=Path), help="Folder for one TUM file per body with its true track.")
+@click.option("--tum", type=click.Path(path_type=Path), help="Write the true track of each body to a TUM file in this folder.")
 @click.option(
     "--rosbag",
     "bag",

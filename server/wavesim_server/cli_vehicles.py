@@ -106,7 +106,7 @@ def explain(name: str, models: Path | None, as_json: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="PNG or SVG file; default: NAME.png.")
 @models_option
 def draw(name: str, out: Path | None, models: Path | None) -> None:
-    """Draw model NAME from the side, above and ahead."""
+    """Draw side, top and front views of model NAME."""
     model = find_model(name, models)
     target = out or Path(f"{name}.png")
     for entry in entry_points(group="wavesim.drawings", name="vehicle"):

@@ -89,7 +89,7 @@ def _web_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--control", is_flag=True, help="Allow viewers to start, stop, pause and step the simulation and to save files."
 )
-@click.option("--compare", type=click.Path(path_type=Path), help="Second log to draw in the charts of LOG.")
+@click.option("--compare", type=click.Path(path_type=Path), help="Second log, drawn into the same charts for comparison.")
 @click.option(
     "--tiles",
     type=click.Path(path_type=Path),

@@ -549,7 +549,7 @@ class FluidMemory:
 
 @dataclass(frozen=True)
 class Oscillator:
-    """Oscillator of the fluid memory in <radiation>."""
+    """One oscillator of the fluid-memory model in <radiation>."""
 
     frequency: float = key("Natural frequency w of the oscillator.", "angular rate", low=1e-6)
     damping: Vector = key("Row of the damping matrix R for this oscillator, 1/s: one number per oscillator.", count=0)
@@ -570,7 +570,7 @@ class Radiation:
     tables of a panel code. Each oscillator takes two of the 64 states of fluid memory.
     """
 
-    oscillator: tuple[Oscillator, ...] = children(Oscillator, "Oscillator of the fluid memory.", least=1)
+    oscillator: tuple[Oscillator, ...] = children(Oscillator, "One oscillator of the fluid-memory model.", least=1)
 
 
 # ------------------------------------------------------------------ wind and waves

@@ -133,13 +133,13 @@ class Wind:
     )
     slow_time: float = key("Time constant of the slowly varying part of the wind speed.", "time", 300.0, low=0.1)
     minimum: float = key(
-        "Minimum wind speed U10 without gusts: the mean plus the slowly varying part never falls below it.",
+        "Minimum wind speed U10, excluding gusts: the mean plus the slowly varying part never falls below it.",
         "speed",
         0.0,
         low=0.0,
     )
     maximum: float = key(
-        "Maximum wind speed U10 without gusts: the mean plus the slowly varying part never exceeds it.",
+        "Maximum wind speed U10, excluding gusts: the mean plus the slowly varying part never exceeds it.",
         "speed",
         100.0,
         low=0.0,

@@ -471,7 +471,7 @@ def _check_arrival(m: Medium, scene: AcousticScene, e: int, tick: TickInterval) 
 
 @device_function
 def _max_paths_per_node(m: Medium) -> int:
-    """Maximum number of candidates of a signal for one node."""
+    """Maximum number of candidate paths of a signal to one node."""
     if m.water[0].mode == a.ISOVELOCITY:
         return int(1 + 2 * m.water[0].order)
     return (

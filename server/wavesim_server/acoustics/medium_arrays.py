@@ -286,7 +286,7 @@ COUNTERS = _record(
     integer("left_candidates", "", "Number of free candidates left."),
     integer("left_hearings", "", "Number of free receptions left."),
     integer("nodes", "", "Transducers in the water."),
-    integer("paths_dropped", "", "Paths that were not followed, since the start."),
+    integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
 
 WATER = _record(

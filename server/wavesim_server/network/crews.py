@@ -46,7 +46,7 @@ class CrewMember:
     grant: SessionGrant
     period: float  #: wall time between two states; infinite = no states
     sensor_numbers: tuple[int, ...] = ()  #: sensors that it receives
-    described_sensors: set[int] = field(default_factory=set)  #: sensors described to the session's client
+    described_sensors: set[int] = field(default_factory=set)  #: sensors whose description the client has received
     wants_acoustics: bool = True
     wants_effort: bool = False
     wants_others: bool = False

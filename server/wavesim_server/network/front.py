@@ -66,7 +66,7 @@ STALL_THRESHOLD_S = 0.25
 GONE_TEXTS = {
     "left": "left", "silent": "fell silent and was removed", "ended": "was ended", "sequence": "was ended: its sequence numbers are used up",
     "lockstep": "was ended: the simulation waited for it longer than its budget allows",
-    "unacknowledged": "was ended: it acknowledges no events", "internal": "was ended: the server failed while executing its request",
+    "unacknowledged": "was ended: it does not acknowledge events", "internal": "was ended: the server failed while executing its request",
 }  # fmt: skip
 
 

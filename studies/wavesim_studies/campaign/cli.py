@@ -102,7 +102,7 @@ def _changed(plan: CampaignPlan, key: str) -> str:
     with Journal(plan.folder) as journal:
         files = journal.files(key)
     if not files:
-        return "the earlier files were not recorded"
+        return "the files of the earlier run were not recorded"
     found = differences(files, plan.files) or ["values set by the factors"]
     return ", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else "")
 
@@ -169,7 +169,7 @@ def _write(path: Path, text: str) -> None:
 @out_option
 @json_option
 def status(file: Path, out: Path, as_json: bool) -> None:
-    """Show the progress, also while the campaign runs."""
+    """Show the progress of a campaign, even while it is running."""
     plan = _plan(file, out)
     table = _table(plan)
     states = Counter(row["status"] for row in table)
@@ -199,7 +199,7 @@ def _reasons(table: list[dict[str, Any]]) -> None:
     "tables",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="File for the table, .csv or .parquet. Repeatable.",
+    help="Write the table to this file (.csv or .parquet). Repeatable.",
 )
 @click.option("--against", type=click.Path(path_type=Path), help="Folder of an earlier campaign to compare with.")
 @json_option

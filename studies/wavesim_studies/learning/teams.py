@@ -32,7 +32,7 @@ from wavesim_server import Simulation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEP_S = 1.0  #: time in s between two actions
-CONTROL_S = 0.2  #: time in s between two commands of the autopilot
+CONTROL_S = 0.2  #: interval between two commands of the autopilot, s
 TICK_S = 0.02
 BYTES = 4  #: number of bytes in a packet that a member may fill freely
 _PACKET = struct.Struct(f"<hhhH{BYTES}s")  # north, east, depth, deviation, all in decimetres; and the free bytes

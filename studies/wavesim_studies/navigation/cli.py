@@ -100,7 +100,7 @@ def _show(found: dict[str, Any]) -> None:
     default=1,
     show_default=True,
     type=click.IntRange(0),
-    help="Seed of the first mission; each further mission uses the next number.",
+    help="Seed of the first mission. Each subsequent mission uses the next number.",
 )
 def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
     """Run random LAUV missions and add their logs to FOLDER. FOLDER is a dataset for `wavesim nav learn`."""
