@@ -21,9 +21,7 @@ from wavesim_sdk.errors import BrokerError, Refused, SessionEnded, SessionLost, 
 RECONNECT_S = 1.0  #: interval in s between attempts to find a lost server
 #: wall time in s to wait for a server: at the start, after it stopped responding, and after it ended the session
 START_WAIT_S, LOST_WAIT_S, ENDED_WAIT_S = JOIN_TIMEOUT_S, 60.0, 5.0
-STACK_TIMEOUT_S = (
-    1.0  #: wall time in s after which a silent stack counts as gone, and the vehicle gets neutral commands
-)
+STACK_TIMEOUT_S = 1.0  #: wall time in s without data after which a stack counts as disconnected, and the vehicle gets neutral commands
 Frame = TypeVar("Frame")
 
 
@@ -92,7 +90,7 @@ class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     The bridge waits for a silent server, because it may be restarted. A server that ended the session may only have
-    lost contact, and accepts the bridge again at once. If no server answers any more, the server has shut down, and the
+    lost contact, and accepts the bridge again at once. If no server answers, the server has shut down, and the
     bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is lost.
     ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
     """
@@ -164,7 +162,7 @@ def run_together(bridges: Iterable[Coroutine[Any, Any, None]]) -> None:
 def port_unavailable(kind: str, port: int, error: OSError) -> BrokerError:
     """Return the error for a port (``kind``: UDP or TCP) that cannot be opened."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return BrokerError(f"cannot listen at {kind} port {port}: {reason}; is another bridge using it?")
+    return BrokerError(f"cannot listen on {kind} port {port}: {reason}; is another bridge using it?")
 
 
 def last(first: int, apart: int, instance: int) -> None:
@@ -179,7 +177,7 @@ def true_motion(step: Step, who: str) -> VehicleMotion:
     """
     motion = motion_of(step.state)
     if motion is None:
-        raise BrokerError(f"the server hides the truth from this vehicle, and {who} needs it")
+        raise BrokerError(f"the server does not send this vehicle its true state, and {who} needs it")
     return motion
 
 

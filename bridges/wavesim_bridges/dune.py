@@ -49,7 +49,7 @@ Address = tuple[str, int]
 
 
 class ImcSocket(asyncio.DatagramProtocol):
-    """Socket to DUNE and to operators' programs. It keeps DUNE's actuator commands until DUNE falls silent."""
+    """Socket to DUNE and to operators' programs. It keeps DUNE's actuator commands until DUNE stops sending."""
 
     def __init__(
         self, vehicle: BridgedVehicle, dune: Address, system: int, entities: Mapping[type[ImcMessage], str]
@@ -140,7 +140,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         """Return the present actuator commands."""
         self.actuators = moves
         if self.client is not None and time.monotonic() - self._heard_at > STACK_TIMEOUT_S:
-            self.vehicle.options.report("DUNE is silent; the vehicle continues with neutral outputs")
+            self.vehicle.options.report("no data from DUNE; the vehicle continues with neutral outputs")
             self.client = None
         return list(moves.neutral if self.client is None else self.commands)
 
@@ -188,7 +188,7 @@ class DuneBridge:
         except OSError as error:
             sock.close()
             raise BrokerError(
-                f"cannot listen at UDP port {listen}: {error.strerror}; is another bridge using it?"
+                f"cannot listen on UDP port {listen}: {error.strerror}; is another bridge using it?"
             ) from None
         sock.setblocking(False)
         sock.setsockopt(
@@ -231,7 +231,7 @@ class DuneBridge:
                 self.port.send(message, now)
         elif motion is None or step.state.motion is None:
             raise BrokerError(
-                "the server hides the truth from this vehicle, and the simulated state needs it; use --sensors"
+                "the server does not send this vehicle its true state, which the simulated state needs; use --sensors"
             )
         else:
             self.port.send(simulated_state(motion, step.state.motion[13:16], self._reference), now)

@@ -420,7 +420,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
 
 class MavlinkBridge:
     """Vehicle whose built-in pilot follows the setpoints of ground stations. Its thrusters stop when it is disarmed, or
-    when the ground stations are silent.
+    when the ground stations send nothing.
     """
 
     def __init__(self, seat: BridgeOptions, origin: WorldOrigin, instance: int) -> None:

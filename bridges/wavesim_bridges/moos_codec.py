@@ -23,7 +23,7 @@ _NUMBERS = struct.Struct("<ddd")  #: numbers of a message: time, value, second v
 
 @dataclass(frozen=True)
 class MoosMessage:
-    """MOOS message. ``kind`` is a letter; ``value`` is a number, a text or bytes; ``time`` is MOOS time in s (Unix time
+    """MOOS message. ``kind`` is a letter; ``value`` is a number, a string or bytes; ``time`` is MOOS time in s (Unix time
     with its warp); ``second`` is an additional number; ``source`` is the sender's name.
     """
 

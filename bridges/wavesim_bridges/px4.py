@@ -149,7 +149,7 @@ class Px4Server:
     def on_connection_lost(self, link: Px4Connection) -> None:
         """Handle a closed connection."""
         if link is self.client:
-            self.vehicle.options.report("the autopilot is gone; the vehicle continues with neutral outputs")
+            self.vehicle.options.report("the autopilot has disconnected; the vehicle continues with neutral outputs")
             self.client = self.controls = None
             self._came.set()
 
@@ -253,13 +253,13 @@ class Px4Bridge:
     type=click.IntRange(0, 65535 - PORT),
     default=0,
     show_default=True,
-    help="Instance number, as PX4's option `-i`; the TCP port is 4560 plus this number.",
+    help="Instance number, as in PX4's option `-i`; the TCP port is 4560 plus this number.",
 )
 @click.option(
     "--also",
     multiple=True,
     metavar="VEHICLE",
-    help="Further vehicle of the same type, at the next instance. Repeatable.",
+    help="Additional vehicle of the same type, with the next instance number. Repeatable.",
 )
 @click.option(
     "--odometry/--no-odometry", default=None, help="Send the true pose to PX4; default: only for the ROV presets."

@@ -25,7 +25,7 @@ PERIOD_S = 0.01
     show_default=True,
     help="Layout of topic names: wavesim, vrx, uuv or your own FILE.toml.",
 )
-@click.option("--also", multiple=True, metavar="VEHICLE", help="Further vehicle in the same process. Repeatable.")
+@click.option("--also", multiple=True, metavar="VEHICLE", help="Additional vehicle in the same process. Repeatable.")
 @click.option(
     "--domain",
     type=click.IntRange(0, 232),
@@ -51,7 +51,7 @@ PERIOD_S = 0.01
 @click.option("--lockstep", is_flag=True, help="In each step, wait for the controller's next commands.")
 @click.option(
     "--silence", type=click.FloatRange(min=0), default=1.0, show_default=True,
-    help="Time in s without commands, by wall clock and simulation clock, after which a controller counts as gone; 0 = never.",
+    help="Time in s without commands, by wall clock and simulation clock, after which a controller counts as disconnected; 0 = never.",
 )  # fmt: skip
 def command(seat: BridgeOptions, config: str, also: tuple[str, ...], stamp: str, **wishes: Any) -> None:
     """Bridge a vehicle to ROS 2, which need not be installed. The bridge covers sensors, odometry, tf, clock, commands

@@ -219,7 +219,7 @@ class TopicLayout:
 
     def _text(self, key: str, value: Any) -> None:
         if not isinstance(value, str):
-            self._refuse(f"'{key}' must be a text in quotes")
+            self._refuse(f"'{key}' must be a string in quotes")
         for part in re.findall(r"{([^}]*)}?", value):
             if part not in ("vehicle", "sensor", "actuator", "number"):
                 self._refuse(

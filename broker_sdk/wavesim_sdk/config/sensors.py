@@ -616,7 +616,9 @@ class SensorsConfig:
     echosounder: tuple[EchosounderConfig, ...] = children(EchosounderConfig, "Echosounder: distance to the bottom.")
     ranger: tuple[RangerConfig, ...] = children(RangerConfig, "Ranger: fixed range beams.")
     scanner: tuple[ScannerConfig, ...] = children(ScannerConfig, "Scanner: a rotating pencil beam.")
-    multibeam: tuple[MultibeamConfig, ...] = children(MultibeamConfig, "Multibeam echosounder: a fan of beams, each of which measures a range.")
+    multibeam: tuple[MultibeamConfig, ...] = children(
+        MultibeamConfig, "Multibeam echosounder: a fan of beams, each of which measures a range."
+    )
     sonar: tuple[SonarConfig, ...] = children(SonarConfig, "Imaging sonar.")
     camera: tuple[CameraConfig, ...] = children(CameraConfig, "Underwater camera.")
     imu: tuple[ImuConfig, ...] = children(ImuConfig, "Inertial measurement unit: specific force and angular rates.")

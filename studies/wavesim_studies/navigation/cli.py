@@ -31,7 +31,9 @@ def nav() -> None:
 )
 @click.option("--smooth", is_flag=True, help="Run the smoother instead of the filter.")
 @click.option(
-    "--picture", type=click.Path(path_type=Path), help="File for a picture of tracks and errors: .png, .pdf or .svg."
+    "--picture",
+    type=click.Path(path_type=Path),
+    help="Write a plot of tracks and errors to this file (.png, .pdf or .svg).",
 )
 @json_option
 def score(
@@ -114,7 +116,7 @@ def missions(folder: Path, count: int, seconds: float, seed: int) -> None:
 
 @nav.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="File for the trained network (.npz).")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the trained network to this file (.npz).")
 @click.option(
     "--epochs", default=60, show_default=True, type=click.IntRange(1, 10000), help="Number of training epochs."
 )

@@ -230,7 +230,7 @@ class Track:
     def smoothed(self) -> Track:
         """Return the track smoothed by later measurements. The track must have been made with ``smooth=True``."""
         if not len(self.tape):
-            raise ValueError("a track can only be smoothed if it was made with smooth=True")
+            raise ValueError("only a track created with smooth=True can be smoothed")
         x, P, d = self.x.copy(), self.P.copy(), self.design
         smoother.smooth(self.tape, d.state_indices, self.final_state.count, d.world, d.noise, x, P)
         return replace(self, x=x, P=P[:, :, : d.size].copy(), tape=np.zeros(0))

@@ -189,7 +189,7 @@ export class BodyDetails {
       }
       const gone = c.status !== "connected", late = c.silent !== null && c.silent > 2;
       row.tr.title = `${c.datagrams[0]} datagrams received from this client, ${c.datagrams[1]} sent to it`;
-      [c.role, c.address, gone ? c.status : late ? `silent for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
+      [c.role, c.address, gone ? c.status : late ? `no datagram for ${c.silent!.toFixed(0)} s` : `${formatNumber(c.rtt_ms, 2)} ms`, c.lockstep_ms ? `every ${+c.lockstep_ms.toFixed(3)} ms` : ""].forEach((t, k) => setText(row.cells[k]!, t));
       row.cells[0]!.className = gone ? "bad" : "good";
       row.cells[2]!.className = `n ${gone || late ? "bad" : ""}`;
     });
