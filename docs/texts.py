@@ -21,16 +21,17 @@ DOCUMENT, HELP, MESSAGE, DOCSTRING = KINDS = ("document", "help", "message", "do
 #: calls whose texts are help: options of commands, and keys of the configuration
 _HELP_CALLS = {"option", "argument", "command", "group", "key", "choice", "flag", "text", "child", "children"}
 _SENTENCE = re.compile(r"[A-Za-z][a-z]+[ ,].*[A-Za-z]{2,}")
-#: a table cell of numbers and units alone
+#: a table cell of numbers and units alone, or a list of units
 _NUMBERS = re.compile(
     r"(?=[^a-z]*\d)([^A-Za-z]|\b([A-Za-z]{1,2}|[kM]Hz|deg|rad|rpm|dbar|kPa|uPa|ppm|NTU|ppb|min|None|nan|inf)\b)+"
+    r"|(\S{1,6}, ){4,}\S{1,6}"
 )
 #: the column of CONTRIBUTING.md with wordings that are wrong on purpose
 _WRONG = "avoid"
 #: strings that no person reads: fields of MAVLink, ROS and `struct`, SQL, XML, a content security policy
 _DATA = re.compile(
     r"(^|[,|]) ?([uif]\d+|f|char\[\d+\]|u8\[\d+\]) \w+(,| \||$)|^(bool|u?int\d+|float\d+) \w+\s|\[\] \w+\s\w+\[\]"
-    r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?>.*/[\w-]*>\s*$)|^<CycloneDDS>|^default-src "
+    r"|^[bBhHiIqQfd ]+$|^(SELECT|INSERT|CREATE|DELETE|UPDATE|PRAGMA) |(?s:^\s*<(?!(h\d|p|code)\b)[\w-]+( [^<>]*)?(>.*/[\w-]*|/)>\s*$)|^<CycloneDDS>|^default-src "
 )
 
 

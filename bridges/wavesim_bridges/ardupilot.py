@@ -128,7 +128,7 @@ class ArduPilotSocket(asyncio.DatagramProtocol):
         self.frames.put(servo)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: the bridge detects a lost autopilot by its silence."""
+        """Ignore a closed port: the bridge detects a lost autopilot when no more frames arrive."""
 
     def answer(self, state: bytes) -> None:
         """Send a state as the answer to the last frame."""
@@ -186,7 +186,7 @@ class ArduPilotBridge:
         broker.answer(self._mixer.neutral if servo is None else self._mixer.commands(servo.outputs()))
 
     async def _next(self) -> ServoFrame | None:
-        """Wait for the autopilot's next frame; return None if no autopilot is connected, or if it has fallen silent."""
+        """Wait for the autopilot's next frame; return None if no autopilot is connected, or if it has stopped sending."""
         servo = await self.port.frames.take(STACK_TIMEOUT_S if self.port.client is not None else 0.0)
         if servo is None and self.port.client is not None:
             self.vehicle.options.report("no data from the autopilot; the vehicle continues with neutral outputs")

@@ -37,7 +37,10 @@ LISTEN, DUNE = 6102, "127.0.0.1:6002"
 SYSTEM = 0x00D1  #: default IMC number of the vehicle, that of lauv-simulator-1
 HEARTBEAT_S, ANNOUNCE_BEATS = 1.0, 10
 ASK_AGAIN_S = 1.0  #: interval in s between requests for DUNE's list of entities
-PEER_S, MOST_PEERS = 30.0, 16  #: s of silence after which an operator's program is dropped; number of such programs
+PEER_S, MOST_PEERS = (
+    30.0,
+    16,
+)  #: time in s without a message after which an operator's program is dropped; maximum number of such programs
 #: label of the DUNE entity that is the source of each message type; the defaults are those of LAUVs
 ENTITIES = {
     imc.GpsFix: "GPS", imc.EulerAngles: "AHRS", imc.AngularVelocity: "AHRS", imc.Acceleration: "AHRS",
@@ -134,7 +137,7 @@ class ImcSocket(asyncio.DatagramProtocol):
         return {address for address, _ in self._peers.values()} - {self.dune, self.client}
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: the bridge detects a lost DUNE by its silence."""
+        """Ignore a closed port: the bridge detects a lost DUNE when no more messages arrive."""
 
     def current_commands(self, moves: ImcActuators) -> list[float | None]:
         """Return the present actuator commands."""

@@ -22,7 +22,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.frames import euler
 
 GCS_PORT, SDK_PORT = 14550, 14540
-TICK_S = 0.02  #: s of wall time between two checks for messages that are due
+TICK_S = 0.02  #: wall time in s between two checks for messages that are due
 #: modes, numbered as in PX4: the main mode in the third byte, the sub-mode in the fourth
 MANUAL, HOLD, MISSION, OFFBOARD = 1 << 16, 4 << 16 | 3 << 24, 4 << 16 | 4 << 24, 6 << 16
 MODES: dict[tuple[float, float], int] = {(1, 0): MANUAL, (4, 0): HOLD, (4, 3): HOLD, (4, 4): MISSION, (6, 0): OFFBOARD}

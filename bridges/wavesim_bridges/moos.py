@@ -25,7 +25,7 @@ from wavesim_sdk.wire.state import Sensors
 
 PORT = 9000
 BEAT_S = 0.5  #: interval between two heartbeats, s; a MOOSDB drops a client that sends nothing for five seconds
-CONNECTION_TIMEOUT_S = 5.0  #: s of silence after which a MOOSDB counts as lost
+CONNECTION_TIMEOUT_S = 5.0  #: time in s without data after which a MOOSDB counts as disconnected
 BACKLOG_BYTES = 1 << 20  #: maximum number of bytes that a MOOSDB may leave unread
 THRUST, RUDDER, ELEVATOR = "DESIRED_THRUST", "DESIRED_RUDDER", "DESIRED_ELEVATOR"
 LEFT, RIGHT = "DESIRED_THRUST_L", "DESIRED_THRUST_R"

@@ -1,4 +1,4 @@
-"""Sound for a MOOS community: ranges and packets as texts `name=value,name=value`. It uses neither sockets nor a clock."""
+"""Sound for a MOOS community: ranges and packets as strings of the form `name=value,name=value`. It uses neither sockets nor a clock."""
 
 from __future__ import annotations
 

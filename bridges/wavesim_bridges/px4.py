@@ -35,7 +35,7 @@ from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import WaveSimError
 
 PORT = 4560
-ANSWER_S = 0.1  #: s of wall time to wait for an answer
+ANSWER_S = 0.1  #: wall time in s to wait for an answer
 MOST_GAP_US = 20_000  #: maximum interval between two answers, us; a longer interval is a missed answer
 GAPS = 8  #: number of recent intervals between answers whose maximum predicts the next answer
 MAX_BUFFER_BYTES = 1 << 16  #: number of bytes unread by PX4 above which the bridge stops sending

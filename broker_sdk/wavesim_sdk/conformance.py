@@ -254,7 +254,7 @@ class BrokerChecker(ConformanceChecker):
             self.server.send_bytes(NAME, bad)
         self.server.step(NAME, 125)
         ok = self._done(125, since)
-        self.record("trailing elements and invalid bytes are ignored", ok, "no answer to a STEP after them")
+        self.record("trailing elements and invalid bytes are ignored", ok, "no answer to the STEP that follows them")
 
     def _numbers(self) -> None:
         session = self.server.session(NAME)

@@ -293,7 +293,9 @@ class EmulatorChecker(ConformanceChecker):
         engine.set_body(row, name)
         engine.mount_instrument(len(MOUNTED_INSTRUMENTS), row, "first", place)
         entered = self._next(engine)
-        self.record("a body that enters gets a value when it is due", entered["sequence"][place] == 1, "it has none")
+        self.record(
+            "a new body receives its first value when it is due", entered["sequence"][place] == 1, "it has none"
+        )
         gone = MOUNTED_INSTRUMENTS[2][2]
         engine.set_body(1, "")
         before, after = self._next(engine), self._next(engine)

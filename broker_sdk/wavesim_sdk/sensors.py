@@ -25,7 +25,7 @@ RANGER_BEAMS = 8  #: maximum beams of a ranger
 DVL_BEAMS = 4  #: maximum beams of a Doppler log
 ADCP_BEAMS = 4  #: number of beams of a current profiler
 ADCP_CELLS = 64  #: maximum cells of a current profile
-RADAR_TARGETS = 16  #: maximum tracks of a radar
+RADAR_TARGETS = 16  #: maximum number of tracks of a radar
 AIS_STATIONS = 16  #: maximum stations listed by an AIS receiver, its own first
 
 
@@ -154,8 +154,8 @@ _BUILT_IN = (
         (
             value("latitude", "rad", "Latitude, WGS84."),
             value("longitude", "rad", "Longitude, WGS84."),
-            value("height", "m", "Height above the ellipsoid: 0 at the mean water level of the origin, 8 m at "
-                                 "water level 10 km from there."),
+            value("height", "m", "Height above the ellipsoid: 0 at mean water level at the origin, and 8 m at "
+                                 "mean water level 10 km away."),
             value("sog", "m/s", "Speed over ground."),
             value("cog", "rad", "Course over ground, 0..2 pi."),
             value("hdop", "", "Horizontal dilution of precision."),

@@ -143,7 +143,7 @@ def test_blocks_of_a_page() -> None:
 
 
 def test_numbers_and_wrong_wordings_are_not_texts() -> None:
-    page = "| rule | avoid | write |\n|---|---|---|\n| a rule | bad words | 0.01 Hz .. 1000 Hz |\n| 0.94 / 0.9 | x | 3 x deg |\n\n| avoid it | b |\n"
+    page = "| rule | avoid | write |\n|---|---|---|\n| a rule | bad words | 0.01 Hz .. 1000 Hz |\n| 0.94 / 0.9 | x | s, ms, us, min, h |\n\n| avoid it | b |\n"
     assert [words for _, words, _ in blocks(page)] == ["rule", "avoid", "write", "a rule", "avoid it", "b"]
 
 

@@ -46,7 +46,7 @@ class Configurator:
     # -- contents ----------------------------------------------------------------------------------
 
     def _sources(self) -> dict[str, tuple[Model, Path]]:
-        """Map each model name to the model and its file: models of the library, of the scene, and those saved in the
+        """Map each model name to the model and its file: models from the library, from the scene, and those saved in the
         folder.
         """
         found = {}

@@ -33,7 +33,7 @@ from wavesim_viz.traffic import encounter_table
 
 PANEL_S, TRAFFIC_S, BELIEF_S, WEATHER_S, ALARM_S, MISHAP_S = 0.1, 0.2, 0.2, 0.5, 0.5, 1.0
 IDLE_PERIOD_S = 0.2  #: period in s for reading the history while no page is connected
-FROZEN_S = 20.0  #: s after which a viewer that takes no data is dropped
+FROZEN_S = 20.0  #: time in s after which a viewer that accepts no data is dropped
 _numbers = itertools.count(1)
 MOST_WAITING = 200  #: maximum number of queued messages (not frames) per viewer
 

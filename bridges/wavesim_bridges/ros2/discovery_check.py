@@ -12,7 +12,7 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsParticipant
 from cyclonedds.core import DDSException
 from cyclonedds.domain import DomainParticipant
 
-QUIET_S = 10.0  #: s of wall time without a matching reader or writer before a report
+QUIET_S = 10.0  #: wall time in s without a matching reader or writer, after which this is reported
 MAX_DOMAIN = 100  #: highest domain to check: ports of higher domains overlap with ephemeral ports
 PORTS, FIRST, PORTS_PER_DOMAIN = (
     7400,

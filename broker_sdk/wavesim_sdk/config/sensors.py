@@ -302,7 +302,7 @@ class ImuConfig(SensorConfig):
 
     @functools.cached_property
     def resolved(self) -> ImuConfig:
-        """Configuration with the values of its grade for all keys that keep their defaults."""
+        """Configuration in which the grade supplies every key that has its default value."""
         standing = {f.name for f in fields(ImuConfig) if getattr(self, f.name) == f.default}
         return replace(self, **{k: v for k, v in IMU_GRADES[self.grade].items() if k in standing})
 

@@ -740,7 +740,7 @@ class Model:
     radiation: Radiation | None = child(Radiation, "Fluid memory of all axes together, as oscillators.")
     term: tuple[OtherTerm, ...] = children(OtherTerm, "Force on the hull that another package provides.")
     wind_drag: WindDrag | None = child(WindDrag, "Wind forces on the vehicle.")
-    wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces by filters.")
+    wave_filter: WaveFilter | None = child(WaveFilter, "First-order wave forces, modelled by filters.")
     rao: Rao | None = child(Rao, "Wave forces by response amplitude operators.")
     thruster: tuple[Thruster, ...] = children(Thruster, "Thruster; at most twelve.")
     allocation: Allocation | None = child(Allocation, "Thruster allocation matrix.")

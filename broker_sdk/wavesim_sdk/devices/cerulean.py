@@ -101,7 +101,7 @@ class _CeruleanDevice:
             self._refuse(message, "unknown message, or no measurement yet")
 
     def _set(self, message: int, payload: bytes) -> str | None:
-        """Apply the settings in a message. Return an error text, or None if they are valid."""
+        """Apply the settings in a message. Return an error message, or None if they are valid."""
         raise NotImplementedError
 
     def _payloads(self, f: ImagingFrame) -> list[bytes]:

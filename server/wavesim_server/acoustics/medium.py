@@ -86,7 +86,7 @@ def _free_emission(m: Medium, emission: int) -> None:
 
 @device_function
 def _plan_next_ping(m: Medium, j: int, time: float) -> bool:
-    """Plan the next ping of a pinger, at a full period of its own clock."""
+    """Schedule the next ping of a pinger at a whole number of periods by its own clock."""
     node = m.nodes[j]
     if node.ping_period <= 0.0:
         return True

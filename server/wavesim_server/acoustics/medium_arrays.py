@@ -236,7 +236,7 @@ KEPT_RAY = _record(
     "Ray of a candidate under a sound-speed profile, at its last check.",
     value("angle", "rad", "Launch angle."),
     value("travel", "s", "Travel time."),
-    value("sx", "", "Direction at the source over a bed that is not level, W."),
+    value("sx", "", "Direction of the ray at the source, in W, if the bed is not level."),
     value("sy", "", ""),
 )
 

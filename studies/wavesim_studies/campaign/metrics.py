@@ -82,7 +82,7 @@ Function = Callable[[RunResult, str], float]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric of the library."""
+    """A metric from the library."""
 
     name: str
     unit: str
