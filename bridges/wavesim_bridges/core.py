@@ -90,7 +90,7 @@ class BridgedVehicle:
     """Vehicle that a bridge controls as its pilot, in lockstep, as long as the simulation runs.
 
     The bridge waits for a server that does not respond, because it may be restarted. A server that ended the session may only have
-    lost contact, and accepts the bridge again at once. If no server answers, the server has shut down, and the
+    lost contact, and accepts the bridge again immediately. If no server answers, the server has shut down, and the
     bridge ends too. While the bridge is disconnected, the server removes the vehicle, as for any pilot that is lost.
     ``joined`` is called as soon as the server has sent the vehicle's equipment, before the first step.
     """

@@ -402,7 +402,7 @@ class GroundStationSocket(asyncio.DatagramProtocol):
                 self._transport.sendto(frame, address)
 
     def error_received(self, error: Exception) -> None:
-        """Ignore a closed port: no ground station listens there at present."""
+        """Ignore a closed port: no ground station is listening there."""
 
     async def send_due(self) -> None:
         """Send due messages while the bridge runs."""

@@ -293,7 +293,7 @@ class MoosBridge:
         broker.answer(moves.commands(self._desired_commands()))
 
     def _desired_commands(self) -> dict[str, float]:
-        """Return the values that the community desires; none if it has been silent."""
+        """Return the values that the community desires; none if it has stopped sending."""
         flown = time.monotonic() - self._pending_requests <= self.silence
         if self._is_commanded and not flown:
             self.vehicle.options.report("no new desired values; the vehicle continues with neutral outputs")

@@ -107,7 +107,7 @@ class Hub:
 
     def add(self, viewer: Viewer) -> None:
         self.viewers.add(viewer)
-        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update at once
+        self._due = dict.fromkeys(self._due, 0.0)  # a new viewer gets every update immediately
         self._trouble, self._sent_errors, self._weather, self._sea = "", {}, None, None
         self._cables = []
 
@@ -354,7 +354,7 @@ class Hub:
                 self.drop(viewer)
 
     def drop(self, viewer: Viewer) -> None:
-        """Close a viewer's socket at once."""
+        """Close a viewer's socket immediately."""
         self.dropped += 1
         self.remove(viewer)
         if viewer.transport is not None:

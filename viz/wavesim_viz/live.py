@@ -43,7 +43,7 @@ MOST_TOLD = 200  #: maximum number of signals sent between two frames; the other
 
 
 class ViewerSource(Protocol):
-    """Source of frames for the viewers. One thread calls its methods, which return at once."""
+    """Source of frames for the viewers. One thread calls its methods, which return immediately."""
 
     kind: str
     name: str

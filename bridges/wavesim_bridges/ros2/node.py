@@ -24,7 +24,7 @@ from wavesim_bridges.ros2.message_types import Message, MessageTypes
 from wavesim_sdk.errors import BrokerError
 
 DEPTH = 10  #: number of samples kept for slow readers
-MOST_READ = 64  #: maximum number of samples taken at once
+MOST_READ = 64  #: maximum number of samples taken in one call
 MOST_PARTICIPANTS = 32
 ANNOUNCED_S = 1  #: interval between announcements in s, which is the maximum discovery time of later peers
 CALLER_S, LOOK_S = 1.0, 0.01  #: maximum time in s that an answer waits for its caller's reader; polling interval in s

@@ -161,7 +161,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     second.
 
     An action has these numbers, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
-    level, start of the transmission within the step (0: at once, 1: ends with the step; below 0 counts as 0), and free
+    level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and free
     bytes. docs/learning.md describes observation and reward.
     """
 

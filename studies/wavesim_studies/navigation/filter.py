@@ -276,7 +276,7 @@ def estimate(
 def compile_filter() -> None:
     """Compile the filter unless it is compiled already (about 10 s of processor time).
 
-    If several processes start at once, one compiles and the others wait.
+    If several processes start together, one compiles and the others wait.
     """
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or tempfile.gettempdir())
     with contextlib.ExitStack() as stack:

@@ -109,7 +109,7 @@ export class SignalList {
       this.body.prepend(...rows);
       while (this.body.children.length > MOST_ROWS) this.body.lastChild?.remove();
     }
-    setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived at once` : "");
+    setText(this.counts, this.missed ? `${this.missed} events not shown, because too many arrived together` : "");
   }
 
   private wants(e: Sent | Reception): boolean {
