@@ -275,7 +275,7 @@ def _address(text: str) -> Address:
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """Parse comma-separated numbers; return none if their count is wrong or one is not finite."""
+    """Parse comma-separated numbers; return none if their number is wrong or one is not finite."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:

@@ -18,7 +18,7 @@ MOST_BYTES = 1 << 22  #: maximum size of a packet; a MOOSDB sends far less
 _PACKET = struct.Struct("<iiB")  #: head of a packet: total length, number of messages, compression flag (never used)
 _HEAD = struct.Struct("<iicc")  #: head of a message: total length, number, type, value type
 _COUNT = struct.Struct("<i")
-_NUMBERS = struct.Struct("<ddd")  #: numbers of a message: time, value, second value
+_NUMBERS = struct.Struct("<ddd")  #: numeric fields of a message: time, value, second value
 
 
 @dataclass(frozen=True)

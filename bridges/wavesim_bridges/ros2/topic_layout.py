@@ -228,7 +228,7 @@ class TopicLayout:
 
 
 def presets() -> list[str]:
-    """List the layouts that come with the bridge."""
+    """List the layouts that are included in the bridge."""
     return sorted(
         f.name.removesuffix(".toml") for f in (files(__package__) / "layouts").iterdir() if f.name.endswith(".toml")
     )

@@ -43,8 +43,8 @@ LEVELS = (150.0, 188.0)  #: source level in dB re 1 uPa at 1 m at the minimum an
 FASTEST = 1.6  #: speed through water in m/s at the maximum action
 FAR = 3000.0  #: distance in m from the centre beyond which a member is lost
 ACTIONS = ("course", "speed", "send", "level", "slot", *(f"byte{k}" for k in range(BYTES)))
-OWN = 11  #: numbers of an observation about the member itself
-HEARD = 6 + BYTES  #: numbers about each other member
+OWN = 11  #: number of values in an observation about the member itself
+HEARD = 6 + BYTES  #: number of values about each other member
 BOUND = 10.0
 #: standard deviations of the members' unknown errors: heading (rad), speed scale, current (m/s per axis), range (m)
 HEADING, SCALE, CURRENT, RANGE = 0.03, 0.02, 0.2, 1.0
@@ -160,7 +160,7 @@ class Localisation(ParallelEnv):  # type: ignore[misc]
     """A team of ``members``, of which the first ``known`` have GPS. An episode has at most ``limit`` steps of one
     second.
 
-    An action has these numbers, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
+    An action has these values, each from -1 to 1: course (share of half a turn), speed, whether to send (above 0),
     level, start of the transmission within the step (0: immediately, 1: ends with the step; below 0 counts as 0), and free
     bytes. docs/learning.md describes observation and reward.
     """

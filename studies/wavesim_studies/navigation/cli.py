@@ -1,4 +1,4 @@
-"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it by the truth."""
+"""Commands of ``wavesim nav``: run a filter over the sensor values of a log and score it against the true states."""
 
 from __future__ import annotations
 

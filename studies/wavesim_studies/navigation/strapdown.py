@@ -3,7 +3,7 @@
 The caller provides these arrays, and the functions change them:
 
 ``x`` (26) nominal state: p_WI_W of the inertial unit (m), v_WI_W (m/s), q_WB, gyro bias (rad/s), accelerometer bias
-(m/s2), current (north, east, m/s), lead of the own clock and its rate (m, m/s, times the speed of sound), scale errors
+(m/s2), current (north, east, m/s), lead of the vehicle's clock and its rate (m, m/s, times the speed of sound), scale errors
 of the assumed speed of sound and of the Doppler log, misalignment of the Doppler log (rad), offset of depth (m).
 
 ``P`` (N, N): covariance of the error, of which the first n rows are in use: p, v, attitude (a rotation in W: R =
