@@ -263,7 +263,7 @@ class MavlinkVehicle:
         return found
 
     def _frames(self, name: str, which: float = 0.0) -> list[bytes]:
-        """Encode a message with its present content. ``which`` selects one of the modes, counted from 1; 0 selects all."""
+        """Encode a message with its current content. ``which`` selects one of the modes, counted from 1; 0 selects all."""
         if name == "AVAILABLE_MODES":
             return [
                 self._writer.frame(

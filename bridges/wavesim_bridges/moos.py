@@ -90,7 +90,7 @@ class MoosActuators:
         self._count = len(actuators)
 
     def commands(self, desired: Mapping[str, float]) -> list[float | None]:
-        """Return the commands for the present values, in actuator order; actuators without a value are neutral."""
+        """Return the commands for the current values, in actuator order; actuators without a value are neutral."""
         wanted = {v: desired.get(v, 0.0) for v in self._outputs_of_variable}
         if self._twin and not {LEFT, RIGHT} & desired.keys():
             ahead, turn = desired.get(THRUST, 0.0), desired.get(RUDDER, 0.0)

@@ -246,7 +246,7 @@ _BUILT_IN = (
     ),
     sensor_table(
         "ais",
-        "Newest report of each AIS station, the own station first, in the resolution of its message; NaN = no station, "
+        "Newest report of each AIS station, own ship's station first, in the resolution of its message; NaN = no station, "
         "or not available.",
         (
             value("mmsi", "", "MMSI of the station.", AIS_STATIONS),

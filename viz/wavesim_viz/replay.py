@@ -259,7 +259,7 @@ class ReplaySource:
         ]
 
     def events(self) -> dict[str, Any]:
-        """Return the newest signals and notices before the present time."""
+        """Return the newest signals and notices before the current time."""
         t = self._told_until
         sent = _span(self._sent, "emission_ns", -1.0, t)[-MOST_SENT:]
         heard = _span(self._receptions, "arrival_ns", -1.0, t)[-MOST_HEARD:]

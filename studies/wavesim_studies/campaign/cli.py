@@ -87,7 +87,7 @@ def _table(plan: CampaignPlan, folder: Path | None = None, quiet: bool = False) 
 
 
 def _stale(plan: CampaignPlan, table: list[dict[str, Any]]) -> str:
-    """Return a notice about rows that the present files did not make; an empty string if there are none."""
+    """Return a notice about rows that the current files did not produce; an empty string if there are none."""
     old = [r for r in table if r["key"] != plan.rows[r["row"]].key]
     if not old:
         return ""
@@ -108,7 +108,7 @@ def _changed(plan: CampaignPlan, key: str) -> str:
 
 
 def _export_finished(plan: CampaignPlan) -> list[dict[str, Any]]:
-    """Return the table of finished runs, and write it beside the journal."""
+    """Return the table of finished runs, and write it next to the journal."""
     from wavesim_studies.campaign.table import write
 
     table = _table(plan)

@@ -143,7 +143,7 @@ export class BodyDetails {
   /** Draw the charts with the data received so far. */
   draw(): void { if (this.row !== null) this.charts.draw(this.store.time); }
 
-  /** Show the error of the navigator's estimate beside the standard deviation that it states. */
+  /** Show the error of the navigator's estimate next to the standard deviation that it states. */
   private navigate(panel: Panel, belief: (number | null)[] | undefined): void {
     const [n, e, d, sn, se] = belief ?? [], [pn, pe, pd] = panel.motion.position, known = typeof n === "number" && typeof e === "number" && typeof pn === "number" && typeof pe === "number";
     toggleClass(this.navigation, "hidden", !known);
