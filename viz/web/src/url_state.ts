@@ -21,7 +21,7 @@ export class ViewRecorder {
 
   constructor(private readonly stage: HTMLElement, private readonly canvases: () => HTMLCanvasElement[], private readonly draw: () => void, private readonly name: () => string) {
     this.film = h("button", { id: "film", title: "Record the view as a video (WebM); press again to stop", onclick: () => this.roll() }, "● video");
-    this.buttons = [h("button", { id: "png", title: "Save the view as a picture (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
+    this.buttons = [h("button", { id: "png", title: "Save the view as an image (PNG)", onclick: () => this.shoot() }, "PNG"), this.film];
   }
 
   /** Compose the canvases right after drawing: WebGL does not keep its image. */
@@ -42,7 +42,7 @@ export class ViewRecorder {
   private shoot(): void {
     this.draw();
     this.compose();
-    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser cannot create the picture", true); }, "image/png");
+    this.whole.toBlob((data) => { if (data) downloadBlob(data, `${this.name()}.png`); else toast("this browser cannot create the image", true); }, "image/png");
   }
 
   /** True while a video is recorded: every picture is then drawn, even if nothing moves. */
